@@ -1,0 +1,1 @@
+"""Kubernetes' own words as data. No IO, no clock, nothing about jobs."""

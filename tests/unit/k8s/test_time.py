@@ -1,0 +1,116 @@
+"""Timestamps: what is read, what is refused, what is written."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfjob.k8s import time
+
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+ZONES = st.integers(min_value=-23 * 60 - 59, max_value=23 * 60 + 59).map(
+    lambda minutes: timezone(timedelta(minutes=minutes))
+)
+MOMENTS = st.datetimes(
+    min_value=datetime(2, 1, 1),  # noqa: DTZ001 - hypothesis takes naive bounds and adds the zone
+    max_value=datetime(9998, 12, 31),  # noqa: DTZ001 - likewise
+    timezones=ZONES,
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-01-02T03:04:05Z", MOMENT),
+        ("2026-01-02t03:04:05z", MOMENT),
+        ("2026-01-02T03:04:05.5Z", MOMENT.replace(microsecond=500_000)),
+        ("2026-01-02T03:04:05.123456789Z", MOMENT.replace(microsecond=123_456)),
+        ("2026-01-02T05:34:05+02:30", MOMENT),
+        ("2026-01-01T22:04:05.000001-05:00", MOMENT.replace(microsecond=1)),
+        ("2026-01-02T03:04:05-00:00", MOMENT),
+        ("2024-02-29T00:00:00Z", datetime(2024, 2, 29, tzinfo=UTC)),
+    ],
+)
+def test_every_rfc3339_spelling_is_read(text: str, moment: datetime) -> None:
+    assert time.parse(text) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-01-02",
+        "2026-01-02T03:04:05",
+        "2026-01-02 03:04:05Z",
+        "2026-01-02T03:04Z",
+        "2026-01-02T03:04:05.Z",
+        "2026-01-02T03:04:05,5Z",
+        "2026-1-2T03:04:05Z",
+        "2026-01-02T03:04:05Z\n",
+        "2026-01-02T03:04:05+0200",
+        "2026-01-02T03:04:05+24:00",
+        "2026-01-02T24:00:00Z",
+        "2026-01-02T03:04:60Z",
+        "2026-02-30T03:04:05Z",
+        "2025-02-29T03:04:05Z",
+        "2026-13-01T03:04:05Z",
+        "0000-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+01:00",
+        "9999-12-31T23:59:59-01:00",
+        "٢026-01-02T03:04:05Z",
+        None,
+        5,
+        b"2026-01-02T03:04:05Z",
+        MOMENT,
+    ],
+)
+def test_what_is_not_an_rfc3339_time_is_none(text: object) -> None:
+    assert time.parse(text) is None
+
+
+@given(JSON)
+def test_parse_never_raises_on_arbitrary_json(value: object) -> None:
+    assert time.parse(value) is None or isinstance(value, str)
+
+
+@given(st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:]{8}[+-][0-9:]{5}", fullmatch=True))
+def test_parse_never_raises_on_what_looks_like_a_time(text: str) -> None:
+    moment = time.parse(text)
+    assert moment is None or moment.tzinfo is UTC
+
+
+@given(MOMENTS)
+def test_microtime_survives_the_round_trip(moment: datetime) -> None:
+    assert time.parse(time.render_micro(moment)) == moment
+
+
+@given(MOMENTS)
+def test_time_survives_the_round_trip_up_to_whole_seconds(moment: datetime) -> None:
+    assert time.parse(time.render(moment)) == time.whole(moment)
+
+
+def test_render_writes_utc_and_whole_seconds() -> None:
+    moment = datetime(2026, 1, 2, 4, 4, 5, 999_999, tzinfo=timezone(timedelta(hours=1)))
+    assert time.render(moment) == "2026-01-02T03:04:05Z"
+    assert time.render_micro(moment) == "2026-01-02T03:04:05.999999Z"
+    assert time.render_micro(MOMENT) == "2026-01-02T03:04:05.000000Z"
+
+
+def test_early_years_keep_four_digits() -> None:
+    assert time.render(datetime(7, 1, 1, tzinfo=UTC)) == "0007-01-01T00:00:00Z"
+
+
+def test_whole_keeps_the_zone_and_drops_the_fraction() -> None:
+    assert time.whole(MOMENT.replace(microsecond=7)) == MOMENT
+
+
+def test_a_naive_moment_is_refused_because_its_zone_would_be_a_guess() -> None:
+    naive = MOMENT.replace(tzinfo=None)
+    with pytest.raises(ValueError, match="naive 2026-01-02T03:04:05"):
+        time.render(naive)
