@@ -1,0 +1,43 @@
+"""Object metadata, cut down to what a controller reads.
+
+Unknown fields are skipped while decoding, so an object costs what is named here and no more.
+Times stay text: a malformed one must not make the whole object unreadable.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    owner_references: Sequence[OwnerReference] = ()
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.deletion_timestamp is not None
+
+    @property
+    def controller_uid(self) -> str | None:
+        """UID of the managing owner, or None for an orphan."""
+        for owner in self.owner_references:
+            if owner.controller:
+                return owner.uid
+        return None

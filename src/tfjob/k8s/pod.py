@@ -1,0 +1,104 @@
+"""A pod as a controller sees it: phase, container states, conditions, where it runs.
+
+The spec is left out but for the node's name: what a pod was asked to be is known to its maker.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import msgspec
+
+from tfjob.k8s.meta import ObjectMeta
+
+
+class Phase(StrEnum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class Terminated(msgspec.Struct, frozen=True, rename="camel"):
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class Running(msgspec.Struct, frozen=True, rename="camel"):
+    started_at: str | None = None
+
+
+class ContainerState(msgspec.Struct, frozen=True):
+    waiting: Waiting | None = None
+    running: Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+
+
+class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    start_time: str | None = None
+    conditions: Sequence[PodCondition] = ()
+    container_statuses: Sequence[ContainerStatus] = ()
+    init_container_statuses: Sequence[ContainerStatus] = ()
+
+
+class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class Pod(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def phase(self) -> Phase:
+        """The reported phase; Pending before any report, Unknown for a word we do not know."""
+        text = self.status.phase
+        if not text:
+            return Phase.PENDING
+        return _PHASES.get(text, Phase.UNKNOWN)
+
+    def terminated(self, container: str) -> Terminated | None:
+        """How the named container ended, or None while it has not."""
+        for status in self.status.container_statuses:
+            if status.name == container:
+                return status.state.terminated
+        return None
+
+    @property
+    def restart_count(self) -> int:
+        """Restarts of all containers, init containers included."""
+        regular = sum(each.restart_count for each in self.status.container_statuses)
+        return regular + sum(each.restart_count for each in self.status.init_container_statuses)
+
+    def has_condition(self, name: str) -> bool:
+        return any(each.type == name and each.status == "True" for each in self.status.conditions)
+
+
+_PHASES = {str(phase): phase for phase in Phase}
