@@ -1,0 +1,134 @@
+"""Resource quantities such as `500m`, `1Gi` or `2e3`: exact numbers that remember how they print.
+
+Reading never raises: what is no quantity is None. Arithmetic is on whole billionths, the finest
+step Kubernetes keeps, so nothing is ever lost. Which resources exist is unknown here.
+"""
+
+import enum
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_PATTERN = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([a-zA-Z]*)([+-]?[0-9]*)")
+_NANO_DIGITS = 9
+_NANO = 10**_NANO_DIGITS
+_LARGEST_BINARY = (2**63 - 1) * _NANO
+# A few bytes of exponent could ask for gigabytes of number.
+_LARGEST_EXPONENT = 1000
+
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"": 0, "Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_DECIMAL_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_BINARY_SUFFIXES = {exponent: suffix for suffix, exponent in _BINARY.items()}
+
+
+class Form(enum.Enum):
+    """The family of suffixes that a quantity was written with and prints with."""
+
+    DECIMAL = "12M"
+    BINARY = "12Mi"
+    EXPONENT = "12e6"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Quantity:
+    """A number in billionths. Two quantities compare by their number alone."""
+
+    nano: int
+    form: Form = field(default=Form.DECIMAL, compare=False)
+
+    def __add__(self, other: "Quantity") -> "Quantity":
+        """The sum, printed like the first operand, unless that is zero and says nothing."""
+        return Quantity(self.nano + other.nano, self.form if self.nano else other.form)
+
+    def rounded_up(self) -> int:
+        """The number in whole units, away from zero."""
+        return _divided_away_from_zero(self.nano, _NANO)
+
+    def render(self) -> str:
+        """The canonical text: no fraction, the largest suffix that keeps every digit."""
+        if self.nano == 0:
+            return "0"
+        if self.form is Form.BINARY and self.nano % _NANO == 0 and abs(self.nano) >= 1024 * _NANO:
+            number, exponent = _without_factor(self.nano // _NANO, 1024, most=max(_BINARY_SUFFIXES))
+            return f"{number}{_BINARY_SUFFIXES[exponent]}"
+        if self.form is Form.EXPONENT:
+            number, thousands = _without_factor(self.nano, 1000, most=_LARGEST_EXPONENT)
+            exponent = 3 * thousands - _NANO_DIGITS
+            return f"{number}e{exponent}" if exponent else str(number)
+        number, thousands = _without_factor(self.nano, 1000, most=len(_DECIMAL_SUFFIXES) - 1)
+        return f"{number}{_DECIMAL_SUFFIXES[3 * thousands - _NANO_DIGITS]}"
+
+
+def parse(text: object) -> Quantity | None:
+    """The quantity that a JSON string or number spells; None for anything else."""
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        return None
+    try:
+        return _parse(str(text).strip())
+    except ValueError:  # more digits than Python is willing to convert
+        return None
+
+
+def sum_resources(resources: Iterable[Mapping[str, object]]) -> dict[str, str]:
+    """The totals by resource name, in canonical text.
+
+    What is no quantity adds nothing: naming it is the business of whoever validates the object.
+    """
+    totals: dict[str, Quantity] = {}
+    for resource in resources:
+        for name, text in resource.items():
+            amount = parse(text)
+            if amount is not None:
+                totals[name] = totals[name] + amount if name in totals else amount
+    return {name: totals[name].render() for name in sorted(totals)}
+
+
+def _parse(text: str) -> Quantity | None:
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        return None
+    sign, digits, fraction, suffix, power = match.groups(default="")
+    scale = _scale(suffix, power)
+    if scale is None or not digits + fraction:
+        return None
+    form, factor, exponent = scale
+    nano = _shifted(int(digits + fraction) * factor, exponent - len(fraction) + _NANO_DIGITS)
+    if form is Form.BINARY:
+        nano = min(nano, _LARGEST_BINARY)
+        form = form if nano == 0 or nano >= _NANO else Form.DECIMAL
+    return Quantity(-nano if sign == "-" else nano, form)
+
+
+def _scale(suffix: str, power: str) -> tuple[Form, int, int] | None:
+    """Form, integer factor and decimal exponent of a suffix; None if there is no such suffix."""
+    if power:
+        exponent = int(power) if suffix in {"e", "E"} and power.strip("+-") else None
+        if exponent is None or abs(exponent) > _LARGEST_EXPONENT:
+            return None
+        return Form.EXPONENT, 1, exponent
+    if suffix in _DECIMAL:
+        return Form.DECIMAL, 1, _DECIMAL[suffix]
+    if suffix in _BINARY:
+        return Form.BINARY, 1024 ** _BINARY[suffix], 0
+    return None
+
+
+def _shifted(number: int, digits: int) -> int:
+    """The number times 10**digits; what falls below one is rounded up, so little is never none."""
+    if digits >= 0:
+        return number * 10**digits
+    return _divided_away_from_zero(number, 10**-digits)
+
+
+def _divided_away_from_zero(number: int, divisor: int) -> int:
+    return -(-number // divisor) if number > 0 else number // divisor
+
+
+def _without_factor(number: int, factor: int, *, most: int) -> tuple[int, int]:
+    """The number divided by the factor as often as it goes evenly, and how often that was."""
+    times = 0
+    while times < most and number % factor == 0:
+        number //= factor
+        times += 1
+    return number, times
