@@ -1,0 +1,221 @@
+"""Starts a container's command, tells it to end, and says how it ended.
+
+Its law: after `wait` has answered, nothing of the container is left, even if the process that
+watched over it was killed. Signal n is exit code 128+n. It must not know pods, policies or the API.
+On Linux every descendant is found; elsewhere a descendant that leaves its process group is not.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import msgspec
+
+MARKER = "TFJOB_CONTAINER"
+SUPERVISOR = str(Path(__file__).with_name("supervise.py"))
+REPORT_LIMIT = 1 << 20
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one run of a container needs; `marker` is unique to this run on this machine."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    log: str
+    exit: str
+    marker: str
+    log_limit: int = 10 * 1024 * 1024
+    log_files: int = 5
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a container's first process ended; times as RFC 3339 with nanoseconds."""
+
+    code: int
+    reason: str = ""
+    message: str = ""
+    started: str = ""
+    finished: str = ""
+    log_error: str = ""
+
+
+class _Report(msgspec.Struct, frozen=True):
+    started: int | None = None
+    at: str = ""
+    exit: Ended | None = None
+
+
+class ProcessIdentity(msgspec.Struct, frozen=True):
+    """A process for certain: numbers are reused, a number with its start time is not."""
+
+    pid: int
+    start_time: str
+
+    def is_alive(self) -> bool:
+        return start_time_of(self.pid) == self.start_time
+
+
+def start_time_of(pid: int) -> str | None:
+    """When the kernel started this process, in its ticks; None if it is gone, "" if unknown."""
+    if sys.platform != "linux":
+        return "" if _exists(pid) else None
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    state, *fields = text[text.rindex(")") + 2 :].split()
+    return None if state == "Z" else fields[18]
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+class ContainerProcess:
+    """One run of a container."""
+
+    def __init__(self, supervisor: asyncio.subprocess.Process, launch: Launch) -> None:
+        self._supervisor, self._launch = supervisor, launch
+        self._started = asyncio.get_running_loop().create_future()
+        self._end = asyncio.create_task(self._follow())
+        start_time = start_time_of(supervisor.pid) or ""
+        self.identity = ProcessIdentity(pid=supervisor.pid, start_time=start_time)
+
+    async def started_at(self) -> str | None:
+        """When the command began to run; None if it never did."""
+        answer: str | None = await asyncio.shield(self._started)
+        return answer
+
+    async def wait(self) -> Ended:
+        """The end of the container; several may wait, and a cancelled waiter harms nobody."""
+        return await asyncio.shield(self._end)
+
+    def has_ended(self) -> bool:
+        return self._end.done()
+
+    async def stop(self, grace_seconds: float) -> Ended:
+        """Asks the process group to end, and ends it for certain when the grace period is over."""
+        if grace_seconds > 0:
+            self.send(signal.SIGTERM)
+            try:
+                return await asyncio.wait_for(self.wait(), grace_seconds)
+            except TimeoutError:
+                pass  # it had its time
+        self.kill()
+        return await self.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        self._command(f"signal {int(number)}\n")
+
+    def kill(self, reason: str = "") -> None:
+        """Ends every process of the container at once; `reason` becomes the reason of its end."""
+        self._command(f"kill {reason}\n")
+
+    def _command(self, line: str) -> None:
+        control = self._supervisor.stdin
+        if control is not None and not control.is_closing() and not self.has_ended():
+            control.write(line.encode())
+
+    async def _follow(self) -> Ended:
+        ended = await self._read_reports()
+        code = await self._supervisor.wait()
+        if not self._started.done():
+            self._started.set_result(None)
+        if self._supervisor.stdin is not None:
+            self._supervisor.stdin.close()
+        if ended is not None:
+            return ended
+        await asyncio.to_thread(sweep, self._launch.marker)
+        return lost(f"the process that watched over the container was killed (exit code {code})")
+
+    async def _read_reports(self) -> Ended | None:
+        reports = self._supervisor.stdout
+        assert reports is not None  # noqa: S101 - asked for when it was started
+        ended = None
+        async for line in reports:
+            report = msgspec.json.decode(line, type=_Report)
+            ended = report.exit or ended
+            if report.started is not None and not self._started.done():
+                self._started.set_result(report.at)
+        return ended
+
+
+async def start(launch: Launch) -> ContainerProcess:
+    """Starts the command in a session of its own; one that cannot start ends with 126 to 128."""
+    supervisor = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",
+        "-S",
+        SUPERVISOR,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, MARKER: launch.marker},
+        start_new_session=True,
+        limit=REPORT_LIMIT,
+    )
+    assert supervisor.stdin is not None  # noqa: S101 - asked for just above
+    env = {**launch.env, MARKER: launch.marker}
+    supervisor.stdin.write(msgspec.json.encode(msgspec.structs.replace(launch, env=env)) + b"\n")
+    return ContainerProcess(supervisor, launch)
+
+
+def lost(message: str) -> Ended:
+    """The end of a container of which nobody saw the end, as a kubelet words it."""
+    return Ended(code=137, reason="ContainerStatusUnknown", message=message)
+
+
+def read_exit_record(path: Path) -> Ended | None:
+    """What was written when the container ended; None if it was not, or not wholly."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Ended)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+async def recover(identity: ProcessIdentity, *, marker: str, exit_record: Path) -> Ended:
+    """The end of a container of an earlier agent: as recorded, else lost; nothing lives on."""
+    if identity.is_alive():
+        _kill(identity.pid)
+    await asyncio.to_thread(sweep, marker)
+    recorded = await asyncio.to_thread(read_exit_record, exit_record)
+    return recorded or lost(
+        "the container ended while nobody watched over it; its exit code is unknown"
+    )
+
+
+def sweep(marker: str) -> None:
+    """Kills every process that carries this marker in its environment, until none is left."""
+    for _ in range(1000):
+        carriers = _carriers(marker)
+        if not carriers:
+            return
+        for pid in carriers:
+            _kill(pid)
+
+
+def _carriers(marker: str) -> list[int]:
+    needle = f"{MARKER}={marker}\0".encode()
+    found = []
+    for entry in Path("/proc").iterdir() if sys.platform == "linux" else ():
+        if entry.name.isdigit():
+            try:
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue  # it ended, or belongs to somebody else
+            if needle in environment:
+                found.append(int(entry.name))
+    return found
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

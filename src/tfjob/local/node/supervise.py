@@ -1,0 +1,364 @@
+"""The process that stands between the agent and the processes of one container.
+
+Its law: nothing of the container outlives this process, the container's first process, or the
+agent. The agent holds the other end of standard input; when that end closes, for whatever reason,
+everything here is killed. It is started by its path, so it rests on the standard library alone and
+must not know the package around it.
+"""
+
+import ctypes
+import json
+import os
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+PARTIAL_LIMIT = 16 * 1024
+IDLE_FLUSH_MILLISECONDS = 500
+CONTROL, REPORT = 0, 1
+SHIELDED = (signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+
+
+def stamp() -> str:
+    """The present moment as log files carry it: RFC 3339 with nanoseconds, UTC."""
+    seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{nanoseconds:09d}Z"
+
+
+class LogFile:
+    """Entries `<time> <stream> F|P <text>`, rotated by size; a full disk loses lines only."""
+
+    def __init__(self, path: str, *, limit: int, keep: int) -> None:
+        self._path, self._limit, self._keep = path, limit, keep
+        self._partial = {"stdout": b"", "stderr": b""}
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._size = os.fstat(self._fd).st_size
+        self.error = ""
+
+    def feed(self, stream: str, data: bytes) -> None:
+        *lines, rest = (self._partial[stream] + data).split(b"\n")
+        head = f"{stamp()} {stream} ".encode()
+        entries = b"".join(head + b"F " + line + b"\n" for line in lines)
+        if len(rest) >= PARTIAL_LIMIT:
+            entries, rest = entries + head + b"P " + rest + b"\n", b""
+        self._partial[stream] = rest
+        self._write(entries)
+
+    def flush_partial(self) -> None:
+        """Writes unfinished lines as they are, so that a progress bar is seen while it moves."""
+        for stream, rest in self._partial.items():
+            if rest:
+                self._partial[stream] = b""
+                self._write(f"{stamp()} {stream} P ".encode() + rest + b"\n")
+
+    def has_partial(self) -> bool:
+        return any(self._partial.values())
+
+    def _write(self, entries: bytes) -> None:
+        if not entries:
+            return
+        try:
+            if self._size and self._size + len(entries) > self._limit:
+                self._rotate()
+            while entries:
+                written = os.write(self._fd, entries)
+                self._size += written
+                entries = entries[written:]
+        except OSError as error:
+            self.error = f"log lines were lost: {self._path}: {error.strerror}"
+
+    def _rotate(self) -> None:
+        for number in range(self._keep - 2, 0, -1):
+            older = f"{self._path}.{number}"
+            if os.path.exists(older):  # noqa: PTH110 - plain strings keep this start-up cheap
+                os.replace(older, f"{self._path}.{number + 1}")  # noqa: PTH105 - as above
+        os.replace(self._path, f"{self._path}.1")  # noqa: PTH105 - as above
+        os.close(self._fd)
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._size = 0
+
+
+def parents() -> dict[int, int]:
+    """Each process of this machine with its parent; empty where there is no /proc."""
+    found = {}
+    for entry in os.listdir("/proc") if sys.platform == "linux" else []:  # noqa: PTH208 - cheaper
+        if entry.isdigit():
+            try:
+                text = Path(f"/proc/{entry}/stat").read_bytes()
+            except OSError:
+                continue  # it ended while we looked
+            found[int(entry)] = int(text[text.rindex(b")") + 2 :].split()[1])
+    return found
+
+
+def descendants(root: int, parent_of: dict[int, int]) -> list[int]:
+    """Every process below `root`, nearest first."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in parent_of.items():
+        children.setdefault(parent, []).append(pid)
+    found, queue = [], list(children.get(root, ()))
+    while queue:
+        pid = queue.pop(0)
+        found.append(pid)
+        queue.extend(children.get(pid, ()))
+    return found
+
+
+def send(pid: int, number: int) -> None:
+    """A signal to a process (or, negative, to a group) that may be gone already."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+    except PermissionError:
+        return  # it changed its user; the kernel will not let us, and nobody else here could
+
+
+class StartError(Exception):
+    """The command could not be started: the exit code a shell would give, and why."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+def start_error(number: int, *, step: str, spec: dict[str, Any]) -> StartError:
+    why = os.strerror(number)
+    if step == "chdir":
+        folder = f'working directory "{spec["cwd"]}": {why}'
+        return StartError(128, f"{folder}; it must exist here, because images are not run")
+    command = spec["argv"][0]
+    if number == 2:
+        path = spec["env"].get("PATH", "")
+        return StartError(127, f'command "{command}" was not found on this machine (PATH={path})')
+    return StartError(126, f'command "{command}" cannot be executed: {why}')
+
+
+class Supervisor:
+    """Runs one command to its end; `run` returns what the agent and the exit record are told."""
+
+    def __init__(self, spec: dict[str, Any], *, commands: bytes, libc: ctypes.CDLL | None) -> None:
+        self._spec, self._commands, self._libc = spec, commands, libc
+        self._log = LogFile(spec["log"], limit=spec["log_limit"], keep=spec["log_files"])
+        self._streams: dict[int, str] = {}
+        self._child = 0
+        self._status: int | None = None
+        self._reason = ""
+
+    def run(self) -> dict[str, Any]:
+        started = stamp()
+        try:
+            self._start()
+        except StartError as error:
+            self._log.feed("stderr", error.message.encode() + b"\n")
+            return self._record(
+                error.code, started=started, reason="StartError", message=error.message
+            )
+        tell({"started": self._child, "at": started})
+        self._serve()
+        self._end_all()
+        self._drain()
+        code = os.waitstatus_to_exitcode(self._status or 0)
+        return self._record(
+            code if code >= 0 else 128 - code, started=started, reason=self._reason, message=""
+        )
+
+    def _record(self, code: int, *, started: str, reason: str, message: str) -> dict[str, Any]:
+        finished = stamp()
+        facts = {"code": code, "reason": reason, "message": message, "log_error": self._log.error}
+        return facts | {"started": started, "finished": finished}
+
+    def _start(self) -> None:
+        failure_in, failure_out = os.pipe()
+        pipes = {name: os.pipe() for name in ("stdout", "stderr")}
+        self._child = os.fork()
+        if self._child == 0:
+            self._become_command(failure_out, pipes["stdout"][1], pipes["stderr"][1])
+        for name, (reading, writing) in pipes.items():
+            os.close(writing)
+            os.set_blocking(reading, False)
+            self._streams[reading] = name
+        os.close(failure_out)
+        failure = os.read(failure_in, 100).decode()
+        os.close(failure_in)
+        if failure:
+            os.waitpid(self._child, 0)
+            step, number = failure.split()
+            raise start_error(int(number), step=step, spec=self._spec)
+
+    def _become_command(self, failure: int, out: int, err: int) -> None:
+        """The child's side of the fork; never returns."""
+        step = "chdir"
+        try:
+            os.setsid()
+            if self._libc is not None:
+                self._libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            for number in SHIELDED:
+                signal.signal(number, signal.SIG_DFL)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(out, 1)
+            os.dup2(err, 2)
+            os.chdir(self._spec["cwd"])
+            step = "exec"
+            argv = self._spec["argv"]
+            os.execvpe(argv[0], argv, self._spec["env"])  # noqa: S606 - the user's own command
+        except OSError as error:
+            os.write(failure, f"{step} {error.errno}".encode())
+        finally:
+            os._exit(127)
+
+    def _serve(self) -> None:
+        """Until the first process has ended: commands in, log lines out."""
+        wake_in, wake_out = os.pipe()
+        for end in (wake_in, wake_out):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(wake_out, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        poller = select.poll()
+        for fd in (CONTROL, wake_in, *self._streams):
+            poller.register(fd, select.POLLIN)
+        self._obey_commands()  # what came together with the description
+        self._reap()  # it may have ended before anybody listened
+        while self._status is None:
+            ready = poller.poll(IDLE_FLUSH_MILLISECONDS if self._log.has_partial() else None)
+            if not ready:
+                self._log.flush_partial()
+            for fd, _ in ready:
+                if self._handle(fd, wake_in) is False:
+                    poller.unregister(fd)
+            self._reap()
+
+    def _handle(self, fd: int, wake: int) -> bool:
+        """Serves one ready descriptor; False when nothing more will come from it."""
+        if fd == wake:
+            os.read(wake, 4096)
+            return True
+        return self._obey() if fd == CONTROL else self._copy(fd)
+
+    def _obey(self) -> bool:
+        data = os.read(CONTROL, 4096)
+        if not data:
+            self._kill_all()
+            return False
+        self._commands += data
+        self._obey_commands()
+        return True
+
+    def _obey_commands(self) -> None:
+        *lines, self._commands = self._commands.split(b"\n")
+        for line in lines:
+            verb, _, argument = line.decode().partition(" ")
+            if verb == "signal":
+                send(-self._child, int(argument))
+            elif verb == "kill":
+                self._reason = argument
+                self._kill_all()
+
+    def _copy(self, fd: int) -> bool:
+        try:
+            data = os.read(fd, 65536)
+        except BlockingIOError:
+            return True
+        if data:
+            self._log.feed(self._streams[fd], data)
+        return bool(data)
+
+    def _reap(self) -> bool:
+        """Collects ended children; False when none is left, ended or not."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._child:
+                self._status = status
+
+    def _kill_all(self) -> None:
+        if self._status is None:
+            send(-self._child, signal.SIGKILL)
+        for pid in descendants(os.getpid(), parents()):
+            send(pid, signal.SIGKILL)
+
+    def _end_all(self) -> None:
+        """Orphans of the container come to this process, so no child left means nothing left."""
+        if self._libc is None:
+            send(-self._child, signal.SIGKILL)
+        pause = 0.001
+        while self._reap():
+            self._kill_all()
+            time.sleep(pause)
+            pause = min(pause * 2, 0.05)
+
+    def _drain(self) -> None:
+        for fd in self._streams:
+            while True:
+                try:
+                    data = os.read(fd, 65536)
+                except BlockingIOError:
+                    break  # somebody outside the container holds the pipe; we wait for nobody
+                if not data:
+                    break
+                self._log.feed(self._streams[fd], data)
+        self._log.flush_partial()
+
+
+def tell(facts: dict[str, Any]) -> None:
+    """One line to the agent; an agent that is gone hears nothing, and the exit record remains."""
+    try:
+        os.write(REPORT, json.dumps(facts).encode() + b"\n")
+    except BrokenPipeError:
+        return
+
+
+def write_record(path: str, facts: dict[str, Any]) -> None:
+    """The exit record appears whole or not at all, so that a restarted agent can trust it."""
+    try:
+        Path(path + ".new").write_text(json.dumps(facts))
+        Path(path + ".new").replace(path)
+    except OSError as error:
+        facts["log_error"] = f"exit record was lost: {path}: {error.strerror}"
+
+
+def read_spec() -> tuple[dict[str, Any], bytes] | None:
+    """The first line of standard input and what came after it; None if the agent left early."""
+    text = b""
+    while b"\n" not in text:
+        more = os.read(CONTROL, 65536)
+        if not more:
+            return None
+        text += more
+    line, _, rest = text.partition(b"\n")
+    return json.loads(line), rest
+
+
+def subreaper() -> ctypes.CDLL | None:
+    """Makes orphans of the container children of this process, where the system can do that."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+    return libc
+
+
+def main() -> None:
+    """One container from its description on standard input to its exit record."""
+    described = read_spec()
+    if described is None:
+        return
+    for number in SHIELDED:
+        signal.signal(number, signal.SIG_IGN)
+    spec, rest = described
+    facts = Supervisor(spec, commands=rest, libc=subreaper()).run()
+    write_record(spec["exit"], facts)
+    tell({"exit": facts})
+
+
+if __name__ == "__main__":
+    main()

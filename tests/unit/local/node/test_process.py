@@ -1,0 +1,204 @@
+"""Containers as processes: how they end, and that nothing of them stays."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tfjob.local.node.process import (
+    ContainerProcess,
+    Launch,
+    ProcessIdentity,
+    read_exit_record,
+    recover,
+    start,
+    start_time_of,
+    sweep,
+)
+
+
+def launch_of(folder: Path, *argv: str, **env: str) -> Launch:
+    return Launch(
+        argv=argv,
+        env={"PATH": os.environ["PATH"], **env},
+        cwd=str(folder),
+        log=str(folder / "0.log"),
+        exit=str(folder / "0.exit"),
+        marker=f"test-{folder}",
+    )
+
+
+async def run(folder: Path, *argv: str, **env: str) -> ContainerProcess:
+    return await start(launch_of(folder, *argv, **env))
+
+
+def log_text(folder: Path) -> str:
+    log = folder / "0.log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    return "\n".join(line.split(" ", 3)[3] for line in lines)
+
+
+async def until(question: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not question():
+        assert time.monotonic() < deadline, "the condition never came true"
+        await asyncio.sleep(0.005)
+
+
+def pids_in(path: Path) -> list[int]:
+    return [int(word) for word in path.read_text().split()] if path.exists() else []
+
+
+async def test_exit_code_is_the_commands_own(tmp_path: Path) -> None:
+    process = await run(tmp_path, "sh", "-c", "echo out; echo err >&2; exit 3")
+    ended = await process.wait()
+    assert (ended.code, ended.reason) == (3, "")
+    assert sorted(log_text(tmp_path).split()) == ["err", "out"]
+    assert read_exit_record(tmp_path / "0.exit") == ended
+
+
+async def test_signal_becomes_128_plus_its_number(tmp_path: Path) -> None:
+    process = await run(tmp_path, "sh", "-c", "kill -USR1 $$")
+    assert (await process.wait()).code == 138
+
+
+async def test_unknown_command_is_127_and_says_so(tmp_path: Path) -> None:
+    process = await run(tmp_path, "no-such-command-anywhere")
+    ended = await process.wait()
+    assert (ended.code, ended.reason) == (127, "StartError")
+    assert 'command "no-such-command-anywhere" was not found' in ended.message
+    assert await process.started_at() is None
+    assert "no-such-command-anywhere" in log_text(tmp_path)
+
+
+async def test_command_that_is_not_executable_is_126(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    ended = await (await run(tmp_path, str(tmp_path / "data"))).wait()
+    assert (ended.code, ended.reason) == (126, "StartError")
+
+
+async def test_missing_working_directory_is_named(tmp_path: Path) -> None:
+    launch = Launch(
+        argv=("true",),
+        env={"PATH": os.environ["PATH"]},
+        cwd="/no/such/folder",
+        log=str(tmp_path / "0.log"),
+        exit=str(tmp_path / "0.exit"),
+        marker=f"test-{tmp_path}",
+    )
+    ended = await (await start(launch)).wait()
+    assert ended.code == 128
+    assert '"/no/such/folder"' in ended.message
+
+
+async def test_stop_lets_a_willing_process_end_by_itself(tmp_path: Path) -> None:
+    script = "trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.01; done"
+    process = await run(tmp_path, "sh", "-c", script)
+    await until(lambda: "ready" in log_text(tmp_path))
+    assert (await process.stop(10)).code == 5
+    assert "bye" in log_text(tmp_path)
+
+
+async def test_stop_kills_a_process_that_ignores_the_request(tmp_path: Path) -> None:
+    script = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
+    process = await run(tmp_path, "sh", "-c", script)
+    await until(lambda: "ready" in log_text(tmp_path))
+    assert (await process.stop(0.05)).code == 137
+
+
+async def test_children_of_a_shell_hear_the_request_too(tmp_path: Path) -> None:
+    process = await run(tmp_path, "sh", "-c", "sleep 60 & echo $! > pids; wait")
+    await until(lambda: pids_in(tmp_path / "pids") != [])
+    assert (await process.stop(10)).code == 143
+    assert start_time_of(pids_in(tmp_path / "pids")[0]) is None
+
+
+DAEMON = "setsid sh -c 'setsid sleep 60 & echo $! >> pids; echo $$ >> pids; wait' & wait"
+
+
+async def test_daemons_do_not_survive_the_first_process(tmp_path: Path) -> None:
+    last_word = "until [ -e go ]; do sleep 0.01; done"
+    process = await run(tmp_path, "sh", "-c", DAEMON.removesuffix("wait") + last_word)
+    await until(lambda: len(pids_in(tmp_path / "pids")) == 2)
+    (tmp_path / "go").touch()
+    assert (await process.wait()).code == 0
+    assert [start_time_of(pid) for pid in pids_in(tmp_path / "pids")] == [None, None]
+
+
+async def test_a_reason_given_to_kill_is_the_reason_of_the_end(tmp_path: Path) -> None:
+    process = await run(tmp_path, "sleep", "60")
+    process.kill("OOMKilled")
+    ended = await process.wait()
+    assert (ended.code, ended.reason) == (137, "OOMKilled")
+
+
+async def test_killing_the_watching_process_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = await run(tmp_path, "sh", "-c", DAEMON)
+    await until(lambda: len(pids_in(tmp_path / "pids")) == 2)
+    os.kill(process.identity.pid, signal.SIGKILL)
+    ended = await process.wait()
+    assert (ended.code, ended.reason) == (137, "ContainerStatusUnknown")
+    assert [start_time_of(pid) for pid in pids_in(tmp_path / "pids")] == [None, None]
+
+
+AGENT = """
+import asyncio, sys
+from pathlib import Path
+from tests.unit.local.node.test_process import DAEMON, run
+async def main():
+    process = await run(Path(sys.argv[1]), "sh", "-c", DAEMON)
+    print(process.identity.pid, flush=True)
+    await process.wait()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_nothing_survives_the_death_of_the_agent(tmp_path: Path, number: int) -> None:
+    root = Path(__file__).parents[4]
+    agent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", AGENT, str(tmp_path), cwd=root, stdout=subprocess.PIPE
+    )
+    await until(lambda: len(pids_in(tmp_path / "pids")) == 2)
+    assert agent.stdout is not None
+    supervisor = int(await agent.stdout.readline())
+    agent.send_signal(number)
+    await agent.wait()
+    pids = [supervisor, *pids_in(tmp_path / "pids")]
+    await until(lambda: all(start_time_of(pid) is None for pid in pids))
+    record = read_exit_record(tmp_path / "0.exit")
+    assert record is not None
+    assert record.code == 137
+
+
+async def test_recover_trusts_the_exit_record(tmp_path: Path) -> None:
+    process = await run(tmp_path, "sh", "-c", "exit 4")
+    ended = await process.wait()
+    again = await recover(process.identity, marker="none", exit_record=tmp_path / "0.exit")
+    assert again == ended
+
+
+async def test_recover_ends_what_still_runs_and_calls_it_lost(tmp_path: Path) -> None:
+    process = await run(tmp_path, "sh", "-c", DAEMON)
+    await until(lambda: len(pids_in(tmp_path / "pids")) == 2)
+    marker = f"test-{tmp_path}"
+    ended = await recover(process.identity, marker=marker, exit_record=tmp_path / "0.exit")
+    assert (ended.code, ended.reason) == (137, "ContainerStatusUnknown")
+    assert [start_time_of(pid) for pid in pids_in(tmp_path / "pids")] == [None, None]
+    await process.wait()
+
+
+def test_identity_does_not_mistake_a_reused_number_for_the_process() -> None:
+    mine = ProcessIdentity(pid=os.getpid(), start_time=start_time_of(os.getpid()) or "")
+    assert mine.is_alive()
+    assert not ProcessIdentity(pid=os.getpid(), start_time="1").is_alive()
+
+
+def test_sweep_without_carriers_returns_at_once() -> None:
+    sweep("nobody-carries-this")
