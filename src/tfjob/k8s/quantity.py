@@ -116,9 +116,8 @@ def _scale(suffix: str, power: str) -> tuple[Form, int, int] | None:
 
 def _shifted(number: int, digits: int) -> int:
     """The number times 10**digits; what falls below one is rounded up, so little is never none."""
-    if digits >= 0:
-        return number * 10**digits
-    return _divided_away_from_zero(number, 10**-digits)
+    factor: int = 10 ** abs(digits)
+    return number * factor if digits >= 0 else _divided_away_from_zero(number, factor)
 
 
 def _divided_away_from_zero(number: int, divisor: int) -> int:

@@ -4,13 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.k8s.json_values import JSON
 from tfjob.k8s.quantity import Form, Quantity, parse, sum_resources
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
 QUANTITIES = st.builds(Quantity, st.integers(), st.sampled_from(Form))
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.k8s.json_values import JSON
 from tfjob.k8s import time
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -16,11 +17,6 @@ MOMENTS = st.datetimes(
     min_value=datetime(2, 1, 1),  # noqa: DTZ001 - hypothesis takes naive bounds and adds the zone
     max_value=datetime(9998, 12, 31),  # noqa: DTZ001 - likewise
     timezones=ZONES,
-)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
 )
 
 
