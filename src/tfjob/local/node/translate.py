@@ -1,0 +1,95 @@
+"""Turns the names and paths of a cluster into those of this machine, in texts given to a process.
+
+Its law: `<service>.<namespace>.svc[.domain][:port]` becomes an address on loopback, a path below a
+mount becomes the path below its folder, and all else stays as it was. What the API shows is never
+touched. It must not know how ports are handed out or where folders come from.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+LOOPBACK = "127.0.0.1"
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_HOST = re.compile(rf"(?<![\w.@-])({_LABEL}(?:\.{_LABEL})*)(?:\.?:(\d{{1,5}})(?!\d))?(?![\w@-])")
+
+
+class Mount(msgspec.Struct, frozen=True):
+    """A path inside the container and the place on this machine that stands for it."""
+
+    mount_path: str
+    place: str
+
+
+class Directory(Protocol):
+    """Knows which local port stands for a port of a named service or pod."""
+
+    def is_known(self, namespace: str, name: str) -> bool:
+        """Whether a service or pod of this name is there."""
+
+    def port(self, namespace: str, name: str, port: int) -> int:
+        """The local port; handed out now if nobody asked before."""
+
+
+class Translation(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a text of one container is translated by."""
+
+    namespace: str
+    mounts: tuple[Mount, ...]
+    directory: Directory
+
+    def text(self, text: str) -> str:
+        """The text with hosts and paths of this machine."""
+        return self._hosts(self._paths(text))
+
+    def mapping(self, variables: Mapping[str, str]) -> dict[str, str]:
+        return {name: self.text(value) for name, value in variables.items()}
+
+    def words(self, words: Sequence[str]) -> tuple[str, ...]:
+        return tuple(self.text(word) for word in words)
+
+    def path(self, path: str) -> str:
+        """A path as a whole, such as a working directory."""
+        for mount in self._longest_first():
+            if path == mount.mount_path or path.startswith(mount.mount_path + "/"):
+                return mount.place + path[len(mount.mount_path) :]
+        return path
+
+    def _longest_first(self) -> list[Mount]:
+        cleaned = [Mount(m.mount_path.rstrip("/"), m.place) for m in self.mounts]
+        usable = [mount for mount in cleaned if mount.mount_path]
+        return sorted(usable, key=lambda mount: -len(mount.mount_path))
+
+    def _paths(self, text: str) -> str:
+        places = {mount.mount_path: mount.place for mount in self._longest_first()}
+        if not places:
+            return text
+        known = "|".join(re.escape(path) for path in places)
+        pattern = rf"(?:(?<![\w./-])|(?<=file://))({known})(?=$|/|[^\w.-])"
+        return re.sub(pattern, lambda match: places[match[1]], text)
+
+    def _hosts(self, text: str) -> str:
+        if ":" not in text and ".svc" not in text:
+            return text  # most texts; the pattern below would look at every word
+        return _HOST.sub(self._host, text)
+
+    def _host(self, match: re.Match[str]) -> str:
+        address = self._address(match[1].split("."), has_port=match[2] is not None)
+        if address is None:
+            return match[0]
+        if match[2] is None:
+            return LOOPBACK
+        namespace, name = address
+        return f"{LOOPBACK}:{self.directory.port(namespace, name, int(match[2]))}"
+
+    def _address(self, labels: list[str], *, has_port: bool) -> tuple[str, str] | None:
+        """Namespace and name that a host means; None if it means nothing in the cluster."""
+        if "svc" in labels[2:]:
+            place = labels.index("svc", 2)
+            return labels[place - 1], ".".join(labels[: place - 1])
+        if not has_port or len(labels) > 2:
+            return None
+        name, namespace = labels[0], labels[1] if len(labels) == 2 else self.namespace
+        return (namespace, name) if self.directory.is_known(namespace, name) else None

@@ -1,0 +1,110 @@
+"""Names and paths of a cluster become those of this machine."""
+
+import json
+
+import pytest
+
+from tfjob.local.node.translate import Mount, Translation
+
+
+class Book:
+    """A directory in which every port is 20000 more, and only `known` names exist."""
+
+    known = frozenset({("ns", "tb"), ("other", "db")})
+
+    def is_known(self, namespace: str, name: str) -> bool:
+        return (namespace, name) in self.known
+
+    def port(self, namespace: str, name: str, port: int) -> int:
+        return port + 20000 + len(name) + (0 if namespace == "ns" else 100)
+
+
+def translated(text: str, *mounts: Mount) -> str:
+    return Translation(namespace="ns", mounts=mounts, directory=Book()).text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("job-ps-0.ns.svc:2222", "127.0.0.1:22230"),
+        ("grpc://job-ps-0.ns.svc.cluster.local:2222/x", "grpc://127.0.0.1:22230/x"),
+        ("job-ps-0.ns.svc.my.domain.:2222", "127.0.0.1:22230"),
+        ("job-ps-0.ns.svc", "127.0.0.1"),
+        ("pod-0.job.ns.svc:80", "127.0.0.1:20089"),
+        ("a.ns.svc:1,bb.ns.svc:1", "127.0.0.1:20002,127.0.0.1:20003"),
+        ("--ps=a.ns.svc:1", "--ps=127.0.0.1:20002"),
+        ("http://tb:6006/", "http://127.0.0.1:26008/"),
+        ("db.other:1", "127.0.0.1:20103"),
+    ],
+)
+def test_cluster_addresses_become_loopback(text: str, expected: str) -> None:
+    assert translated(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "unknown:6006",
+        "tb",
+        "mytb:6006",
+        "tb:x",
+        "tb.elsewhere:80",
+        "user@tb:80",
+        "example.com:443",
+        "http://example.com/a.b",
+        "10.0.0.1:80",
+        "svc:80",
+        "a.svc:80",
+        "12:30:45",
+        '{"a": 1}',
+        "",
+    ],
+)
+def test_everything_else_stays_as_it_was(text: str) -> None:
+    assert translated(text) == text
+
+
+def test_both_ends_of_tf_config_agree() -> None:
+    cluster = {"worker": ["j-worker-0.ns.svc:2222", "j-worker-10.ns.svc:2222"]}
+    config = json.loads(translated(json.dumps({"cluster": cluster, "task": {"index": 1}})))
+    assert config["cluster"]["worker"] == ["127.0.0.1:22232", "127.0.0.1:22233"]
+    assert config["task"] == {"index": 1}
+
+
+DATA = Mount("/data", "/home/me/vol")
+DEEP = Mount("/data/deep/", "/home/me/deep")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/data", "/home/me/vol"),
+        ("/data/x.csv", "/home/me/vol/x.csv"),
+        ("--dir=/data/x", "--dir=/home/me/vol/x"),
+        ("/data/deep/y", "/home/me/deep/y"),
+        ("/data/deeper", "/home/me/vol/deeper"),
+        ("/database", "/database"),
+        ("/data.old", "/data.old"),
+        ("/my/data/x", "/my/data/x"),
+        ("http://host/data", "http://host/data"),
+        ("file:///data/x", "file:///home/me/vol/x"),
+        ("/lib:/data:/bin", "/lib:/home/me/vol:/bin"),
+        ("cat '/data/a' /data/b", "cat '/home/me/vol/a' /home/me/vol/b"),
+    ],
+)
+def test_paths_below_a_mount_move_to_its_folder(text: str, expected: str) -> None:
+    assert translated(text, DATA, DEEP) == expected
+
+
+def test_a_folder_that_itself_looks_like_a_mount_is_not_translated_twice() -> None:
+    assert translated("/a/x", Mount("/a", "/b"), Mount("/b", "/c")) == "/b/x"
+
+
+def test_a_mount_at_the_root_translates_nothing() -> None:
+    assert translated("/etc/passwd", Mount("/", "/home/me")) == "/etc/passwd"
+
+
+def test_a_working_directory_is_translated_as_a_whole() -> None:
+    translation = Translation(namespace="ns", mounts=(DATA, DEEP), directory=Book())
+    assert translation.path("/data/deep") == "/home/me/deep"
+    assert translation.path("/elsewhere") == "/elsewhere"
