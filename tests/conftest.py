@@ -1,0 +1,13 @@
+"""What holds for every test: how hard hypothesis looks for a counter-example.
+
+HYPOTHESIS_PROFILE chooses: `ci` finds the same examples in every run, `dev` new ones each time.
+Neither has a deadline: a busy machine is no fault of the code.
+"""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile("dev", deadline=None, max_examples=100)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
