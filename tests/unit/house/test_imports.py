@@ -1,0 +1,137 @@
+"""The import contracts hold for the tree as it is, and break when a room reaches too far."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+LINTER = Path(sys.executable).with_name("lint-imports")
+PURE_ROOMS = ("k8s", "core", "dialects")
+OUTSIDE = (
+    "asyncio",
+    "aiohttp",
+    "logging",
+    "os",
+    "random",
+    "socket",
+    "sqlite3",
+    "subprocess",
+    "time",
+)
+
+
+def run_linter(folder: Path, modules: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Lint a package of the given modules (dotted name below tfjob -> source)."""
+    for name, source in {"": "", **modules}.items():
+        path = folder.joinpath("tfjob", *name.split(".")).with_suffix(".py")
+        if name == "" or any(other.startswith(f"{name}.") for other in modules):
+            path = folder.joinpath("tfjob", *name.split("."), "__init__.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+        for parent in path.relative_to(folder).parents[:-1]:
+            (folder / parent / "__init__.py").touch()
+    command = [str(LINTER), "--config", str(ROOT / ".importlinter"), "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def assert_broken(folder: Path, modules: Mapping[str, str], contract: str) -> None:
+    done = run_linter(folder, modules)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{contract} BROKEN" in done.stdout
+
+
+def test_an_empty_house_keeps_every_contract(tmp_path: Path) -> None:
+    done = run_linter(tmp_path, {})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5 kept, 0 broken" in done.stdout
+
+
+def test_a_house_that_imports_downwards_keeps_every_contract(tmp_path: Path) -> None:
+    rooms = {
+        "k8s.meta": "import json",
+        "core.job": "import tfjob.k8s.meta",
+        "client.http": "import aiohttp\nimport tfjob.k8s.meta",
+        "dialects.base": "import tfjob.core.job",
+        "controller.loop": "import tfjob.dialects.base\nimport tfjob.client.http",
+        "manager.app": "import asyncio\nimport tfjob.controller.loop",
+        "local.cluster": "import tfjob.manager.app",
+        "cli.main": "import tfjob.local.cluster",
+    }
+    done = run_linter(tmp_path, rooms)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("k8s", "core"),
+        ("k8s", "client"),
+        ("core", "client"),
+        ("client", "core"),
+        ("core", "dialects"),
+        ("dialects", "controller"),
+        ("controller", "manager"),
+        ("manager", "local"),
+        ("local", "dashboard"),
+        ("dashboard", "local"),
+        ("dashboard", "cli"),
+    ],
+)
+def test_a_room_that_imports_upwards_or_sideways_breaks_the_contract(
+    tmp_path: Path, importer: str, imported: str
+) -> None:
+    modules = {f"{importer}.a": f"import tfjob.{imported}.b", f"{imported}.b": ""}
+    assert_broken(tmp_path, modules, "A room imports only the rooms below it")
+
+
+def test_a_new_room_needs_a_decision(tmp_path: Path) -> None:
+    assert_broken(tmp_path, {"attic.a": ""}, "A room imports only the rooms below it")
+
+
+def test_no_pure_room_may_reach_outside(tmp_path: Path) -> None:
+    modules = {f"{room}.a": "\n".join(f"import {each}" for each in OUTSIDE) for room in PURE_ROOMS}
+    done = run_linter(tmp_path, modules)
+    for room in PURE_ROOMS:
+        for module in OUTSIDE:
+            assert f"tfjob.{room} is not allowed to import {module}:" in done.stdout
+
+
+def test_a_pure_room_may_not_reach_outside_through_a_part_of_a_module(tmp_path: Path) -> None:
+    contract = "The pure rooms reach no clock, no chance and no outside world"
+    assert_broken(tmp_path, {"core.a": "from os.path import join"}, contract)
+
+
+def test_a_policy_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
+    modules = {"core.success": "import tfjob.core.gang", "core.gang": ""}
+    assert_broken(tmp_path, modules, "The policies of the core are unaware of one another")
+
+
+def test_a_policy_that_reaches_another_through_a_third_file_breaks_the_contract(
+    tmp_path: Path,
+) -> None:
+    modules = {
+        "core.backoff": "import tfjob.core.replicas",
+        "core.replicas": "import tfjob.core.cleanup",
+        "core.cleanup": "",
+    }
+    assert_broken(tmp_path, modules, "The policies of the core are unaware of one another")
+
+
+def test_a_dialect_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
+    modules = {
+        "dialects.kubeflow_v1beta1": "import tfjob.dialects.kubeflow_v1",
+        "dialects.kubeflow_v1": "",
+    }
+    assert_broken(tmp_path, modules, "The dialects are unaware of one another")
+
+
+@pytest.mark.parametrize("part", ["apiserver", "node"])
+@pytest.mark.parametrize("room", ["core", "dialects", "controller", "manager"])
+def test_local_parts_that_know_of_jobs_break_the_contract(
+    tmp_path: Path, part: str, room: str
+) -> None:
+    modules = {f"local.{part}.a": f"import tfjob.{room}.b", f"{room}.b": ""}
+    assert_broken(tmp_path, modules, "The local API server and node know Kubernetes, not TFJobs")

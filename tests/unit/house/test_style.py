@@ -1,0 +1,71 @@
+"""The linter, the type checker and the search for dead code find what they are there for."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+BIN = Path(sys.executable).parent
+
+
+def codes_of(source: str, *, path: str) -> set[str]:
+    """The codes that ruff reports for a source as if it stood at a path of the project."""
+    command = [str(BIN / "ruff"), "check", "--output-format=concise", "--stdin-filename", path, "-"]
+    done = subprocess.run(
+        command, cwd=ROOT, input=source, capture_output=True, text=True, check=False
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith(path)]
+    return {line.split(": ", 1)[1].split()[0] for line in lines}
+
+
+CLOCK = '"""A module."""\n\nfrom datetime import UTC, datetime\n\nNOW = datetime.now(UTC)\n'
+
+
+@pytest.mark.parametrize("room", ["k8s", "core", "dialects", "dashboard"])
+def test_a_clock_is_refused_where_time_is_an_argument(room: str) -> None:
+    assert codes_of(CLOCK, path=f"src/tfjob/{room}/a.py") == {"TID251"}
+
+
+@pytest.mark.parametrize("room", ["client", "controller", "manager", "local", "cli"])
+def test_a_clock_is_allowed_in_the_rooms_with_io(room: str) -> None:
+    assert codes_of(CLOCK, path=f"src/tfjob/{room}/a.py") == set()
+
+
+@pytest.mark.parametrize("call", ["datetime.today()", "datetime.utcnow()"])
+def test_other_ways_to_the_clock_are_refused_too(call: str) -> None:
+    source = f'"""A module."""\n\nfrom datetime import datetime\n\nNOW = {call}\n'
+    assert "TID251" in codes_of(source, path="src/tfjob/core/a.py")
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ('"""A module."""\n\n\ndef f(a):\n    return a\n', "ANN001"),
+        ("A = 1\n", "D100"),
+        ('"""A module."""\n\nfrom . import b\n', "TID252"),
+        ('"""A module."""\n\nprint("hello")\n', "T201"),
+        ('"""A module."""\n\n# a = f(1)\n', "ERA001"),
+        ('"""A module."""\n\ntry:\n    A = 1\nexcept Exception:\n    A = 2\n', "BLE001"),
+    ],
+)
+def test_the_linter_refuses(source: str, code: str) -> None:
+    assert code in codes_of(source, path="src/tfjob/core/a.py")
+
+
+def test_the_type_checker_refuses_an_unannotated_function(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(a):\n    return a\n")
+    command = [str(BIN / "mypy"), "--cache-dir", str(tmp_path / "cache"), str(tmp_path / "a.py")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "[no-untyped-def]" in done.stdout
+
+
+def test_a_function_that_nothing_uses_is_dead(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def used(): ...\ndef unused(): ...\nused()\n")
+    command = [str(BIN / "vulture"), "--config", str(ROOT / "pyproject.toml"), str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "unused function 'unused'" in done.stdout
+    assert "'used'" not in done.stdout
