@@ -1,0 +1,69 @@
+"""Writes the generated files of the project, or checks that they are current.
+
+A generated file is a pure function of the checkout. GENERATED is the list of them: path and
+function. Nothing else in the project may write one of these paths.
+"""
+
+import difflib
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tools import scenarios
+
+
+class Generated(NamedTuple):
+    """A file, and the function of the checkout's root that says what must be in it."""
+
+    path: str
+    render: Callable[[Path], str]
+
+
+GENERATED = (Generated("docs/scenarios.md", scenarios.page),)
+
+
+def write(root: Path, files: Iterable[Generated]) -> None:
+    """Write each file that is not current."""
+    for each in files:
+        target, text = root / each.path, each.render(root)
+        if _stored(target) != text:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, "utf-8")
+            print(f"generate: wrote {each.path}")
+
+
+def stale(root: Path, files: Iterable[Generated]) -> list[str]:
+    """A difference, stored against generated, for each file that is not current."""
+    found = []
+    for each in files:
+        before, after = _stored(root / each.path), each.render(root)
+        if before != after:
+            lines = difflib.unified_diff(
+                before.splitlines(),
+                after.splitlines(),
+                each.path,
+                "generated now",
+                lineterm="",
+                n=0,
+            )
+            found.append("\n".join(lines))
+    return found
+
+
+def _stored(path: Path) -> str:
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+def main(arguments: list[str], *, root: Path, files: Iterable[Generated] = GENERATED) -> int:
+    """Write the files; with --check only compare, 1 if any is stale."""
+    if "--check" not in arguments:
+        write(root, files)
+        return 0
+    found = stale(root, files)
+    print("\n".join([*found, "run `make generate`"]) if found else "generated files: current")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], root=Path.cwd()))
