@@ -1,0 +1,144 @@
+# The verbs of the house. `make` alone lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := -m pip --disable-pip-version-check install
+LOCKED := $(PIP) --require-hashes
+# A folder enters the checks as soon as it holds code.
+CODE := src tests tools $(if $(wildcard benchmarks/*.py),benchmarks)
+# Units first: what needs nothing fails soonest.
+TESTS := tests/unit $(wildcard tests/simulation tests/conformance)
+TEST_JOBS ?= 2
+
+.PHONY: help
+help: ## List the verbs
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' \
+	  | while IFS=$$'\t' read -r verb says; do printf '  %-22s %s\n' "make $$verb" "$$says"; done
+
+##: setting up
+
+.PHONY: setup
+setup: .venv/.installed ## Make .venv with everything locked and tfjob in it
+	@echo "ready: $(BIN)/tfjob"
+
+.venv/.locked: requirements/build.txt requirements/dev.txt
+	$(call new_venv,.venv)
+	@echo "setup 2/3: installing the locked packages"
+	@$(BIN)/python $(LOCKED) -r requirements/build.txt -r requirements/dev.txt
+	@touch $@
+
+.venv/.installed: .venv/.locked pyproject.toml
+	@echo "setup 3/3: installing tfjob itself, editable"
+	@$(BIN)/python $(PIP) --no-build-isolation --no-deps --quiet -e .
+	@touch $@
+
+# $(1) is the folder. An older Python is told so before anything is made.
+define new_venv
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \
+	  "tfjob needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Nothing was installed. " \
+	  "Name a newer one: make setup PYTHON=python3.12" % sys.version_info[:2])'
+	@echo "setup 1/3: $(1) with $$($(PYTHON) --version)"
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+endef
+
+##: checking
+
+.PHONY: check
+check: format-check lint types imports dead-code sizes words prose generated-check scenarios-check ## Everything that reads the code without running it
+	@echo "check: clean"
+
+.PHONY: format-check
+format-check: setup
+	$(BIN)/ruff format --check $(CODE)
+
+.PHONY: lint
+lint: setup
+	$(BIN)/ruff check $(CODE)
+
+.PHONY: types
+types: setup
+	$(BIN)/mypy $(CODE)
+
+.PHONY: imports
+imports: setup
+	$(BIN)/lint-imports
+
+.PHONY: dead-code
+dead-code: setup
+	$(BIN)/vulture $(CODE)
+
+.PHONY: sizes
+sizes: setup
+	$(BIN)/python -m tools.sizes $(CODE)
+
+.PHONY: words
+words: setup
+	$(BIN)/python -m tools.words
+
+.PHONY: prose
+prose: setup
+	$(BIN)/python -m tools.prose
+
+.PHONY: generated-check
+generated-check: setup
+	$(BIN)/python -m tools.generate --check
+
+.PHONY: scenarios-check
+scenarios-check: setup ## Every offline scenario of the contract is shown by a test
+	$(BIN)/python -m tools.scenarios
+
+.PHONY: test
+test: setup ## Set up and run the tests
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/pytest -n $(TEST_JOBS) $(TESTS)
+
+##: changing
+
+.PHONY: format
+format: setup ## Format the code and mend what can be mended by itself
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+.PHONY: generate
+generate: setup ## Write the generated files anew
+	$(BIN)/python -m tools.generate
+
+.PHONY: lock
+lock: .venv-lock/.locked ## Write requirements/*.txt anew (UPGRADE=1: with newer versions)
+	$(call compile,dev,pyproject.toml --all-extras --group dev)
+	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt)
+	$(call compile,build,--group build -c requirements/dev.txt)
+	$(call compile,mutate,pyproject.toml --group mutate -c requirements/dev.txt)
+	$(call compile,lock,--group lock)
+
+# $(1) names the lock, $(2) says what goes in. dev comes first: the others follow its versions.
+define compile
+	@echo "lock: requirements/$(1).txt"
+	@.venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate $(if $(UPGRADE),--upgrade) \
+	  -o requirements/$(1).txt $(2)
+endef
+
+.venv-lock/.locked: requirements/lock.txt
+	$(call new_venv,.venv-lock)
+	@.venv-lock/bin/python $(LOCKED) -r requirements/lock.txt
+	@touch $@
+
+##: measuring
+
+.PHONY: bench-core
+bench-core: setup ## How long one decision takes
+	$(BIN)/python -m benchmarks.bench_core
+
+.PHONY: mutate
+mutate: .venv-mutate/.locked ## Break the core on purpose and count the breaks that no test sees
+	.venv-mutate/bin/python -m tools.mutate
+
+.venv-mutate/.locked: requirements/mutate.txt requirements/build.txt
+	$(call new_venv,.venv-mutate)
+	@.venv-mutate/bin/python $(LOCKED) -r requirements/build.txt -r requirements/mutate.txt
+	@touch $@
