@@ -1,0 +1,81 @@
+"""TF_CONFIG: how a replica learns of its peers and of itself.
+
+All replicas of a job share one cluster description, which is rendered once; only the task differs.
+The text is an interface: compact JSON with keys in a fixed order.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import msgspec
+
+from tfjob.core.job import Job, Replica
+
+_WORKER = "worker"
+_SERVER = "ps"
+
+
+class ClusterSpec:
+    """Renders the TF_CONFIG of each replica of one job."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._form = job.tf_config
+
+    def text(self, replica: Replica, index: int) -> str | None:
+        """The value for one replica, or None where the job needs no TF_CONFIG."""
+        if not self._form.is_enabled:
+            return None
+        task = f'"task":{{"type":{_json(replica.task)},"index":{index}}}'
+        if self._form.is_dynamic:
+            return f'{{"cluster":{self._dynamic(replica, index)},{task}}}'
+        return f"{self._head}{task}{self._tail}"
+
+    @cached_property
+    def _head(self) -> str:
+        types = sorted(self._listed(), key=lambda replica: replica.task)
+        cluster = ",".join(f"{_json(each.task)}:{_json(_addresses(each))}" for each in types)
+        return f'{{"cluster":{{{cluster}}},'
+
+    @cached_property
+    def _tail(self) -> str:
+        environment = self._form.environment
+        return "}" if environment is None else f',"environment":{_json(environment)}}}'
+
+    @cached_property
+    def _servers(self) -> Sequence[str]:
+        return [
+            address
+            for replica in self._job.replicas
+            if replica.task == _SERVER
+            for address in _addresses(replica)
+        ]
+
+    @cached_property
+    def _servers_json(self) -> str:
+        return _json(self._servers)
+
+    def _listed(self) -> list[Replica]:
+        return [
+            each
+            for each in self._job.replicas
+            if each.is_in_cluster and (each.count or self._form.lists_empty_types)
+        ]
+
+    def _dynamic(self, replica: Replica, index: int) -> str:
+        """Each worker knows itself and all servers; a server knows those up to itself."""
+        workers, servers = "{}", "[]"
+        if replica.task == _WORKER:
+            workers = f'{{"{index}":{_json(replica.address(index))}}}'
+            servers = self._servers_json
+        elif replica.task == _SERVER:
+            servers = _json(self._servers[: index + 1])
+        return f'{{"worker":{workers},"ps":{servers}}}'
+
+
+def _addresses(replica: Replica) -> list[str]:
+    return [replica.address(index) for index in range(replica.count)]
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,46 @@
+"""How many replicas of a type are active, succeeded and failed, as the status shows them.
+
+A success once stored stays counted when its pod is gone.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tfjob.core.job import Replica
+from tfjob.core.observe import Slot
+from tfjob.core.status import JobStatus, ReplicaStatus
+
+
+def counted(replica: Replica, slots: Sequence[Slot], *, stored: ReplicaStatus) -> ReplicaStatus:
+    completed = {slot.index for slot in slots if slot.is_succeeded and not slot.is_leaving}
+    keeps = not replica.restarts_on_success
+    return msgspec.structs.replace(
+        stored,
+        active=sum(slot.is_active for slot in slots),
+        succeeded=len(completed),
+        failed=sum(slot.is_failed for slot in slots),
+        completed=stored.completed | completed if keeps else frozenset(),
+        selector=replica.status_selector,
+    )
+
+
+def after_success(stored: ReplicaStatus) -> ReplicaStatus:
+    """Once the job has succeeded, what still runs counts as succeeded too."""
+    return msgspec.structs.replace(stored, succeeded=stored.succeeded + stored.active, active=0)
+
+
+def after_failure(stored: ReplicaStatus, *, remaining: int) -> ReplicaStatus:
+    """Once the job has failed, only pods that clean-up leaves running stay active."""
+    return msgspec.structs.replace(stored, active=min(stored.active, remaining))
+
+
+def in_place_restarts(slots: Sequence[Slot]) -> int:
+    """Container restarts by the kubelet, over all pods that are there."""
+    return sum(
+        slot.pod.restart_count for slot in slots if slot.pod is not None and not slot.is_leaving
+    )
+
+
+def failed_total(status: JobStatus) -> int:
+    return sum(each.failed for each in status.replicas.values())

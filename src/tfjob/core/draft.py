@@ -1,0 +1,87 @@
+"""A plan under construction: what the policies ask for in one pass, collected in order."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from types import MappingProxyType
+
+import msgspec
+
+from tfjob.core.job import Job
+from tfjob.core.plan import Create, Delete, EventType, JobEvent, Plan, Update
+from tfjob.core.status import Condition, ConditionType, JobStatus, with_condition
+from tfjob.core.wording import Phrase
+from tfjob.k8s import time
+
+
+class Draft:
+    """Holds the status as it will be stored and everything to do before and after."""
+
+    def __init__(self, job: Job, *, now: datetime) -> None:
+        self.job = job
+        self.now = now
+        self.status = job.status
+        self.creates: list[Create] = []
+        self.updates: list[Update] = []
+        self.deletes: list[Delete] = []
+        self.events: list[JobEvent] = []
+        self.restarts = 0
+        self._wakes: list[datetime] = []
+
+    @property
+    def stamp(self) -> datetime:
+        return time.whole(self.now)
+
+    def set_status(self, **fields: object) -> None:
+        self.status = msgspec.structs.replace(self.status, **fields)
+
+    def set_condition(
+        self,
+        kind: ConditionType,
+        phrase: Phrase,
+        *,
+        is_true: bool = True,
+        facts: Mapping[str, object] = MappingProxyType({}),
+    ) -> str | None:
+        """Set a condition; returns its message if that changed anything, else None."""
+        found = self.status.condition(kind)
+        wanted = "True" if is_true else "False"
+        if found is not None and (found.status, found.reason) == (wanted, phrase.reason):
+            return None
+        message = phrase.say(name=self.job.name, namespace=self.job.namespace, **facts)
+        condition = Condition(
+            type=str(kind),
+            status=wanted,
+            reason=phrase.reason,
+            message=message,
+            last_update=self.stamp,
+            last_transition=self.stamp,
+        )
+        before = self.status
+        self.status = with_condition(before, condition)
+        return None if self.status is before else message
+
+    def tell(self, kind: EventType, reason: str, message: str, *, key: str = "") -> None:
+        """An event; without a key it is a fact of this moment."""
+        key = key or f"{reason}/{time.render(self.now)}"
+        self.events.append(JobEvent(type=kind, reason=reason, message=message, key=key))
+
+    def wake(self, moment: datetime | None) -> None:
+        if moment is not None:
+            self._wakes.append(moment)
+
+    def extend_events(self, events: Iterable[JobEvent]) -> None:
+        self.events.extend(events)
+
+    def plan(self, *, deletes_job: bool = False) -> Plan:
+        changed: JobStatus | None = None if self.status == self.job.status else self.status
+        return Plan(
+            creates=self.creates,
+            updates=self.updates,
+            deletes=self.deletes,
+            status=changed,
+            events=self.events,
+            wake_at=min(self._wakes, default=None),
+            restarts=self.restarts,
+            deletes_job=deletes_job,
+            is_status_first=self.job.rules.counts_before_delete and changed is not None,
+        )

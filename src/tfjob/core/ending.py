@@ -1,0 +1,161 @@
+"""How a job ends and what is left to do once it has: verdict, clean-up, bookkeeping, expiry."""
+
+from datetime import datetime
+
+from tfjob.core import cleanup, counts, gang, success
+from tfjob.core.draft import Draft
+from tfjob.core.job import TRAINING_CONTAINER, Decider, Replica
+from tfjob.core.observe import Children, View
+from tfjob.core.plan import ChildKind, EventType, Plan
+from tfjob.core.restart import Fate
+from tfjob.core.restarting import Fates
+from tfjob.core.status import ConditionType
+from tfjob.core.wording import Phrase
+from tfjob.k8s import time
+
+
+def is_ended(draft: Draft, seen: View, fates: Fates) -> bool:
+    """Give the verdict, if there is one; success comes first."""
+    if success.is_succeeded(draft.job.rules.decider, seen):
+        _finish(draft, ConditionType.SUCCEEDED, draft.job.wording.succeeded)
+        return True
+    return _is_failed(draft, seen, fates)
+
+
+def fail(
+    draft: Draft, phrase: Phrase, *, event: EventType = EventType.NORMAL, **facts: object
+) -> None:
+    _finish(draft, ConditionType.FAILED, phrase, event=event, **facts)
+
+
+def succeeded_by(decider: Decider, seen: View, *, moment: datetime | None) -> bool:
+    """The deciding replica is known to have succeeded no later than at `moment`."""
+    chosen = success.chosen_slot(decider, seen)
+    if chosen is None or not chosen.is_done or chosen.pod is None or moment is None:
+        return False
+    ended = chosen.pod.terminated(TRAINING_CONTAINER)
+    finished = time.parse(ended.finished_at) if ended is not None else None
+    return finished is not None and finished <= moment
+
+
+def finished(draft: Draft, children: Children, seen: View) -> Plan:
+    """A pass over a job that has its verdict."""
+    job = draft.job
+    if draft.status.completion_time is None:
+        draft.set_status(completion_time=_verdict_time(draft))
+    expiry = cleanup.expires_at(draft.status.completion_time, job.policy.ttl)
+    if expiry is not None and draft.now >= expiry:
+        return Plan(deletes_job=True)
+    draft.wake(expiry)
+    if draft.status.is_true(ConditionType.SUCCEEDED):
+        draft.set_status(
+            replicas={
+                kind: counts.after_success(each) for kind, each in draft.status.replicas.items()
+            }
+        )
+    clean_up(draft, children, seen, ends_unfinished=_ended_by_limit(draft))
+    remove_group(draft, children)
+    return draft.plan()
+
+
+def clean_up(draft: Draft, children: Children, seen: View, *, ends_unfinished: bool) -> None:
+    policy = draft.job.policy.clean
+    going = cleanup.removals(
+        policy,
+        pods=children.pods,
+        services=[service.metadata for service in children.services],
+        ends_unfinished=ends_unfinished,
+    )
+    jobs = cleanup.removals_of_jobs(policy, jobs=children.jobs, ends_unfinished=ends_unfinished)
+    draft.deletes.extend([*going, *jobs])
+    if draft.status.is_true(ConditionType.SUCCEEDED):
+        return
+    names = {each.name for each in going if each.kind == ChildKind.POD}
+    remaining = {
+        kind: sum(slot.is_active and slot.name not in names for slot in slots)
+        for kind, slots in seen.slots.items()
+    }
+    draft.set_status(
+        replicas={
+            kind: counts.after_failure(each, remaining=remaining.get(kind, 0))
+            for kind, each in draft.status.replicas.items()
+        }
+    )
+
+
+def remove_group(draft: Draft, children: Children) -> None:
+    going = gang.removal(children.pod_group)
+    if not going:
+        return
+    draft.deletes.extend(going)
+    phrase = draft.job.wording.group_terminated
+    key = f"group-terminated/{going[0].uid}"
+    draft.tell(EventType.NORMAL, phrase.reason, phrase.say(), key=key)
+
+
+def _is_failed(draft: Draft, seen: View, fates: Fates) -> bool:
+    wording = draft.job.wording
+    for replica in draft.job.in_status_order():
+        if any(fate is Fate.FAIL_BY_CODE and slot.replica is replica for slot, fate in fates):
+            fail(draft, wording.failed_exit_code, event=EventType.WARNING, type=replica.type)
+            _tell_count(draft, replica)
+            return True
+    for replica in draft.job.in_status_order():
+        own = [fate for slot, fate in fates if slot.replica is replica]
+        if Fate.FAIL in own or _is_used_up(replica, seen, own):
+            failed = draft.status.of(replica.type).failed
+            fail(draft, wording.failed, type=replica.type, count=failed)
+            return True
+    return False
+
+
+def _is_used_up(replica: Replica, seen: View, fates: list[Fate]) -> bool:
+    """Failures were tolerated until nobody was left to go on."""
+    if not replica.tolerates_failure or Fate.TOLERATE not in fates:
+        return False
+    over = sum(slot.is_succeeded for slot in seen.slots[replica.type])
+    return over + fates.count(Fate.TOLERATE) == replica.count
+
+
+def _tell_count(draft: Draft, replica: Replica) -> None:
+    phrase = draft.job.wording.failed
+    message = phrase.say(
+        name=draft.job.name,
+        namespace=draft.job.namespace,
+        type=replica.type,
+        count=draft.status.of(replica.type).failed,
+    )
+    draft.tell(EventType.NORMAL, phrase.reason, message, key=f"verdict/count/{draft.job.owner.uid}")
+
+
+def _finish(
+    draft: Draft,
+    kind: ConditionType,
+    phrase: Phrase,
+    *,
+    event: EventType = EventType.NORMAL,
+    **facts: object,
+) -> None:
+    message = draft.set_condition(kind, phrase, facts=facts)
+    draft.set_status(completion_time=draft.status.completion_time or draft.stamp)
+    if message is not None:
+        key = f"verdict/{draft.job.owner.uid}"
+        draft.tell(event, phrase.reason, message, key=key)
+
+
+def _verdict_time(draft: Draft) -> datetime:
+    for kind in (ConditionType.SUCCEEDED, ConditionType.FAILED):
+        found = draft.status.condition(kind)
+        if found is not None and found.is_true:
+            return found.last_transition or found.last_update or draft.stamp
+    return draft.stamp
+
+
+def _ended_by_limit(draft: Draft) -> bool:
+    """The verdict itself says so: it is the only record of why the job ended."""
+    found = draft.status.condition(ConditionType.FAILED)
+    if found is None:
+        return False
+    wording, facts = draft.job.wording, {"name": draft.job.name, "namespace": draft.job.namespace}
+    limits = (wording.failed_backoff, wording.failed_deadline)
+    return any(found.message == phrase.say(**facts) for phrase in limits)

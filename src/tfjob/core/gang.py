@@ -1,0 +1,171 @@
+"""schedulingPolicy: one PodGroup per job, so that its pods are placed together or not at all.
+
+Decides what the group should say, whether it must be made or mended, and whether pods may be
+created yet. Which scheduler it is, is data.
+"""
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import msgspec
+
+from tfjob.core.plan import ChildKind, Create, Delete, Update
+from tfjob.k8s import quantity
+from tfjob.k8s.podgroup import PodGroup
+
+POLL = timedelta(seconds=10)
+NOTE_EVERY = timedelta(seconds=30)
+"""How often a waiting job says in its status that it still waits."""
+
+
+class Gang(msgspec.Struct, frozen=True):
+    """What a gang scheduler wants to be told: the group's fields and the marks on its pods."""
+
+    api_version: str
+    group_name: str
+    scheduler_name: str
+    min_member: int
+    fields: Mapping[str, Any] = {}
+    pod_labels: Mapping[str, str] = {}
+    pod_annotations: Mapping[str, str] = {}
+    role_key: str = ""
+    is_role_a_label: bool = False
+    keeps_stored_queue: bool = False
+    computes_resources: bool = True
+    waits_for_admission: bool = False
+
+    def mark(
+        self,
+        spec: MutableMapping[str, Any],
+        *,
+        labels: MutableMapping[str, str],
+        annotations: MutableMapping[str, str],
+        role: str,
+    ) -> None:
+        """Write the scheduler's marks on a pod under construction."""
+        if not spec.get("schedulerName"):
+            spec["schedulerName"] = self.scheduler_name
+        labels.update(self.pod_labels)
+        annotations.update(self.pod_annotations)
+        if self.role_key:
+            (labels if self.is_role_a_label else annotations)[self.role_key] = role
+
+    def is_refused_by(self, template: Mapping[str, Any]) -> bool:
+        """The template names a scheduler of its own, which is kept."""
+        own = (template.get("spec") or {}).get("schedulerName")
+        return bool(own) and own != self.scheduler_name
+
+
+class Member(Protocol):
+    """What the walk over a job's replicas needs to know of each type."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def template(self) -> Mapping[str, Any]: ...
+
+
+class GangStep(msgspec.Struct, frozen=True):
+    create: Create | None = None
+    update: Update | None = None
+    may_create_pods: bool = True
+
+
+def step(
+    gang: Gang,
+    existing: PodGroup | None,
+    *,
+    members: Sequence[Member],
+    priorities: Mapping[str, int],
+    owner: Mapping[str, Any],
+    annotations: Mapping[str, str],
+) -> GangStep:
+    spec = _spec(gang, existing, members=members, priorities=priorities)
+    if existing is None:
+        metadata: dict[str, Any] = {"name": gang.group_name, "ownerReferences": [owner]}
+        if annotations:
+            metadata["annotations"] = dict(annotations)
+        body = {
+            "apiVersion": gang.api_version,
+            "kind": "PodGroup",
+            "metadata": metadata,
+            "spec": spec,
+        }
+        create = Create(kind=ChildKind.POD_GROUP, name=gang.group_name, body=body)
+        return GangStep(create=create, may_create_pods=not gang.waits_for_admission)
+    update = None
+    if any(existing.spec.get(key) != value for key, value in spec.items()):
+        update = Update(
+            kind=ChildKind.POD_GROUP,
+            name=existing.metadata.name,
+            uid=existing.metadata.uid,
+            body={"spec": spec},
+        )
+    return GangStep(update=update, may_create_pods=_is_admitted(gang, existing))
+
+
+def removal(existing: PodGroup | None) -> list[Delete]:
+    if existing is None or existing.metadata.is_terminating:
+        return []
+    meta = existing.metadata
+    return [Delete(kind=ChildKind.POD_GROUP, name=meta.name, uid=meta.uid)]
+
+
+def is_note_due(last: datetime | None, now: datetime) -> bool:
+    return last is None or now - last >= NOTE_EVERY or last > now
+
+
+def min_resources(
+    members: Sequence[Member], *, count: int, priorities: Mapping[str, int]
+) -> dict[str, str]:
+    """What the first `count` pods ask for, the most important types first."""
+    ordered = sorted(members, key=lambda member: -_priority(member, priorities))
+    asked: list[Mapping[str, object]] = []
+    for member in ordered:
+        taken = min(member.count, count)
+        count -= taken
+        asked.extend(_requests(member.template) * taken)
+    return quantity.sum_resources(asked)
+
+
+def _spec(
+    gang: Gang,
+    existing: PodGroup | None,
+    *,
+    members: Sequence[Member],
+    priorities: Mapping[str, int],
+) -> dict[str, Any]:
+    spec: dict[str, Any] = {"minMember": gang.min_member, **gang.fields}
+    stored_queue = existing.spec.get("queue") if existing is not None else None
+    if gang.keeps_stored_queue and stored_queue:
+        spec["queue"] = stored_queue
+    if gang.computes_resources and "minResources" not in spec:
+        resources = min_resources(members, count=gang.min_member, priorities=priorities)
+        if resources:
+            spec["minResources"] = resources
+    return spec
+
+
+def _is_admitted(gang: Gang, existing: PodGroup) -> bool:
+    return not gang.waits_for_admission or existing.status.phase not in {"", "Pending"}
+
+
+def _priority(member: Member, priorities: Mapping[str, int]) -> int:
+    name = (member.template.get("spec") or {}).get("priorityClassName")
+    return priorities.get(name, 0) if isinstance(name, str) else 0
+
+
+def _requests(template: Mapping[str, Any]) -> list[Mapping[str, object]]:
+    """Per regular container its requests, or its limits where it has no requests at all."""
+    asked: list[Mapping[str, object]] = []
+    for container in (template.get("spec") or {}).get("containers") or ():
+        resources = container.get("resources")
+        if not isinstance(resources, Mapping):
+            continue
+        chosen = resources.get("requests")
+        if chosen is None:
+            chosen = resources.get("limits")
+        if isinstance(chosen, Mapping):
+            asked.append(chosen)
+    return asked

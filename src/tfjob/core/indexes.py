@@ -1,0 +1,43 @@
+"""Sets of replica indexes as short text: `0,2-4`.
+
+Text comes back from stored objects, so reading is lenient and bounded: what is no index, or lies
+beyond the bound, is dropped.
+"""
+
+from collections.abc import Iterable
+
+
+def render(indexes: Iterable[int]) -> str:
+    parts: list[str] = []
+    run: list[int] = []
+    for index in sorted(set(indexes)):
+        if run and index == run[-1] + 1:
+            run.append(index)
+            continue
+        parts.extend(_run_text(run))
+        run = [index]
+    parts.extend(_run_text(run))
+    return ",".join(parts)
+
+
+def parse(text: object, *, below: int) -> frozenset[int]:
+    if not isinstance(text, str):
+        return frozenset()
+    found: set[int] = set()
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        first, last = _number(low), _number(high if dash else low)
+        if first is None or last is None:
+            continue
+        found.update(range(first, min(last, below - 1) + 1))
+    return frozenset(found)
+
+
+def _run_text(run: list[int]) -> list[str]:
+    if not run:
+        return []
+    return [str(run[0])] if len(run) == 1 else [f"{run[0]}-{run[-1]}"]
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None

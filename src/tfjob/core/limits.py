@@ -1,0 +1,62 @@
+"""The limits of a job, checked before anything is made: backoffLimit, then the deadline.
+
+A hit ends the job and everything of it that still runs, whatever its clean-up policy says.
+"""
+
+from tfjob.core import backoff, counts, deadline, ending
+from tfjob.core.draft import Draft
+from tfjob.core.observe import Children, Slot, View
+from tfjob.core.reporting import count
+from tfjob.core.restart import Fate, is_disrupted
+from tfjob.core.restarting import Fates, so_far
+from tfjob.core.wording import Phrase
+from tfjob.k8s.pod import Phase
+
+_UP = frozenset({Phase.PENDING, Phase.RUNNING, Phase.UNKNOWN})
+
+
+def is_hit(draft: Draft, children: Children, seen: View, fates: Fates) -> bool:
+    phrase = _hit(draft, seen, fates)
+    if phrase is None:
+        return False
+    count(draft, seen)
+    ending.clean_up(draft, children, seen, ends_unfinished=True)
+    ending.fail(draft, phrase)
+    return True
+
+
+def _hit(draft: Draft, seen: View, fates: Fates) -> Phrase | None:
+    if draft.job.rules.budget_ends_job and _is_backoff_hit(draft, seen, fates):
+        return draft.job.wording.failed_backoff
+    return draft.job.wording.failed_deadline if _is_deadline_hit(draft, seen) else None
+
+
+def _is_backoff_hit(draft: Draft, seen: View, fates: Fates) -> bool:
+    limit = draft.job.policy.backoff_limit
+    if limit is None:
+        return False
+    slots = seen.all_slots()
+    failures = sum(_is_own_failure(slot) for slot in slots)
+    up = sum(slot.phase in _UP and not slot.is_terminating for slot in slots)
+    return backoff.is_hit(
+        limit,
+        so_far(draft, seen),
+        is_restart_wanted=any(fate in {Fate.RESTART, Fate.HELD} for _, fate in fates),
+        has_new_failure=failures > counts.failed_total(draft.status) and up != draft.job.total,
+    )
+
+
+def _is_own_failure(slot: Slot) -> bool:
+    if slot.phase is not Phase.FAILED or slot.pod is None or slot.is_leaving:
+        return False
+    return not is_disrupted(slot.pod)
+
+
+def _is_deadline_hit(draft: Draft, seen: View) -> bool:
+    limit, start = draft.job.policy.deadline, draft.status.start_time
+    if not deadline.is_hit(limit, start, now=draft.now):
+        return False
+    if not draft.job.rules.success_before_deadline:
+        return True
+    end = deadline.ends_at(limit, start)
+    return not ending.succeeded_by(draft.job.rules.decider, seen, moment=end)

@@ -1,0 +1,205 @@
+"""What is there, sorted by replica: each slot (type, index) with its pod and how it stands.
+
+Only facts; nothing is decided here. A replica is judged by its training container alone, so a
+sidecar that goes on, or fails late, changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from tfjob.core import batch
+from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, RestartPolicy, Workload
+from tfjob.core.status import ConditionType
+from tfjob.k8s import time
+from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.pod import Phase, Pod
+from tfjob.k8s.podgroup import PodGroup
+from tfjob.k8s.service import Service
+
+
+class Children(msgspec.Struct, frozen=True):
+    """Everything a job owns, and the few facts of the cluster that decisions about it need."""
+
+    pods: Sequence[Pod] = ()
+    services: Sequence[Service] = ()
+    jobs: Sequence[BatchJob] = ()
+    pod_group: PodGroup | None = None
+    companions: frozenset[tuple[str, str]] = frozenset()
+    lost_nodes: frozenset[str] = frozenset()
+    priorities: Mapping[str, int] = {}
+
+
+class Slot(msgspec.Struct):
+    """One replica: its pod if there is one, and its phase as the job sees it."""
+
+    replica: Replica
+    index: int
+    pod: Pod | None = None
+    job: BatchJob | None = None
+    phase: Phase | None = None
+    is_completed: bool = False
+    is_leaving: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.replica.name(self.index)
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.pod is not None and self.pod.metadata.is_terminating
+
+    @property
+    def is_active(self) -> bool:
+        return self.phase is Phase.RUNNING and not self.is_terminating and not self.is_leaving
+
+    @property
+    def is_succeeded(self) -> bool:
+        return self.phase is Phase.SUCCEEDED
+
+    @property
+    def is_failed(self) -> bool:
+        """Failed, or taken away while it ran."""
+        if self.is_leaving:
+            return False
+        return self.phase is Phase.FAILED or (self.phase is Phase.RUNNING and self.is_terminating)
+
+    @property
+    def is_done(self) -> bool:
+        """Succeeded for certain: its training container is known to have exited with 0."""
+        if not self.is_succeeded:
+            return False
+        if self.pod is None or self.job is not None:
+            return True
+        ended = self.pod.terminated(TRAINING_CONTAINER)
+        return ended is not None and ended.exit_code == 0
+
+
+class View(msgspec.Struct):
+    slots: Mapping[str, Sequence[Slot]]
+    services: Mapping[str, ObjectMeta]
+    surplus_pods: Sequence[ObjectMeta]
+    surplus_services: Sequence[ObjectMeta]
+
+    def all_slots(self) -> list[Slot]:
+        return [slot for slots in self.slots.values() for slot in slots]
+
+
+def view(job: Job, children: Children) -> View:
+    by_label = {replica.label: replica for replica in job.replicas}
+    pods: dict[tuple[str, int], list[Pod]] = {}
+    surplus: list[ObjectMeta] = []
+    for pod in children.pods:
+        place = _place(job, pod.metadata)
+        if place is None:
+            continue
+        replica = by_label.get(place[0])
+        if replica is None or place[1] >= replica.count:
+            surplus.append(pod.metadata)
+        else:
+            pods.setdefault((replica.type, place[1]), []).append(pod)
+    batch_jobs = {each.metadata.name: each for each in children.jobs}
+    services, surplus_services = _services(job, children.services, by_label)
+    return View(
+        slots={
+            replica.type: [
+                _slot(job, replica, index, pods.get((replica.type, index), ()), batch_jobs)
+                for index in range(replica.count)
+            ]
+            for replica in job.replicas
+        },
+        services=services,
+        surplus_pods=surplus,
+        surplus_services=surplus_services,
+    )
+
+
+def judged_phase(pod: Pod, policy: RestartPolicy) -> Phase:
+    """The phase of the replica: its pod's, unless the training container has ended for good."""
+    phase = pod.phase
+    if phase in {Phase.PENDING, Phase.SUCCEEDED} or policy is RestartPolicy.ALWAYS:
+        return phase
+    ended = pod.terminated(TRAINING_CONTAINER)
+    if ended is None:
+        return phase
+    if ended.exit_code == 0:
+        return Phase.SUCCEEDED
+    return phase if policy is RestartPolicy.ON_FAILURE else Phase.FAILED
+
+
+def _slot(
+    job: Job,
+    replica: Replica,
+    index: int,
+    pods: Sequence[Pod],
+    batch_jobs: Mapping[str, BatchJob],
+) -> Slot:
+    slot = Slot(replica=replica, index=index)
+    slot.is_completed = index in job.status.of(replica.type).completed
+    if job.workload is Workload.JOB:
+        slot.job = batch_jobs.get(slot.name)
+        slot.pod = batch.latest(pods)
+        slot.phase = batch.phase_of(
+            slot.job,
+            pods,
+            exit_codes=job.rules.exit_codes,
+            is_decider=job.rules.decider.includes(replica.type, index),
+        )
+        return slot
+    slot.pod = _the_one(pods, name=slot.name) if pods else None
+    if slot.pod is not None:
+        slot.is_leaving = _is_of_earlier_run(job, slot.pod)
+        slot.phase = judged_phase(slot.pod, replica.restart)
+    if slot.is_completed and not slot.is_leaving:
+        slot.phase = Phase.SUCCEEDED
+    return slot
+
+
+def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:
+    """Of several pods for one index the canonical name counts; else the oldest, so that no second
+    one is made beside it."""
+    for pod in pods:
+        if pod.metadata.name == name:
+            return pod
+    return min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
+
+
+def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
+    """A pod of before the last resume that is still on its way out."""
+    suspended = job.status.condition(ConditionType.SUSPENDED)
+    if suspended is None or not pod.metadata.is_terminating:
+        return False
+    return suspended.is_true or _is_before(pod.metadata.creation_timestamp, job.status.start_time)
+
+
+def _is_before(text: str | None, moment: datetime | None) -> bool:
+    created = time.parse(text)
+    return created is not None and moment is not None and created < moment
+
+
+def _place(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
+    """The (type label, index) a child claims, or None when its labels are no use."""
+    kind = meta.labels.get(job.labels.type)
+    index = meta.labels.get(job.labels.index, "")
+    if kind is None or not (index.isascii() and index.isdigit()) or len(index) > 9:
+        return None
+    return kind, int(index)
+
+
+def _services(
+    job: Job, services: Sequence[Service], by_label: Mapping[str, Replica]
+) -> tuple[dict[str, ObjectMeta], list[ObjectMeta]]:
+    kept: dict[str, ObjectMeta] = {}
+    surplus: list[ObjectMeta] = []
+    for service in services:
+        place = _place(job, service.metadata)
+        if place is None:
+            continue
+        replica = by_label.get(place[0])
+        if replica is None or place[1] >= replica.count:
+            surplus.append(service.metadata)
+        else:
+            kept[service.metadata.name] = service.metadata
+    return kept, surplus

@@ -1,0 +1,63 @@
+"""Which children should exist: one service and one pod (or batch Job) per replica, and companions.
+
+Children have fixed names, so a replica is only made when nothing stands under its name, and a
+replica that has succeeded is never made again.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from tfjob.core import restart
+from tfjob.core.job import Job, Workload
+from tfjob.core.observe import Children, Slot, View
+from tfjob.core.plan import ChildKind, Create
+from tfjob.core.status import JobStatus
+
+
+def missing_services(job: Job, view: View) -> list[Create]:
+    return [
+        Create(kind=ChildKind.SERVICE, name=name, type=replica.type, index=index)
+        for replica in job.replicas
+        for index in range(replica.count)
+        if (name := replica.name(index)) not in view.services
+    ]
+
+
+def missing_workloads(
+    job: Job, view: View, *, status: JobStatus, now: datetime
+) -> tuple[list[Create], datetime | None]:
+    """Pods or batch Jobs to make now, and when the next held-back one is due."""
+    kind = ChildKind.JOB if job.workload is Workload.JOB else ChildKind.POD
+    creates: list[Create] = []
+    held: list[datetime] = []
+    for replica in job.replicas:
+        stored = status.of(replica.type)
+        for slot in view.slots[replica.type]:
+            if not _is_missing(job, slot):
+                continue
+            moment = restart.due(stored, slot.index, now=now)
+            if moment is not None:
+                held.append(moment)
+                continue
+            creates.append(Create(kind=kind, name=slot.name, type=replica.type, index=slot.index))
+    return creates, min(held, default=None)
+
+
+def missing_companions(job: Job, children: Children) -> list[Create]:
+    return [
+        Create(kind=each.kind, name=each.name, body=_owned(job, each.manifest))
+        for each in job.companions
+        if (each.kind, each.name) not in children.companions
+    ]
+
+
+def _is_missing(job: Job, slot: Slot) -> bool:
+    if job.workload is Workload.JOB:
+        return slot.job is None
+    return slot.pod is None and not slot.is_completed
+
+
+def _owned(job: Job, manifest: Mapping[str, object]) -> dict[str, object]:
+    metadata = manifest.get("metadata")
+    given = metadata if isinstance(metadata, Mapping) else {}
+    return {**manifest, "metadata": {**given, "ownerReferences": [job.owner.reference()]}}

@@ -1,0 +1,175 @@
+"""restartPolicy: what becomes of a replica whose pod has failed or is being taken away.
+
+Law: what the cluster did to a pod (eviction, drain, a deleted pod) never counts as the job's own
+failure; a restart is counted once per pod, however often it is seen.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import Enum, auto
+
+from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
+from tfjob.core.observe import Slot
+from tfjob.core.status import RecentRestart, ReplicaStatus
+from tfjob.k8s import time
+from tfjob.k8s.pod import Phase, Pod
+
+STEADY = timedelta(minutes=10)
+"""A pod that ran this long ends a streak of restarts."""
+FIRST_DELAY = timedelta(seconds=10)
+LONGEST_DELAY = timedelta(minutes=5)
+
+_DISRUPTIONS = frozenset(
+    {"Evicted", "NodeLost", "NodeShutdown", "Preempting", "Shutdown", "Terminated"}
+)
+
+
+class Fate(Enum):
+    KEEP = auto()
+    RESTART = auto()
+    REPLACE = auto()
+    RESTARTED = auto()
+    HELD = auto()
+    AWAIT = auto()
+    IGNORE = auto()
+    TOLERATE = auto()
+    FAIL = auto()
+    FAIL_BY_CODE = auto()
+
+
+RESTARTING = frozenset({Fate.RESTART, Fate.REPLACE, Fate.RESTARTED, Fate.HELD, Fate.AWAIT})
+"""Fates that show the job as Restarting while the old pod is still there."""
+
+
+def fate_of(slot: Slot, *, rules: Rules, stored: ReplicaStatus) -> Fate:
+    pod = slot.pod
+    if pod is None:
+        return Fate.KEEP
+    if slot.is_leaving:
+        return Fate.IGNORE
+    if slot.phase is Phase.SUCCEEDED:
+        return _fate_of_success(slot, pod, rules=rules, stored=stored)
+    if slot.phase is Phase.FAILED:
+        return _fate_of_failure(slot, pod, rules=rules, stored=stored)
+    if not slot.is_terminating:
+        return Fate.KEEP
+    return _fate_of_taken(slot, rules=rules)
+
+
+def within_budget(
+    fates: Sequence[tuple[Slot, Fate]], *, left: int | None, rules: Rules
+) -> list[tuple[Slot, Fate]]:
+    """Fates when only `left` more restarts may be counted; the first in order have them."""
+    if left is None:
+        return list(fates)
+    judged: list[tuple[Slot, Fate]] = []
+    for slot, fate in fates:
+        if fate is not Fate.RESTART:
+            judged.append((slot, fate))
+        elif left > 0:
+            left -= 1
+            judged.append((slot, fate))
+        else:
+            judged.append((slot, _without_budget(slot, rules)))
+    return judged
+
+
+def is_disrupted(pod: Pod) -> bool:
+    """The cluster ended this pod, not the program in it."""
+    if pod.status.reason in _DISRUPTIONS or pod.has_condition("DisruptionTarget"):
+        return True
+    return pod.metadata.is_terminating and not _ended_before_deletion(pod)
+
+
+def recorded(
+    pod: Pod, *, index: int, stored: ReplicaStatus, now: datetime
+) -> tuple[RecentRestart, ...]:
+    """The record of recent restarts after one more, of this index."""
+    last = stored.recent_of(index)
+    streak = last.streak if last is not None and not _ran_steadily(pod, now) else 0
+    entry = RecentRestart(index=index, uid=pod.metadata.uid, streak=streak + 1, at=time.whole(now))
+    return (*(each for each in stored.recent if each.index != index), entry)
+
+
+def due(stored: ReplicaStatus, index: int, *, now: datetime) -> datetime | None:
+    """When a missing replica may be made again, or None if that is now."""
+    last = stored.recent_of(index)
+    if last is None or last.streak < 2 or last.at > now:
+        return None
+    doublings = min(last.streak - 2, 10)
+    moment = last.at + min(FIRST_DELAY * 2**doublings, LONGEST_DELAY)
+    return moment if moment > now else None
+
+
+def _without_budget(slot: Slot, rules: Rules) -> Fate:
+    if rules.budget_ends_job:
+        return Fate.HELD
+    return Fate.FAIL if _decides(slot, rules) else Fate.TOLERATE
+
+
+def _fate_of_success(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> Fate:
+    if not slot.replica.restarts_on_success or _decides(slot, rules):
+        return Fate.KEEP
+    return Fate.RESTARTED if _is_recorded(pod, stored, slot.index) else Fate.RESTART
+
+
+def _fate_of_failure(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> Fate:
+    if _is_recorded(pod, stored, slot.index):
+        return Fate.RESTARTED
+    disrupted = is_disrupted(pod)
+    if slot.replica.restart is RestartPolicy.NEVER:
+        survives = disrupted and rules.never_survives_disruption
+        return Fate.REPLACE if survives else _failing(slot, rules, Fate.FAIL)
+    if disrupted:
+        return Fate.REPLACE
+    if slot.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, rules):
+        return _failing(slot, rules, Fate.FAIL_BY_CODE)
+    return Fate.RESTART
+
+
+def _fate_of_taken(slot: Slot, *, rules: Rules) -> Fate:
+    """Somebody deletes a pod that has not ended yet."""
+    if slot.replica.restart is not RestartPolicy.NEVER:
+        return Fate.AWAIT
+    if slot.phase is not Phase.RUNNING:
+        return Fate.IGNORE
+    return Fate.AWAIT if rules.never_survives_disruption else _failing(slot, rules, Fate.FAIL)
+
+
+def _failing(slot: Slot, rules: Rules, fate: Fate) -> Fate:
+    spared = rules.only_decider_fails and not _decides(slot, rules)
+    return Fate.TOLERATE if spared or slot.replica.tolerates_failure else fate
+
+
+def _decides(slot: Slot, rules: Rules) -> bool:
+    return rules.decider.includes(slot.replica.type, slot.index)
+
+
+def _is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
+    last = stored.recent_of(index)
+    return last is not None and last.uid == pod.metadata.uid
+
+
+def _is_retryable(pod: Pod, rules: Rules) -> bool:
+    ended = pod.terminated(TRAINING_CONTAINER)
+    if ended is None:
+        return rules.exit_codes.is_retryable(None)
+    return rules.exit_codes.is_retryable(ended.exit_code, reason=ended.reason)
+
+
+def _ended_before_deletion(pod: Pod) -> bool:
+    """The training container had ended when the deletion was asked for."""
+    ended = pod.terminated(TRAINING_CONTAINER)
+    finished = time.parse(ended.finished_at) if ended is not None else None
+    deadline = time.parse(pod.metadata.deletion_timestamp)
+    if finished is None or deadline is None:
+        return False
+    grace = timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
+    return finished < deadline - grace
+
+
+def _ran_steadily(pod: Pod, now: datetime) -> bool:
+    ended = pod.terminated(TRAINING_CONTAINER)
+    started = time.parse(ended.started_at if ended and ended.started_at else pod.status.start_time)
+    finished = (time.parse(ended.finished_at) if ended else None) or now
+    return started is not None and finished - started >= STEADY

@@ -1,0 +1,67 @@
+"""The restarts of one pass: every replica's fate judged, then carried out and written down."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tfjob.core import backoff, counts
+from tfjob.core.draft import Draft
+from tfjob.core.job import RestartPolicy
+from tfjob.core.observe import Slot, View
+from tfjob.core.plan import ChildKind, EventType, deletes_of
+from tfjob.core.restart import RESTARTING, Fate, fate_of, recorded, within_budget
+from tfjob.k8s.pod import Pod
+
+Fates = Sequence[tuple[Slot, Fate]]
+
+
+def judged(draft: Draft, seen: View) -> Fates:
+    rules = draft.job.rules
+    fates = [
+        (slot, fate_of(slot, rules=rules, stored=draft.status.of(slot.replica.type)))
+        for slot in seen.all_slots()
+        if slot.pod is not None and slot.job is None
+    ]
+    left = backoff.remaining(draft.job.policy.backoff_limit, so_far(draft, seen))
+    return within_budget(fates, left=left, rules=rules)
+
+
+def so_far(draft: Draft, seen: View) -> backoff.Restarts:
+    """Restarts that count towards the limit; types that never restart have none."""
+    in_place = 0
+    if draft.job.rules.budget_counts_container_restarts:
+        in_place = counts.in_place_restarts(
+            [slot for slot in seen.all_slots() if slot.replica.restart is not RestartPolicy.NEVER]
+        )
+    return backoff.Restarts(in_place=in_place, stored=draft.status.restarts)
+
+
+def restart(draft: Draft, fates: Fates) -> None:
+    for slot, fate in fates:
+        if slot.pod is None or fate not in RESTARTING or fate is Fate.HELD:
+            continue
+        if fate is not Fate.AWAIT:
+            draft.deletes.extend(deletes_of(ChildKind.POD, [slot.pod.metadata]))
+        if fate in {Fate.RESTART, Fate.REPLACE}:
+            _record(draft, slot, slot.pod, is_counted=fate is Fate.RESTART)
+        _tell(draft, slot, slot.pod)
+
+
+def _record(draft: Draft, slot: Slot, pod: Pod, *, is_counted: bool) -> None:
+    kind = slot.replica.type
+    stored = draft.status.of(kind)
+    in_place = pod.restart_count if draft.job.rules.budget_counts_container_restarts else 0
+    changed = msgspec.structs.replace(
+        stored,
+        restarts=stored.restarts + (1 + in_place if is_counted else 0),
+        recent=recorded(pod, index=slot.index, stored=stored, now=draft.now),
+    )
+    draft.set_status(replicas={**draft.status.replicas, kind: changed})
+    draft.restarts += 1
+
+
+def _tell(draft: Draft, slot: Slot, pod: Pod) -> None:
+    phrase = draft.job.wording.restarting
+    facts = {"name": draft.job.name, "namespace": draft.job.namespace, "type": slot.replica.type}
+    key = f"restarting/{pod.metadata.uid}"
+    draft.tell(EventType.WARNING, phrase.reason, phrase.say(**facts), key=key)

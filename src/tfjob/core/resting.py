@@ -1,0 +1,53 @@
+"""Passes over a job that is suspended, and the one that wakes it up again."""
+
+import msgspec
+
+from tfjob.core import ending, replicas, suspend
+from tfjob.core.draft import Draft
+from tfjob.core.observe import Children, View, view
+from tfjob.core.plan import ChildKind, EventType, Plan, deletes_of
+from tfjob.core.status import ConditionType, flipped
+
+
+def suspended(draft: Draft, children: Children, seen: View) -> Plan:
+    """Everything goes but what the job is allowed to keep while it rests."""
+    draft.deletes.extend(deletes_of(ChildKind.POD, (each.metadata for each in children.pods)))
+    draft.deletes.extend(deletes_of(ChildKind.JOB, (each.metadata for each in children.jobs)))
+    if draft.job.rules.suspend_keeps_services:
+        draft.creates.extend(replicas.missing_companions(draft.job, children))
+        draft.creates.extend(replicas.missing_services(draft.job, seen))
+    else:
+        services = (each.metadata for each in children.services)
+        draft.deletes.extend(deletes_of(ChildKind.SERVICE, services))
+    ending.remove_group(draft, children)
+    types = [replica.type for replica in draft.job.in_status_order()]
+    draft.status = suspend.resting(draft.status, types)
+    _show_suspended(draft)
+    return draft.plan()
+
+
+def resumed(draft: Draft, children: Children) -> View:
+    """What there is, after waking the job if it was suspended until now."""
+    if not draft.status.is_true(ConditionType.SUSPENDED):
+        return view(draft.job, children)
+    phrase = draft.job.wording.resumed
+    message = draft.set_condition(ConditionType.SUSPENDED, phrase, is_true=False)
+    if message is not None:
+        draft.tell(EventType.NORMAL, phrase.reason, message)
+    draft.status = suspend.restarted(draft.status)
+    draft.set_status(start_time=draft.stamp)
+    draft.deletes.extend(deletes_of(ChildKind.POD, (each.metadata for each in children.pods)))
+    seen = view(msgspec.structs.replace(draft.job, status=draft.status), children)
+    for slot in seen.all_slots():
+        slot.is_leaving = slot.pod is not None
+    return seen
+
+
+def _show_suspended(draft: Draft) -> None:
+    phrase = draft.job.wording.suspended
+    if draft.status.is_true(ConditionType.RUNNING):
+        draft.set_condition(ConditionType.RUNNING, phrase, is_true=False)
+    draft.status = flipped(draft.status, ConditionType.RESTARTING, now=draft.stamp)
+    message = draft.set_condition(ConditionType.SUSPENDED, phrase)
+    if message is not None:
+        draft.tell(EventType.NORMAL, phrase.reason, message)

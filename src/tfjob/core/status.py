@@ -1,0 +1,132 @@
+"""What a job's status holds, and the algebra of its conditions.
+
+Law: a Failed job's conditions never change again; Running and Restarting exclude each other; the
+condition set last stands last, because tools read the last one as the job's state.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+
+class ConditionType(StrEnum):
+    CREATED = "Created"
+    RUNNING = "Running"
+    RESTARTING = "Restarting"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    SUSPENDED = "Suspended"
+
+
+class Condition(msgspec.Struct, frozen=True):
+    type: str
+    status: str
+    reason: str
+    message: str
+    last_update: datetime | None
+    last_transition: datetime | None
+
+    @property
+    def is_true(self) -> bool:
+        return self.status == "True"
+
+
+class RecentRestart(msgspec.Struct, frozen=True):
+    """The newest restart of one index: which pod, how many in a row, and when."""
+
+    index: int
+    uid: str
+    streak: int
+    at: datetime
+
+
+class ReplicaStatus(msgspec.Struct, frozen=True):
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    restarts: int = 0
+    completed: frozenset[int] = frozenset()
+    recent: Sequence[RecentRestart] = ()
+    selector: str = ""
+
+    def recent_of(self, index: int) -> RecentRestart | None:
+        for each in self.recent:
+            if each.index == index:
+                return each
+        return None
+
+
+class JobStatus(msgspec.Struct, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+    replicas: Mapping[str, ReplicaStatus] = {}
+    start_time: datetime | None = None
+    completion_time: datetime | None = None
+    last_reconcile_time: datetime | None = None
+
+    def condition(self, kind: str) -> Condition | None:
+        for each in self.conditions:
+            if each.type == kind:
+                return each
+        return None
+
+    def is_true(self, kind: str) -> bool:
+        found = self.condition(kind)
+        return found is not None and found.is_true
+
+    @property
+    def is_finished(self) -> bool:
+        return self.is_true(ConditionType.SUCCEEDED) or self.is_true(ConditionType.FAILED)
+
+    def of(self, kind: str) -> ReplicaStatus:
+        return self.replicas.get(kind, _NOTHING)
+
+    @property
+    def restarts(self) -> int:
+        return sum(each.restarts for each in self.replicas.values())
+
+
+_NOTHING = ReplicaStatus()
+_RIVALS: Mapping[str, str] = {
+    ConditionType.RUNNING: ConditionType.RESTARTING,
+    ConditionType.RESTARTING: ConditionType.RUNNING,
+}
+_ENDS = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
+
+
+def with_condition(status: JobStatus, new: Condition) -> JobStatus:
+    """The status after `new` was set; the same object when nothing changes."""
+    if status.is_true(ConditionType.FAILED):
+        return status
+    kind = new.type
+    old = status.condition(kind)
+    if old is not None and (old.status, old.reason) == (new.status, new.reason):
+        return status
+    if old is not None and old.status == new.status:
+        new = msgspec.structs.replace(new, last_transition=old.last_transition)
+    dropped = {kind, _RIVALS.get(kind)}
+    kept = [each for each in status.conditions if each.type not in dropped]
+    if kind in _ENDS:
+        kept = [_ended(each, now=new.last_update) for each in kept]
+    return msgspec.structs.replace(status, conditions=(*kept, new))
+
+
+def flipped(status: JobStatus, kind: str, *, now: datetime) -> JobStatus:
+    """The status with a true condition of this type turned false where it stands."""
+    if not status.is_true(kind):
+        return status
+    changed = tuple(
+        _turned_false(each, now=now) if each.type == kind else each for each in status.conditions
+    )
+    return msgspec.structs.replace(status, conditions=changed)
+
+
+def _ended(condition: Condition, *, now: datetime | None) -> Condition:
+    if condition.type in {ConditionType.RUNNING, ConditionType.RESTARTING} and condition.is_true:
+        return _turned_false(condition, now=now)
+    return condition
+
+
+def _turned_false(condition: Condition, *, now: datetime | None) -> Condition:
+    return msgspec.structs.replace(condition, status="False", last_update=now, last_transition=now)
