@@ -24,7 +24,7 @@ help: ## List the verbs
 
 .PHONY: setup
 setup: .venv/.installed ## Make .venv with everything locked and tfjob in it
-	@echo "ready: $(BIN)/tfjob"
+	@echo "setup: .venv is current"
 
 .venv/.locked: requirements/build.txt requirements/dev.txt
 	$(call new_venv,.venv)
