@@ -77,11 +77,8 @@ class Builder:
 
     def _template(self, replica: Replica, index: int) -> dict[str, Any]:
         given: Mapping[str, Any] = replica.template.get("metadata") or {}
-        labels = {**(given.get("labels") or {}), **self._indexed(replica.pod_labels, index)}
+        labels = self._pod_labels(replica, index, given.get("labels") or {})
         annotations = dict(given.get("annotations") or {})
-        if self._is_leader(replica, index) and self._job.labels.leader:
-            key, value = self._job.labels.leader
-            labels[key] = value
         spec = self._spec(replica, index)
         if self._job.gang is not None:
             self._job.gang.mark(spec, labels=labels, annotations=annotations, role=replica.label)
@@ -91,6 +88,21 @@ class Builder:
         if given.get("finalizers"):
             metadata["finalizers"] = given["finalizers"]
         return {"metadata": metadata, "spec": spec}
+
+    def _pod_labels(self, replica: Replica, index: int, given: Mapping[str, str]) -> dict[str, str]:
+        """Weak labels, then the template's, then ours: the later ones win."""
+        keys = self._job.labels
+        labels = {**replica.weak_labels}
+        if keys.weak_index is not None:
+            labels[keys.weak_index] = str(index)
+        leads = keys.leaders.includes(replica.type, index)
+        if leads and keys.weak_leader is not None:
+            labels[keys.weak_leader[0]] = keys.weak_leader[1]
+        labels |= given
+        labels |= self._indexed(replica.pod_labels, index)
+        if leads and keys.leader is not None:
+            labels[keys.leader[0]] = keys.leader[1]
+        return labels
 
     def _spec(self, replica: Replica, index: int) -> dict[str, Any]:
         spec: dict[str, Any] = {**replica.template["spec"]}
@@ -121,9 +133,6 @@ class Builder:
                 env = [each for each in env if each.get("name") != TF_CONFIG]
             changed["env"] = [*env, {"name": TF_CONFIG, "value": variable}]
         return changed
-
-    def _is_leader(self, replica: Replica, index: int) -> bool:
-        return self._job.labels.leaders.includes(replica.type, index)
 
     def _indexed(self, labels: Mapping[str, str], index: int) -> dict[str, str]:
         return {**labels, self._job.labels.index: str(index)}

@@ -82,6 +82,7 @@ class Replica(msgspec.Struct, frozen=True):
     selector: Mapping[str, str]
     service_ports: Sequence[ServicePort]
     task: str
+    weak_labels: Mapping[str, str] = {}
     status_selector: str = ""
     is_in_cluster: bool = True
     tolerates_failure: bool = False
@@ -109,12 +110,17 @@ class Decider(msgspec.Struct, frozen=True):
 
 
 class LabelKeys(msgspec.Struct, frozen=True):
-    """Where a child's replica type and index are written, and the mark of a leading pod."""
+    """Where a child's replica type and index are written, and the mark of a leading pod.
+
+    The `weak` ones are written on pods only, and only where the template says nothing.
+    """
 
     type: str
     index: str
     leader: tuple[str, str] | None = None
     leaders: Decider = Decider()
+    weak_index: str | None = None
+    weak_leader: tuple[str, str] | None = None
 
 
 class TFConfig(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ Law: a Failed job's conditions never change again; Running and Restarting exclud
 condition set last stands last, because tools read the last one as the job's state.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
@@ -48,7 +48,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True):
     failed: int = 0
     restarts: int = 0
     completed: frozenset[int] = frozenset()
-    recent: Sequence[RecentRestart] = ()
+    recent: tuple[RecentRestart, ...] = ()
     selector: str = ""
 
     def recent_of(self, index: int) -> RecentRestart | None:

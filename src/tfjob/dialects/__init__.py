@@ -1,0 +1,1 @@
+"""One file per API: decode, default, validate, encode status, CRD schema."""

@@ -1,0 +1,1 @@
+"""What the versions of kubeflow.org's TFJob share."""

@@ -1,0 +1,204 @@
+"""A TFJob's meaning as the neutral job: who decides, what retries, how children are called."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import (
+    CleanPolicy,
+    Decider,
+    ExitCodes,
+    Job,
+    LabelKeys,
+    Owner,
+    Replica,
+    RestartPolicy,
+    Rules,
+    RunPolicy,
+    TFConfig,
+)
+from tfjob.core.naming import child_prefix, label_value
+from tfjob.dialects.base import Manifest, Settings
+from tfjob.dialects.kubeflow import status, words
+from tfjob.dialects.kubeflow.gang import gang_for
+from tfjob.dialects.kubeflow.spec import ReplicaSpec, Spec, is_external, read_spec
+from tfjob.dialects.reading import Reader
+from tfjob.k8s.field import Fault
+
+EXIT_CODES = {
+    "default": ExitCodes(at_least=128, permanent=frozenset({128, 139})),
+    "v1.9": ExitCodes(at_least=128),
+    "classic": ExitCodes(retryable=frozenset({130, 137, 138, 143}), missing_is_retryable=False),
+}
+_WORKER = "Worker"
+_EVALUATOR = "Evaluator"
+_LONGEST_TIME = 100 * 365 * 24 * 3600
+"""A century of seconds is as good as for ever, and still a date."""
+
+
+def validate(manifest: Manifest) -> list[Fault]:
+    reader = Reader()
+    read_spec(reader, manifest)
+    return reader.faults
+
+
+def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+    reader = Reader()
+    owner = _owner(manifest)
+    stored = status.decode(manifest.get("status"))
+    external = is_external(manifest)
+    deleting = bool(_metadata(manifest).get("deletionTimestamp"))
+    spec = read_spec(reader, manifest)
+    if reader.faults:
+        return InvalidJob(
+            owner=owner,
+            wording=words.WORDING,
+            faults=reader.faults,
+            status=stored,
+            is_external=external,
+            is_deleting=deleting,
+        )
+    decider = _decider(spec)
+    leaders = _leaders(spec)
+    total = sum(each.count for each in spec.replicas)
+    return Job(
+        owner=owner,
+        replicas=[_replica(each, owner, spec, settings) for each in spec.replicas],
+        labels=_label_keys(leaders, settings),
+        rules=Rules(
+            decider=decider,
+            exit_codes=EXIT_CODES[settings.exit_code_table],
+            force_delete_after=settings.force_delete_after,
+        ),
+        wording=words.WORDING,
+        policy=_policy(spec, settings),
+        tf_config=TFConfig(is_enabled=total != 1 or spec.is_dynamic, is_dynamic=spec.is_dynamic),
+        gang=gang_for(
+            settings.gang_scheduler_name,
+            job_name=owner.name,
+            total=total,
+            policy=spec.scheduling,
+        ),
+        annotations=_annotations(manifest),
+        status=stored,
+        is_external=external,
+        is_deleting=deleting,
+    )
+
+
+def _owner(manifest: Manifest) -> Owner:
+    metadata = _metadata(manifest)
+
+    def text(key: str) -> str:
+        value = metadata.get(key)
+        return value if isinstance(value, str) else ""
+
+    return Owner(
+        api_version=words.OWNER_VERSION,
+        kind=words.KIND,
+        name=text("name") or text("generateName"),
+        namespace=text("namespace") or "default",
+        uid=text("uid"),
+    )
+
+
+def _metadata(manifest: Manifest) -> Mapping[str, Any]:
+    found = manifest.get("metadata")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _annotations(manifest: Manifest) -> Mapping[str, str]:
+    found = _metadata(manifest).get("annotations")
+    if not isinstance(found, Mapping):
+        return {}
+    return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
+def _decider(spec: Spec) -> Decider:
+    """Types without replicas count as absent; if nothing decides, nothing ends the job."""
+    present = [each.type for each in spec.replicas if each.count]
+    for kind in words.DECIDING_TYPES:
+        if kind in present:
+            return Decider(types=(kind,))
+    if _WORKER in present:
+        return Decider(types=(_WORKER,), index=None if spec.succeeds_with_all_workers else 0)
+    return Decider(types=tuple(present))
+
+
+def _leaders(spec: Spec) -> Decider:
+    present = [each.type for each in spec.replicas if each.count]
+    for kind in words.DECIDING_TYPES:
+        if kind in present:
+            return Decider(types=(kind,))
+    return Decider(types=(_WORKER,), index=0)
+
+
+def _label_keys(leaders: Decider, settings: Settings) -> LabelKeys:
+    weak = settings.has_legacy_labels
+    return LabelKeys(
+        type=words.LABEL_TYPE,
+        index=words.LABEL_INDEX,
+        leader=(words.LABEL_ROLE, "master"),
+        leaders=leaders,
+        weak_index="replica-index" if weak else None,
+        weak_leader=("job-role", "master") if weak else None,
+    )
+
+
+def _policy(spec: Spec, settings: Settings) -> RunPolicy:
+    return RunPolicy(
+        clean=CleanPolicy(spec.clean_policy or settings.default_clean_pod_policy),
+        ttl=_seconds(spec.ttl),
+        deadline=_seconds(spec.deadline),
+        backoff_limit=spec.backoff_limit,
+        is_suspended=spec.is_suspended,
+    )
+
+
+def _seconds(value: int | None) -> timedelta | None:
+    return None if value is None else timedelta(seconds=min(value, _LONGEST_TIME))
+
+
+def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) -> Replica:
+    role = each.type.lower()
+    labels = {
+        words.LABEL_OPERATOR: words.OPERATOR,
+        words.LABEL_JOB: label_value(owner.name),
+        words.LABEL_TYPE: role,
+    }
+    domain = f".{settings.cluster_domain}" if settings.cluster_domain else ""
+    by_exit_code = each.restart is RestartPolicy.EXIT_CODE
+    return Replica(
+        type=each.type,
+        label=role,
+        count=each.count,
+        restart=each.restart,
+        pod_restart_policy=str(RestartPolicy.NEVER if by_exit_code else each.restart),
+        template=each.template.body,
+        name_prefix=child_prefix(owner.name, role),
+        host_suffix=f".{owner.namespace}.svc{domain}",
+        port=each.template.port,
+        pod_labels=labels,
+        service_labels=labels,
+        selector=labels,
+        service_ports=each.template.ports,
+        task=role,
+        weak_labels=_weak_labels(owner, role) if settings.has_legacy_labels else {},
+        status_selector=_selector(labels),
+        is_in_cluster=each.type != _EVALUATOR or settings.has_evaluator_in_cluster,
+        tolerates_failure=spec.is_dynamic and each.type == _WORKER,
+        overrides_template_policy=each.template.has_restart_policy,
+    )
+
+
+def _weak_labels(owner: Owner, role: str) -> Mapping[str, str]:
+    return {
+        "group-name": words.GROUP,
+        "job-name": label_value(owner.name),
+        "replica-type": role,
+    }
+
+
+def _selector(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{key}={labels[key]}" for key in sorted(labels))

@@ -1,0 +1,83 @@
+"""The words of kubeflow.org: labels, roles, and every sentence a TFJob says.
+
+Dashboards, SDKs and scripts match these texts byte for byte.
+"""
+
+from tfjob.core.wording import Phrase, Wording
+
+GROUP = "kubeflow.org"
+KIND = "TFJob"
+LIST_KIND = "TFJobList"
+PLURAL = "tfjobs"
+SINGULAR = "tfjob"
+OWNER_VERSION = "kubeflow.org/v1"
+MANAGER = "kubeflow.org/training-operator"
+MANAGERS = (MANAGER, "kueue.x-k8s.io/multikueue")
+OPERATOR = "tfjob-controller"
+PORT_NAME = "tfjob-port"
+PORT = 2222
+
+LABEL_OPERATOR = "training.kubeflow.org/operator-name"
+LABEL_JOB = "training.kubeflow.org/job-name"
+LABEL_TYPE = "training.kubeflow.org/replica-type"
+LABEL_INDEX = "training.kubeflow.org/replica-index"
+LABEL_ROLE = "training.kubeflow.org/job-role"
+
+TYPES = ("Chief", "Master", "PS", "Worker", "Evaluator")
+"""In the order in which their children are made."""
+DECIDING_TYPES = ("Chief", "Master")
+BY_LOWER_CASE = {kind.lower(): kind for kind in TYPES}
+
+_FAILED = "TFJobFailed"
+
+WORDING = Wording(
+    created=Phrase("TFJobCreated", "TFJob {name} is created."),
+    running=Phrase("TFJobRunning", "TFJob {namespace}/{name} is running."),
+    restarting=Phrase(
+        "TFJobRestarting", "job {name} is restarting because {type} replica(s) failed."
+    ),
+    succeeded=Phrase("TFJobSucceeded", "TFJob {namespace}/{name} successfully completed."),
+    suspended=Phrase("TFJobSuspended", "TFJob {name} is suspended."),
+    resumed=Phrase("TFJobResumed", "TFJob {name} is resumed."),
+    failed=Phrase(
+        _FAILED,
+        "TFJob {namespace}/{name} has failed because {count} {type} replica(s) failed.",
+    ),
+    failed_exit_code=Phrase(_FAILED, 'job "{name}" is failing because "{type}" replica(s) failed.'),
+    failed_backoff=Phrase(
+        _FAILED, "Job {name} has failed because it has reached the specified backoff limit"
+    ),
+    failed_deadline=Phrase(
+        _FAILED, "Job {name} has failed because it was active longer than specified deadline"
+    ),
+    invalid=Phrase(
+        "InvalidTFJobSpec",
+        "Failed to marshal the object to TFJob; the spec is invalid: {detail}",
+    ),
+    exited=Phrase("ExitedWithCode", "Pod: {namespace}.{pod} exited with code {code}"),
+    template_policy=Phrase(
+        "SetPodTemplateRestartPolicy",
+        "Restart policy in pod template will be overwritten by restart policy in replica spec",
+    ),
+    other_scheduler=Phrase(
+        "SetPodTemplateSchedulerName",
+        "Another scheduler is specified when gang-scheduling is enabled"
+        " and it will not be overwritten",
+    ),
+    container_terminated=Phrase(
+        "", "Error pod {pod} container {container} exitCode: {code} terminated message: {msg}"
+    ),
+    container_waiting=Phrase("", "Error pod {pod} container {container} waiting message: {msg}"),
+    pod_condition=Phrase("", "Error pod {pod} condition message: {msg}"),
+    stuck_terminating=Phrase(
+        "PodStuckTerminating",
+        "Pod {pod} on {node} should have been gone for 5 minutes and is still terminating;"
+        " its replica starts again once the pod is gone",
+    ),
+    group_terminated=Phrase("JobTerminated", "Job has been terminated. Deleting PodGroup"),
+    child_created=Phrase("SuccessfulCreate{kind}", "Created {noun}: {child}"),
+    child_create_failed=Phrase("FailedCreate{kind}", "Error creating: {error}"),
+    child_deleted=Phrase("SuccessfulDelete{kind}", "Deleted {noun}: {child}"),
+    child_delete_failed=Phrase("FailedDelete{kind}", "Error deleting: {error}"),
+    component=OPERATOR,
+)
