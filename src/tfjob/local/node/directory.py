@@ -1,0 +1,106 @@
+"""What a host name means inside the cluster: which pod, by which names, on which of its ports.
+
+Its law: a service leads to the first pod it selects; a name that nobody answers to yet stands for
+the pod of that name that may come. It must not know local ports.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+Json = Mapping[str, Any]
+Claim = Callable[[str, Sequence[str], int], int]
+
+
+class ClusterDirectory:
+    """Services and pods of this moment, and the table of ports behind them."""
+
+    def __init__(self, *, services: Iterable[Json], pods: Iterable[Json], claim: Claim) -> None:
+        self._services = {_key(service): service for service in services}
+        self._pods = {_key(pod): pod for pod in pods}
+        self._claim = claim
+
+    def is_known(self, namespace: str, name: str) -> bool:
+        return (namespace, name) in self._services or (namespace, name) in self._pods
+
+    def port(self, namespace: str, name: str, port: int) -> int:
+        """The local port that stands for this port of this service or pod."""
+        service = self._services.get((namespace, name))
+        pod = self._pod_behind(namespace, name)
+        target = target_port(service, pod, port)
+        names = [name] if pod is None else self.names_of(pod)
+        return self._claim(namespace, names if name in names else [*names, name], target)
+
+    def names_of(self, pod: Json) -> list[str]:
+        """Every name the pod answers to, its own first."""
+        namespace, name = _key(pod)
+        spec = pod.get("spec") or {}
+        names = [name]
+        if spec.get("hostname") and spec.get("subdomain"):
+            names.append(f"{spec['hostname']}.{spec['subdomain']}")
+        names += [
+            other
+            for (where, other), service in sorted(self._services.items())
+            if where == namespace and other != name and self._pod_of(service) is pod
+        ]
+        return names
+
+    def _pod_behind(self, namespace: str, name: str) -> Json | None:
+        service = self._services.get((namespace, name))
+        if service is not None and _selector(service):
+            return self._pod_of(service)
+        if (namespace, name) in self._pods:
+            return self._pods[namespace, name]
+        return self._pod_by_hostname(namespace, name)
+
+    def _pod_by_hostname(self, namespace: str, name: str) -> Json | None:
+        for (where, _), pod in self._pods.items():
+            spec = pod.get("spec") or {}
+            if where == namespace and name == f"{spec.get('hostname')}.{spec.get('subdomain')}":
+                return pod
+        return None
+
+    def _pod_of(self, service: Json) -> Json | None:
+        selector, (namespace, _) = _selector(service), _key(service)
+        for (where, _), pod in sorted(self._pods.items()):
+            labels = (pod.get("metadata") or {}).get("labels") or {}
+            if where == namespace and selector and selector.items() <= labels.items():
+                return pod
+        return None
+
+
+def target_port(service: Json | None, pod: Json | None, port: int) -> int:
+    """The port of the pod that a port of the service leads to; headless ones lead straight."""
+    spec = (service or {}).get("spec") or {}
+    if spec.get("clusterIP") == "None":
+        return port
+    for entry in spec.get("ports") or ():
+        if entry.get("port") == port:
+            target = entry.get("targetPort", port)
+            return target if isinstance(target, int) else _named_port(pod, str(target), port)
+    return port
+
+
+def container_ports(pod: Json) -> list[int]:
+    """The ports that the pod's containers declare."""
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    entries = [entry for container in containers for entry in container.get("ports") or ()]
+    return [entry["containerPort"] for entry in entries if "containerPort" in entry]
+
+
+def _named_port(pod: Json | None, name: str, default: int) -> int:
+    if name.isdigit():
+        return int(name)
+    for container in ((pod or {}).get("spec") or {}).get("containers") or ():
+        for entry in container.get("ports") or ():
+            if entry.get("name") == name:
+                return int(entry["containerPort"])
+    return default
+
+
+def _selector(service: Json) -> dict[str, str]:
+    return dict((service.get("spec") or {}).get("selector") or {})
+
+
+def _key(thing: Json) -> tuple[str, str]:
+    meta = thing.get("metadata") or {}
+    return str(meta.get("namespace") or "default"), str(meta.get("name"))

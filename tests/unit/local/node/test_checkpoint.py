@@ -1,0 +1,54 @@
+"""Records of pods on disk."""
+
+from pathlib import Path
+
+import pytest
+
+from tfjob.local.node.checkpoint import container_folder, load_all, save
+from tfjob.local.node.record import ContainerRecord, PodRecord, Running, Terminated, Verdict
+
+RECORD = PodRecord(
+    namespace="ns",
+    name="p",
+    uid="u1",
+    started_at="2026-01-01T00:00:00Z",
+    containers=(
+        ContainerRecord(
+            name="c",
+            state=Running("2026-01-01T00:00:00Z"),
+            last=Terminated(exit_code=1, reason="Error"),
+            restarts=1,
+            pid=4,
+            start_time="5",
+        ),
+    ),
+    gpus=("0",),
+    verdict=Verdict("Evicted", "why"),
+)
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    save(tmp_path, RECORD)
+    assert load_all(tmp_path) == {"u1": RECORD}
+
+
+def test_an_unreadable_record_is_set_aside(tmp_path: Path) -> None:
+    save(tmp_path, RECORD)
+    (tmp_path / "u1" / "record.json").write_text("{")
+    assert load_all(tmp_path) == {}
+    assert (tmp_path / "u1" / "record.unreadable").exists()
+
+
+def test_nothing_there_is_nothing(tmp_path: Path) -> None:
+    assert load_all(tmp_path / "none") == {}
+
+
+def test_only_the_owner_may_look_into_a_pods_folder(tmp_path: Path) -> None:
+    save(tmp_path, RECORD)
+    assert (tmp_path / "u1").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["", "..", ".", "a/b", "../x"])
+def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="one path segment"):
+        container_folder(tmp_path, "u1", name)

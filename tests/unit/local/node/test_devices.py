@@ -1,0 +1,57 @@
+"""GPUs of the machine and who sees them."""
+
+from pathlib import Path
+
+import pytest
+
+from tfjob.local.node.devices import allot, cuda_variables, gpus_of_machine
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("0,1", ("0", "1")),
+        (" GPU-abc , 3", ("GPU-abc", "3")),
+        ("", ()),
+        ("-1", ()),
+    ],
+)
+def test_only_gpus_visible_to_the_node_are_handed_out(
+    value: str, expected: tuple[str, ...]
+) -> None:
+    assert gpus_of_machine({"CUDA_VISIBLE_DEVICES": value}) == expected
+
+
+def fake_driver(folder: Path, script: str) -> None:
+    program = folder / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_gpus_are_counted_by_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_driver(tmp_path, "echo 'GPU 0: A (UUID: x)'; echo 'GPU 1: B (UUID: y)'")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert gpus_of_machine({}) == ("0", "1")
+
+
+def test_a_broken_driver_gives_no_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_driver(tmp_path, "echo 'NVIDIA-SMI has failed'; exit 9")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert gpus_of_machine({}) == ()
+
+
+def test_no_driver_gives_no_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert gpus_of_machine({}) == ()
+
+
+def test_a_gpu_is_given_once() -> None:
+    assert allot(["0", "1", "2"], taken=["0"], count=2) == ("1", "2")
+    assert allot(["0", "1"], taken=["0"], count=2) is None
+    assert allot([], taken=[], count=0) == ()
+
+
+def test_a_container_sees_its_own_gpus_only() -> None:
+    assert cuda_variables(["0", "1"], ["1"]) == {"CUDA_VISIBLE_DEVICES": "1"}
+    assert cuda_variables(["0", "1"], []) == {"CUDA_VISIBLE_DEVICES": "-1"}
+    assert cuda_variables([], []) == {}

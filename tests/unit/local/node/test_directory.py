@@ -1,0 +1,92 @@
+"""What a host name means inside the cluster."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tfjob.local.node.directory import ClusterDirectory, container_ports, target_port
+
+
+def pod(name: str, *, labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"namespace": "ns", "name": name, "labels": labels or {}}, "spec": spec}
+
+
+def service(name: str, *, selector: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    spec = {"clusterIP": "None", **spec, "selector": selector}
+    return {"metadata": {"namespace": "ns", "name": name}, "spec": spec}
+
+
+def claim(namespace: str, names: Sequence[str], port: int) -> int:
+    """A port that depends on all it was asked with, so that a test can tell askings apart."""
+    asked.append((namespace, tuple(names), port))
+    return 7
+
+
+asked: list[tuple[str, tuple[str, ...], int]] = []
+
+
+def meaning(book: ClusterDirectory, name: str, port: int) -> tuple[str, tuple[str, ...], int]:
+    book.port("ns", name, port)
+    return asked[-1]
+
+
+W0 = pod("w0", labels={"job": "j", "index": "0"})
+TB = pod(
+    "tb-abc",
+    labels={"app": "tb"},
+    hostname="board",
+    subdomain="tb",
+    containers=[{"ports": [{"name": "web", "containerPort": 6006}]}],
+)
+SERVICES = [
+    service("w0", selector={"job": "j", "index": "0"}),
+    service("w1", selector={"job": "j", "index": "1"}),
+    service("tb", selector={"app": "tb"}, clusterIP="", ports=[{"port": 80, "targetPort": "web"}]),
+]
+BOOK = ClusterDirectory(services=SERVICES, pods=[W0, TB], claim=claim)
+
+
+def test_a_service_of_a_pods_own_name_is_that_pod() -> None:
+    assert meaning(BOOK, "w0", 2222) == ("ns", ("w0",), 2222)
+
+
+def test_a_peer_that_does_not_exist_yet_is_asked_for_by_its_name() -> None:
+    assert meaning(BOOK, "w1", 2222) == ("ns", ("w1",), 2222)
+    assert meaning(BOOK, "w7", 2222) == ("ns", ("w7",), 2222)
+
+
+def test_a_service_leads_to_the_pod_it_selects_and_its_target_port() -> None:
+    assert meaning(BOOK, "tb", 80) == ("ns", ("tb-abc", "board.tb", "tb"), 6006)
+
+
+def test_a_pod_is_found_by_hostname_and_subdomain() -> None:
+    assert meaning(BOOK, "board.tb", 6006) == ("ns", ("tb-abc", "board.tb", "tb"), 6006)
+
+
+def test_known_are_services_and_pods() -> None:
+    assert BOOK.is_known("ns", "tb")
+    assert BOOK.is_known("ns", "tb-abc")
+    assert not BOOK.is_known("ns", "nothing")
+    assert not BOOK.is_known("other", "tb")
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"clusterIP": "None", "ports": [{"port": 80, "targetPort": 8080}]}, 80),
+        ({"ports": [{"port": 80, "targetPort": 8080}]}, 8080),
+        ({"ports": [{"port": 80}]}, 80),
+        ({"ports": [{"port": 80, "targetPort": "web"}]}, 6006),
+        ({"ports": [{"port": 80, "targetPort": "none"}]}, 80),
+        ({"ports": [{"port": 80, "targetPort": "8081"}]}, 8081),
+        ({"ports": [{"port": 443, "targetPort": 1}]}, 80),
+    ],
+)
+def test_target_ports_are_followed(spec: dict[str, Any], expected: int) -> None:
+    assert target_port({"spec": spec}, TB, 80) == expected
+
+
+def test_declared_ports_are_listed() -> None:
+    assert container_ports(TB) == [6006]
+    assert container_ports(W0) == []
