@@ -1,0 +1,176 @@
+"""Volumes as folders of this machine.
+
+Its law: what a pod brings (emptyDir, files of ConfigMaps and Secrets) lives and dies with the pod's
+folder; a claim's folder and a host path outlive it. No path leads out of its volume. Mounts are not
+made read-only: nothing stands between a process and its folder. It must not know the API.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from tfjob.local.node.checkpoint import safe_name
+from tfjob.local.node.contents import Contents, FileSource, VolumeError, checked_path, files_of
+from tfjob.local.node.environment import expand
+from tfjob.local.node.translate import Mount
+
+Json = Mapping[str, Any]
+FILE_VOLUMES = ("configMap", "secret", "downwardAPI", "projected")
+SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", *FILE_VOLUMES)
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Objects that a pod's volumes are made from, by name."""
+
+    config_maps: frozenset[str]
+    secrets: frozenset[str]
+    claims: frozenset[str]
+
+
+def kind_of(volume: Json) -> str:
+    """The type of a volume; a volume that names none is an emptyDir."""
+    return next((key for key in volume if key != "name"), "emptyDir")
+
+
+def volumes_of(pod: Json) -> list[Json]:
+    return list((pod.get("spec") or {}).get("volumes") or ())
+
+
+def unsupported(pod: Json) -> list[str]:
+    """What makes the pod's volumes impossible here, from its description alone."""
+    faults = [
+        f'volume "{volume.get("name")}": type {kind_of(volume)} is not supported on this machine, '
+        f"only {', '.join(SUPPORTED)}"
+        for volume in volumes_of(pod)
+        if kind_of(volume) not in SUPPORTED
+    ]
+    spec = pod.get("spec") or {}
+    for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
+        for mount in container.get("volumeMounts") or ():
+            path = str(mount.get("subPath") or mount.get("subPathExpr") or "")
+            if ".." in PurePosixPath(path).parts or path.startswith("/"):
+                faults.append(
+                    f'volumeMount "{mount.get("name")}": subPath {path!r} leaves its volume'
+                )
+    return faults
+
+
+def wanted(pod: Json) -> Wanted:
+    """The objects to fetch before the volumes can be made."""
+    maps, secrets, claims = set(), set(), set()
+    for volume in volumes_of(pod):
+        for source in sources_of(volume):
+            maps.add((source.get("configMap") or {}).get("name"))
+            secret = source.get("secret") or {}
+            secrets.add(secret.get("secretName") or secret.get("name"))
+        claims.add((volume.get("persistentVolumeClaim") or {}).get("claimName"))
+    named = [frozenset(str(name) for name in names if name) for names in (maps, secrets, claims)]
+    return Wanted(*named)
+
+
+def sources_of(volume: Json) -> Iterator[Json]:
+    """The volume itself, or what it is projected from."""
+    projected = volume.get("projected")
+    yield from [volume] if projected is None else (projected.get("sources") or ())
+
+
+def prepare(
+    pod: Json, *, folder: Path, claims: Path, found: Contents, has_claim: Mapping[str, bool]
+) -> dict[str, str]:
+    """Makes the pod's volumes; the place of each by name."""
+    places = {}
+    for volume in volumes_of(pod):
+        name = safe_name(str(volume.get("name")))
+        kind = kind_of(volume)
+        if kind == "hostPath":
+            place = _host_path(name, volume["hostPath"])
+        elif kind == "persistentVolumeClaim":
+            place = _claim(name, volume[kind], root=claims / _namespace(pod), known=has_claim)
+        else:
+            place = folder / name
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if kind in FILE_VOLUMES:
+                _write_files(volume, pod=pod, place=place, found=found)
+        places[name] = str(place)
+    return places
+
+
+def mounts_of(
+    container: Json, places: Mapping[str, str], variables: Mapping[str, str]
+) -> tuple[Mount, ...]:
+    """Where the container's paths lead on this machine."""
+    mounts = []
+    for mount in container.get("volumeMounts") or ():
+        name = str(mount.get("name"))
+        if name not in places:
+            raise VolumeError(f'volumeMount "{name}": the pod has no volume of this name')
+        path = str(mount.get("subPath") or expand(str(mount.get("subPathExpr") or ""), variables))
+        place = Path(places[name])
+        if path:
+            place = place / checked_path(path)
+            if not place.exists():
+                place.mkdir(parents=True)
+        mounts.append(Mount(str(mount.get("mountPath")), str(place)))
+    return tuple(mounts)
+
+
+def discard(folder: Path) -> None:
+    """Removes the folder and all that is in it; a folder that is gone is as good."""
+    if folder.exists():
+        shutil.rmtree(folder, onerror=_retry_as_owner)
+
+
+def _retry_as_owner(function: Any, path: str, _: Any) -> None:
+    """A job may take its own rights away from a folder; the owner may give them back."""
+    Path(path).parent.chmod(0o700)
+    if Path(path).is_dir() and not Path(path).is_symlink():
+        Path(path).chmod(0o700)
+        shutil.rmtree(path)
+    else:
+        function(path)
+
+
+def _namespace(pod: Json) -> str:
+    return safe_name(str(pod["metadata"].get("namespace") or "default"))
+
+
+def _host_path(name: str, source: Json) -> Path:
+    place, kind = Path(str(source.get("path"))), str(source.get("type") or "")
+    if not place.is_absolute() or ".." in place.parts:
+        raise VolumeError(f'volume "{name}": hostPath {place} must be absolute and without ".."')
+    if kind == "DirectoryOrCreate":
+        place.mkdir(parents=True, exist_ok=True)
+    if kind == "FileOrCreate":
+        place.touch()
+    if (kind.startswith("Directory") and not place.is_dir()) or (
+        kind.startswith("File") and not place.is_file()
+    ):
+        raise VolumeError(f'volume "{name}": hostPath type check failed: {place} is not a {kind}')
+    return place
+
+
+def _claim(name: str, source: Json, *, root: Path, known: Mapping[str, bool]) -> Path:
+    claim = safe_name(str(source.get("claimName")))
+    if not known.get(claim):
+        raise VolumeError(f'volume "{name}": persistentvolumeclaim "{claim}" not found')
+    place = root / claim
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _write_files(volume: Json, *, pod: Json, place: Path, found: Contents) -> None:
+    kind = kind_of(volume)
+    default_mode = (volume.get(kind) or {}).get("defaultMode")
+    source = FileSource(
+        name=str(volume.get("name")), pod=pod, found=found, mode=default_mode or 0o644
+    )
+    for part in sources_of(volume):
+        for path, (data, mode) in files_of(part, source).items():
+            target = place / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)  # an earlier one may be write-protected
+            target.write_bytes(data)
+            target.chmod(mode)
