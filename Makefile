@@ -112,10 +112,11 @@ lock: .venv-lock/.locked ## Write requirements/*.txt anew (UPGRADE=1: with newer
 	$(call compile,dev,pyproject.toml --all-extras --group dev)
 	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
-	$(call compile,mutate,pyproject.toml --group mutate -c requirements/dev.txt)
+	$(call compile,mutate,pyproject.toml --group mutate -c requirements/runtime.txt)
 	$(call compile,lock,--group lock)
 
-# $(1) names the lock, $(2) says what goes in. dev comes first: the others follow its versions.
+# $(1) names the lock, $(2) says what goes in. dev comes first: the others follow its versions,
+# but for mutate, whose pytest is held back.
 define compile
 	@echo "lock: requirements/$(1).txt"
 	@.venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -135,8 +136,8 @@ bench-core: setup ## How long one decision takes
 	$(BIN)/python -m benchmarks.bench_core
 
 .PHONY: mutate
-mutate: .venv-mutate/.locked ## Break the core on purpose and count the breaks that no test sees
-	.venv-mutate/bin/python -m tools.mutate
+mutate: .venv-mutate/.locked ## Break the core on purpose and list the breaks that no test notices (ONLY=pattern)
+	.venv-mutate/bin/python -m tools.mutate $(if $(ONLY),'$(ONLY)')
 
 .venv-mutate/.locked: requirements/mutate.txt requirements/build.txt
 	$(call new_venv,.venv-mutate)
