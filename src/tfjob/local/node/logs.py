@@ -56,12 +56,12 @@ async def read(path: Path, options: LogOptions, *, poll: float = 0.1) -> AsyncIt
     try:
         for chunk in out.limited(_tail(out, path, options)):
             yield chunk
-        if not options.follow or out.is_full:
+        if not options.follow or out.is_full():
             return
         async for line in _follow(path, out.position, poll=poll):
             for chunk in out.limited(out.entry(line)):
                 yield chunk
-            if out.is_full:
+            if out.is_full():
                 return
     finally:
         out.position.close()
@@ -76,13 +76,12 @@ class _Output:
         self._in_line = False
         self.position = _Position()
 
-    @property
     def is_full(self) -> bool:
         return self._left is not None and self._left <= 0
 
     def limited(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         for chunk in chunks:
-            if self.is_full:
+            if self.is_full():
                 return
             kept = chunk if self._left is None else chunk[: self._left]
             if self._left is not None:

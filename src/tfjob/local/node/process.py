@@ -9,6 +9,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 MARKER = "TFJOB_CONTAINER"
 SUPERVISOR = str(Path(__file__).with_name("supervise.py"))
 REPORT_LIMIT = 1 << 20
+QUIET_LOOKS = 3
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,12 +194,16 @@ async def recover(identity: ProcessIdentity, *, marker: str, exit_record: Path) 
 
 def sweep(marker: str) -> None:
     """Kills every process that carries this marker in its environment, until none is left."""
-    for _ in range(1000):
+    killed: set[int] = set()
+    quiet = 0
+    while quiet < QUIET_LOOKS:
         carriers = _carriers(marker)
-        if not carriers:
-            return
         for pid in carriers:
             _kill(pid)
+        killed.update(carriers)
+        # A process that is just becoming another program, or ending, shows no environment.
+        quiet = 0 if carriers or any(map(start_time_of, killed)) else quiet + 1
+        time.sleep(0.003)
 
 
 def _carriers(marker: str) -> list[int]:
