@@ -4,12 +4,13 @@ Decides what the group should say, whether it must be made or mended, and whethe
 created yet. Which scheduler it is, is data.
 """
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import msgspec
 
+from tfjob.core.group import Gang
 from tfjob.core.plan import ChildKind, Create, Delete, Update
 from tfjob.k8s import quantity
 from tfjob.k8s.podgroup import PodGroup
@@ -17,44 +18,6 @@ from tfjob.k8s.podgroup import PodGroup
 POLL = timedelta(seconds=10)
 NOTE_EVERY = timedelta(seconds=30)
 """How often a waiting job says in its status that it still waits."""
-
-
-class Gang(msgspec.Struct, frozen=True):
-    """What a gang scheduler wants to be told: the group's fields and the marks on its pods."""
-
-    api_version: str
-    group_name: str
-    scheduler_name: str
-    min_member: int
-    fields: Mapping[str, Any] = {}
-    pod_labels: Mapping[str, str] = {}
-    pod_annotations: Mapping[str, str] = {}
-    role_key: str = ""
-    is_role_a_label: bool = False
-    keeps_stored_queue: bool = False
-    computes_resources: bool = True
-    waits_for_admission: bool = False
-
-    def mark(
-        self,
-        spec: MutableMapping[str, Any],
-        *,
-        labels: MutableMapping[str, str],
-        annotations: MutableMapping[str, str],
-        role: str,
-    ) -> None:
-        """Write the scheduler's marks on a pod under construction."""
-        if not spec.get("schedulerName"):
-            spec["schedulerName"] = self.scheduler_name
-        labels.update(self.pod_labels)
-        annotations.update(self.pod_annotations)
-        if self.role_key:
-            (labels if self.is_role_a_label else annotations)[self.role_key] = role
-
-    def is_refused_by(self, template: Mapping[str, Any]) -> bool:
-        """The template names a scheduler of its own, which is kept."""
-        own = (template.get("spec") or {}).get("schedulerName")
-        return bool(own) and own != self.scheduler_name
 
 
 class Member(Protocol):
@@ -121,12 +84,14 @@ def min_resources(
 ) -> dict[str, str]:
     """What the first `count` pods ask for, the most important types first."""
     ordered = sorted(members, key=lambda member: -_priority(member, priorities))
-    asked: list[Mapping[str, object]] = []
+    totals: dict[str, quantity.Quantity] = {}
     for member in ordered:
         taken = min(member.count, count)
         count -= taken
-        asked.extend(_requests(member.template) * taken)
-    return quantity.sum_resources(asked)
+        for name, asked in _requests(member.template):
+            share = quantity.Quantity(asked.nano * taken, asked.form)
+            totals[name] = totals[name] + share if name in totals else share
+    return {name: totals[name].render() for name in sorted(totals) if totals[name].nano}
 
 
 def _spec(
@@ -156,9 +121,8 @@ def _priority(member: Member, priorities: Mapping[str, int]) -> int:
     return priorities.get(name, 0) if isinstance(name, str) else 0
 
 
-def _requests(template: Mapping[str, Any]) -> list[Mapping[str, object]]:
+def _requests(template: Mapping[str, Any]) -> Iterator[tuple[str, quantity.Quantity]]:
     """Per regular container its requests, or its limits where it has no requests at all."""
-    asked: list[Mapping[str, object]] = []
     for container in (template.get("spec") or {}).get("containers") or ():
         resources = container.get("resources")
         if not isinstance(resources, Mapping):
@@ -166,6 +130,7 @@ def _requests(template: Mapping[str, Any]) -> list[Mapping[str, object]]:
         chosen = resources.get("requests")
         if chosen is None:
             chosen = resources.get("limits")
-        if isinstance(chosen, Mapping):
-            asked.append(chosen)
-    return asked
+        for name, text in chosen.items() if isinstance(chosen, Mapping) else ():
+            asked = quantity.parse(text)
+            if asked is not None:
+                yield str(name), asked

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.gang import Gang
+from tfjob.core.group import Gang
 from tfjob.core.status import JobStatus
 from tfjob.core.wording import Wording
 
@@ -186,6 +186,8 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
+    """One job. `claim` are the labels by which all its children are told from others."""
+
     owner: Owner
     replicas: Sequence[Replica]
     labels: LabelKeys
@@ -197,6 +199,7 @@ class Job(msgspec.Struct, frozen=True):
     gang: Gang | None = None
     companions: Sequence[Companion] = ()
     annotations: Mapping[str, str] = {}
+    claim: Mapping[str, str] = {}
     status: JobStatus = JobStatus()
     is_external: bool = False
     is_deleting: bool = False

@@ -39,6 +39,12 @@ class Dialect(Protocol):
     def kind(self) -> str: ...
     @property
     def plural(self) -> str: ...
+    @property
+    def child_selector(self) -> str:
+        """Which objects of a cluster can be children of this dialect's jobs at all."""
+    @property
+    def job_label(self) -> str:
+        """The label by which children name their job."""
 
     def validate(self, manifest: Manifest) -> list[Fault]:
         """Every fault of a job as a user wrote it."""

@@ -18,6 +18,8 @@ class KubeflowV1:
     version = "v1"
     kind = words.KIND
     plural = words.PLURAL
+    child_selector = f"{words.LABEL_OPERATOR}={words.OPERATOR}"
+    job_label = words.LABEL_JOB
 
     def validate(self, manifest: Manifest) -> list[Fault]:
         return kubeflow_job.validate(manifest)

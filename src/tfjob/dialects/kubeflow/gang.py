@@ -7,7 +7,7 @@ scheduler-plugins PodGroup.
 from collections.abc import Mapping
 from typing import Any
 
-from tfjob.core.gang import Gang
+from tfjob.core.group import Gang
 
 _VOLCANO = "volcano"
 _OFF = frozenset({"", "none"})

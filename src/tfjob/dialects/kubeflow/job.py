@@ -81,6 +81,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             policy=spec.scheduling,
         ),
         annotations=_annotations(manifest),
+        claim={words.LABEL_OPERATOR: words.OPERATOR, words.LABEL_JOB: label_value(owner.name)},
         status=stored,
         is_external=external,
         is_deleting=deleting,

@@ -1,0 +1,49 @@
+"""What TensorFlow will refuse or hang on although the job is valid: warnings, never faults.
+
+Each says what happens and what to write instead.
+"""
+
+from collections.abc import Iterator
+
+from tfjob.core.job import Job, Replica, RestartPolicy
+
+
+def advice(job: Job) -> list[str]:
+    roles = {replica.task: replica for replica in job.replicas if replica.count}
+    return [*_on_master(job, roles), *_on_servers(roles), *_on_exit_code(roles)]
+
+
+def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
+    if "master" in roles and job.total > 1:
+        yield (
+            "Master: TensorFlow 2 strategies refuse the task type `master` in a distributed job;"
+            " name the replica type Chief"
+        )
+
+
+def _on_servers(roles: dict[str, Replica]) -> Iterator[str]:
+    servers = roles.get("ps")
+    if servers is None:
+        return
+    if not roles.keys() & {"chief", "master"}:
+        yield (
+            "PS: ParameterServerStrategy needs a coordinator and this job has no Chief;"
+            " add a Chief, or train with a strategy that needs no parameter servers"
+        )
+    if servers.restart is RestartPolicy.NEVER:
+        yield (
+            "PS: with restartPolicy Never one lost parameter server fails the whole job;"
+            " OnFailure or ExitCode starts it again"
+        )
+
+
+def _on_exit_code(roles: dict[str, Replica]) -> Iterator[str]:
+    workers = roles.get("worker")
+    if workers is None or workers.restart is not RestartPolicy.EXIT_CODE or "ps" in roles:
+        return
+    if workers.count + ("chief" in roles) > 1:
+        yield (
+            "Worker: when one of several workers dies, MultiWorkerMirroredStrategy ends the others"
+            " with exit code 1, which ExitCode takes for a permanent failure;"
+            " OnFailure restarts them all"
+        )

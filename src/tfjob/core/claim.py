@@ -1,0 +1,32 @@
+"""Which objects are a job's children: kept, adopted, released, or none of its business.
+
+Law: what another controller owns is never touched, and nothing on its way out is adopted.
+"""
+
+from enum import Enum, auto
+
+from tfjob.core.job import Job
+from tfjob.k8s.meta import ObjectMeta
+
+
+class Claim(Enum):
+    KEEP = auto()
+    ADOPT = auto()
+    RELEASE = auto()
+    IGNORE = auto()
+
+
+def claim_of(job: Job, meta: ObjectMeta) -> Claim:
+    owner = meta.controller_uid
+    matches = all(meta.labels.get(key) == value for key, value in job.claim.items())
+    if owner == job.owner.uid:
+        return Claim.KEEP if matches or job.is_deleting else Claim.RELEASE
+    if owner is not None or not matches or job.is_deleting or meta.is_terminating:
+        return Claim.IGNORE
+    return Claim.ADOPT if _has_place(job, meta) else Claim.IGNORE
+
+
+def _has_place(job: Job, meta: ObjectMeta) -> bool:
+    index = meta.labels.get(job.labels.index, "")
+    kinds = {replica.label for replica in job.replicas}
+    return meta.labels.get(job.labels.type) in kinds and index.isascii() and index.isdigit()
