@@ -1,0 +1,186 @@
+"""The verbs of an API server: paths and bodies in, typed answers out.
+
+Answers are decoded straight into the type the caller names; what that type does not name costs
+nothing. A create without an answer raises ServerTimeout and is never sent again: only the caller
+can find out whether it happened. Every failure is an ApiError.
+"""
+
+from collections.abc import Hashable, Mapping
+from contextlib import AbstractAsyncContextManager
+from functools import cache
+from typing import Any, Final, Literal, Self, TypeVar
+
+import msgspec
+
+from tfjob.client import errors
+from tfjob.client.config import Config
+from tfjob.client.throttle import TokenBucket
+from tfjob.client.timing import REAL, Timing
+from tfjob.client.transport import Request, RequestHook, Stream, Transport, Tuning, query
+from tfjob.k8s.meta import ObjectMeta
+
+T = TypeVar("T")
+Params = Mapping[str, str]
+Propagation = Literal["Background", "Foreground", "Orphan"]
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+JSON_PATCH: Final = "application/json-patch+json"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """Any object of which only the metadata matters: the cheapest answer to a write."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class Api:
+    """One API server."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        tuning: Tuning | None = None,
+        throttle: TokenBucket | None = None,
+        on_request: RequestHook | None = None,
+        timing: Timing = REAL,
+    ) -> None:
+        self._transport = Transport(
+            config,
+            tuning=tuning or Tuning(),
+            throttle=throttle,
+            on_request=on_request,
+            timing=timing,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all connections; open streams break."""
+        await self._transport.close()
+
+    async def read(self, path: str, *, params: Params | None = None) -> bytes:
+        """A body as it is, such as a log."""
+        request = Request(verb="get", method="GET", path=path, query=query(params or {}))
+        return await self._transport.send(request)
+
+    async def get(self, path: str, *, decode: type[T], params: Params | None = None) -> T:
+        """One object."""
+        return _decoded(await self.read(path, params=params), decode, title=f"GET {path}")
+
+    async def list_page(self, path: str, *, decode: type[T], params: Params | None = None) -> T:
+        """One page of a collection; `params` carry the limit, the token and the selectors."""
+        request = Request(verb="list", method="GET", path=path, query=query(params or {}))
+        return await self._typed(request, decode)
+
+    async def create(
+        self,
+        path: str,
+        body: object,
+        *,
+        decode: type[T],
+        field_validation: Literal["Strict", "Warn", "Ignore"] | None = None,
+        dry_run: bool = False,
+    ) -> T:
+        """Create an object; after ServerTimeout it may exist."""
+        params = _given({"fieldValidation": field_validation, "dryRun": "All" if dry_run else None})
+        request = Request(
+            verb="create",
+            method="POST",
+            path=path,
+            query=query(params),
+            body=_encoded(body),
+            is_repeatable=False,
+        )
+        return await self._typed(request, decode)
+
+    async def replace(self, path: str, body: object, *, decode: type[T]) -> T:
+        """Store a whole object; the resourceVersion in it is the precondition."""
+        request = Request(verb="update", method="PUT", path=path, body=_encoded(body))
+        return await self._typed(request, decode)
+
+    async def patch(
+        self,
+        path: str,
+        body: object,
+        *,
+        decode: type[T],
+        content_type: str = MERGE_PATCH,
+        params: Params | None = None,
+    ) -> T:
+        """Change a part of an object."""
+        request = Request(
+            verb="patch",
+            method="PATCH",
+            path=path,
+            query=query(params or {}),
+            body=_encoded(body),
+            content_type=content_type,
+            is_repeatable=content_type != JSON_PATCH,
+        )
+        return await self._typed(request, decode)
+
+    async def delete(
+        self,
+        path: str,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        grace_seconds: int | None = None,
+        propagation: Propagation | None = None,
+    ) -> None:
+        """Ask for the deletion of an object, if it still is the one that is meant."""
+        preconditions = _given({"uid": uid, "resourceVersion": resource_version})
+        options = _given(
+            {
+                "preconditions": preconditions or None,
+                "gracePeriodSeconds": grace_seconds,
+                "propagationPolicy": propagation,
+            }
+        )
+        body = _encoded({"kind": "DeleteOptions", "apiVersion": "v1", **options})
+        await self._transport.send(Request(verb="delete", method="DELETE", path=path, body=body))
+
+    def stream(
+        self, path: str, *, params: Params | None = None, idle: float | None = None
+    ) -> AbstractAsyncContextManager[Stream]:
+        """An answer that goes on, such as a watch or a log that is followed."""
+        verb = "watch" if params and "watch" in params else "get"
+        request = Request(verb=verb, method="GET", path=path, query=query(params or {}))
+        return self._transport.open(request, idle=idle)
+
+    async def _typed(self, request: Request, decode: type[T]) -> T:
+        return _decoded(await self._transport.send(request), decode, title=request.title)
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _encoded(body: object) -> bytes:
+    """JSON of anything; bytes are taken to be JSON already."""
+    return body if isinstance(body, bytes) else msgspec.json.encode(body)
+
+
+def _decoded(body: bytes, decode: type[T], *, title: str) -> T:
+    kind: Any = decode
+    try:
+        answer: T = _decoder(kind).decode(body)
+    except msgspec.DecodeError as fault:
+        raise errors.ServerTimeout(
+            f"the answer cannot be read as {decode.__name__} ({fault}); "
+            "it may or may not have been carried out",
+            request=title,
+        ) from fault
+    return answer
+
+
+@cache
+def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
