@@ -1,0 +1,119 @@
+"""What can be built from Go modules for tests: one row per binary, one go.mod per module.
+
+Law: go.mod is the only place that names a version; go.sum vouches for every byte fetched.
+Knows nothing of the machine: neither PATH nor caches nor how a build is run.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+GO_MODULES = Path(__file__).parent / "go"
+
+
+class OnPath(Enum):
+    """What a binary of the same name on PATH is worth."""
+
+    WELCOME = "as good as ours"
+    IF_NOT_BUILT = "ours is preferred once it is built"
+    IGNORED = "only the pinned version will do"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One binary: where its recipe stands, what is compiled, what else of the module it needs."""
+
+    name: str
+    folder: str
+    module: str
+    package: str
+    stamps: tuple[str, ...] = ()
+    extras: tuple[tuple[str, str], ...] = ()
+    on_path: OnPath = OnPath.WELCOME
+
+    @property
+    def recipe(self) -> Path:
+        """The folder that holds go.mod and go.sum."""
+        return GO_MODULES / self.folder
+
+    @property
+    def version(self) -> str:
+        """The pinned version, without the leading v."""
+        return _search(self, rf"^(?:require )?\s*{re.escape(self.module)} v(\S+)")
+
+    @property
+    def go_version(self) -> str:
+        """The oldest Go that accepts the recipe."""
+        return _search(self, r"^go (\S+)")
+
+    @property
+    def linker_flags(self) -> str:
+        """Strip symbols; tell the binary its version, which a release build would know from git."""
+        stamps = (f"-X {stamp.format(version=self.version)}" for stamp in self.stamps)
+        return " ".join(("-s -w", *stamps))
+
+
+def _search(tool: Tool, pattern: str) -> str:
+    source = tool.recipe / "go.mod"
+    found = re.search(pattern, source.read_text(), re.MULTILINE)
+    if found is None:
+        raise LookupError(f"{source}: no line matches {pattern!r}, so {tool.name} has no version")
+    return found[1]
+
+
+def _kubernetes(name: str, *, on_path: OnPath = OnPath.WELCOME) -> Tool:
+    return Tool(
+        name=name,
+        folder="kubernetes",
+        module="k8s.io/kubernetes",
+        package=f"k8s.io/kubernetes/cmd/{name}",
+        stamps=(
+            "k8s.io/component-base/version.gitVersion=v{version}",
+            "k8s.io/client-go/pkg/version.gitVersion=v{version}",
+        ),
+        on_path=on_path,
+    )
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            name="etcd",
+            folder="etcd",
+            module="go.etcd.io/etcd/server/v3",
+            package="go.etcd.io/etcd/server/v3",
+        ),
+        _kubernetes("kube-apiserver"),
+        _kubernetes("kube-controller-manager"),
+        _kubernetes("kube-scheduler"),
+        _kubernetes("kubectl", on_path=OnPath.IF_NOT_BUILT),
+        Tool(
+            name="kwok",
+            folder="kwok",
+            module="sigs.k8s.io/kwok",
+            package="sigs.k8s.io/kwok/cmd/kwok",
+        ),
+        Tool(
+            name="helm",
+            folder="helm",
+            module="helm.sh/helm/v3",
+            package="helm.sh/helm/v3/cmd/helm",
+            stamps=(
+                "helm.sh/helm/v3/internal/version.version=v{version}",
+                "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=37",
+                "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor=37",
+            ),
+            on_path=OnPath.IF_NOT_BUILT,
+        ),
+        Tool(
+            name="training-operator",
+            folder="training-operator",
+            module="github.com/kubeflow/training-operator",
+            package="github.com/kubeflow/training-operator/cmd/training-operator.v1",
+            extras=(("manifests/base/crds", "crds"),),
+            on_path=OnPath.IGNORED,
+        ),
+    )
+}
