@@ -1,0 +1,96 @@
+"""A plain async client of an API server, for the puppet alone.
+
+Law: it rests on nothing that is under test; it outlives a server that is away for a while, and
+says in the end what it got. Knows paths and JSON, no kinds.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+
+from tests.support.controlplane.endpoint import MERGE_PATCH, ApiError, Endpoint
+
+_CALL_SECONDS = 5
+_PATIENCE = 120
+_PAUSE_SECONDS = 0.25
+
+
+class Api:
+    """Calls and watches; use as an async context manager."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+
+    async def __aenter__(self) -> Self:
+        context = self._endpoint.ssl_context()
+        self._session = aiohttp.ClientSession(
+            base_url=self._endpoint.server,
+            headers={"Authorization": f"Bearer {self._endpoint.token}"},
+            connector=aiohttp.TCPConnector(ssl=True if context is None else context),
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._session.close()
+
+    async def call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """One request, again while the server is away or busy; raises ApiError on a refusal.
+
+        A request that was carried out and whose answer was lost is sent again: callers must take
+        AlreadyExists, Conflict and NotFound as the world's state, not as a failure.
+        """
+        for _ in range(_PATIENCE):
+            try:
+                return await self._call_once(method, path, body)
+            except (aiohttp.ClientConnectionError, TimeoutError) as away:
+                fault: Exception = away
+            except ApiError as refusal:
+                if refusal.status < 500 and refusal.status != 429:
+                    raise
+                fault = refusal
+            await asyncio.sleep(_PAUSE_SECONDS)
+        raise TimeoutError(f"{method} {path}: no answer in {_PATIENCE} attempts") from fault
+
+    async def watch(self, path: str, resource_version: str) -> AsyncIterator[dict[str, Any]]:
+        """Events after a resourceVersion, until the server ends the stream or has forgotten it."""
+        query = f"{path}?watch=true&resourceVersion={resource_version}&timeoutSeconds=300"
+        patience = aiohttp.ClientTimeout(total=None, sock_connect=_CALL_SECONDS)
+        async with self._session.get(query, timeout=patience) as response:
+            if response.status != 200:
+                return
+            rest = b""
+            async for chunk in response.content.iter_any():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        return
+                    yield event
+
+    async def _call_once(
+        self, method: str, path: str, body: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        content_type = MERGE_PATCH if method == "PATCH" else "application/json"
+        async with self._session.request(
+            method,
+            path,
+            data=None if body is None else json.dumps(body),
+            headers={"Content-Type": content_type},
+            timeout=aiohttp.ClientTimeout(total=_CALL_SECONDS),
+        ) as response:
+            content = await response.read()
+        if response.status >= 300:
+            raise ApiError(f"{method} {path}", status=response.status, body=content)
+        answer: dict[str, Any] = json.loads(content)
+        return answer
