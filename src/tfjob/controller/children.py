@@ -1,0 +1,193 @@
+"""Makes and removes the children of one job, many at a time.
+
+One child that fails stops no other. A create that meets an object of the same name is a success
+if that object is ours, and waits if it is on its way out.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from tfjob.client.errors import AlreadyExists, ApiError, Conflict, NamespaceTerminating, NotFound
+from tfjob.client.fair import FairPool
+from tfjob.client.http import Api, Stored
+from tfjob.client.wire import Key
+from tfjob.controller import claims
+from tfjob.controller.gather import Stray
+from tfjob.controller.kinds import Kind, kind_of
+from tfjob.controller.observer import Observer
+from tfjob.controller.reporter import Reporter
+from tfjob.core.build import Builder
+from tfjob.core.claim import Claim, claim_of
+from tfjob.core.job import Job
+from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
+
+_SILENT: Final = frozenset({ChildKind.POD_GROUP})
+"""Kinds whose creation is not told."""
+
+
+class Report(msgspec.Struct):
+    """What became of a job's children: versions to wait for, and what went wrong."""
+
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    errors: list[ApiError] = msgspec.field(default_factory=list)
+    is_waiting: bool = False
+
+    @property
+    def is_hopeless(self) -> bool:
+        """The namespace is going away: nothing can be made in it any more."""
+        return any(isinstance(error, NamespaceTerminating) for error in self.errors)
+
+
+class Hands:
+    """Carries out the part of a plan that concerns children."""
+
+    def __init__(self, api: Api, pool: FairPool, observer: Observer) -> None:
+        self._api = api
+        self._pool = pool
+        self._observer = observer
+
+    async def carry_out(self, job: Job, plan: Plan, reporter: Reporter) -> Report:
+        work = _Work(self._api, job, reporter=reporter, observer=self._observer)
+        await self._all(work.key, [partial(work.update, each) for each in plan.updates])
+        deletes = [partial(work.delete, each) for each in plan.deletes]
+        creates = [partial(work.create, each) for each in plan.creates]
+        await self._all(work.key, [*deletes, *creates])
+        return work.report
+
+    async def claim(self, job: Job, strays: Sequence[Stray], *, job_path: str) -> list[ApiError]:
+        """Adopt or release each stray; what failed for one is told and stops no other."""
+        errors: list[ApiError] = []
+        for kind, meta, claim in strays:
+            resource = kind_of(kind, job).resource
+            try:
+                if claim is Claim.ADOPT:
+                    await claims.adopt(self._api, job, resource, meta, job_path=job_path)
+                else:
+                    await claims.release(self._api, job, resource, meta)
+            except ApiError as error:
+                errors.append(error)
+        return errors
+
+    async def _all(self, key: Key, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
+        if len(work) == 1:
+            await self._pool.run(key, work[0])
+            return
+        async with asyncio.TaskGroup() as group:
+            for each in work:
+                group.create_task(self._pool.run(key, each))
+
+
+class _Work:
+    """The children of one job in one pass."""
+
+    def __init__(self, api: Api, job: Job, *, reporter: Reporter, observer: Observer) -> None:
+        self._api = api
+        self._job = job
+        self._builder = Builder(job)
+        self._reporter = reporter
+        self._observer = observer
+        self.key: Key = (job.namespace, job.name)
+        self.report = Report()
+
+    async def create(self, create: Create) -> None:
+        kind = kind_of(create.kind, self._job)
+        try:
+            made = await self._api.create(
+                kind.resource.collection(self._job.namespace),
+                self._builder.manifest(create),
+                decode=Stored,
+                field_validation="Strict" if create.kind == ChildKind.POD else None,
+            )
+        except AlreadyExists as error:
+            await self._meet(create, kind, error)
+            return
+        except ApiError as error:
+            self._create_failed(create, error)
+            return
+        self._note_version(create.kind, made)
+        self._observer.child_created(create.kind)
+        if create.kind not in _SILENT:
+            self._reporter.done(
+                self._job.wording.child_created,
+                kind=create.kind,
+                noun=kind.noun,
+                child=create.name,
+                uid=made.metadata.uid,
+            )
+
+    async def delete(self, delete: Delete) -> None:
+        kind = kind_of(delete.kind, self._job)
+        try:
+            await self._api.delete(
+                kind.resource.item(delete.name, self._job.namespace),
+                uid=delete.uid,
+                grace_seconds=0 if delete.is_forced else None,
+                propagation="Background" if delete.kind == ChildKind.JOB else None,
+            )
+        except (NotFound, Conflict):
+            # Gone already, or replaced by another object: the one that was meant is no more.
+            return
+        except ApiError as error:
+            self.report.errors.append(error)
+            phrase = self._job.wording.child_delete_failed
+            self._reporter.failed(phrase, kind=delete.kind, child=delete.name, error=error.message)
+            return
+        self._observer.child_deleted(delete.kind)
+        self._reporter.done(
+            self._job.wording.child_deleted,
+            kind=delete.kind,
+            noun=kind.noun,
+            child=delete.name,
+            uid=delete.uid,
+        )
+
+    async def update(self, update: Update) -> None:
+        kind = kind_of(update.kind, self._job)
+        body = {"metadata": {"uid": update.uid}, **update.body}
+        path = kind.resource.item(update.name, self._job.namespace)
+        try:
+            changed = await self._api.patch(path, body, decode=Stored)
+        except (NotFound, Conflict):
+            self.report.is_waiting = True
+        except ApiError as error:
+            self.report.errors.append(error)
+        else:
+            self._note_version(update.kind, changed)
+
+    async def _meet(self, create: Create, kind: Kind, error: ApiError) -> None:
+        """Something stands under the name; whose it is decides what that means."""
+        path = kind.resource.item(create.name, self._job.namespace)
+        try:
+            found = (await self._api.get(path, decode=Stored)).metadata
+        except NotFound:
+            self.report.is_waiting = True
+            return
+        except ApiError as trouble:
+            self.report.errors.append(trouble)
+            return
+        if found.is_terminating:
+            self.report.is_waiting = True
+        elif found.controller_uid != self._job.owner.uid:
+            self._create_failed(create, error)
+        elif claim_of(self._job, found) is Claim.RELEASE:
+            await claims.release(self._api, self._job, kind.resource, found)
+            self._create_failed(create, error)
+        else:
+            self.report.versions[create.kind] = found.resource_version
+
+    def _create_failed(self, create: Create, error: ApiError) -> None:
+        self.report.errors.append(error)
+        self._observer.child_failed(create.kind)
+        if not isinstance(error, NamespaceTerminating):
+            phrase = self._job.wording.child_create_failed
+            self._reporter.failed(phrase, kind=create.kind, child=create.name, error=error.message)
+
+    def _note_version(self, kind: str, made: Stored) -> None:
+        """The newest version per kind is waited for before the job is looked at again."""
+        newest, version = self.report.versions.get(kind, ""), made.metadata.resource_version
+        if (len(version), version) > (len(newest), newest):
+            self.report.versions[kind] = version

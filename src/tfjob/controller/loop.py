@@ -1,0 +1,159 @@
+"""Workers that take keys from the queue and see each pass through: done, retry, or wake later.
+
+A job is not looked at again before our own writes about it have come back, so that a slow watch
+costs time and never a second child. That memory is only a courtesy: without it names and
+preconditions keep things right.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final, Protocol
+
+import msgspec
+
+from tfjob.client.errors import ApiError
+from tfjob.client.queue import QueueClosed, WorkQueue
+from tfjob.client.wire import Key
+from tfjob.controller.observer import Observer
+from tfjob.controller.passes import Outcome
+
+_log: Final = logging.getLogger(__name__)
+LOOK_AGAIN: Final = 1.0
+"""Seconds until a job is looked at although its own writes have not come back."""
+MOST_PATIENCE: Final = 10
+WAIT_FOR_NAME: Final = 1.0
+HOPELESS: Final = 60.0
+OUTAGE: Final = 15.0
+"""The longest wait for a server in trouble: when it is back, jobs shall not wait for minutes."""
+
+
+class Times(msgspec.Struct, frozen=True):
+    """The wall clock, for what is written down, and a clock that never jumps."""
+
+    now: Callable[[], datetime]
+    elapsed: Callable[[], float]
+
+
+class Passer(Protocol):
+    async def reconcile(self, key: Key) -> Outcome: ...
+
+
+class Progressing(Protocol):
+    """A cache that knows how far it has come."""
+
+    def is_caught_up(self, key: Key, version: str) -> bool: ...
+
+
+class Loop:
+    def __init__(
+        self,
+        passer: Passer,
+        queue: WorkQueue[Key],
+        *,
+        caches: Mapping[str, Progressing],
+        observer: Observer,
+        times: Times,
+        may_write: Callable[[], bool],
+    ) -> None:
+        self._passer = passer
+        self._queue = queue
+        self._caches = caches
+        self._observer = observer
+        self._times = times
+        self._may_write = may_write
+        self._awaited: dict[Key, dict[str, str]] = {}
+        self._patience: dict[Key, int] = {}
+
+    @property
+    def awaited(self) -> int:
+        """Jobs whose last writes have not come back yet."""
+        return len(self._awaited)
+
+    async def run(self) -> None:
+        """Work until the queue is closed."""
+        while True:
+            try:
+                key = await self._queue.get()
+            except QueueClosed:
+                return
+            try:
+                await self._work(key)
+            finally:
+                self._queue.done(key)
+
+    async def _work(self, key: Key) -> None:
+        if not self._may_write():
+            return
+        if self._is_ahead_of_caches(key):
+            self._queue.add_after(key, LOOK_AGAIN)
+            return
+        started = self._times.elapsed()
+        try:
+            outcome = await self._passer.reconcile(key)
+        except ApiError as error:
+            outcome = Outcome(errors=[error])
+        except Exception:  # noqa: BLE001 - see below
+            # A bug of ours must cost one job some time, never the other jobs their operator.
+            _log.exception("pass failed", extra={"namespace": key[0], "job": key[1]})
+            self._retry(key, started)
+            return
+        self._conclude(key, outcome, started)
+
+    def _is_ahead_of_caches(self, key: Key) -> bool:
+        awaited = self._awaited.get(key)
+        if awaited is None:
+            return False
+        patience = self._patience.get(key, 0)
+        seen = all(
+            self._caches[kind].is_caught_up(key, version)
+            for kind, version in awaited.items()
+            if kind in self._caches
+        )
+        if seen or patience >= MOST_PATIENCE:
+            del self._awaited[key]
+            self._patience.pop(key, None)
+            return False
+        self._patience[key] = patience + 1
+        return True
+
+    def _conclude(self, key: Key, outcome: Outcome, started: float) -> None:
+        if outcome.versions:
+            self._awaited[key] = outcome.versions
+        if outcome.is_hopeless:
+            self._queue.add_after(key, HOPELESS)
+            self._passed("requeue_after", started)
+            return
+        if outcome.errors:
+            self._tell(key, outcome.errors)
+            self._retry(key, started)
+            if all(error.is_retryable for error in outcome.errors):
+                self._queue.add_after(key, OUTAGE)
+            return
+        self._queue.forget(key)
+        if outcome.is_waiting:
+            self._queue.add_after(key, WAIT_FOR_NAME)
+        if outcome.wake_at is not None:
+            seconds = (outcome.wake_at - self._times.now()).total_seconds()
+            self._queue.add_after(key, max(seconds, 0.001))
+        later = outcome.is_waiting or outcome.wake_at is not None
+        self._passed("requeue_after" if later else "success", started)
+
+    def _retry(self, key: Key, started: float) -> None:
+        self._queue.retry(key)
+        self._passed("error", started)
+
+    def _passed(self, result: str, started: float) -> None:
+        self._observer.passed(result=result, seconds=self._times.elapsed() - started)
+
+    def _tell(self, key: Key, errors: list[ApiError]) -> None:
+        _log.warning(
+            "pass incomplete, will be tried again",
+            extra={
+                "namespace": key[0],
+                "job": key[1],
+                "failures": self._queue.failures(key) + 1,
+                "errors": len(errors),
+                "first": str(errors[0]),
+            },
+        )

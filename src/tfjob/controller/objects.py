@@ -1,0 +1,43 @@
+"""A job object as it is cached: metadata read, spec and status still the bytes they came as.
+
+Most jobs are looked at far more often than they are decided about, and a template can be large.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tfjob.k8s.meta import ObjectMeta
+
+_NOTHING = msgspec.Raw(b"null")
+
+
+class JobObject(msgspec.Struct):
+    metadata: ObjectMeta
+    spec: msgspec.Raw = _NOTHING
+    status: msgspec.Raw = _NOTHING
+
+    def __post_init__(self) -> None:
+        # Detached from the line they came in, which holds the rest of the object too.
+        self.spec = self.spec.copy()
+        self.status = self.status.copy()
+
+    def stored_status(self) -> Mapping[str, Any]:
+        found = msgspec.json.decode(self.status)
+        return found if isinstance(found, Mapping) else {}
+
+    def manifest(self) -> dict[str, Any]:
+        """The object as plain JSON, metadata cut down to what is read of it."""
+        meta = self.metadata
+        return {
+            "metadata": {
+                "name": meta.name,
+                "namespace": meta.namespace,
+                "uid": meta.uid,
+                "annotations": meta.annotations,
+                "deletionTimestamp": meta.deletion_timestamp,
+            },
+            "spec": msgspec.json.decode(self.spec),
+            "status": msgspec.json.decode(self.status),
+        }

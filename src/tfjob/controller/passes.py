@@ -1,0 +1,153 @@
+"""One pass over one job: gather, decide, carry out. Children first, then status, then events.
+
+Knows nothing of queues and timers: the outcome says when to come back.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tfjob.client.errors import ApiError, NotFound
+from tfjob.client.events import EventRecorder
+from tfjob.client.wire import Key
+from tfjob.controller.children import Hands, Report
+from tfjob.controller.gather import Gathered, Gatherer
+from tfjob.controller.objects import JobObject
+from tfjob.controller.observer import Observer
+from tfjob.controller.reporter import Reporter
+from tfjob.controller.statuses import StatusWriter, Written
+from tfjob.core.invalid import InvalidJob, reject
+from tfjob.core.job import Job
+from tfjob.core.plan import Plan
+from tfjob.core.reconcile import reconcile
+
+JOBS: Final = "jobs"
+_JOB_KIND: Final = "Job"
+
+
+class Outcome(msgspec.Struct):
+    """When to look at the job again, what must be seen first, and what went wrong."""
+
+    wake_at: datetime | None = None
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    errors: list[ApiError] = msgspec.field(default_factory=list)
+    is_waiting: bool = False
+    is_hopeless: bool = False
+
+
+class Reconciler:
+    def __init__(
+        self,
+        *,
+        gatherer: Gatherer,
+        hands: Hands,
+        statuses: StatusWriter,
+        recorder: EventRecorder,
+        observer: Observer,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._gatherer = gatherer
+        self._hands = hands
+        self._statuses = statuses
+        self._recorder = recorder
+        self._observer = observer
+        self._now = now
+
+    async def reconcile(self, key: Key) -> Outcome:
+        gathered = await self._gatherer.gather(key)
+        if gathered is None:
+            return Outcome()
+        job = gathered.job
+        reporter = Reporter(
+            self._recorder, job.owner, version=gathered.stored.metadata.resource_version
+        )
+        if isinstance(job, Job) and gathered.strays and not job.is_external:
+            return await self._claim(job, gathered)
+        plan = self._decide(gathered, job)
+        if plan.deletes_job:
+            return await self._delete_job(job, gathered.stored, reporter)
+        if plan.is_status_first:
+            outcome = await self._store(gathered, plan, reporter)
+            if not outcome.errors:
+                _merge(outcome, await self._children(job, plan, reporter))
+            return outcome
+        report = await self._children(job, plan, reporter)
+        outcome = await self._store(gathered, plan, reporter)
+        _merge(outcome, report)
+        return outcome
+
+    def _decide(self, gathered: Gathered, job: Job | InvalidJob) -> Plan:
+        if isinstance(job, InvalidJob):
+            return reject(job, now=self._now())
+        return reconcile(job=job, children=gathered.children, now=self._now())
+
+    async def _claim(self, job: Job, gathered: Gathered) -> Outcome:
+        """Strays first; the next pass sees what came of it."""
+        path = self._statuses.path(gathered.stored)
+        errors = await self._hands.claim(job, gathered.strays, job_path=path)
+        return Outcome(is_waiting=True, errors=errors)
+
+    async def _children(self, job: Job | InvalidJob, plan: Plan, reporter: Reporter) -> Report:
+        if isinstance(job, InvalidJob) or not (plan.creates or plan.deletes or plan.updates):
+            return Report()
+        return await self._hands.carry_out(job, plan, reporter)
+
+    async def _store(self, gathered: Gathered, plan: Plan, reporter: Reporter) -> Outcome:
+        def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+            job = self._gatherer.decode(fresh)
+            return job, self._decide(gathered, job)
+
+        try:
+            written = await self._statuses.write(
+                gathered.stored,
+                job=gathered.job,
+                plan=plan,
+                children=gathered.children,
+                decide=decide,
+            )
+        except ApiError as error:
+            return Outcome(errors=[error])
+        return Outcome() if written is None else self._tell(written, plan, reporter)
+
+    def _tell(self, written: Written, plan: Plan, reporter: Reporter) -> Outcome:
+        """What the stored status proves may now be told and counted."""
+        for event in written.plan.events:
+            reporter.tell(event)
+        namespace = written.job.owner.namespace
+        outcome = Outcome(wake_at=written.plan.wake_at)
+        if written.version is not None and written.plan.status is not None:
+            outcome.versions[JOBS] = written.version
+            self._observer.status_stored(
+                namespace, before=written.job.status, after=written.plan.status
+            )
+        if plan.restarts:
+            self._observer.restarted(namespace, replicas=plan.restarts)
+        return outcome
+
+    async def _delete_job(
+        self, job: Job | InvalidJob, stored: JobObject, reporter: Reporter
+    ) -> Outcome:
+        wording, name = job.wording, job.owner.name
+        try:
+            await self._statuses.delete(stored)
+        except NotFound:
+            return Outcome()
+        except ApiError as error:
+            reporter.failed(
+                wording.child_delete_failed, kind=_JOB_KIND, child=name, error=error.message
+            )
+            return Outcome(errors=[error])
+        reporter.done(
+            wording.child_deleted, kind=_JOB_KIND, noun="job", child=name, uid=job.owner.uid
+        )
+        self._observer.job_deleted(job.owner.namespace)
+        return Outcome()
+
+
+def _merge(outcome: Outcome, report: Report) -> None:
+    outcome.versions |= report.versions
+    outcome.errors += report.errors
+    outcome.is_waiting |= report.is_waiting
+    outcome.is_hopeless |= report.is_hopeless
