@@ -190,3 +190,15 @@ def _parse(line: bytes) -> _Entry | None:
     if tag not in (b"F", b"P"):
         return None
     return _Entry(stamp, tag == b"F", text)
+
+
+def last_lines(path: Path, *, lines: int = 80, size: int = 2048) -> bytes:
+    """The end of a log as a termination message carries it."""
+    out = _Output(LogOptions())
+    try:
+        text = b"".join(_tail(out, path, LogOptions(tail_lines=lines)))
+    except LogMissingError:
+        return b""
+    finally:
+        out.position.close()
+    return text[-size:]

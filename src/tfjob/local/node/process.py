@@ -135,7 +135,8 @@ class ContainerProcess:
         if ended is not None:
             return ended
         await asyncio.to_thread(sweep, self._launch.marker)
-        return lost(f"the process that watched over the container was killed (exit code {code})")
+        message = f"the process that watched over the container was killed (exit code {code})"
+        return await asyncio.to_thread(record_lost, Path(self._launch.exit), message)
 
     async def _read_reports(self) -> Ended | None:
         reports = self._supervisor.stdout
@@ -168,9 +169,14 @@ async def start(launch: Launch) -> ContainerProcess:
     return ContainerProcess(supervisor, launch)
 
 
-def lost(message: str) -> Ended:
+def record_lost(path: Path, message: str) -> Ended:
     """The end of a container of which nobody saw the end, as a kubelet words it."""
-    return Ended(code=137, reason="ContainerStatusUnknown", message=message)
+    ended = Ended(code=137, reason="ContainerStatusUnknown", message=message)
+    try:
+        path.write_bytes(msgspec.json.encode(ended))
+    except OSError as error:
+        return msgspec.structs.replace(ended, log_error=f"exit record was lost: {error}")
+    return ended
 
 
 def read_exit_record(path: Path) -> Ended | None:
@@ -187,9 +193,10 @@ async def recover(identity: ProcessIdentity, *, marker: str, exit_record: Path) 
         _kill(identity.pid)
     await asyncio.to_thread(sweep, marker)
     recorded = await asyncio.to_thread(read_exit_record, exit_record)
-    return recorded or lost(
-        "the container ended while nobody watched over it; its exit code is unknown"
-    )
+    if recorded is not None:
+        return recorded
+    message = "the container ended while nobody watched over it; its exit code is unknown"
+    return await asyncio.to_thread(record_lost, exit_record, message)
 
 
 def sweep(marker: str) -> None:

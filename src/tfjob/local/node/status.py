@@ -34,6 +34,11 @@ def is_finished(record: PodRecord, policy: str) -> bool:
     return phase_of(record, policy) in ("Succeeded", "Failed")
 
 
+def is_over(pod: Json) -> bool:
+    """Whether the API already shows that the pod has ended for good."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
 def pod_status(pod: Json, record: PodRecord, *, now: datetime) -> dict[str, Any]:
     """The whole status of a pod that runs, or ran, on this node."""
     spec = pod.get("spec") or {}
@@ -57,19 +62,6 @@ def pod_status(pod: Json, record: PodRecord, *, now: datetime) -> dict[str, Any]
     if record.verdict is not None:
         status |= {"reason": record.verdict.reason, "message": record.verdict.message}
     return status
-
-
-def rejected_status(pod: Json, *, reason: str, message: str, now: datetime) -> dict[str, Any]:
-    """The status of a pod that this node refuses to run."""
-    condition = {"status": "True", "lastTransitionTime": time.render(now)}
-    return {
-        "phase": "Failed",
-        "reason": reason,
-        "message": message,
-        "startTime": time.render(now),
-        "qosClass": qos_class(pod.get("spec") or {}),
-        "conditions": [{"type": "PodScheduled", **condition}],
-    }
 
 
 def unscheduled_status(pod: Json, *, reason: str, message: str, now: datetime) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from tfjob.local.node.status import (
     phase_of,
     pod_status,
     qos_class,
-    rejected_status,
     unscheduled_status,
 )
 
@@ -141,11 +140,6 @@ def test_a_condition_keeps_its_time_while_its_value_stays() -> None:
     times = {c["type"]: c["lastTransitionTime"] for c in status["conditions"]}
     assert times["Ready"] == THEN
     assert times["Initialized"] == "2026-01-02T03:04:05Z"
-
-
-def test_a_refused_pod_is_failed_with_the_reason() -> None:
-    status = rejected_status(pod(), reason="NoCommand", message="why", now=NOW)
-    assert (status["phase"], status["reason"], status["message"]) == ("Failed", "NoCommand", "why")
 
 
 def test_a_pod_without_a_place_is_pending_and_says_why() -> None:

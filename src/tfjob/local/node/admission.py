@@ -1,0 +1,70 @@
+"""What a node without containers must refuse, and what it leaves out.
+
+Its law: a pod that can never run as it is written is refused with a sentence that says what to
+change; a wish that only makes the pod a little less comfortable is left out by name. It must not
+know what the machine looks like.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfjob.local.node.environment import containers_of
+from tfjob.local.node.record import Verdict
+from tfjob.local.node.volumes import unsupported
+
+Json = Mapping[str, Any]
+_LEFT_OUT_OF_CONTAINERS = (
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+    "securityContext",
+    "volumeDevices",
+)
+_LEFT_OUT_OF_PODS = (
+    "nodeSelector",
+    "affinity",
+    "topologySpreadConstraints",
+    "securityContext",
+    "runtimeClassName",
+    "hostAliases",
+    "dnsConfig",
+)
+
+
+def refusal(pod: Json) -> Verdict | None:
+    """Why this pod can never run here; None if it can."""
+    bare = [str(c.get("name")) for c in containers_of(pod) if not c.get("command")]
+    if bare:
+        return Verdict("NoCommand", _no_command(bare))
+    sidecars = [str(c.get("name")) for c in _init_containers(pod) if c.get("restartPolicy")]
+    if sidecars:
+        text = "initContainers with a restartPolicy of their own (sidecars) are not run here"
+        return Verdict("UnsupportedSidecar", f"{text}: {', '.join(sidecars)}")
+    faults = unsupported(pod)
+    if faults:
+        return Verdict("UnsupportedVolume", "; ".join(faults))
+    return None
+
+
+def left_out(pod: Json) -> tuple[str, ...]:
+    """The fields of the pod that have no effect here."""
+    spec = pod.get("spec") or {}
+    found = {f"spec.{name}" for name in _LEFT_OUT_OF_PODS if spec.get(name)}
+    for container in containers_of(pod):
+        found.update(name for name in _LEFT_OUT_OF_CONTAINERS if container.get(name))
+        if any(mount.get("readOnly") for mount in container.get("volumeMounts") or ()):
+            found.add("volumeMounts.readOnly")
+    return tuple(sorted(found))
+
+
+def _no_command(names: list[str]) -> str:
+    which = "container" if len(names) == 1 else "containers"
+    return (
+        f"{which} {', '.join(names)}: images are not run on this machine, so the image's own "
+        "command is unknown; set `command`. The pod was not started"
+    )
+
+
+def _init_containers(pod: Json) -> list[Json]:
+    return list((pod.get("spec") or {}).get("initContainers") or ())

@@ -1,0 +1,179 @@
+"""The node: every pod that the API gives to it is run here, and nothing else.
+
+Its law: the API server says what shall run and the records on disk what did; each pod has one
+worker of its own, so that trouble with one pod never holds up another. When the agent stops, or is
+killed, all processes of all pods end. It must not know what pods are for.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any
+
+from tfjob.k8s import time
+from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodNews, UnavailableError
+from tfjob.local.node.checkpoint import load_all
+from tfjob.local.node.devices import allot
+from tfjob.local.node.launching import Launcher
+from tfjob.local.node.machine import NodeSettings, node_object
+from tfjob.local.node.memory import MemoryWatch
+from tfjob.local.node.network import PortLocks, PortTable
+from tfjob.local.node.scheduler import Scheduler
+from tfjob.local.node.status import is_over
+from tfjob.local.node.worker import PodWorker, Tools
+
+Json = Mapping[str, Any]
+_log = logging.getLogger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class NodeAgent:
+    """`run` in a task; `stop` ends every process and then the task."""
+
+    def __init__(
+        self,
+        api: ApiPort,
+        settings: NodeSettings,
+        *,
+        clock: Callable[[], datetime] = _now,
+        locks: PortLocks | None = None,
+    ) -> None:
+        settings.pods_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._api, self._settings, self._clock = api, settings, clock
+        self._locks = locks or PortLocks()
+        self._left_behind = load_all(settings.pods_folder)
+        self._pods: dict[tuple[str, str], Json] = {}
+        self._workers: dict[str, PodWorker] = {}
+        self._employed: set[PodWorker] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._memory = MemoryWatch(interval=settings.memory_interval)
+        self._scheduler = Scheduler(api=api, settings=settings, clock=clock, pods=self.pods)
+        launcher = Launcher(
+            api=api,
+            settings=settings,
+            ports=PortTable(settings.data / "ports.json", locks=self._locks),
+            pods=self.pods,
+        )
+        self._tools = Tools(
+            api=api,
+            settings=settings,
+            launcher=launcher,
+            memory=self._memory,
+            clock=clock,
+            allot_gpus=self._allot_gpus,
+        )
+
+    def pods(self) -> Sequence[Json]:
+        """All pods there are, as last heard."""
+        return list(self._pods.values())
+
+    async def run(self) -> None:
+        """Serves the node until `stop`."""
+        self._spawn(self._memory.run())
+        self._spawn(self._scheduler.run())
+        self._spawn(self._register())
+        async with aclosing(self._api.watch_pods()) as news:
+            async for one in news:
+                self._hear(one)
+                self._scheduler.wake()
+
+    async def stop(self) -> None:
+        """Ends all processes; what the API shows of their pods is left for the next agent."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(worker.halt() for worker in self._employed))
+        self._locks.close()
+
+    def _spawn(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("bug in the node", exc_info=task.exception())
+
+    async def _register(self) -> None:
+        while True:
+            try:
+                await self._api.register(
+                    node_object(self._settings, now=time.render(self._clock()))
+                )
+            except UnavailableError as fault:
+                _log.warning("node not registered yet", extra={"fault": str(fault)})
+                await asyncio.sleep(self._settings.retry_seconds)
+            else:
+                return
+
+    def _hear(self, news: PodNews) -> None:
+        if isinstance(news, PodChanged):
+            self._see(news.pod)
+        elif isinstance(news, PodDeleted):
+            self._miss((news.namespace, news.name))
+        else:
+            present = {_key(pod) for pod in news.pods}
+            for key in set(self._pods) - present:
+                self._miss(key)
+            for pod in news.pods:
+                self._see(pod)
+            self._bury_left_behind()
+
+    def _see(self, pod: Json) -> None:
+        before = self._pods.get(_key(pod))
+        if before is not None and _uid(before) != _uid(pod):
+            self._miss(_key(pod))
+        self._pods[_key(pod)] = pod
+        if pod["spec"].get("nodeName") != self._settings.name:
+            return
+        worker = self._workers.get(_uid(pod))
+        if worker is not None:
+            worker.update(pod)
+        else:
+            worker = PodWorker(
+                pod, tools=self._tools, record=self._left_behind.pop(_uid(pod), None)
+            )
+            self._workers[_uid(pod)] = worker
+            self._employ(worker)
+
+    def _miss(self, key: tuple[str, str]) -> None:
+        pod = self._pods.pop(key, None)
+        worker = self._workers.pop(_uid(pod), None) if pod is not None else None
+        if worker is not None:
+            worker.vanish()
+
+    def _employ(self, worker: PodWorker) -> None:
+        self._employed = {one for one in self._employed if not one.is_done} | {worker}
+        self._spawn(worker.run())
+
+    def _bury_left_behind(self) -> None:
+        """Pods that were here before and that the API no longer knows."""
+        for record in list(self._left_behind.values()):
+            meta = {"namespace": record.namespace, "name": record.name, "uid": record.uid}
+            worker = PodWorker({"metadata": meta, "spec": {}}, tools=self._tools, record=record)
+            worker.vanish()
+            self._employ(worker)
+        self._left_behind.clear()
+
+    def _allot_gpus(self, uid: str, count: int) -> tuple[str, ...] | None:
+        others = [
+            worker.containers.record.gpus
+            for other, worker in self._workers.items()
+            if other != uid and not is_over(worker.pod)
+        ]
+        taken = [gpu for gpus in others for gpu in gpus]
+        return allot(self._settings.gpus, taken=taken, count=count)
+
+
+def _key(pod: Json) -> tuple[str, str]:
+    return str(pod["metadata"]["namespace"]), str(pod["metadata"]["name"])
+
+
+def _uid(pod: Json) -> str:
+    return str(pod["metadata"]["uid"])

@@ -1,0 +1,227 @@
+"""The containers of one pod: which are due, which run, how they end.
+
+Its law: the record on disk is never behind what runs by more than the step being taken, and init
+containers run one after another before all others. It must not know the API, nor why a pod ends.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tfjob.local.node.checkpoint import container_folder, save
+from tfjob.local.node.endings import after_end, terminated
+from tfjob.local.node.launching import marker, message_file
+from tfjob.local.node.logs import last_lines
+from tfjob.local.node.machine import NodeSettings
+from tfjob.local.node.memory import MemoryWatch
+from tfjob.local.node.process import (
+    ContainerProcess,
+    Ended,
+    Launch,
+    ProcessIdentity,
+    recover,
+    start,
+    sweep,
+)
+from tfjob.local.node.record import ContainerRecord, PodRecord, Running, Terminated, Waiting
+from tfjob.local.node.schedule import memory_limit
+
+Json = Mapping[str, Any]
+_log = logging.getLogger(__name__)
+_MESSAGE_LIMIT = 4096
+
+
+class PodContainers:
+    """Processes and record of one pod; `on_change` is called when one has ended."""
+
+    def __init__(
+        self,
+        record: PodRecord,
+        *,
+        settings: NodeSettings,
+        memory: MemoryWatch,
+        clock: Callable[[], datetime],
+        on_change: Callable[[], None],
+    ) -> None:
+        self.record = record
+        self.policy = "Always"
+        self.is_ending = False
+        self._settings, self._memory, self._clock = settings, memory, clock
+        self._on_change = on_change
+        self._processes: dict[str, ContainerProcess] = {}
+        self._followers: set[asyncio.Task[None]] = set()
+        self._kill_at: float | None = None
+        self._is_killed = False
+        self._specs: dict[str, Json] = {}
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self._processes)
+
+    def due(self) -> list[str]:
+        """The containers to start now."""
+        for one in self.record.init:
+            if not (isinstance(one.state, Terminated) and one.state.exit_code == 0):
+                return [one.name] if self._is_startable(one) else []
+        return [one.name for one in self.record.containers if self._is_startable(one)]
+
+    def next_moment(self) -> float | None:
+        """When, in seconds since the epoch, something is to be done without any news."""
+        moments = [one.retry_at for one in self._waiting()]
+        if self._kill_at is not None and self._processes and not self._is_killed:
+            moments.append(self._kill_at)
+        return min(moments, default=None)
+
+    async def recover(self) -> None:
+        """Learns how the containers ended that an earlier agent left running."""
+        for one in self.record.all_containers:
+            trace = marker(self.record.uid, one.name, one.instance)
+            if one.pid and not isinstance(one.state, Terminated) and one.retry_at == 0:
+                ended = await recover(
+                    ProcessIdentity(pid=one.pid, start_time=one.start_time),
+                    marker=trace,
+                    exit_record=self._folder(one) / f"{one.instance}.exit",
+                )
+                self._end(one.name, ended)
+            elif not one.pid:
+                # It may have been started just before the record of it could be written.
+                await asyncio.to_thread(sweep, trace)
+
+    def begin(self, name: str) -> None:
+        """Counts a new run of the container, before its folders are made."""
+        old = self.record.container(name)
+        restarts = old.restarts + (old.last is not None and old.pid != 0)
+        self.change(msgspec.structs.replace(old, restarts=restarts, pid=0, start_time=""))
+
+    async def start(self, spec: Json, launch: Launch) -> None:
+        """Starts one run of a container and follows it."""
+        name = str(spec["name"])
+        self._specs[name] = spec
+        await asyncio.to_thread(Path(launch.exit).unlink, missing_ok=True)
+        process = await start(launch)
+        self._processes[name] = process
+        follower = asyncio.create_task(self._follow(name, process))
+        self._followers.add(follower)
+        follower.add_done_callback(self._followers.discard)
+        started_at = await process.started_at()
+        old = self.record.container(name)
+        state = Running(started_at[:19] + "Z") if started_at else old.state
+        if name in self._processes:
+            identity = process.identity
+            self.change(
+                msgspec.structs.replace(
+                    old,
+                    state=state,
+                    pid=identity.pid,
+                    start_time=identity.start_time,
+                    retry_at=0.0,
+                )
+            )
+            self._watch_memory(spec, process)
+
+    def put_off(self, name: str, *, reason: str, message: str) -> None:
+        """The container cannot be started now; it is tried again a little later."""
+        retry_at = self._clock().timestamp() + self._settings.retry_seconds
+        old = self.record.container(name)
+        waiting = Waiting(reason, message)
+        self.change(msgspec.structs.replace(old, state=waiting, retry_at=retry_at))
+
+    def wind_down(self, grace_seconds: float) -> bool:
+        """Asks all containers to end, ends them when the grace is over; True when none is left."""
+        if not self._processes:
+            return True
+        now = self._clock().timestamp()
+        if self._kill_at is None and grace_seconds > 0:
+            for process in self._processes.values():
+                process.send(signal.SIGTERM)
+        latest = now + grace_seconds
+        self._kill_at = latest if self._kill_at is None else min(self._kill_at, latest)
+        if now >= self._kill_at and not self._is_killed:
+            self._is_killed = True
+            self.kill()
+        return False
+
+    def kill(self, reason: str = "") -> None:
+        """Ends every process of the pod at once."""
+        for process in self._processes.values():
+            process.kill(reason)
+
+    async def wait(self) -> None:
+        """Until no process of the pod is left."""
+        await asyncio.gather(*(process.wait() for process in self._processes.values()))
+
+    def change(self, container: ContainerRecord) -> None:
+        self.replace(self.record.with_container(container))
+
+    def replace(self, record: PodRecord) -> None:
+        """Keeps the record, in memory and on disk."""
+        self.record = record
+        try:
+            save(self._settings.pods_folder, record)
+        except OSError as fault:
+            _log.warning("pod record not stored", extra={"pod": record.name, "fault": str(fault)})
+
+    def _waiting(self) -> list[ContainerRecord]:
+        known = [one for one in self.record.all_containers if one.name not in self._processes]
+        return [one for one in known if isinstance(one.state, Waiting) and one.retry_at > 0]
+
+    def _is_startable(self, one: ContainerRecord) -> bool:
+        if one.name in self._processes or not isinstance(one.state, Waiting):
+            return False
+        return one.retry_at <= self._clock().timestamp()
+
+    def _watch_memory(self, spec: Json, process: ContainerProcess) -> None:
+        limit = memory_limit(spec)
+        if limit is not None:
+            self._memory.watch(
+                process.identity.pid, limit=limit, on_exceeded=lambda: process.kill("OOMKilled")
+            )
+
+    async def _follow(self, name: str, process: ContainerProcess) -> None:
+        ended = await process.wait()
+        self._memory.forget(process.identity.pid)
+        del self._processes[name]
+        identity = process.identity
+        old = self.record.container(name)
+        self.record = self.record.with_container(
+            msgspec.structs.replace(old, pid=identity.pid, start_time=identity.start_time)
+        )
+        self._end(name, ended)
+        self._on_change()
+
+    def _end(self, name: str, ended: Ended) -> None:
+        old = self.record.container(name)
+        now = self._clock()
+        end = terminated(ended, old, last_words=self._last_words(old, ended), now=now)
+        if self.is_ending:
+            self.change(msgspec.structs.replace(old, state=end))
+            return
+        changed = after_end(
+            self.record,
+            old,
+            end,
+            policy=self.policy,
+            backoff=self._settings.backoff,
+            now=now.timestamp(),
+        )
+        self.change(changed)
+
+    def _last_words(self, one: ContainerRecord, ended: Ended) -> str:
+        folder = self._folder(one)
+        try:
+            data = message_file(folder, one.instance).read_bytes()[-_MESSAGE_LIMIT:]
+        except OSError:
+            data = b""  # it left none
+        fallback = self._specs.get(one.name, {}).get("terminationMessagePolicy")
+        if not data and ended.code != 0 and fallback == "FallbackToLogsOnError":
+            data = last_lines(folder / f"{one.instance}.log")
+        return data.decode("utf-8", "replace")
+
+    def _folder(self, one: ContainerRecord) -> Path:
+        return container_folder(self._settings.pods_folder, self.record.uid, one.name)

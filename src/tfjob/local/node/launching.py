@@ -1,0 +1,227 @@
+"""Turns a container of a pod into a command on this machine.
+
+Its law: all that a pod refers to is fetched anew for each start, as a kubelet does; what is missing
+now is a reason to wait, never a crash. What the API shows stays untranslated. It must not know when
+a container is started, nor what happens to it then.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tfjob.local.node.api import ApiPort
+from tfjob.local.node.checkpoint import container_folder, pod_folder
+from tfjob.local.node.contents import Contents, VolumeError, config_map_values, secret_values, texts
+from tfjob.local.node.devices import cuda_variables
+from tfjob.local.node.directory import ClusterDirectory, container_ports
+from tfjob.local.node.environment import (
+    Sources,
+    command_line,
+    containers_of,
+    environment_of,
+    references,
+)
+from tfjob.local.node.machine import NodeSettings, with_first_folder
+from tfjob.local.node.network import NoPortError, PortTable
+from tfjob.local.node.process import Launch
+from tfjob.local.node.record import PodRecord
+from tfjob.local.node.schedule import gpus_of
+from tfjob.local.node.translate import Mount, Translation
+from tfjob.local.node.volumes import mounts_of, prepare, wanted
+
+Json = Mapping[str, Any]
+DEFAULT_MESSAGE_PATH = "/dev/termination-log"
+
+
+class NotYetError(Exception):
+    """The container cannot be started now: a reason for machines, a sentence for people."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason, self.message = reason, message
+
+
+class Launcher:
+    """Prepares starts of containers on one node."""
+
+    def __init__(
+        self,
+        *,
+        api: ApiPort,
+        settings: NodeSettings,
+        ports: PortTable,
+        pods: Callable[[], Sequence[Json]],
+    ) -> None:
+        self._api, self._settings, self._ports, self._pods = api, settings, ports, pods
+
+    async def launch_for(self, pod: Json, container: Json, record: PodRecord) -> Launch:
+        """The command and environment of one start; NotYetError if something is missing."""
+        try:
+            found, has_claim = await self._fetch(pod)
+            is_fresh = all(not one.pid and one.last is None for one in record.all_containers)
+            directory = await self._directory(pod, is_fresh=is_fresh)
+            places = await asyncio.to_thread(self._prepare, pod, found, has_claim)
+            return self._launch(
+                pod, container, record, found=found, places=places, directory=directory
+            )
+        except VolumeError as fault:
+            raise NotYetError("CreateContainerConfigError", str(fault)) from fault
+        except NoPortError as fault:
+            raise NotYetError("PortUnavailable", str(fault)) from fault
+        except OSError as fault:
+            where = f" {fault.filename}" if fault.filename else ""
+            message = f"this machine refused{where}: {fault.strerror}; trying again"
+            raise NotYetError("CreateContainerError", message) from fault
+
+    async def _fetch(self, pod: Json) -> tuple[Contents, dict[str, bool]]:
+        namespace = str(pod["metadata"]["namespace"])
+        in_volumes = wanted(pod)
+        maps, secrets = references(pod)
+        found = Contents(
+            config_maps={
+                name: await self._api.config_map(namespace, name)
+                for name in sorted(maps | in_volumes.config_maps)
+            },
+            secrets={
+                name: await self._api.secret(namespace, name)
+                for name in sorted(secrets | in_volumes.secrets)
+            },
+            allocatable=self._settings.allocatable,
+        )
+        claims = {
+            name: await self._api.claim(namespace, name) is not None
+            for name in sorted(in_volumes.claims)
+        }
+        return found, claims
+
+    async def _directory(self, pod: Json, *, is_fresh: bool) -> ClusterDirectory:
+        """Names and ports of this moment; the pod's own ports are settled before anybody asks."""
+        namespace = str(pod["metadata"]["namespace"])
+        services = await self._api.services(namespace)
+        settle = self._ports.renew if is_fresh else self._ports.claim
+        pods = [pod, *(one for one in self._pods() if not _is_same(one, pod))]
+        book = ClusterDirectory(services=services, pods=pods, claim=self._ports.claim)
+        for port in container_ports(pod):
+            settle(namespace, book.names_of(pod), port)
+        return book
+
+    def _prepare(self, pod: Json, found: Contents, has_claim: Mapping[str, bool]) -> dict[str, str]:
+        root = pod_folder(self._settings.pods_folder, str(pod["metadata"]["uid"]))
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return prepare(
+            pod,
+            folder=root / "volumes",
+            claims=self._settings.claims_folder,
+            found=found,
+            has_claim=has_claim,
+        )
+
+    def _launch(
+        self,
+        pod: Json,
+        container: Json,
+        record: PodRecord,
+        *,
+        found: Contents,
+        places: Mapping[str, str],
+        directory: ClusterDirectory,
+    ) -> Launch:
+        own = record.container(str(container["name"]))
+        folder = container_folder(self._settings.pods_folder, record.uid, own.name)
+        folder.mkdir(parents=True, exist_ok=True)
+        variables = self._variables(pod, container, found)
+        message = message_file(folder, own.instance)
+        message.touch()
+        spoken = Mount(
+            str(container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH), str(message)
+        )
+        translation = Translation(
+            namespace=record.namespace,
+            mounts=(*mounts_of(container, places, variables), spoken),
+            directory=directory,
+        )
+        return Launch(
+            argv=translation.words(command_line(container, variables)),
+            env=self._whole_environment(pod, container, record, translation.mapping(variables)),
+            cwd=self._working_folder(container, translation),
+            log=str(folder / f"{own.instance}.log"),
+            exit=str(folder / f"{own.instance}.exit"),
+            marker=marker(record.uid, own.name, own.instance),
+            log_limit=self._settings.log_limit,
+            log_files=self._settings.log_files,
+        )
+
+    def _variables(self, pod: Json, container: Json, found: Contents) -> dict[str, str]:
+        located = {**pod, "spec": {**pod["spec"], "nodeName": self._settings.name}}
+        sources = Sources(
+            pod=located,
+            config_maps=_texts_by_name(found.config_maps, config_map_values),
+            secrets=_texts_by_name(found.secrets, secret_values),
+            allocatable=self._settings.allocatable,
+        )
+        environment = environment_of(container, sources)
+        if environment.faults:
+            raise NotYetError("CreateContainerConfigError", "; ".join(environment.faults))
+        return environment.variables
+
+    def _whole_environment(
+        self, pod: Json, container: Json, record: PodRecord, own: Mapping[str, str]
+    ) -> dict[str, str]:
+        base = dict(self._settings.environ)
+        python_folder = base.get("PATH", "").partition(":")[0]
+        base["HOSTNAME"] = str((pod.get("spec") or {}).get("hostname") or record.name)
+        base |= cuda_variables(self._settings.gpus, gpus_for(pod, container, record.gpus))
+        base |= own
+        base["PATH"] = with_first_folder(base.get("PATH", ""), python_folder)
+        return base
+
+    def _working_folder(self, container: Json, translation: Translation) -> str:
+        asked = container.get("workingDir")
+        return translation.path(str(asked)) if asked else str(self._settings.workdir)
+
+
+def gpus_for(pod: Json, container: Json, allotted: Sequence[str]) -> Sequence[str]:
+    """The container's share of its pod's GPUs, in the order of the containers."""
+    if container.get("name") in [c.get("name") for c in pod["spec"].get("initContainers") or ()]:
+        return allotted[: gpus_of(container)]  # init containers use them before the others do
+    before = 0
+    for other in pod["spec"].get("containers") or ():
+        if other.get("name") == container.get("name"):
+            break
+        before += gpus_of(other)
+    return allotted[before : before + gpus_of(container)]
+
+
+def gpus_of_pod(pod: Json) -> int:
+    """So many GPUs serve all containers of the pod."""
+    init = pod["spec"].get("initContainers") or ()
+    together = sum(gpus_of(container) for container in pod["spec"].get("containers") or ())
+    return max([together, *(gpus_of(container) for container in init)])
+
+
+def marker(uid: str, container: str, instance: int) -> str:
+    """What the processes of one run of a container can be known by."""
+    return f"{uid}.{container}.{instance}"
+
+
+def message_file(folder: Path, instance: int) -> Path:
+    """Where a container may leave its last words."""
+    return folder / f"{instance}.message"
+
+
+def container_spec(pod: Json, name: str) -> Json:
+    return next(found for found in containers_of(pod) if found.get("name") == name)
+
+
+def _texts_by_name(
+    objects: Mapping[str, Json | None], values: Callable[[Json], dict[str, bytes]]
+) -> dict[str, Json | None]:
+    return {name: None if one is None else texts(values(one)) for name, one in objects.items()}
+
+
+def _is_same(one: Json, other: Json) -> bool:
+    mine, theirs = one["metadata"], other["metadata"]
+    return bool(
+        mine.get("name") == theirs.get("name") and mine.get("namespace") == theirs.get("namespace")
+    )

@@ -1,0 +1,146 @@
+"""This machine as a node: its size, its folders, its Node object.
+
+Its law: everything about the machine is read once, here, and is a plain setting from then on, so
+that a test or a caller can give another. It must not know pods.
+"""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tfjob.k8s import quantity
+from tfjob.k8s.quantity import Quantity
+from tfjob.local.node.devices import gpus_of_machine
+from tfjob.local.node.restarts import Backoff
+from tfjob.local.node.schedule import GPU, ZERO
+
+MOST_PODS = 500
+_DROPPED = ("PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME")
+_PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+
+
+class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the node runs pods; `data` holds all it writes, `workdir` is where commands start."""
+
+    data: Path
+    workdir: Path
+    name: str = "local"
+    allocatable: Mapping[str, str] = {}
+    gpus: tuple[str, ...] = ()
+    environ: Mapping[str, str] = {}
+    backoff: Backoff = Backoff()
+    retry_seconds: float = 2.0
+    memory_interval: float = 0.5
+    log_limit: int = 10 * 1024 * 1024
+    log_files: int = 5
+
+    @property
+    def pods_folder(self) -> Path:
+        return self.data / "pods"
+
+    @property
+    def claims_folder(self) -> Path:
+        return self.data / "volumes"
+
+    @property
+    def amounts(self) -> dict[str, Quantity]:
+        """What can be handed out, as numbers."""
+        return {name: quantity.parse(text) or ZERO for name, text in self.allocatable.items()}
+
+
+def settings_of_machine(
+    data: Path, *, workdir: Path, environ: Mapping[str, str], backoff: Backoff | None = None
+) -> NodeSettings:
+    """The whole machine, handed out to pods."""
+    data.mkdir(parents=True, exist_ok=True)
+    gpus = gpus_of_machine(environ)
+    return NodeSettings(
+        data=data.resolve(),
+        workdir=workdir.resolve(),
+        gpus=gpus,
+        allocatable=allocatable_of_machine(data, gpus=len(gpus)),
+        environ=base_environment(environ, python_folder=str(Path(sys.executable).parent)),
+        backoff=backoff or Backoff(),
+    )
+
+
+def allocatable_of_machine(data: Path, *, gpus: int) -> dict[str, str]:
+    """CPUs, memory, disk and GPUs that pods may share."""
+    sizes = {
+        "cpu": str(_cpus()),
+        "memory": f"{_memory_kib()}Ki",
+        "ephemeral-storage": f"{shutil.disk_usage(data).free // 1024}Ki",
+        "pods": str(MOST_PODS),
+    }
+    return sizes | ({GPU: str(gpus)} if gpus else {})
+
+
+def base_environment(environ: Mapping[str, str], *, python_folder: str) -> dict[str, str]:
+    """The caller's environment, fit for a container: this Python first, no proxy to itself."""
+    base = {name: value for name, value in environ.items() if name not in _DROPPED}
+    base["PATH"] = with_first_folder(environ.get("PATH", os.defpath), python_folder)
+    base.setdefault("PYTHONUNBUFFERED", "1")
+    if any(environ.get(name) for name in _PROXIES):
+        exempt = [environ.get("no_proxy") or environ.get("NO_PROXY") or "", "127.0.0.1,localhost"]
+        base["no_proxy"] = base["NO_PROXY"] = ",".join(filter(None, exempt))
+    return base
+
+
+def with_first_folder(path: str, folder: str) -> str:
+    """A search path that looks into this folder before all others."""
+    rest = [part for part in path.split(os.pathsep) if part and part != folder]
+    return os.pathsep.join([folder, *rest])
+
+
+def node_object(settings: NodeSettings, *, now: str) -> dict[str, Any]:
+    """The Node as the API shows it."""
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "pods run as processes of this machine",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    }
+    system = {
+        "operatingSystem": platform.system().lower(),
+        "architecture": platform.machine(),
+        "kernelVersion": platform.release(),
+        "osImage": platform.platform(),
+        "containerRuntimeVersion": "process://1",
+        "kubeletVersion": "v1.36.0-tfjob",
+    }
+    labels = {
+        "kubernetes.io/hostname": settings.name,
+        "kubernetes.io/os": platform.system().lower(),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": settings.name, "labels": labels},
+        "status": {
+            "capacity": dict(settings.allocatable),
+            "allocatable": dict(settings.allocatable),
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "conditions": [ready],
+            "nodeInfo": system,
+        },
+    }
+
+
+def _cpus() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # only Linux tells which of them are ours
+        return os.cpu_count() or 1
+
+
+def _memory_kib() -> int:
+    page_size, pages = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
+    return page_size * pages // 1024

@@ -1,0 +1,288 @@
+"""One pod from its first sight to its last trace.
+
+Its law: it compares what the pod asks for with what runs, does the next thing, shows the result,
+and waits; every news only makes it look again. Nothing of the pod runs when it is done. It must not
+know other pods, nor how news arrive.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+
+from tfjob.k8s import time
+from tfjob.local.node.admission import left_out, refusal
+from tfjob.local.node.api import ApiPort, PodGoneError, UnavailableError
+from tfjob.local.node.checkpoint import pod_folder
+from tfjob.local.node.containers import PodContainers
+from tfjob.local.node.launching import Launcher, NotYetError, container_spec, gpus_of_pod
+from tfjob.local.node.machine import NodeSettings
+from tfjob.local.node.memory import MemoryWatch
+from tfjob.local.node.record import ContainerRecord, PodRecord, Verdict, Waiting
+from tfjob.local.node.status import is_finished, is_over, pod_status
+from tfjob.local.node.volumes import discard
+
+Json = Mapping[str, Any]
+_log = logging.getLogger(__name__)
+_STALE_FIELDS = ("reason", "message", "initContainerStatuses")
+
+
+class Tools(msgspec.Struct, frozen=True, kw_only=True):
+    """What every pod of the node shares."""
+
+    api: ApiPort
+    settings: NodeSettings
+    launcher: Launcher
+    memory: MemoryWatch
+    clock: Callable[[], datetime]
+    allot_gpus: Callable[[str, int], tuple[str, ...] | None]
+
+
+def new_record(pod: Json, *, now: datetime) -> PodRecord:
+    """A pod of which nothing has run yet."""
+    meta, spec = pod["metadata"], pod["spec"]
+    init = tuple(ContainerRecord(name=str(c["name"])) for c in spec.get("initContainers") or ())
+    first = Waiting("PodInitializing") if init else Waiting("ContainerCreating")
+    return PodRecord(
+        namespace=str(meta["namespace"]),
+        name=str(meta["name"]),
+        uid=str(meta["uid"]),
+        started_at=time.render(now),
+        init=init,
+        containers=tuple(
+            ContainerRecord(name=str(c["name"]), state=first) for c in spec.get("containers") or ()
+        ),
+    )
+
+
+class PodWorker:
+    """Runs one pod; `run` ends when nothing of the pod is left on this machine."""
+
+    def __init__(self, pod: Json, *, tools: Tools, record: PodRecord | None = None) -> None:
+        self.pod = pod
+        self.is_done = False
+        self._tools = tools
+        self._is_recovered = record is not None
+        self._is_forgotten = record is None and is_over(pod)
+        self._wake = asyncio.Event()
+        self._is_gone = False
+        self._shown: Json | None = None
+        self._told: set[tuple[str, str]] = set()
+        self.containers = PodContainers(
+            record or new_record(pod, now=tools.clock()),
+            settings=tools.settings,
+            memory=tools.memory,
+            clock=tools.clock,
+            on_change=self._wake.set,
+        )
+
+    def update(self, pod: Json) -> None:
+        """The pod has changed in the API."""
+        self.pod = pod
+        self._wake.set()
+
+    def vanish(self) -> None:
+        """The pod is no longer in the API."""
+        self._is_gone = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Does the next thing again and again, until nothing of the pod is left."""
+        self.containers.policy = self._policy
+        if self._is_recovered:
+            self.containers.is_ending = self._is_terminating or self._is_gone
+            await self.containers.recover()
+        while not self.is_done:
+            self._wake.clear()
+            pause = await self._guarded_step()
+            if not self.is_done:
+                await self._rest(pause)
+
+    async def halt(self) -> None:
+        """Ends the pod's processes because the node stops; what the API shows stays."""
+        self.containers.kill("NodeShutdown")
+        await self.containers.wait()
+
+    @property
+    def _policy(self) -> str:
+        return str(self.pod["spec"].get("restartPolicy") or "Always")
+
+    @property
+    def _is_terminating(self) -> bool:
+        return bool(self.pod["metadata"].get("deletionTimestamp"))
+
+    async def _guarded_step(self) -> float | None:
+        """One step; seconds until the next look if there is trouble that may pass."""
+        try:
+            await self._step()
+        except PodGoneError:
+            self.vanish()
+        except (UnavailableError, OSError) as fault:
+            name = self.containers.record.name
+            _log.warning("pod step failed", extra={"pod": name, "fault": str(fault)})
+            self._tell("Warning", "FailedSync", f"error syncing pod, trying again: {fault}")
+            return self._tools.settings.retry_seconds
+        return None
+
+    async def _step(self) -> None:
+        if self._is_gone:
+            await self._bury()
+        elif self._is_terminating:
+            await self._terminate()
+        elif not self._is_forgotten:
+            if not is_finished(self.containers.record, self._policy):
+                await self._advance()
+            elif self.containers.is_running:
+                self.containers.wind_down(self._grace)
+            self._tell_back_off()
+            await self._show()
+
+    async def _advance(self) -> None:
+        verdict = refusal(self.pod) or self._overdue()
+        if verdict is not None:
+            self._judge(verdict)
+            return
+        self._tell_left_out()
+        if not self._take_gpus():
+            return
+        for name in self.containers.due():
+            await self._start(name)
+
+    async def _start(self, name: str) -> None:
+        spec = container_spec(self.pod, name)
+        self.containers.begin(name)
+        try:
+            launch = await self._tools.launcher.launch_for(self.pod, spec, self.containers.record)
+            await self.containers.start(spec, launch)
+        except NotYetError as fault:
+            self.containers.put_off(name, reason=fault.reason, message=fault.message)
+            self._tell("Warning", "Failed", f"Error: {fault.message}")
+        except OSError as fault:
+            message = f"the process could not be started: {fault.strerror}; trying again"
+            self.containers.put_off(name, reason="RunContainerError", message=message)
+            self._tell("Warning", "Failed", f"Error: {message}")
+        else:
+            self._tools.api.post_event(
+                self.pod, kind="Normal", reason="Started", message=f"Started container {name}"
+            )
+
+    def _take_gpus(self) -> bool:
+        """A pod keeps its GPUs until it is gone; the scheduler has counted them already."""
+        count = gpus_of_pod(self.pod)
+        record = self.containers.record
+        if count == len(record.gpus):
+            return True
+        gpus = self._tools.allot_gpus(record.uid, count)
+        if gpus is None:
+            message = f"{count} GPUs were asked for, and fewer are free; the pod was not started"
+            self._judge(Verdict("UnexpectedAdmissionError", message))
+            return False
+        self.containers.replace(msgspec.structs.replace(record, gpus=gpus))
+        return True
+
+    def _overdue(self) -> Verdict | None:
+        moment = self._deadline()
+        if moment is None or self._tools.clock() < moment:
+            return None
+        return Verdict(
+            "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+        )
+
+    def _deadline(self) -> datetime | None:
+        seconds = self.pod["spec"].get("activeDeadlineSeconds")
+        started = time.parse(self.containers.record.started_at)
+        if seconds is None or started is None:
+            return None
+        return started + timedelta(seconds=int(seconds))
+
+    def _judge(self, verdict: Verdict) -> None:
+        """The pod has failed as a whole."""
+        record = msgspec.structs.replace(self.containers.record, verdict=verdict)
+        for one in record.all_containers:
+            if isinstance(one.state, Waiting):
+                refused = Waiting(verdict.reason, verdict.message)
+                record = record.with_container(
+                    msgspec.structs.replace(one, state=refused, retry_at=0.0)
+                )
+        self.containers.replace(record)
+        self._tell("Warning", verdict.reason, verdict.message)
+        self.containers.wind_down(self._grace)
+
+    @property
+    def _grace(self) -> float:
+        asked = self.pod["metadata"].get("deletionGracePeriodSeconds")
+        if asked is None:
+            asked = self.pod["spec"].get("terminationGracePeriodSeconds")
+        return 30.0 if asked is None else float(asked)
+
+    async def _terminate(self) -> None:
+        """The API wants the pod gone: end it, show how it ended, remove it."""
+        self.containers.is_ending = True
+        if self.containers.is_running:
+            names = [one.name for one in self.containers.record.all_containers]
+            self._tell("Normal", "Killing", f"Stopping container {', '.join(names)}")
+        is_over = self.containers.wind_down(self._grace)
+        await self._show()
+        if is_over:
+            await self._discard()
+            await self._tools.api.delete_pod(self.pod)
+            self.is_done = True
+
+    async def _bury(self) -> None:
+        self.containers.is_ending = True
+        self.containers.kill()
+        await self.containers.wait()
+        await self._discard()
+        self.is_done = True
+
+    async def _discard(self) -> None:
+        folder = pod_folder(self._tools.settings.pods_folder, self.containers.record.uid)
+        await asyncio.to_thread(discard, folder)
+
+    async def _show(self) -> None:
+        """Stores the status if it differs from what was stored last."""
+        if self._is_forgotten:
+            return
+        base = self.pod if self._shown is None else {**self.pod, "status": self._shown}
+        status = pod_status(base, self.containers.record, now=self._tools.clock())
+        if status == self._shown:
+            return
+        stored = self.pod.get("status") or {}
+        stale = {name: None for name in _STALE_FIELDS if name in stored and name not in status}
+        await self._tools.api.patch_status(self.pod, {**stale, **status})
+        self._shown = status
+
+    def _tell_back_off(self) -> None:
+        record = self.containers.record
+        for one in record.all_containers:
+            if isinstance(one.state, Waiting) and one.state.reason == "CrashLoopBackOff":
+                where = f"pod {record.name}_{record.namespace}({record.uid})"
+                text = f"Back-off restarting failed container {one.name} in {where}"
+                self._tell("Warning", "BackOff", text)
+
+    def _tell_left_out(self) -> None:
+        fields = left_out(self.pod)
+        if fields:
+            self._tell("Warning", "LeftOut", f"without effect on this machine: {', '.join(fields)}")
+
+    def _tell(self, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
+        """News about the pod, each once."""
+        if (reason, message) not in self._told:
+            self._told.add((reason, message))
+            self._tools.api.post_event(self.pod, kind=kind, reason=reason, message=message)
+
+    async def _rest(self, pause: float | None) -> None:
+        moments = [self.containers.next_moment()]
+        if not is_finished(self.containers.record, self._policy):
+            deadline = self._deadline()
+            moments.append(deadline.timestamp() if deadline else None)
+        now = self._tools.clock().timestamp()
+        waits = [max(moment - now, 0.0) for moment in moments if moment is not None]
+        timeout = min([*waits, *([pause] if pause is not None else [])], default=None)
+        try:
+            await asyncio.wait_for(self._wake.wait(), timeout)
+        except TimeoutError:
+            return  # the moment has come
