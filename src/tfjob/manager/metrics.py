@@ -1,0 +1,141 @@
+"""What the operator counts, under the names that dashboards of training-operator know.
+
+Counters follow stored state: at start they are set from the jobs there are, afterwards they move
+with each transition that was stored. So they equal the objects, also after a restart.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
+
+from tfjob.core.plan import ChildKind
+from tfjob.core.status import ConditionType, JobStatus
+
+_CONTROLLER: Final = "tfjob-controller"
+_FRAMEWORK: Final = "tensorflow"
+_BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
+
+
+class Metrics:
+    """All metrics of one operator, in a registry of its own."""
+
+    def __init__(self) -> None:
+        # The moment a counter was made is a series of its own, and nobody asks for it.
+        disable_created_metrics()
+        self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        self._jobs = {
+            name: self._counter(
+                f"training_operator_jobs_{name}", text, "job_namespace", "framework"
+            )
+            for name, text in (
+                ("created", "Jobs first seen"),
+                ("deleted", "Jobs deleted because their time had come"),
+                ("successful", "Jobs that succeeded"),
+                ("failed", "Jobs that failed"),
+                ("restarted", "Replicas started again"),
+            )
+        }
+        self._created = {
+            ChildKind.POD: self._counter("created_pods", "Pods created"),
+            ChildKind.SERVICE: self._counter("succeeded_service_creation", "Services created"),
+            ChildKind.POD_GROUP: self._counter("created_pod_groups", "PodGroups created"),
+        }
+        self._failed = {
+            ChildKind.POD: self._counter("failed_pods", "Pods that could not be created"),
+            ChildKind.SERVICE: self._counter(
+                "failed_service_creation", "Services that could not be created"
+            ),
+        }
+        self._deleted = {
+            ChildKind.POD: self._counter("deleted_pods", "Pods deleted"),
+            ChildKind.POD_GROUP: self._counter("deleted_pod_groups", "PodGroups deleted"),
+        }
+        self._add_runtime()
+
+    def _add_runtime(self) -> None:
+        self._passes = self._counter(
+            "controller_runtime_reconcile", "Passes by result", "controller", "result"
+        )
+        self._errors = self._counter(
+            "controller_runtime_reconcile_errors", "Passes that failed", "controller"
+        )
+        self._seconds = Histogram(
+            "controller_runtime_reconcile_time_seconds",
+            "Length of a pass",
+            ["controller"],
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self.queue_depth = Gauge(
+            "workqueue_depth", "Jobs that wait for a worker", ["name"], registry=self.registry
+        )
+        self.leader = Gauge(
+            "tf_operator_is_leader", "1 while this operator works", registry=self.registry
+        )
+        self._requests = self._counter(
+            "rest_client_requests", "Requests to the API server", "code", "method", "resource"
+        )
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def seed(self, statuses: Iterable[tuple[str, JobStatus]]) -> None:
+        """Count the jobs that are there when the operator starts."""
+        for namespace, status in statuses:
+            self.status_stored(namespace, before=JobStatus(), after=status)
+            if status.restarts:
+                self.restarted(namespace, replicas=status.restarts)
+
+    def status_stored(self, namespace: str, *, before: JobStatus, after: JobStatus) -> None:
+        for kind, name in (
+            (ConditionType.CREATED, "created"),
+            (ConditionType.SUCCEEDED, "successful"),
+            (ConditionType.FAILED, "failed"),
+        ):
+            if after.is_true(kind) and not before.is_true(kind):
+                self._count_job(name, namespace)
+
+    def restarted(self, namespace: str, *, replicas: int) -> None:
+        self._count_job("restarted", namespace, replicas)
+
+    def job_deleted(self, namespace: str) -> None:
+        self._count_job("deleted", namespace)
+
+    def child_created(self, kind: str) -> None:
+        _count(self._created, kind)
+
+    def child_failed(self, kind: str) -> None:
+        _count(self._failed, kind)
+
+    def child_deleted(self, kind: str) -> None:
+        _count(self._deleted, kind)
+
+    def passed(self, *, result: str, seconds: float) -> None:
+        self._passes.labels(_CONTROLLER, result).inc()
+        self._seconds.labels(_CONTROLLER).observe(seconds)
+        if result == "error":
+            self._errors.labels(_CONTROLLER).inc()
+
+    def requested(self, verb: str, resource: str, code: int, seconds: float) -> None:  # noqa: ARG002 - the hook's shape
+        self._requests.labels(str(code), verb, resource).inc()
+
+    def _count_job(self, name: str, namespace: str, number: int = 1) -> None:
+        self._jobs[name].labels(namespace, _FRAMEWORK).inc(number)
+
+
+def _count(counters: dict[ChildKind, Counter], kind: str) -> None:
+    counter = counters.get(ChildKind(kind)) if kind in set(ChildKind) else None
+    if counter is not None:
+        counter.inc()

@@ -1,0 +1,177 @@
+"""The operator's flags and environment, as one value.
+
+Flags are those of training-operator 1.9, so that a Deployment written for it starts this one. What
+has no meaning here is accepted and told once; what is unknown is refused.
+"""
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from tfjob.dialects.base import Settings as JobSettings
+from tfjob.dialects.kubeflow.job import EXIT_CODES
+
+LEASE_NAME: Final = "1ca428e5.training-operator.kubeflow.org"
+_SCHEMES: Final = ("tfjob",)
+_OTHER_SCHEMES: Final = ("pytorchjob", "mpijob", "xgboostjob", "paddlejob", "jaxjob")
+_IGNORED: Final = (
+    "webhook-server-port",
+    "webhook-service-name",
+    "webhook-secret-name",
+    "pytorch-init-container-image",
+    "pytorch-init-container-template-file",
+    "pytorch-init-container-max-tries",
+    "mpi-kubectl-delivery-image",
+    "zap-stacktrace-level",
+    "zap-time-encoding",
+)
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    metrics_address: str = ":8080"
+    health_address: str = ":8081"
+    is_leader_elected: bool = False
+    lease_name: str = LEASE_NAME
+    lease_namespace: str = "kubeflow"
+    namespace: str | None = None
+    threads: int = 16
+    qps: float | None = None
+    burst: int | None = None
+    kubeconfig: str | None = None
+    resync: timedelta = timedelta(minutes=10)
+    log_format: str = "console"
+    log_level: str = "info"
+    jobs: JobSettings = JobSettings()
+    notes: tuple[str, ...] = ()
+
+
+class SettingsError(ValueError):
+    """A flag that cannot be obeyed; the message says which and what is allowed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags, under the names that training-operator 1.9 gives them."""
+    _add_process_flags(parser)
+    _add_job_flags(parser)
+    for name in _IGNORED:
+        parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
+
+
+def go_style(words: Sequence[str]) -> list[str]:
+    """Flags with one dash, as Go programs take them, in the form with two."""
+    return [f"-{word}" if re.match(r"-[a-z][a-z-]", word) else word for word in words]
+
+
+def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
+    given: dict[str, Any] = vars(arguments)
+    qps, burst = given["kube_api_qps"], given["kube_api_burst"]
+    return Settings(
+        metrics_address=given["metrics_bind_address"],
+        health_address=given["health_probe_bind_address"],
+        is_leader_elected=given["leader_elect"],
+        lease_name=given["leader_election_id"],
+        lease_namespace=environment.get("MY_POD_NAMESPACE") or "kubeflow",
+        namespace=given["namespace"] or environment.get("KUBEFLOW_NAMESPACE") or None,
+        threads=given["controller_threads"],
+        qps=qps or None,
+        burst=burst or None,
+        kubeconfig=given["kubeconfig"],
+        resync=given["resync_period"],
+        log_format=given["zap_encoder"] or ("console" if given["zap_devel"] else "json"),
+        log_level=given["zap_log_level"],
+        jobs=_job_settings(given, environment),
+        notes=(*_scheme_notes(given["enable_scheme"]), *_ignored_notes(given)),
+    )
+
+
+def _add_process_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--kubeconfig", metavar="FILE", help="reach the cluster through this file")
+    add("--namespace", metavar="NS", help="serve one namespace only (env KUBEFLOW_NAMESPACE)")
+    add("--metrics-bind-address", default=":8080", metavar="ADDR", help="serve /metrics here")
+    add("--health-probe-bind-address", default=":8081", metavar="ADDR", help="/healthz, /readyz")
+    _add_switch(parser, "--leader-elect", help="let only one of several operators work")
+    add("--leader-election-id", default=LEASE_NAME, metavar="NAME", help="name of the Lease")
+    add("--controller-threads", type=_positive, default=16, metavar="N", help="jobs at a time")
+    add("--kube-api-qps", type=float, metavar="N", help="at most N requests a second (no cap)")
+    add("--kube-api-burst", type=int, metavar="N", help="requests at once under a cap")
+    add("--resync-period", type=duration, default=timedelta(minutes=10), metavar="TIME")
+    add("--enable-scheme", action="append", default=[], metavar="KIND", help="tfjob")
+    _add_switch(parser, "--zap-devel", default=True, help="log for people")
+    add("--zap-encoder", choices=("json", "console"), help="how to log")
+    add("--zap-log-level", default="info", metavar="LEVEL", help="debug, info, warning, error")
+
+
+def _add_job_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--gang-scheduler-name", default="", metavar="NAME", help="volcano, or a scheduler's name")
+    add("--exit-code-table", choices=tuple(EXIT_CODES), default="default")
+    add("--default-clean-pod-policy", choices=("None", "Running", "All"), default="None")
+    add("--force-delete-stuck-after", type=duration, default=timedelta(), metavar="TIME")
+    _add_switch(parser, "--legacy-labels", help="write the labels of older operators too")
+    _add_switch(parser, "--evaluator-in-cluster", help="name evaluators in TF_CONFIG's cluster")
+
+
+def _add_switch(
+    parser: argparse.ArgumentParser,
+    name: str,
+    *,
+    default: bool = False,
+    help: str,  # noqa: A002
+) -> None:
+    """A flag that may stand alone or carry =true or =false."""
+    parser.add_argument(name, nargs="?", const=True, default=default, type=_boolean, help=help)
+
+
+def duration(text: str) -> timedelta:
+    """`90s`, `1h30m`, `500ms`, or a bare number of seconds."""
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return timedelta(seconds=float(text))
+    parts = _DURATION.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 10m or 1h30m")
+    return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in {"true", "false", "1", "0"}:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text.lower() in {"true", "1"}
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+    return int(text)
+
+
+def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> JobSettings:
+    return JobSettings(
+        default_clean_pod_policy=given["default_clean_pod_policy"],
+        exit_code_table=given["exit_code_table"],
+        has_legacy_labels=given["legacy_labels"],
+        has_evaluator_in_cluster=given["evaluator_in_cluster"],
+        cluster_domain=environment.get("CUSTOM_CLUSTER_DOMAIN", ""),
+        gang_scheduler_name=given["gang_scheduler_name"],
+        force_delete_after=given["force_delete_stuck_after"] or None,
+    )
+
+
+def _scheme_notes(schemes: Sequence[str]) -> list[str]:
+    """Only TFJobs are served; other kinds that training-operator knows are told and passed over."""
+    for scheme in schemes:
+        if scheme.lower() not in (*_SCHEMES, *_OTHER_SCHEMES):
+            raise SettingsError(f"scheme {scheme} is not supported yet")
+    others = [scheme for scheme in schemes if scheme.lower() in _OTHER_SCHEMES]
+    return [f"--enable-scheme {scheme}: only TFJob is served here; ignored" for scheme in others]
+
+
+def _ignored_notes(given: Mapping[str, Any]) -> list[str]:
+    used = [name for name in _IGNORED if given[name.replace("-", "_")] is not None]
+    return [f"--{name}: has no meaning here; ignored" for name in used]
