@@ -31,7 +31,7 @@ class Metrics:
 
     def __init__(self) -> None:
         # The moment a counter was made is a series of its own, and nobody asks for it.
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's own omission
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
