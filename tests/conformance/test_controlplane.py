@@ -2,18 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.support.controlplane.cluster import STAGES, ControlPlane
+from tests.support.controlplane.cluster import STAGES, ControlPlane, PlaneStarter
 from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.kubelet import PodGoneError
 from tests.support.controlplane.podstatus import Pod
 from tests.support.controlplane.puppet import Deletions, Puppet, exits, runs
-
-if TYPE_CHECKING:
-    from tests.support.controlplane.fixtures import PlaneStarter
 
 pytest_plugins = ("tests.support.controlplane.fixtures",)
 
@@ -223,7 +220,7 @@ def test_owned_objects_of_a_new_kind_are_collected(
 
 
 async def test_state_and_puppet_survive_a_crash_of_the_api_server(
-    start_control_plane: "PlaneStarter",
+    start_control_plane: PlaneStarter,
 ) -> None:
     own_plane = start_control_plane()
     async with Puppet(own_plane.endpoint, namespace="default") as puppet:
@@ -236,7 +233,7 @@ async def test_state_and_puppet_survive_a_crash_of_the_api_server(
 
 
 def test_paused_api_server_keeps_silent_until_it_is_resumed(
-    start_control_plane: "PlaneStarter",
+    start_control_plane: PlaneStarter,
 ) -> None:
     own_plane = start_control_plane()
     own_plane.pause_apiserver()
@@ -247,7 +244,7 @@ def test_paused_api_server_keeps_silent_until_it_is_resumed(
 
 
 def test_kwok_and_the_scheduler_bring_pods_to_their_ends(
-    start_control_plane: "PlaneStarter",
+    start_control_plane: PlaneStarter,
 ) -> None:
     kwok_plane = start_control_plane(scheduler=True, kwok=STAGES)
     room = {"cpu": "8", "memory": "8Gi", "pods": "110"}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from tests.support.controlplane import commands
 from tests.support.controlplane.endpoint import ApiError, Endpoint
@@ -235,3 +235,16 @@ class ControlPlane:
         except (ApiError, OSError):
             return False
         return True
+
+
+class PlaneStarter(Protocol):
+    """Starts a control plane that is ended with the test; takes what ControlPlane takes."""
+
+    def __call__(
+        self,
+        *,
+        scheduler: bool = False,
+        kwok: Path | None = None,
+        feature_gates: Sequence[str] = (),
+        apiserver_flags: Sequence[str] = (),
+    ) -> ControlPlane: ...

@@ -4,31 +4,17 @@ Law: one control plane per test process, a namespace of its own per test; where 
 be had the tests are skipped and the end of the run says so in red. Knows no test.
 """
 
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Generator, Iterator
+from typing import Any
 
 import pytest
 
-from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.cluster import ControlPlane, PlaneStarter
 from tests.support.controlplane.puppet import Puppet
 from tests.support.controlplane.toolchain import Unavailable
 
 _BANNER = "NO REAL CONTROL PLANE"
 _LOGS = pytest.StashKey[str]()
-
-
-class PlaneStarter(Protocol):
-    """Starts a control plane that is ended with the test; takes what ControlPlane takes."""
-
-    def __call__(
-        self,
-        *,
-        scheduler: bool = False,
-        kwok: Path | None = None,
-        feature_gates: Sequence[str] = (),
-        apiserver_flags: Sequence[str] = (),
-    ) -> ControlPlane: ...
 
 
 @pytest.fixture(scope="session")
