@@ -70,7 +70,8 @@ class FakeApi:
     ) -> None:
         self._script = in_order(script) if isinstance(script, Sequence) else script
         self._tls = tls
-        self._runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=0)
+        self._runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=5)
+        self._ending = asyncio.Event()
         self.asked: list[Asked] = []
         self.url = ""
 
@@ -83,6 +84,7 @@ class FakeApi:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._ending.set()
         await self._runner.cleanup()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -94,7 +96,7 @@ class FakeApi:
             body=await request.read(),
         )
         self.asked.append(asked)
-        return await _say(request, self._script(asked))
+        return await _say(request, self._script(asked), ending=self._ending)
 
 
 def in_order(answers: Sequence[Answer]) -> Script:
@@ -109,20 +111,29 @@ def in_order(answers: Sequence[Answer]) -> Script:
     return script
 
 
-async def _say(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
-    if answer.hold_before is not None:
-        await answer.hold_before.wait()
+async def _say(
+    request: web.BaseRequest, answer: Answer, *, ending: asyncio.Event
+) -> web.StreamResponse:
+    await _hold(answer.hold_before, ending)
     response = web.StreamResponse(status=answer.status, headers=answer.headers)
     response.enable_chunked_encoding()
     await response.prepare(request)
     for chunk in answer.chunks:
         if chunk:
             await response.write(chunk)
-    if answer.hold_after is not None:
-        await answer.hold_after.wait()
-    if answer.is_cut:
-        if request.transport is not None:
-            request.transport.close()
-        return response
-    await response.write_eof()
+    await _hold(answer.hold_after, ending)
+    if not answer.is_cut and not ending.is_set():
+        await response.write_eof()
+    elif request.transport is not None:
+        request.transport.close()
     return response
+
+
+async def _hold(event: asyncio.Event | None, ending: asyncio.Event) -> None:
+    """Wait for the test, but not longer than the server lives."""
+    if event is None:
+        return
+    waits = [asyncio.create_task(waited.wait()) for waited in (event, ending)]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()

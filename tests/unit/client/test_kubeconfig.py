@@ -24,6 +24,12 @@ contexts:
 - {name: stranger, context: {cluster: c1, user: nobody}}
 """
 
+WITHOUT_SERVER = """
+current-context: a
+contexts: [{name: a, context: {cluster: b}}]
+clusters: [{name: b}]
+"""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -69,10 +75,7 @@ def test_what_is_missing_is_named_with_what_there_is(
         ("contexts: [{name: 7}]", "not a kubeconfig: Expected `str`"),
         ("- a list", "not a kubeconfig"),
         ("{", "not a kubeconfig"),
-        (
-            "{current-context: a, contexts: [{name: a, context: {cluster: b}}], clusters: [name: b]}",
-            "cluster 'b' has no server URL",
-        ),
+        (WITHOUT_SERVER, "cluster 'b' has no server URL"),
     ],
 )
 def test_a_broken_file_is_named_and_explained(tmp_path: Path, content: str, message: str) -> None:
