@@ -1,0 +1,256 @@
+"""Follows a collection for ever: its state first, then every change, whatever breaks meanwhile.
+
+The state comes as a stream where the server offers that, else page by page. After any break the
+watch resumes from the last version seen; when the server no longer keeps that version, the state
+is taken anew and replaces what was known. It judges no object and keeps none.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Final, Generic, Protocol, TypeVar
+
+import msgspec
+
+from tfjob.client.backoff import Backoff
+from tfjob.client.errors import ApiError, BadRequest, Gone, Invalid, ServerTimeout, Silent
+from tfjob.client.resource import Resource
+from tfjob.client.timing import REAL, Timing
+from tfjob.client.transport import Stream
+from tfjob.client.wire import (
+    Event,
+    HasMetadata,
+    InitialState,
+    LineBuffer,
+    LineDecoder,
+    MalformedLine,
+    Page,
+    Phases,
+    Replaced,
+    Unreadable,
+)
+
+T = TypeVar("T", bound=HasMetadata)
+P = TypeVar("P")
+E = TypeVar("E")
+
+_log: Final = logging.getLogger(__name__)
+_MOST_MALFORMED: Final = 3
+_MOST_BROKEN_STARTS: Final = 3
+
+
+class Source(Protocol):
+    """What a watch needs of an API server."""
+
+    async def list_page(
+        self, path: str, *, decode: type[P], params: Mapping[str, str] | None = None
+    ) -> P: ...
+
+    def stream(
+        self, path: str, *, params: Mapping[str, str] | None = None, idle: float | None = None
+    ) -> AbstractAsyncContextManager[Stream]: ...
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """Which objects to follow; no namespace means all of them."""
+
+    resource: Resource
+    namespace: str | None = None
+    labels: str = ""
+    fields: str = ""
+
+    @property
+    def path(self) -> str:
+        return self.resource.collection(self.namespace)
+
+    @property
+    def selectors(self) -> dict[str, str]:
+        given = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {name: text for name, text in given.items() if text}
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a watch waits for what, in seconds."""
+
+    shortest_watch: int = 290
+    longest_watch: int = 590
+    slack: float = 30.0
+    initial_idle: float = 10.0
+    healthy_after: float = 5.0
+    first_delay: float = 0.1
+    longest_delay: float = 30.0
+    page_size: int = 500
+
+
+class Watch(Generic[T]):
+    """One endless session; `events()` is meant to be iterated once."""
+
+    def __init__(
+        self,
+        api: Source,
+        scope: Scope,
+        *,
+        decode: type[T],
+        give_up_on: tuple[type[ApiError], ...] = (),
+        patience: Patience | None = None,
+        timing: Timing = REAL,
+    ) -> None:
+        self._api = api
+        self._scope = scope
+        self._decoder = LineDecoder(decode)
+        self._give_up_on = give_up_on
+        self._patience = patience or Patience()
+        self._timing = timing
+        self._backoff = Backoff(
+            first=self._patience.first_delay,
+            longest=self._patience.longest_delay,
+            chance=timing.chance,
+        )
+        self._version: str | None = None
+        self._can_stream_state = True
+        self._has_progressed = False
+        self._broken_starts = 0
+        self._malformed_in_row = 0
+        self._told = ""
+        self.malformed = 0
+        self.unreadable = 0
+        self.relists = 0
+
+    async def events(self) -> AsyncGenerator[Event[T]]:
+        """Replaced first and after each loss of history, then Changed, Deleted, Progressed.
+
+        Ends only by one of the errors to give up on. To stop it, close it with `aclosing`.
+        """
+        while True:
+            started = self._timing.clock()
+            fault: Exception | None = None
+            try:
+                async with aclosing(self._attempt()) as events:
+                    async for event in events:
+                        yield event
+            except self._give_up_on:
+                raise
+            except (ApiError, MalformedLine) as caught:
+                fault = caught
+            if self._timing.clock() - started >= self._patience.healthy_after:
+                self._progress()
+            self._learn_from(fault)
+            await self._pause(fault)
+
+    async def _attempt(self) -> AsyncGenerator[Event[T]]:
+        """One connection, and the pages before it where the state cannot be streamed."""
+        if self._version is None and not self._can_stream_state:
+            yield await self._paged_state()
+        phases = Phases[T](is_gathering=self._version is None)
+        lasts = self._watch_seconds()
+        async with self._api.stream(
+            self._scope.path,
+            params=self._watch_params(lasts),
+            idle=self._idle(phases, lasts),
+        ) as stream:
+            buffer = LineBuffer()
+            async for chunk in stream:
+                for event in self._events_in(buffer.feed(chunk), phases):
+                    yield event
+                stream.idle = self._idle(phases, lasts)
+
+    async def _paged_state(self) -> Replaced[T]:
+        """The whole state, page by page, as of the version of its first page."""
+        state = InitialState[T]()
+        params = {**self._scope.selectors, "limit": str(self._patience.page_size)}
+        while True:
+            page = await self._api.list_page(self._scope.path, decode=Page, params=params)
+            for item in page.items or ():
+                state.take(self._counted(self._decoder.item(item)))
+            if not page.metadata.continue_token:
+                whole = state.as_of(page.metadata.resource_version)
+                self._advance(whole)
+                return whole
+            params["continue"] = page.metadata.continue_token
+
+    def _watch_seconds(self) -> int:
+        """Chance keeps many watches from ending in step."""
+        shortest, longest = self._patience.shortest_watch, self._patience.longest_watch
+        return shortest + int((longest - shortest) * self._timing.chance())
+
+    def _watch_params(self, lasts: int) -> dict[str, str]:
+        params = {
+            **self._scope.selectors,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(lasts),
+        }
+        if self._version is not None:
+            return {**params, "resourceVersion": self._version}
+        return {**params, "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+
+    def _idle(self, phases: Phases[T], lasts: int) -> float:
+        if phases.is_gathering:
+            return self._patience.initial_idle
+        return lasts + self._patience.slack
+
+    def _events_in(self, lines: list[bytes], phases: Phases[T]) -> Iterator[Event[T]]:
+        for line in lines:
+            event = phases.take(self._counted(self._decoder.line(line)))
+            if event is not None:
+                self._advance(event)
+                yield event
+
+    def _counted(self, event: E) -> E:
+        if isinstance(event, Unreadable):
+            self.unreadable += 1
+            facts = {"resource": self._scope.resource.plural, "key": event.key}
+            _log.warning("object skipped", extra={**facts, "fault": event.fault})
+        return event
+
+    def _advance(self, event: Event[T]) -> None:
+        """Remember where to resume; only a change seen while following counts as progress."""
+        if isinstance(event, Replaced):
+            self._broken_starts = 0
+        elif event.version != self._version:
+            self._progress()
+        self._version = event.version
+
+    def _progress(self) -> None:
+        self._has_progressed = True
+        self._malformed_in_row = 0
+        self._told = ""
+
+    def _learn_from(self, fault: Exception | None) -> None:
+        """Decide what the next attempt does differently."""
+        if self._version is None and self._can_stream_state:
+            self._judge_start(fault)
+        if isinstance(fault, MalformedLine):
+            self.malformed += 1
+            self._malformed_in_row += 1
+        if isinstance(fault, Gone) or self._malformed_in_row >= _MOST_MALFORMED:
+            self._version = None
+            self._malformed_in_row = 0
+            self.relists += 1
+        if fault is not None:
+            self._tell(fault)
+
+    def _judge_start(self, fault: Exception | None) -> None:
+        """Servers that do not know how to stream a state refuse, fall silent, or never end it."""
+        if fault is None or isinstance(fault, ServerTimeout | MalformedLine):
+            self._broken_starts += 1
+        refuses = isinstance(fault, BadRequest | Invalid | Silent)
+        if refuses or self._broken_starts >= _MOST_BROKEN_STARTS:
+            self._can_stream_state = False
+
+    def _tell(self, fault: Exception) -> None:
+        """Log a kind of trouble once, until the watch works again."""
+        kind = type(fault).__name__
+        if kind != self._told:
+            self._told = kind
+            facts = {"resource": self._scope.resource.plural, "namespace": self._scope.namespace}
+            _log.warning("watch interrupted", extra={**facts, "fault": str(fault)})
+
+    async def _pause(self, fault: Exception | None) -> None:
+        """A watch that ended in good order is opened again at once; any other waits longer."""
+        if self._has_progressed:
+            self._has_progressed = False
+            self._backoff.reset()
+            if fault is None:
+                return
+        await self._timing.sleep(self._backoff.next())

@@ -1,0 +1,216 @@
+"""The words of a watch: lines in, typed events out. No network, no time.
+
+Three kinds of trouble are told apart. A line that is no JSON was cut or garbled on its way and is
+worth asking for again. An object that does not fit its type will never fit, so it is skipped by
+name. An ERROR is the server speaking, and leaves as the ApiError it means.
+"""
+
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from tfjob.client.errors import Status, from_status
+from tfjob.k8s.meta import ObjectMeta
+
+Key: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+_INITIAL_END: Final = "k8s.io/initial-events-end"
+
+
+class HasMetadata(Protocol):
+    """Any Kubernetes object, cut down to what its reader needs."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class Replaced(msgspec.Struct, Generic[T], frozen=True):
+    """All objects there are, as of a version; what is neither here nor skipped is gone."""
+
+    objects: list[T]
+    version: str
+    skipped: frozenset[Key] = frozenset()
+
+
+class Changed(msgspec.Struct, Generic[T], frozen=True):
+    """An object is new or different."""
+
+    object: T
+
+    @property
+    def version(self) -> str:
+        return self.object.metadata.resource_version
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """An object is gone, or no longer selected."""
+
+    key: Key
+    version: str
+
+
+class Progressed(msgspec.Struct, frozen=True):
+    """Nothing that we select has changed up to this version."""
+
+    version: str
+    ends_initial: bool = False
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """An object that does not fit its type; what was known of it before stays."""
+
+    key: Key
+    version: str
+    fault: str
+
+
+Event: TypeAlias = Replaced[T] | Changed[T] | Deleted | Progressed
+LineEvent: TypeAlias = Changed[T] | Deleted | Progressed | Unreadable
+
+
+class MalformedLine(ValueError):  # noqa: N818 - says what it is
+    """A line of a watch is not an event."""
+
+
+class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_token: str = msgspec.field(default="", name="continue")
+
+
+class Page(msgspec.Struct, frozen=True):
+    """One page of a collection, its objects still unread."""
+
+    metadata: ListMeta = ListMeta()
+    items: list[msgspec.Raw] | None = None
+
+
+class _Line(msgspec.Struct, Generic[T], frozen=True):
+    type: str
+    object: T
+
+
+class _Bare(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+def key_of(metadata: ObjectMeta) -> Key:
+    return metadata.namespace, metadata.name
+
+
+class LineDecoder(Generic[T]):
+    """Reads lines of a watch, and objects of a list, of one type."""
+
+    def __init__(self, kind: type[T]) -> None:
+        line: Any = _Line[kind]  # type: ignore[valid-type]  # a type known at run time only
+        self._line: msgspec.json.Decoder[_Line[T]] = msgspec.json.Decoder(line)
+        self._object = msgspec.json.Decoder(kind)
+
+    def line(self, text: bytes) -> LineEvent[T]:
+        """The event in a line; MalformedLine or an ApiError if it holds none."""
+        try:
+            line = self._line.decode(text)
+        except msgspec.DecodeError as fault:
+            return _odd_line(text, fault)
+        if line.type in {"ADDED", "MODIFIED"}:
+            return Changed(line.object)
+        if line.type == "DELETED":
+            metadata = line.object.metadata
+            return Deleted(key_of(metadata), metadata.resource_version)
+        return _odd_line(text, None)
+
+    def item(self, text: msgspec.Raw) -> Changed[T] | Unreadable:
+        """One object of a list."""
+        try:
+            return Changed(self._object.decode(text))
+        except msgspec.ValidationError as fault:
+            metadata = _metadata(text)
+            return Unreadable(key_of(metadata), metadata.resource_version, str(fault))
+
+
+def _odd_line(text: bytes, fault: msgspec.DecodeError | None) -> Deleted | Progressed | Unreadable:
+    """What does not carry an object of the expected type."""
+    try:
+        envelope = _ENVELOPE.decode(text)
+        if envelope.type == "ERROR":
+            raise from_status(_STATUS.decode(envelope.object), request="watch")
+        metadata = _metadata(envelope.object)
+    except msgspec.DecodeError as cause:
+        raise MalformedLine(f"not a line of a watch ({cause}): {text[:200]!r}") from cause
+    if envelope.type == "BOOKMARK":
+        ends = metadata.annotations.get(_INITIAL_END) == "true"
+        return Progressed(metadata.resource_version, ends_initial=ends)
+    if envelope.type == "DELETED":
+        return Deleted(key_of(metadata), metadata.resource_version)
+    reason = str(fault) if fault else f"unknown type of event: {envelope.type}"
+    return Unreadable(key_of(metadata), metadata.resource_version, reason)
+
+
+def _metadata(text: msgspec.Raw) -> ObjectMeta:
+    return _BARE.decode(text).metadata
+
+
+_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
+_STATUS: Final = msgspec.json.Decoder(Status)
+_BARE: Final = msgspec.json.Decoder(_Bare)
+
+
+class LineBuffer:
+    """Cuts chunks into lines; what follows the last line break waits for its end."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        return [line for line in lines if line]
+
+
+class InitialState(Generic[T]):
+    """Gathers the events that describe the state at the beginning of a watch."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Key, T] = {}
+        self._skipped: set[Key] = set()
+
+    def take(self, event: LineEvent[T]) -> Replaced[T] | None:
+        """The whole state, once the server has said that it is complete."""
+        match event:
+            case Changed():
+                self._objects[key_of(event.object.metadata)] = event.object
+            case Deleted():
+                self._objects.pop(event.key, None)
+            case Unreadable():
+                self._skipped.add(event.key)
+            case Progressed(ends_initial=True):
+                return self.as_of(event.version)
+        return None
+
+    def as_of(self, version: str) -> Replaced[T]:
+        return Replaced(list(self._objects.values()), version, frozenset(self._skipped))
+
+
+class Phases(Generic[T]):
+    """The order of a session: first the state is gathered, then changes pass through."""
+
+    def __init__(self, *, is_gathering: bool) -> None:
+        self.is_gathering = is_gathering
+        self._state = InitialState[T]()
+
+    def take(self, event: LineEvent[T]) -> Event[T] | None:
+        """What to tell of a line; None while the state is incomplete."""
+        if self.is_gathering:
+            whole = self._state.take(event)
+            self.is_gathering = whole is None
+            return whole
+        if isinstance(event, Unreadable):
+            return Progressed(event.version)
+        return event
