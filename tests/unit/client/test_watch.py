@@ -1,0 +1,353 @@
+"""Claims about following a collection through every kind of break."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+import msgspec
+import pytest
+
+from tests.support.fake_api import Answer, Asked, FakeApi, refusal, text, whole
+from tests.support.fake_time import Instant
+from tfjob.client.cache import Informer
+from tfjob.client.config import Config
+from tfjob.client.errors import Forbidden
+from tfjob.client.http import Api
+from tfjob.client.resource import PODS
+from tfjob.client.store import Store
+from tfjob.client.watch import Patience, Scope, Watch
+from tfjob.k8s.meta import ObjectMeta
+
+SCOPE = Scope(resource=PODS, namespace="ns", labels="app=x")
+END = {"k8s.io/initial-events-end": "true"}
+Contents = dict[str, str]
+
+
+class Pod(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    size: int = 0
+
+
+def item(name: str, version: int, **extra: object) -> dict[str, object]:
+    metadata = {"namespace": "ns", "name": name, "uid": name, "resourceVersion": str(version)}
+    return {"metadata": metadata, **extra}
+
+
+def line(kind: str, name: str, version: int, **extra: object) -> bytes:
+    return msgspec.json.encode({"type": kind, "object": item(name, version, **extra)}) + b"\n"
+
+
+def bookmark(version: int, *, ends_initial: bool = False) -> bytes:
+    metadata: dict[str, object] = {"resourceVersion": str(version)}
+    if ends_initial:
+        metadata["annotations"] = END
+    return msgspec.json.encode({"type": "BOOKMARK", "object": {"metadata": metadata}}) + b"\n"
+
+
+STATE = [line("ADDED", "a", 1), line("ADDED", "b", 2), line("ADDED", "c", 3)]
+STATE_END = bookmark(3, ends_initial=True)
+CHANGES = {
+    4: line("MODIFIED", "a", 4),
+    5: line("DELETED", "b", 5),
+    6: line("ADDED", "d", 6),
+    7: bookmark(7),
+    8: line("MODIFIED", "c", 8),
+}
+FINAL = {"a": "4", "c": "8", "d": "6"}
+
+
+def since(version: int) -> list[bytes]:
+    return [text for revision, text in CHANGES.items() if revision > version]
+
+
+def whole_session() -> bytes:
+    return b"".join([*STATE, STATE_END, *CHANGES.values()])
+
+
+class Faithful:
+    """A server with one history, after a list of other answers that come first."""
+
+    def __init__(self, first: Sequence[Answer] = (), *, can_stream: bool = True) -> None:
+        self._first = list(first)
+        self._can_stream = can_stream
+        self._open = asyncio.Event()
+
+    def __call__(self, asked: Asked) -> Answer:
+        if self._first:
+            return self._first.pop(0)
+        if "watch" not in asked.query:
+            items = [item("a", 1), item("b", 2), item("c", 3)]
+            return whole({"metadata": {"resourceVersion": "3"}, "items": items})
+        if "resourceVersion" in asked.query:
+            return self.stream(since(int(asked.query["resourceVersion"])))
+        if not self._can_stream:
+            return refusal(422, "Invalid", "sendInitialEvents: Forbidden: not enabled")
+        return self.stream([*STATE, STATE_END, *since(3)])
+
+    def stream(self, chunks: Sequence[bytes]) -> Answer:
+        """A stream that stays open."""
+        return Answer(chunks=chunks, hold_after=self._open)
+
+
+class Follower:
+    """An informer on a watch, and what it told."""
+
+    def __init__(self, api: Api, time: Instant, patience: Patience) -> None:
+        self.time = time
+        self.watch = Watch(api, SCOPE, decode=Pod, patience=patience, timing=time.timing)
+        self.told: list[tuple[str | None, str | None]] = []
+        self.informer = Informer(self.watch, store=Store[Pod](), on_change=self._note)
+
+    def _note(self, old: Pod | None, new: Pod | None) -> None:
+        self.told.append((_version(old), _version(new)))
+
+    async def until(self, version: int) -> Contents:
+        """What is stored once the version has been seen."""
+        running = asyncio.create_task(self.informer.run())
+        seen = asyncio.create_task(self.informer.wait_for_version(("ns", "-"), str(version)))
+        await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+        is_seen = seen.done()
+        running.cancel()
+        seen.cancel()
+        await asyncio.gather(running, seen, return_exceptions=True)
+        assert is_seen, running
+        return {pod.metadata.name: pod.metadata.resource_version for pod in self.informer.store}
+
+
+def _version(pod: Pod | None) -> str | None:
+    return None if pod is None else f"{pod.metadata.name}{pod.metadata.resource_version}"
+
+
+@asynccontextmanager
+async def follower(
+    script: Callable[[Asked], Answer], patience: Patience | None = None
+) -> AsyncIterator[tuple[Follower, FakeApi]]:
+    async with FakeApi(script) as fake, Api(Config(server=fake.url)) as api:
+        yield Follower(api, Instant(), patience or Patience()), fake
+
+
+def queries(fake: FakeApi) -> list[Mapping[str, str]]:
+    return [asked.query for asked in fake.asked]
+
+
+async def test_the_state_is_streamed_and_then_followed_on_one_connection() -> None:
+    async with follower(Faithful()) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert follow.told == [
+        (None, "a1"),
+        (None, "b2"),
+        (None, "c3"),
+        ("a1", "a4"),
+        ("b2", None),
+        (None, "d6"),
+        ("c3", "c8"),
+    ]
+    assert queries(fake) == [
+        {
+            "labelSelector": "app=x",
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": "290",
+            "sendInitialEvents": "true",
+            "resourceVersionMatch": "NotOlderThan",
+        }
+    ]
+
+
+@pytest.mark.parametrize("part", range(8))
+async def test_a_stream_cut_at_any_byte_ends_in_the_same_store(part: int) -> None:
+    session = whole_session()
+    for offset in range(part, len(session), 8):
+        cut = Answer(chunks=[session[:offset]], is_cut=True)
+        async with follower(Faithful([cut])) as (follow, _):
+            assert await follow.until(8) == FINAL, f"cut after {offset} bytes"
+
+
+async def test_a_stream_garbled_at_any_line_ends_in_the_same_store() -> None:
+    lines = [*STATE, STATE_END, *CHANGES.values()]
+    for index in range(len(lines)):
+        garbled = [*lines[:index], lines[index][:-9] + b"\n", *lines[index + 1 :]]
+        async with follower(Faithful([Answer(chunks=garbled)])) as (follow, _):
+            assert await follow.until(8) == FINAL, f"line {index} garbled"
+            assert follow.watch.malformed == 1
+
+
+async def test_a_watch_resumes_where_it_was_cut() -> None:
+    cut = Answer(chunks=[*STATE, STATE_END, CHANGES[4], CHANGES[5][:20]], is_cut=True)
+    async with follower(Faithful([cut])) as (follow, fake):
+        await follow.until(8)
+    assert [query.get("resourceVersion") for query in queries(fake)] == [None, "4"]
+
+
+async def test_a_bookmark_alone_moves_the_place_to_resume_from() -> None:
+    ended = Answer(chunks=[*STATE, STATE_END, bookmark(7)])
+    async with follower(Faithful([ended])) as (follow, fake):
+        await follow.until(8)
+    assert [query.get("resourceVersion") for query in queries(fake)] == [None, "7"]
+    assert follow.time.slept == []
+
+
+GONE = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"}
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        whole(GONE, status=410),
+        Answer(chunks=[msgspec.json.encode({"type": "ERROR", "object": GONE}) + b"\n"]),
+    ],
+    ids=["as an answer", "as an event"],
+)
+async def test_lost_history_replaces_the_state(gone: Answer) -> None:
+    old = [line("ADDED", "a", 1), line("ADDED", "gone", 1), bookmark(2, ends_initial=True)]
+    async with follower(Faithful([Answer(chunks=old), gone])) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert ("gone1", None) in follow.told
+    assert (None, "a1") in follow.told
+    assert follow.told.count((None, "a1")) == 1
+    assert follow.watch.relists == 1
+    assert [query.get("resourceVersion") for query in queries(fake)] == [None, "2", None]
+
+
+async def test_a_server_that_cannot_stream_the_state_is_asked_for_pages_for_good() -> None:
+    gone = whole(GONE, status=410)
+    refused = refusal(422, "Invalid", "sendInitialEvents: Forbidden")
+    page = whole({"metadata": {"resourceVersion": "2"}, "items": [item("a", 1)]})
+    async with follower(Faithful([refused, page, gone], can_stream=False)) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    asked = [
+        "stream" if "sendInitialEvents" in q else "watch" if "watch" in q else "page"
+        for q in queries(fake)
+    ]
+    assert asked == ["stream", "page", "watch", "page", "watch"]
+
+
+async def test_pages_are_put_together() -> None:
+    first = {"metadata": {"resourceVersion": "3", "continue": "more"}, "items": [item("a", 1)]}
+    rest = {"metadata": {"resourceVersion": "3"}, "items": [item("b", 2), item("c", 3)]}
+    refused = refusal(400, "BadRequest")
+    async with follower(Faithful([refused, whole(first), whole(rest)])) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert queries(fake)[1] == {"labelSelector": "app=x", "limit": "500"}
+    assert queries(fake)[2] == {"labelSelector": "app=x", "limit": "500", "continue": "more"}
+
+
+async def test_a_page_that_has_expired_starts_the_list_anew() -> None:
+    first = {"metadata": {"resourceVersion": "1", "continue": "more"}, "items": [item("old", 1)]}
+    answers = [refusal(400, "BadRequest"), whole(first), whole(GONE, status=410)]
+    async with follower(Faithful(answers)) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert "continue" not in queries(fake)[3]
+    assert not any("old1" in change for change in follow.told)
+
+
+async def test_an_empty_page_may_say_null() -> None:
+    empty = whole({"metadata": {"resourceVersion": "8"}, "items": None})
+    async with follower(Faithful([refusal(400, "BadRequest"), empty])) as (follow, _):
+        assert await follow.until(8) == {}
+
+
+async def test_a_state_that_never_ends_is_asked_for_by_pages() -> None:
+    script = Faithful()
+    endless = script.stream(STATE)
+    patience = Patience(initial_idle=0.05)
+    async with follower(Faithful([endless]), patience) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert "limit" in queries(fake)[1]
+
+
+async def test_a_state_that_breaks_again_and_again_is_asked_for_by_pages() -> None:
+    broken = [Answer(chunks=STATE, is_cut=True)] * 2 + [Answer(chunks=STATE)]
+    async with follower(Faithful(broken)) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert ["limit" in query for query in queries(fake)] == [False, False, False, True, False]
+
+
+async def test_a_silent_watch_is_opened_again_where_it_was() -> None:
+    script = Faithful()
+    silent = script.stream([*STATE, STATE_END, CHANGES[4]])
+    patience = Patience(shortest_watch=0, longest_watch=0, slack=0.05)
+    async with follower(Faithful([silent]), patience) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert queries(fake)[1]["resourceVersion"] == "4"
+
+
+async def test_failed_attempts_wait_longer_each_time_until_there_is_progress() -> None:
+    started = Answer(chunks=[*STATE, STATE_END])
+    trouble = [text("down", status=500)] * 3
+    progress = Answer(chunks=[CHANGES[4]])
+    answers = [started, *trouble, progress, text("down", status=500)]
+    async with follower(Faithful(answers)) as (follow, _):
+        assert await follow.until(8) == FINAL
+    assert follow.time.slept == [0.1, 0.2, 0.4, 0.8, 0.1]
+
+
+async def test_waits_never_exceed_the_limit() -> None:
+    answers = [text("down", status=500)] * 12
+    async with follower(Faithful(answers)) as (follow, _):
+        assert await follow.until(8) == FINAL
+    assert max(follow.time.slept) == 30.0
+
+
+async def test_a_server_that_has_lost_its_history_again_and_again_is_not_hammered() -> None:
+    state = Answer(chunks=[*STATE, STATE_END])
+    answers = [answer for _ in range(3) for answer in (state, whole(GONE, status=410))]
+    async with follower(Faithful(answers)) as (follow, _):
+        assert await follow.until(8) == FINAL
+    assert follow.time.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2]
+
+
+async def test_a_line_that_stays_malformed_leads_to_a_new_state() -> None:
+    started = Answer(chunks=[*STATE, STATE_END])
+    spoilt = Answer(chunks=[b'{"type":"MODIFIED","object":{\n'])
+    async with follower(Faithful([started, spoilt, spoilt, spoilt])) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert follow.watch.malformed == 3
+    assert "sendInitialEvents" in queries(fake)[4]
+
+
+async def test_the_same_trouble_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="tfjob.client.watch"):
+        answers = [text("down", status=500)] * 5
+        async with follower(Faithful(answers)) as (follow, _):
+            await follow.until(8)
+    assert [record.getMessage() for record in caplog.records] == ["watch interrupted"]
+
+
+async def test_an_object_that_does_not_fit_keeps_its_last_known_form() -> None:
+    odd = [line("MODIFIED", "a", 4, size="large"), line("MODIFIED", "b", 5, size=2)]
+    answers = [Answer(chunks=[*STATE, STATE_END, *odd])]
+    async with follower(Faithful(answers)) as (follow, _):
+        stored = await follow.until(5)
+        assert stored == {"a": "1", "b": "5", "c": "3"}
+    assert follow.watch.unreadable == 1
+
+
+async def test_an_object_that_does_not_fit_a_list_is_not_taken_for_deleted() -> None:
+    started = Answer(chunks=[*STATE, STATE_END])
+    items = [item("a", 4, size="large"), item("c", 3)]
+    listed = whole({"metadata": {"resourceVersion": "7"}, "items": items})
+    answers = [started, whole(GONE, status=410), refusal(400, "BadRequest"), listed]
+    async with follower(Faithful(answers)) as (follow, _):
+        assert await follow.until(7) == {"a": "1", "c": "3"}
+
+
+async def test_errors_to_give_up_on_end_the_watch() -> None:
+    async with (
+        FakeApi(lambda _: refusal(403, "Forbidden", "not you")) as fake,
+        Api(Config(server=fake.url)) as api,
+    ):
+        watch = Watch(api, SCOPE, decode=Pod, give_up_on=(Forbidden,))
+        async with aclosing(watch.events()) as events:
+            with pytest.raises(Forbidden, match="not you"):
+                await anext(events)
+
+
+async def test_watches_last_a_random_time() -> None:
+    async with FakeApi(Faithful()) as fake, Api(Config(server=fake.url)) as api:
+        time = Instant(chance=0.999)
+        watch = Watch(api, SCOPE, decode=Pod, timing=time.timing)
+        async with aclosing(watch.events()) as events:
+            await anext(events)
+    assert queries(fake)[0]["timeoutSeconds"] == "589"
