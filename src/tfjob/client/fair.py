@@ -1,0 +1,72 @@
+"""Bounded parallel work, shared fairly between those who ask.
+
+At most `limit` pieces run at once. When a place becomes free it goes to the next key in turn, so
+that a key with one piece waits for a few places, not for the thousands of pieces of another key.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable
+from typing import TypeVar
+
+R = TypeVar("R")
+
+
+class FairPool:
+    """Places for work; `run` waits for one and gives it back."""
+
+    def __init__(self, limit: int) -> None:
+        if limit < 1:
+            raise ValueError(f"a pool needs at least 1 place, got {limit}")
+        self._free = limit
+        # In the order of their turn; a key is here exactly while it has somebody waiting.
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+
+    @property
+    def waiting(self) -> int:
+        """Pieces that wait for a place."""
+        return sum(len(queue) for queue in self._waiting.values())
+
+    async def run(self, key: Hashable, work: Callable[[], Awaitable[R]]) -> R:
+        """The result of the work, which starts when it is this key's turn."""
+        await self._enter(key)
+        try:
+            return await work()
+        finally:
+            self._leave()
+
+    async def _enter(self, key: Hashable) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._withdraw(key, turn)
+            else:
+                self._leave()
+            raise
+
+    def _withdraw(self, key: Hashable, turn: asyncio.Future[None]) -> None:
+        """Nobody waits here any more; the turn may have been passed over already."""
+        queue = self._waiting.get(key, deque())
+        if turn in queue:
+            queue.remove(turn)
+        if not queue:
+            self._waiting.pop(key, None)
+
+    def _leave(self) -> None:
+        """Hand the place to the key whose turn it is, and send that key to the end."""
+        while self._waiting:
+            key = next(iter(self._waiting))
+            queue = self._waiting.pop(key)
+            turn = queue.popleft()
+            if queue:
+                self._waiting[key] = queue
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1

@@ -1,0 +1,148 @@
+"""Claims about sharing places between keys."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.fake_time import settle
+from tfjob.client.fair import FairPool
+
+
+class Work:
+    """Pieces that end when the test says so, and the order they started in."""
+
+    def __init__(self, limit: int) -> None:
+        self.pool = FairPool(limit)
+        self.started: list[str] = []
+        self.most = 0
+        self._running: list[asyncio.Future[None]] = []
+
+    async def _piece(self, key: str) -> str:
+        ends = asyncio.get_running_loop().create_future()
+        self.started.append(key)
+        self._running.append(ends)
+        self.most = max(self.most, len(self._running))
+        try:
+            await ends
+        finally:
+            self._running.remove(ends)
+        return key
+
+    def ask(self, key: str) -> asyncio.Task[str]:
+        return asyncio.create_task(self.pool.run(key, lambda: self._piece(key)))
+
+    async def end_one(self) -> None:
+        self._running[0].set_result(None)
+        await settle()
+
+    async def end_all(self) -> None:
+        await settle()
+        while self._running:
+            await self.end_one()
+
+
+async def test_no_more_than_the_limit_run_at_once() -> None:
+    work = Work(3)
+    tasks = [work.ask("big") for _ in range(10)]
+    await settle()
+    assert (len(work.started), work.pool.waiting) == (3, 7)
+    await work.end_all()
+    assert await asyncio.gather(*tasks) == ["big"] * 10
+    assert work.most == 3
+
+
+async def test_one_piece_behind_two_thousand_waits_for_one_place() -> None:
+    work = Work(4)
+    big = [work.ask("big") for _ in range(2000)]
+    await settle()
+    small = work.ask("small")
+    await settle()
+    for _ in range(2):
+        await work.end_one()
+    assert "small" in work.started
+    for task in [*big, small]:
+        task.cancel()
+    await asyncio.wait([*big, small])
+
+
+async def test_keys_take_turns() -> None:
+    work = Work(1)
+    tasks = [work.ask(key) for key in ("a", "a", "a", "b", "b", "c")]
+    await work.end_all()
+    await asyncio.gather(*tasks)
+    assert work.started == ["a", "a", "b", "c", "a", "b"]
+
+
+async def test_a_piece_that_fails_gives_its_place_back() -> None:
+    pool = FairPool(1)
+
+    async def fails() -> None:
+        raise LookupError("no luck")
+
+    for _ in range(3):
+        with pytest.raises(LookupError, match="no luck"):
+            await pool.run("a", fails)
+
+
+async def test_cancelled_waiters_leave_no_trace() -> None:
+    work = Work(1)
+    running, *waiting = (work.ask("a") for _ in range(4))
+    await settle()
+    for task in waiting:
+        task.cancel()
+    await work.end_one()
+    await asyncio.wait([running, *waiting])
+    assert work.pool.waiting == 0
+    late = work.ask("b")
+    await work.end_all()
+    assert await late == "b"
+
+
+async def test_a_waiter_cancelled_as_its_turn_comes_passes_the_place_on() -> None:
+    work = Work(1)
+    running, unlucky, lucky = (work.ask(key) for key in "abc")
+    await settle()
+    work._running[0].set_result(None)
+    # Comes after the place was handed over and before the waiter has noticed.
+    asyncio.get_running_loop().call_soon(unlucky.cancel)
+    await work.end_all()
+    assert await running == "a"
+    assert await lucky == "c"
+    assert unlucky.cancelled()
+    assert "b" not in work.started
+
+
+def test_a_pool_without_places_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1 place, got 0"):
+        FairPool(0)
+
+
+steps = st.lists(st.tuples(st.sampled_from(["ask", "end", "cancel"]), st.integers(0, 3)))
+
+
+@given(limit=st.integers(1, 3), steps=steps)
+async def test_no_place_is_lost_or_made_whatever_happens(
+    limit: int, steps: list[tuple[str, int]]
+) -> None:
+    work = Work(limit)
+    tasks: list[asyncio.Task[str]] = []
+    for step, number in steps:
+        if step == "ask":
+            tasks.append(work.ask(str(number)))
+        elif step == "end" and work._running:
+            work._running[0].set_result(None)
+        elif step == "cancel" and number < len(tasks):
+            tasks[-1 - number].cancel()
+        for _ in range(number):
+            await asyncio.sleep(0)
+        work._running[:] = [each for each in work._running if not each.done()]
+    await work.end_all()
+    assert all(task.done() for task in tasks)
+    assert work.most <= limit
+    fresh = [work.ask("x") for _ in range(limit)]
+    await settle()
+    assert len(work._running) == limit
+    await work.end_all()
+    await asyncio.gather(*fresh)
