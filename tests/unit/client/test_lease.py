@@ -1,0 +1,351 @@
+"""Claims about leader election: one writer at a time, whatever the API server and the clocks do."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.fake_time import FakeTime, settle
+from tfjob.client.errors import AlreadyExists, Conflict, NotFound, ServerTimeout, Unreachable
+from tfjob.client.lease import Document, Elector, Terms
+
+PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/it"
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+class Server:
+    """One Lease with versions, which can be unreachable, or hang, or lose its answers."""
+
+    def __init__(self) -> None:
+        self.lease: Document | None = None
+        self.is_away = False
+        self.loses_answers = False
+        self.hangs: asyncio.Event | None = None
+        self.writes = 0
+        self._version = 0
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        assert self.lease is not None
+        spec: dict[str, Any] = self.lease["spec"]
+        return spec
+
+    async def get(self, path: str, *, decode: type[Document]) -> Document:
+        await self._reach(path)
+        if self.lease is None:
+            raise NotFound("no lease")
+        return decode(deepcopy(self.lease))
+
+    async def create(self, path: str, body: object, *, decode: type[Document]) -> Document:
+        await self._reach(f"{path}/it")
+        if self.lease is not None:
+            raise AlreadyExists("it is there")
+        return self._store(body, decode)
+
+    async def replace(self, path: str, body: object, *, decode: type[Document]) -> Document:
+        await self._reach(path)
+        if self.lease is None:
+            raise NotFound("no lease")
+        assert isinstance(body, dict)
+        expected = self.lease["metadata"]["resourceVersion"]
+        if body["metadata"]["resourceVersion"] != expected:
+            raise Conflict("changed meanwhile")
+        return self._store(body, decode)
+
+    def _store(self, body: object, decode: type[Document]) -> Document:
+        assert isinstance(body, dict)
+        lease = decode(deepcopy(body))
+        self._version += 1
+        self.writes += 1
+        lease["metadata"]["resourceVersion"] = str(self._version)
+        self.lease = lease
+        if self.loses_answers:
+            raise ServerTimeout("the answer was lost")
+        return deepcopy(lease)
+
+    async def _reach(self, path: str) -> None:
+        assert path == PATH
+        if self.hangs is not None:
+            await self.hangs.wait()
+        if self.is_away:
+            raise Unreachable("nobody there")
+
+
+class Candidate:
+    """An elector that runs, with a wall clock of its own."""
+
+    def __init__(self, server: Server, time: FakeTime, name: str, skew: float = 0.0) -> None:
+        self.name = name
+        self.elector = Elector(
+            server,
+            Terms(name="it", namespace="ns", identity=name),
+            timing=time.timing,
+            timers=time,
+            now=lambda: START + timedelta(seconds=time.time() + skew),
+        )
+        self._task = asyncio.create_task(self.elector.run())
+
+    def leads(self) -> bool:
+        return self.elector.is_leader
+
+    async def die(self) -> None:
+        """Stop without a word, as a process that is killed."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def leave(self) -> None:
+        await self.die()
+        await self.elector.release()
+
+
+class World:
+    def __init__(self) -> None:
+        self.server = Server()
+        self.time = FakeTime()
+        self.candidates: list[Candidate] = []
+
+    def candidate(self, name: str, skew: float = 0.0) -> Candidate:
+        candidate = Candidate(self.server, self.time, name, skew)
+        self.candidates.append(candidate)
+        return candidate
+
+    async def advance(self, seconds: float) -> None:
+        """Move on in small steps; nowhere may two lead."""
+        for _ in range(round(seconds * 4)):
+            await self.time.advance(0.25)
+            leaders = [each.name for each in self.candidates if each.leads()]
+            assert len(leaders) <= 1, leaders
+
+    def leader(self) -> str | None:
+        return next((each.name for each in self.candidates if each.leads()), None)
+
+
+@asynccontextmanager
+async def world() -> AsyncIterator[World]:
+    made = World()
+    try:
+        yield made
+    finally:
+        for candidate in made.candidates:
+            await candidate.die()
+
+
+async def test_the_first_candidate_creates_the_lease_and_leads() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(0.25)
+        assert first.leads()
+        assert first.elector.became_leader.is_set()
+        assert not first.elector.lost.is_set()
+    assert w.server.spec == {
+        "holderIdentity": "a",
+        "leaseDurationSeconds": 15,
+        "acquireTime": w.server.spec["renewTime"],
+        "renewTime": "2026-01-02T03:20:45.000000Z",
+        "leaseTransitions": 0,
+    }
+
+
+async def test_a_leader_renews_and_stays_the_only_one() -> None:
+    async with world() as w:
+        w.candidate("a")
+        await w.advance(0.25)
+        w.candidate("b")
+        await w.advance(120)
+        assert w.leader() == "a"
+        assert w.server.spec["leaseTransitions"] == 0
+        assert 55 <= w.server.writes <= 65
+
+
+async def test_a_dead_leader_is_followed_after_the_duration_of_its_lease() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(5)
+        w.candidate("b")
+        await w.advance(5)
+        await first.die()
+        await w.advance(12)
+        assert w.leader() is None
+        await w.advance(8)
+        assert w.leader() == "b"
+        assert w.server.spec["holderIdentity"] == "b"
+        assert w.server.spec["leaseTransitions"] == 1
+
+
+async def test_a_released_lease_is_taken_at_the_next_try() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(5)
+        w.candidate("b")
+        await w.advance(5)
+        await first.leave()
+        assert w.server.spec["holderIdentity"] == ""
+        await w.advance(2.5)
+        assert w.leader() == "b"
+
+
+async def test_releasing_what_is_not_held_touches_nothing() -> None:
+    async with world() as w:
+        w.candidate("a")
+        await w.advance(1)
+        second = w.candidate("b")
+        await w.advance(5)
+        writes = w.server.writes
+        await second.leave()
+        assert w.server.writes == writes
+        assert w.leader() == "a"
+
+
+async def test_releasing_while_the_server_is_away_does_not_raise() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(1)
+        w.server.is_away = True
+        await first.leave()
+        assert not first.leads()
+
+
+async def test_a_short_outage_costs_no_leadership() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(5)
+        w.server.is_away = True
+        await w.advance(7)
+        w.server.is_away = False
+        await w.advance(10)
+        assert first.leads()
+        assert not first.elector.lost.is_set()
+
+
+async def test_a_long_outage_ends_leadership_and_it_comes_back_by_itself() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(4)
+        w.server.is_away = True
+        await w.advance(30)
+        assert not first.leads()
+        assert first.elector.lost.is_set()
+        assert not first.elector.became_leader.is_set()
+        w.server.is_away = False
+        await w.advance(4)
+        assert first.leads()
+        assert not first.elector.lost.is_set()
+
+
+async def test_a_leader_cut_off_stops_before_another_begins() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(4)
+        second = w.candidate("b")
+        await w.advance(4)
+        w.server.hangs = asyncio.Event()
+        await w.advance(11)
+        assert not first.leads()
+        assert first.elector.lost.is_set()
+        w.server.hangs.set()
+        w.server.hangs = None
+        await w.advance(20)
+        assert first.leads() != second.leads()
+
+
+async def test_a_leader_stopped_by_its_machine_knows_on_waking_that_time_is_over() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await settle()
+        assert first.leads()
+        w.time._now += 60
+        assert not first.leads()
+
+
+@pytest.mark.parametrize("skew", [-3600.0, 3600.0])
+async def test_clocks_need_not_agree(skew: float) -> None:
+    async with world() as w:
+        w.candidate("a")
+        await w.advance(1)
+        w.candidate("b", skew=skew)
+        await w.advance(60)
+        assert w.leader() == "a"
+
+
+async def test_a_renewal_whose_answer_was_lost_is_recognised() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(3)
+        w.server.loses_answers = True
+        await w.advance(2)
+        w.server.loses_answers = False
+        await w.advance(4)
+        assert first.leads()
+        assert w.server.spec["leaseTransitions"] == 0
+
+
+async def test_a_deleted_lease_is_made_again() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(3)
+        w.server.lease = None
+        await w.advance(3)
+        assert first.leads()
+        assert w.server.spec["holderIdentity"] == "a"
+
+
+async def test_a_lease_taken_by_force_is_given_up_at_once() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(3)
+        w.server.spec["holderIdentity"] = "somebody"
+        assert w.server.lease is not None
+        w.server.lease["metadata"]["resourceVersion"] = "999"
+        await w.advance(2.5)
+        assert not first.leads()
+
+
+@pytest.mark.parametrize("spec", [None, {}, {"holderIdentity": 7}, {"leaseDurationSeconds": "x"}])
+async def test_a_spoilt_lease_is_free(spec: object) -> None:
+    async with world() as w:
+        w.server.lease = {"metadata": {"name": "it", "resourceVersion": "5"}, "spec": spec}
+        first = w.candidate("a")
+        await w.advance(1)
+        assert first.leads()
+
+
+async def test_what_else_the_lease_holds_stays() -> None:
+    async with world() as w:
+        metadata = {"name": "it", "resourceVersion": "5", "labels": {"keep": "me"}}
+        w.server.lease = {"metadata": metadata, "spec": {"holderIdentity": "", "strategy": "Old"}}
+        w.candidate("a")
+        await w.advance(5)
+        assert w.server.lease["metadata"]["labels"] == {"keep": "me"}
+        assert w.server.spec["strategy"] == "Old"
+
+
+async def test_of_many_candidates_one_leads_through_every_trouble() -> None:
+    async with world() as w:
+        for number in range(4):
+            w.candidate(f"c{number}")
+        for step in range(6):
+            w.server.is_away = step % 2 == 1
+            await w.advance(17)
+            if not w.server.is_away:
+                assert w.leader() is not None
+
+
+@pytest.mark.parametrize(
+    ("duration", "deadline", "retry"), [(10, 10.0, 2.0), (15, 2.0, 2.0), (15, 10.0, 0.0)]
+)
+def test_terms_under_which_two_could_lead_are_refused(
+    duration: int, deadline: float, retry: float
+) -> None:
+    with pytest.raises(ValueError, match="retry period < renew deadline < duration"):
+        Terms(
+            name="it",
+            namespace="ns",
+            identity="a",
+            duration=duration,
+            renew_deadline=deadline,
+            retry_period=retry,
+        )
