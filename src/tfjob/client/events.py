@@ -1,0 +1,249 @@
+"""Tells people what happened, in the background and without ever holding up its caller.
+
+The same news has the same name, so telling it twice is harmless. News told once is sent once; news
+that repeats is counted, and the count is written ever less often. What cannot be kept or sent is
+dropped and counted. Memory is bounded both in what waits and in what was told.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from tfjob.client.errors import AlreadyExists, ApiError, NotFound, ServerTimeout
+from tfjob.client.http import Stored
+from tfjob.client.queue import QueueClosed, WorkQueue
+from tfjob.client.resource import EVENTS
+from tfjob.client.timing import Timers
+from tfjob.k8s.event import Event, event_name, manifest
+
+_log: Final = logging.getLogger(__name__)
+
+_Id = tuple[str, str]
+"""Namespace and name of the Event object."""
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """An Event of which only the count matters."""
+
+    count: int | None = None
+
+
+class Sender(Protocol):
+    """What a recorder needs of an API server."""
+
+    async def get(self, path: str, *, decode: type[Counted]) -> Counted: ...
+
+    async def create(self, path: str, body: object, *, decode: type[Stored]) -> Stored: ...
+
+    async def patch(self, path: str, body: object, *, decode: type[Stored]) -> Stored: ...
+
+
+class Thrift(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a recorder keeps and how often it writes; times in seconds."""
+
+    waiting: int = 10_000
+    remembered: int = 4_096
+    interval: float = 60.0
+    growth: float = 3.0
+    longest_interval: float = 6 * 3600.0
+    tries: int = 14
+
+
+class _Series(msgspec.Struct):
+    """One piece of news and how often it was told."""
+
+    event: Event
+    first: datetime
+    last: datetime
+    is_once: bool
+    count: int = 1
+    sent: int = 0
+    earlier: int = 0
+    writes: int = 0
+    not_before: float = 0.0
+    is_doubtful: bool = False
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class EventRecorder:
+    """`record` from anywhere, `run` in the background (more than once to send in parallel)."""
+
+    def __init__(
+        self,
+        api: Sender,
+        *,
+        component: str,
+        thrift: Thrift | None = None,
+        timers: Timers | None = None,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self._api = api
+        self._component = component
+        self._thrift = thrift or Thrift()
+        self._timers = timers
+        self._now = now
+        self._queue = WorkQueue[_Id](timers=timers)
+        self._waiting: dict[_Id, _Series] = {}
+        self._told: OrderedDict[_Id, _Series] = OrderedDict()
+        self._sending: set[_Id] = set()
+        self._complaint = ""
+        self._is_closed = False
+        self.dropped = 0
+
+    def record(self, event: Event, *, key: str, is_once: bool = True) -> None:
+        """Tell news; the key says which news of one object are the same."""
+        identity = (event.namespace or "default", event_name(event, key))
+        series = self._waiting.get(identity) or self._told.get(identity)
+        if series is None:
+            self._begin(identity, event, is_once=is_once)
+        elif series.is_once:
+            self._remember(identity)
+        else:
+            self._repeat(identity, series, event)
+
+    async def run(self) -> None:
+        """Send what waits, until the recorder is closed."""
+        while True:
+            try:
+                identity = await self._queue.get()
+            except QueueClosed:
+                return
+            try:
+                await self._deliver(identity)
+            finally:
+                self._queue.done(identity)
+
+    async def close(self, limit: float = 5.0) -> None:
+        """Send what still waits, in at most `limit` seconds; the rest is dropped and counted."""
+        self._is_closed = True
+        self._queue.close()
+        try:
+            async with asyncio.timeout(limit):
+                for identity in self._left():
+                    await self._deliver(identity)
+        except TimeoutError:
+            _log.warning("events dropped at the end", extra={"count": len(self._left())})
+        for identity in self._left():
+            self._drop(identity)
+
+    def _left(self) -> list[_Id]:
+        """What waits and is not just being sent."""
+        return [identity for identity in self._waiting if identity not in self._sending]
+
+    def _drop(self, identity: _Id) -> None:
+        self._waiting.pop(identity, None)
+        self.dropped += 1
+
+    def _begin(self, identity: _Id, event: Event, *, is_once: bool) -> None:
+        if self._is_closed or len(self._waiting) >= self._thrift.waiting:
+            self.dropped += 1
+            return
+        now = self._now()
+        self._waiting[identity] = _Series(event, first=now, last=now, is_once=is_once)
+        self._queue.add(identity)
+
+    def _repeat(self, identity: _Id, series: _Series, event: Event) -> None:
+        series.event = event
+        series.count += 1
+        series.last = self._now()
+        if self._told.pop(identity, None) is not None:
+            self._waiting[identity] = series
+        if series.sent:
+            self._queue.add_after(identity, series.not_before - self._time())
+
+    async def _deliver(self, identity: _Id) -> None:
+        series = self._waiting.get(identity)
+        if series is None:
+            return
+        self._sending.add(identity)
+        count = series.count
+        try:
+            await self._write(identity, series, count=count)
+        except ApiError as fault:
+            self._fail(identity, series, fault)
+        else:
+            self._settle(identity, series, count=count)
+        finally:
+            self._sending.discard(identity)
+
+    async def _write(self, identity: _Id, series: _Series, *, count: int) -> None:
+        if series.sent:
+            try:
+                await self._update(identity, series, count=count)
+            except NotFound:  # The server forgets events after a while.
+                await self._create(identity, series, count=count)
+            return
+        try:
+            await self._create(identity, series, count=count)
+        except AlreadyExists:
+            if not series.is_once and not series.is_doubtful:
+                await self._continue(identity, series, count=count)
+
+    async def _create(self, identity: _Id, series: _Series, *, count: int) -> None:
+        body = self._manifest(identity, series, count=count)
+        await self._api.create(EVENTS.collection(identity[0]), body, decode=Stored)
+
+    async def _continue(self, identity: _Id, series: _Series, *, count: int) -> None:
+        """The news were told before our time: count on from there."""
+        namespace, name = identity
+        found = await self._api.get(EVENTS.item(name, namespace), decode=Counted)
+        series.earlier = found.count or 0
+        await self._update(identity, series, count=count)
+
+    async def _update(self, identity: _Id, series: _Series, *, count: int) -> None:
+        namespace, name = identity
+        body = self._manifest(identity, series, count=count)
+        change = {field: body[field] for field in ("count", "lastTimestamp", "message")}
+        await self._api.patch(EVENTS.item(name, namespace), change, decode=Stored)
+
+    def _manifest(self, identity: _Id, series: _Series, *, count: int) -> dict[str, Any]:
+        return manifest(
+            series.event,
+            component=self._component,
+            name=identity[1],
+            first=series.first,
+            last=series.last,
+            count=series.earlier + count,
+        )
+
+    def _settle(self, identity: _Id, series: _Series, *, count: int) -> None:
+        pause = self._thrift.interval * self._thrift.growth**series.writes
+        series.sent = count
+        series.writes += 1
+        series.not_before = self._time() + min(pause, self._thrift.longest_interval)
+        self._complaint = ""
+        self._queue.forget(identity)
+        if series.count > count:
+            self._queue.add_after(identity, series.not_before - self._time())
+            return
+        self._waiting.pop(identity, None)
+        self._told[identity] = series
+        if len(self._told) > self._thrift.remembered:
+            self._told.popitem(last=False)
+
+    def _remember(self, identity: _Id) -> None:
+        """What is told again is not the first to be forgotten."""
+        if identity in self._told:
+            self._told.move_to_end(identity)
+
+    def _fail(self, identity: _Id, series: _Series, fault: ApiError) -> None:
+        series.is_doubtful = series.is_doubtful or isinstance(fault, ServerTimeout)
+        if fault.is_retryable and self._queue.failures(identity) + 1 < self._thrift.tries:
+            self._queue.retry(identity)
+            return
+        self._queue.forget(identity)
+        self._drop(identity)
+        if self._complaint != type(fault).__name__:
+            self._complaint = type(fault).__name__
+            _log.warning("event dropped", extra={"event": identity, "fault": str(fault)})
+
+    def _time(self) -> float:
+        return (self._timers or asyncio.get_running_loop()).time()

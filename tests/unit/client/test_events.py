@@ -1,0 +1,287 @@
+"""Claims about telling news in the background."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.support.fake_time import FakeTime, settle
+from tfjob.client.errors import (
+    AlreadyExists,
+    ApiError,
+    Forbidden,
+    NotFound,
+    ServerTimeout,
+    Unreachable,
+)
+from tfjob.client.events import Counted, EventRecorder, Thrift
+from tfjob.client.http import Stored
+from tfjob.k8s.event import Event, event_name
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def news(name: str = "job", reason: str = "Created", message: str = "it is there") -> Event:
+    return Event(
+        type="Normal",
+        reason=reason,
+        message=message,
+        api_version="kubeflow.org/v1",
+        kind="TFJob",
+        namespace="ns",
+        name=name,
+        uid=f"uid-{name}",
+    )
+
+
+class Server:
+    """Events by path; the next requests can be made to fail."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, dict[str, Any]] = {}
+        self.writes = 0
+        self.faults: list[ApiError] = []
+        self.loses_answers = False
+        self.hold: asyncio.Event | None = None
+
+    async def get(self, path: str, *, decode: type[Counted]) -> Counted:
+        return decode(self.stored[path]["count"])
+
+    async def create(self, path: str, body: object, *, decode: type[Stored]) -> Stored:
+        await self._reach()
+        assert isinstance(body, dict)
+        place = f"{path}/{body['metadata']['name']}"
+        if place in self.stored:
+            raise AlreadyExists("told before")
+        self.stored[place] = body
+        return self._written(decode)
+
+    async def patch(self, path: str, body: object, *, decode: type[Stored]) -> Stored:
+        await self._reach()
+        assert isinstance(body, dict)
+        if path not in self.stored:
+            raise NotFound("forgotten")
+        self.stored[path].update(body)
+        return self._written(decode)
+
+    def _written(self, decode: type[Stored]) -> Stored:
+        self.writes += 1
+        if self.loses_answers:
+            self.loses_answers = False
+            raise ServerTimeout("the answer was lost")
+        return decode()
+
+    async def _reach(self) -> None:
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.faults:
+            raise self.faults.pop(0)
+
+    def counts(self) -> list[int]:
+        return [event["count"] for event in self.stored.values()]
+
+
+class World:
+    def __init__(self, thrift: Thrift | None = None) -> None:
+        self.server = Server()
+        self.time = FakeTime()
+        self.recorder = EventRecorder(
+            self.server,
+            component="tfjob-controller",
+            thrift=thrift,
+            timers=self.time,
+            now=lambda: START + timedelta(seconds=self.time.time() - 1000),
+        )
+
+
+@asynccontextmanager
+async def recording(thrift: Thrift | None = None) -> AsyncIterator[World]:
+    world = World(thrift)
+    running = asyncio.create_task(world.recorder.run())
+    yield world
+    await world.recorder.close()
+    await running
+
+
+async def test_news_are_stored_under_a_name_that_follows_from_them() -> None:
+    async with recording() as w:
+        w.recorder.record(news(), key="Created")
+        await settle()
+    name = event_name(news(), "Created")
+    stored = w.server.stored[f"/api/v1/namespaces/ns/events/{name}"]
+    assert stored["reason"] == "Created"
+    assert stored["source"] == {"component": "tfjob-controller"}
+    assert (stored["count"], stored["firstTimestamp"]) == (1, "2026-01-02T03:04:05Z")
+
+
+async def test_recording_never_waits() -> None:
+    async with recording() as w:
+        w.server.hold = asyncio.Event()
+        for number in range(50):
+            w.recorder.record(news(f"job-{number}"), key="Created")
+        assert w.server.writes == 0
+        w.server.hold.set()
+
+
+async def test_news_told_once_are_written_once_however_often_they_are_recorded() -> None:
+    async with recording() as w:
+        for _ in range(5):
+            w.recorder.record(news(), key="Created")
+            await w.time.advance(3600)
+    assert w.server.writes == 1
+    assert w.server.counts() == [1]
+
+
+async def test_news_told_by_an_earlier_process_are_no_trouble() -> None:
+    async with recording() as w:
+        w.recorder.record(news(), key="Created")
+        await settle()
+    async with recording() as later:
+        later.server.stored = w.server.stored
+        later.recorder.record(news(), key="Created")
+        await settle()
+    assert later.server.writes == 0
+    assert later.recorder.dropped == 0
+
+
+async def test_repeated_news_are_counted_and_written_at_most_once_a_minute() -> None:
+    async with recording() as w:
+        for _ in range(60):
+            w.recorder.record(news(message=f"at {w.time.time()}"), key="Stuck", is_once=False)
+            await w.time.advance(1)
+        assert w.server.writes == 2
+        assert w.server.counts() == [60]
+        (stored,) = w.server.stored.values()
+        assert stored["lastTimestamp"] == "2026-01-02T03:05:04Z"
+        assert stored["message"] == "at 1059.0"
+
+
+async def test_a_job_that_is_stuck_for_a_day_makes_under_ten_writes() -> None:
+    async with recording() as w:
+        for _ in range(24 * 60):
+            w.recorder.record(news(), key="Stuck", is_once=False)
+            await w.time.advance(60)
+        assert w.server.writes < 10
+
+
+async def test_a_count_goes_on_after_a_restart() -> None:
+    async with recording() as w:
+        for _ in range(3):
+            w.recorder.record(news(), key="Stuck", is_once=False)
+        await settle()
+    async with recording() as later:
+        later.server.stored = w.server.stored
+        for _ in range(2):
+            later.recorder.record(news(), key="Stuck", is_once=False)
+        await settle()
+    assert later.server.counts() == [5]
+
+
+async def test_a_count_goes_on_after_the_server_forgot_the_event() -> None:
+    async with recording() as w:
+        w.recorder.record(news(), key="Stuck", is_once=False)
+        await settle()
+        w.server.stored.clear()
+        w.recorder.record(news(), key="Stuck", is_once=False)
+        await w.time.advance(60)
+        assert w.server.counts() == [2]
+
+
+async def test_a_lost_answer_does_not_count_twice() -> None:
+    async with recording() as w:
+        w.server.loses_answers = True
+        w.recorder.record(news(), key="Stuck", is_once=False)
+        await w.time.advance(1)
+        assert w.server.counts() == [1]
+
+
+async def test_an_outage_of_a_minute_loses_no_event() -> None:
+    async with recording() as w:
+        w.server.faults = [Unreachable("away") for _ in range(12)]
+        w.recorder.record(news(), key="Created")
+        await w.time.advance(60)
+        assert w.server.counts() == [1]
+        assert w.recorder.dropped == 0
+
+
+async def test_what_the_server_refuses_is_dropped_and_counted() -> None:
+    async with recording() as w:
+        w.server.faults = [Forbidden("not you")]
+        w.recorder.record(news("a"), key="Created")
+        w.recorder.record(news("b"), key="Created")
+        await settle()
+        assert w.recorder.dropped == 1
+        assert len(w.server.stored) == 1
+
+
+async def test_trouble_without_end_is_given_up() -> None:
+    async with recording(Thrift(tries=3)) as w:
+        w.server.faults = [Unreachable("away") for _ in range(9)]
+        w.recorder.record(news(), key="Created")
+        await w.time.advance(600)
+        assert w.recorder.dropped == 1
+        assert len(w.server.faults) == 6
+
+
+async def test_what_waits_is_bounded() -> None:
+    async with recording(Thrift(waiting=10)) as w:
+        w.server.hold = asyncio.Event()
+        for number in range(25):
+            w.recorder.record(news(f"job-{number}"), key="Created")
+        assert w.recorder.dropped == 15
+        w.server.hold.set()
+        await settle()
+    assert len(w.server.stored) == 10
+
+
+async def test_what_is_remembered_is_bounded_and_keeps_what_is_used() -> None:
+    async with recording(Thrift(remembered=10)) as w:
+        for number in range(50):
+            w.recorder.record(news(f"job-{number}"), key="Created")
+            w.recorder.record(news("job-0"), key="Created")
+            await settle()
+        assert len(w.recorder._told) == 10
+        assert w.recorder.dropped == 0
+        assert w.server.writes == 50
+
+
+async def test_closing_sends_what_waits() -> None:
+    w = World()
+    for number in range(5):
+        w.recorder.record(news(f"job-{number}"), key="Created")
+    await w.recorder.close()
+    assert len(w.server.stored) == 5
+    assert w.recorder.dropped == 0
+
+
+async def test_closing_writes_counts_that_waited_for_their_time() -> None:
+    async with recording() as w:
+        for _ in range(3):
+            w.recorder.record(news(), key="Stuck", is_once=False)
+            await settle()
+        assert w.server.counts() == [1]
+    assert w.server.counts() == [3]
+
+
+async def test_closing_takes_no_longer_than_it_may() -> None:
+    w = World()
+    w.server.hold = asyncio.Event()
+    for number in range(5):
+        w.recorder.record(news(f"job-{number}"), key="Created")
+    await w.recorder.close(limit=0.02)
+    assert w.recorder.dropped == 5
+    w.recorder.record(news("late"), key="Created")
+    assert w.recorder.dropped == 6
+    assert w.time.pending == 0
+
+
+async def test_several_senders_share_the_work() -> None:
+    w = World()
+    senders = [asyncio.create_task(w.recorder.run()) for _ in range(4)]
+    for number in range(20):
+        w.recorder.record(news(f"job-{number}"), key="Created")
+    await settle()
+    await w.recorder.close()
+    await asyncio.gather(*senders)
+    assert w.server.writes == 20
