@@ -18,7 +18,7 @@ import msgspec
 from tfjob.k8s import time
 
 
-class LogMissingError(Exception):
+class LogMissingError(LookupError):
     """There is no such log."""
 
 

@@ -1,0 +1,159 @@
+"""The node's view of an API server, over the network.
+
+Its law: what was not found or is another object by now is gone; everything else that fails is worth
+trying again. It must not know what the node does with an answer.
+"""
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any, Literal
+
+import msgspec
+
+from tfjob.client.errors import AlreadyExists, ApiError, Conflict, NotFound
+from tfjob.client.events import EventRecorder
+from tfjob.client.http import Api, Stored
+from tfjob.client.resource import PODS, SERVICES, Resource
+from tfjob.client.watch import Scope, Watch
+from tfjob.client.wire import Changed, Deleted, Replaced
+from tfjob.k8s.event import Event
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.local.node.api import (
+    PodChanged,
+    PodDeleted,
+    PodGoneError,
+    PodNews,
+    PodsReplaced,
+    UnavailableError,
+)
+
+Json = Mapping[str, Any]
+CONFIG_MAPS = Resource("", "v1", "configmaps")
+SECRETS = Resource("", "v1", "secrets")
+CLAIMS = Resource("", "v1", "persistentvolumeclaims")
+NODES = Resource("", "v1", "nodes", namespaced=False)
+
+
+class _WatchedPod(msgspec.Struct, frozen=True):
+    """A pod with all that a node reads; the rest of its metadata is skipped."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+
+    def json(self) -> Json:
+        meta = msgspec.to_builtins(self.metadata)
+        return {"metadata": meta, "spec": self.spec, "status": self.status}
+
+
+class _Items(msgspec.Struct, frozen=True):
+    items: list[dict[str, Any]] = []
+
+
+class ClientApi:
+    """Speaks through a client and an event recorder; whoever made them closes them."""
+
+    def __init__(self, api: Api, recorder: EventRecorder) -> None:
+        self._api, self._recorder = api, recorder
+
+    async def watch_pods(self) -> AsyncGenerator[PodNews, None]:
+        """The state first, then every change, for ever."""
+        watch = Watch(self._api, Scope(resource=PODS), decode=_WatchedPod)
+        async with aclosing(watch.events()) as events:
+            async for event in events:
+                if isinstance(event, Replaced):
+                    yield PodsReplaced(tuple(pod.json() for pod in event.objects))
+                elif isinstance(event, Changed):
+                    yield PodChanged(event.object.json())
+                elif isinstance(event, Deleted):
+                    yield PodDeleted(*event.key)
+
+    async def bind(self, pod: Json, node: str) -> None:
+        """Gives the pod to a node."""
+        meta = {name: pod["metadata"][name] for name in ("name", "namespace", "uid")}
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
+        with _translated_errors():
+            await self._api.create(_path(pod, "binding"), body, decode=Stored)
+
+    async def patch_status(self, pod: Json, status: Json) -> None:
+        """Stores fields of the status; None removes one."""
+        body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        with _translated_errors():
+            await self._api.patch(_path(pod, "status"), body, decode=Stored)
+
+    async def delete_pod(self, pod: Json) -> None:
+        """Removes the pod at once: nothing of it runs any more."""
+        with _translated_errors():
+            await self._api.delete(_path(pod), uid=pod["metadata"]["uid"], grace_seconds=0)
+
+    async def config_map(self, namespace: str, name: str) -> Json | None:
+        """The ConfigMap, if there is one."""
+        return await self._find(CONFIG_MAPS, namespace, name)
+
+    async def secret(self, namespace: str, name: str) -> Json | None:
+        """The Secret, if there is one."""
+        return await self._find(SECRETS, namespace, name)
+
+    async def claim(self, namespace: str, name: str) -> Json | None:
+        """The PersistentVolumeClaim, if there is one."""
+        return await self._find(CLAIMS, namespace, name)
+
+    async def services(self, namespace: str) -> Sequence[Json]:
+        """All services of the namespace."""
+        with _translated_errors():
+            found = await self._api.list_page(SERVICES.collection(namespace), decode=_Items)
+        return found.items
+
+    async def register(self, node: Json) -> None:
+        """Makes the node known, or refreshes what is known of it."""
+        name = str(node["metadata"]["name"])
+        with _translated_errors():
+            try:
+                await self._api.create(NODES.collection(), node, decode=Stored)
+            except AlreadyExists:
+                await self._api.patch(
+                    NODES.item(name, subresource="status"),
+                    {"status": node["status"]},
+                    decode=Stored,
+                )
+
+    def post_event(
+        self, pod: Json, *, kind: Literal["Normal", "Warning"], reason: str, message: str
+    ) -> None:
+        """Tells news about the pod; never waits and never fails."""
+        meta = pod["metadata"]
+        event = Event(
+            type=kind,
+            reason=reason,
+            message=message,
+            api_version="v1",
+            kind="Pod",
+            namespace=str(meta["namespace"]),
+            name=str(meta["name"]),
+            uid=str(meta["uid"]),
+        )
+        self._recorder.record(event, key=f"{reason}/{message}", is_once=False)
+
+    async def _find(self, resource: Resource, namespace: str, name: str) -> Json | None:
+        try:
+            return await self._api.get(resource.item(name, namespace), decode=dict[str, Any])
+        except NotFound:
+            return None
+        except ApiError as fault:
+            raise UnavailableError(str(fault)) from fault
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    try:
+        yield
+    except (NotFound, Conflict) as fault:
+        raise PodGoneError(str(fault)) from fault
+    except ApiError as fault:
+        raise UnavailableError(str(fault)) from fault
+
+
+def _path(pod: Json, subresource: str = "") -> str:
+    meta = pod["metadata"]
+    return PODS.item(str(meta["name"]), str(meta["namespace"]), subresource=subresource)

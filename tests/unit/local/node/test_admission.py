@@ -1,0 +1,53 @@
+"""What a node without containers refuses, and what it leaves out."""
+
+from typing import Any
+
+import pytest
+
+from tfjob.local.node.admission import left_out, refusal
+
+OK: dict[str, Any] = {"name": "c", "command": ["true"]}
+
+
+def pod(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {"spec": {"containers": list(containers), **spec}}
+
+
+def test_a_pod_with_commands_is_welcome() -> None:
+    assert refusal(pod(OK, initContainers=[OK])) is None
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason", "words"),
+    [
+        (pod({"name": "a", "image": "tf"}), "NoCommand", "container a: images are not run"),
+        (pod({"name": "a", "args": ["x"]}, {"name": "b"}), "NoCommand", "containers a, b:"),
+        (pod(OK, initContainers=[{"name": "i"}]), "NoCommand", "container i:"),
+        (
+            pod(OK, initContainers=[{**OK, "name": "s", "restartPolicy": "Always"}]),
+            "UnsupportedSidecar",
+            "are not run here: s",
+        ),
+        (pod(OK, volumes=[{"name": "v", "nfs": {}}]), "UnsupportedVolume", "type nfs"),
+    ],
+)
+def test_what_can_never_run_is_refused(refused: dict[str, Any], reason: str, words: str) -> None:
+    verdict = refusal(refused)
+    assert verdict is not None
+    assert verdict.reason == reason
+    assert words in verdict.message
+
+
+def test_fields_without_effect_are_named() -> None:
+    probed = {**OK, "readinessProbe": {"exec": {}}, "lifecycle": {"preStop": {}}}
+    mounted = {**OK, "volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": True}]}
+    assert left_out(pod(probed, mounted, affinity={"nodeAffinity": {}})) == (
+        "lifecycle",
+        "readinessProbe",
+        "spec.affinity",
+        "volumeMounts.readOnly",
+    )
+
+
+def test_empty_wishes_are_no_wishes() -> None:
+    assert left_out(pod({**OK, "securityContext": {}}, securityContext={}, affinity=None)) == ()
