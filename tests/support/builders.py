@@ -14,6 +14,7 @@ from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.k8s import time
+from tfjob.k8s.batch import BatchJob, BatchJobStatus
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import (
     ContainerState,
@@ -31,6 +32,16 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DIALECT = KubeflowV1()
 UID = "U"
 _NAMES = {"C": "Chief", "M": "Master", "P": "PS", "W": "Worker", "E": "Evaluator"}
+_STATES: Mapping[str, Mapping[str, Any]] = {
+    "P": {"phase": "Pending"},
+    "R": {"phase": "Running"},
+    "U": {"phase": "Unknown"},
+    "S": {"phase": "Succeeded", "exit_code": 0},
+    "s": {"phase": "Succeeded"},
+    "F": {"phase": "Failed", "exit_code": 1},
+    "K": {"phase": "Failed", "exit_code": 137},
+    "T": {"phase": "Running", "deleted": -5},
+}
 
 
 def at(seconds: float) -> datetime:
@@ -181,6 +192,27 @@ def a_pod(
     )
 
 
+def pods(**roles: str) -> list[Pod]:
+    """Pods by role, one letter per index: `pods(worker="RS-", ps="PP")`.
+
+    P R U are phases; S succeeded with exit code 0, s without a code; F failed with exit code 1,
+    K with 137; T runs and is being deleted; - there is no pod.
+    """
+    return [
+        a_pod(role, index, **_STATES[letter])
+        for role, letters in roles.items()
+        for index, letter in enumerate(letters)
+        if letter != "-"
+    ]
+
+
+def a_batch_job(role: str = "worker", index: int = 0, *, succeeded: int = 0) -> BatchJob:
+    return BatchJob(
+        metadata=meta(f"j-{role}-{index}", role=role, index=index),
+        status=BatchJobStatus(succeeded=succeeded),
+    )
+
+
 def a_service(role: str = "worker", index: int | str = 0, **fields: Any) -> Service:
     return Service(metadata=meta(f"j-{role}-{index}", role=role, index=index, **fields))
 
@@ -222,7 +254,34 @@ def manifests_of(job: Job, plan: Plan) -> list[dict[str, Any]]:
     return [builder.manifest(each) for each in plan.creates]
 
 
-def following(given: Mapping[str, Any], plan: Plan, *, job: Job) -> Job:
+def following(
+    given: Mapping[str, Any], plan: Plan, *, job: Job, settings: Settings | None = None
+) -> Job:
     """The job as the next pass reads it: the plan's status stored and read back."""
     shown = DIALECT.encode_status(job, status_after(job, plan), Children())
-    return decoded({**given, "status": shown})
+    return decoded({**given, "status": shown}, settings)
+
+
+class Passes:
+    """A job over several passes: each stores its status, and the next one reads it back."""
+
+    def __init__(self, given: Mapping[str, Any], settings: Settings | None = None) -> None:
+        self._given = given
+        self._settings = settings
+        self.job = decoded(given, settings)
+
+    @property
+    def conditions(self) -> list[str]:
+        return conditions_of(self.job.status)
+
+    def go(self, *found: Pod, now: datetime = NOW, **children: Any) -> Plan:
+        """One more pass over these children."""
+        plan = decide(self.job, *found, now=now, **children)
+        self.job = following(self._given, plan, job=self.job, settings=self._settings)
+        return plan
+
+    def edit(self, given: Mapping[str, Any]) -> None:
+        """Replace the spec, as a user does; the status stays."""
+        shown = DIALECT.encode_status(self.job, self.job.status, Children())
+        self._given = given
+        self.job = decoded({**given, "status": shown}, self._settings)
