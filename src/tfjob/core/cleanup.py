@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from tfjob.core.job import CleanPolicy
+from tfjob.core.moments import shifted
 from tfjob.core.plan import ChildKind, Delete, deletes_of
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
@@ -15,44 +16,38 @@ from tfjob.k8s.pod import Phase, Pod
 _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
-def removals_of_jobs(
-    policy: CleanPolicy, *, jobs: Sequence[BatchJob], ends_unfinished: bool
-) -> list[Delete]:
-    """Batch Jobs to delete, where those run the replicas; their pods follow them."""
-    if policy is CleanPolicy.NONE and not ends_unfinished:
-        return []
-    return deletes_of(
-        ChildKind.JOB,
-        (job.metadata for job in jobs if policy is CleanPolicy.ALL or job.status.succeeded == 0),
-    )
-
-
 def removals(
     policy: CleanPolicy,
     *,
     pods: Sequence[Pod],
+    jobs: Sequence[BatchJob] = (),
     services: Iterable[ObjectMeta],
     ends_unfinished: bool,
 ) -> list[Delete]:
-    """Pods and services to delete. `ends_unfinished`: a limit was hit, so nothing may run on."""
+    """What to delete of a finished job. `ends_unfinished`: a limit was hit, nothing may run on.
+
+    A service shares the name of the pod or batch Job it belongs to, and its fate.
+    """
     if policy is CleanPolicy.NONE and not ends_unfinished:
         return []
-    going = [pod for pod in pods if policy is CleanPolicy.ALL or pod.phase not in _ENDED]
-    gone = {pod.metadata.name for pod in going}
-    kept = {pod.metadata.name for pod in pods} - gone
+    takes_all = policy is CleanPolicy.ALL
+    going_pods = [pod.metadata for pod in pods if takes_all or pod.phase not in _ENDED]
+    going_jobs = [job.metadata for job in jobs if takes_all or job.status.succeeded == 0]
+    gone = {meta.name for meta in (*going_pods, *going_jobs)}
+    found = [*(pod.metadata for pod in pods), *(job.metadata for job in jobs)]
+    kept = {meta.name for meta in found} - gone
     orphans_too = policy is not CleanPolicy.NONE
+    going_services = [
+        service
+        for service in services
+        if service.name in gone or (orphans_too and service.name not in kept)
+    ]
     return [
-        *deletes_of(ChildKind.POD, (pod.metadata for pod in going)),
-        *deletes_of(
-            ChildKind.SERVICE,
-            (
-                service
-                for service in services
-                if service.name in gone or (orphans_too and service.name not in kept)
-            ),
-        ),
+        *deletes_of(ChildKind.POD, going_pods),
+        *deletes_of(ChildKind.SERVICE, going_services),
+        *deletes_of(ChildKind.JOB, going_jobs),
     ]
 
 
 def expires_at(completion: datetime | None, ttl: timedelta | None) -> datetime | None:
-    return None if completion is None or ttl is None else completion + ttl
+    return None if completion is None or ttl is None else shifted(completion, ttl)

@@ -13,7 +13,7 @@ from tfjob.core.status import JobStatus, ReplicaStatus
 
 
 def counted(replica: Replica, slots: Sequence[Slot], *, stored: ReplicaStatus) -> ReplicaStatus:
-    completed = {slot.index for slot in slots if slot.is_succeeded and not slot.is_leaving}
+    completed = {slot.index for slot in slots if slot.is_succeeded}
     keeps = not replica.restarts_on_success
     return msgspec.structs.replace(
         stored,

@@ -77,7 +77,7 @@ class Draft:
         return Plan(
             creates=self.creates,
             updates=self.updates,
-            deletes=self.deletes,
+            deletes=list(dict.fromkeys(self.deletes)),
             status=changed,
             events=self.events,
             wake_at=min(self._wakes, default=None),

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from tfjob.core import cleanup, counts, gang, success
+from tfjob.core import cleanup, counts, deadline, gang, reporting, success
 from tfjob.core.draft import Draft
 from tfjob.core.job import TRAINING_CONTAINER, Decider, Replica
 from tfjob.core.observe import Children, View
@@ -28,7 +28,26 @@ def fail(
     _finish(draft, ConditionType.FAILED, phrase, event=event, **facts)
 
 
-def succeeded_by(decider: Decider, seen: View, *, moment: datetime | None) -> bool:
+def is_won_before_rest(draft: Draft, seen: View) -> bool:
+    """The job has succeeded, and where it is also asked to rest that comes first."""
+    rules = draft.job.rules
+    if not rules.success_before_suspension or is_overdue(draft, seen):
+        return False
+    return success.is_succeeded(rules.decider, seen)
+
+
+def is_overdue(draft: Draft, seen: View) -> bool:
+    """The job's time is over, and no success within it counts."""
+    limit, start = draft.job.policy.deadline, draft.status.start_time
+    if not deadline.is_hit(limit, start, now=draft.now):
+        return False
+    if not draft.job.rules.success_before_deadline:
+        return True
+    end = deadline.ends_at(limit, start)
+    return not _succeeded_by(draft.job.rules.decider, seen, moment=end)
+
+
+def _succeeded_by(decider: Decider, seen: View, *, moment: datetime | None) -> bool:
     """The deciding replica is known to have succeeded no later than at `moment`."""
     chosen = success.chosen_slot(decider, seen)
     if chosen is None or not chosen.is_done or chosen.pod is None or moment is None:
@@ -54,20 +73,20 @@ def finished(draft: Draft, children: Children, seen: View) -> Plan:
             }
         )
     clean_up(draft, children, seen, ends_unfinished=_ended_by_limit(draft))
-    remove_group(draft, children)
+    if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
+        remove_group(draft, children)
     return draft.plan()
 
 
 def clean_up(draft: Draft, children: Children, seen: View, *, ends_unfinished: bool) -> None:
-    policy = draft.job.policy.clean
     going = cleanup.removals(
-        policy,
+        draft.job.policy.clean,
         pods=children.pods,
+        jobs=children.jobs,
         services=[service.metadata for service in children.services],
         ends_unfinished=ends_unfinished,
     )
-    jobs = cleanup.removals_of_jobs(policy, jobs=children.jobs, ends_unfinished=ends_unfinished)
-    draft.deletes.extend([*going, *jobs])
+    draft.deletes.extend(going)
     if draft.status.is_true(ConditionType.SUCCEEDED):
         return
     names = {each.name for each in going if each.kind == ChildKind.POD}
@@ -97,16 +116,24 @@ def _is_failed(draft: Draft, seen: View, fates: Fates) -> bool:
     wording = draft.job.wording
     for replica in draft.job.in_status_order():
         if any(fate is Fate.FAIL_BY_CODE and slot.replica is replica for slot, fate in fates):
+            _show_what_ran(draft, seen)
             fail(draft, wording.failed_exit_code, event=EventType.WARNING, type=replica.type)
             _tell_count(draft, replica)
             return True
     for replica in draft.job.in_status_order():
         own = [fate for slot, fate in fates if slot.replica is replica]
         if Fate.FAIL in own or _is_used_up(replica, seen, own):
+            _show_what_ran(draft, seen)
             failed = draft.status.of(replica.type).failed
             fail(draft, wording.failed, type=replica.type, count=failed)
             return True
     return False
+
+
+def _show_what_ran(draft: Draft, seen: View) -> None:
+    """A job that was running when it failed says so, also when one pass saw both."""
+    if not draft.status.is_true(ConditionType.RESTARTING):
+        reporting.show_running(draft, seen)
 
 
 def _is_used_up(replica: Replica, seen: View, fates: list[Fate]) -> bool:

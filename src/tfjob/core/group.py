@@ -21,6 +21,7 @@ class Gang(msgspec.Struct, frozen=True):
     keeps_stored_queue: bool = False
     computes_resources: bool = True
     waits_for_admission: bool = False
+    stays_with_pods: bool = False
 
     def mark(
         self,

@@ -145,7 +145,10 @@ class Rules(msgspec.Struct, frozen=True):
     counts_before_delete: bool = False
     never_survives_disruption: bool = False
     success_before_deadline: bool = False
+    success_before_suspension: bool = False
     suspend_keeps_services: bool = False
+    counts_evictions: bool = False
+    longest_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
 
 

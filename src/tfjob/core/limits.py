@@ -3,8 +3,9 @@
 A hit ends the job and everything of it that still runs, whatever its clean-up policy says.
 """
 
-from tfjob.core import backoff, counts, deadline, ending
+from tfjob.core import backoff, counts, ending
 from tfjob.core.draft import Draft
+from tfjob.core.job import Rules
 from tfjob.core.observe import Children, Slot, View
 from tfjob.core.reporting import count
 from tfjob.core.restart import Fate, is_disrupted
@@ -28,7 +29,7 @@ def is_hit(draft: Draft, children: Children, seen: View, fates: Fates) -> bool:
 def _hit(draft: Draft, seen: View, fates: Fates) -> Phrase | None:
     if draft.job.rules.budget_ends_job and _is_backoff_hit(draft, seen, fates):
         return draft.job.wording.failed_backoff
-    return draft.job.wording.failed_deadline if _is_deadline_hit(draft, seen) else None
+    return draft.job.wording.failed_deadline if ending.is_overdue(draft, seen) else None
 
 
 def _is_backoff_hit(draft: Draft, seen: View, fates: Fates) -> bool:
@@ -36,7 +37,7 @@ def _is_backoff_hit(draft: Draft, seen: View, fates: Fates) -> bool:
     if limit is None:
         return False
     slots = seen.all_slots()
-    failures = sum(_is_own_failure(slot) for slot in slots)
+    failures = sum(_is_own_failure(slot, draft.job.rules) for slot in slots)
     up = sum(slot.phase in _UP and not slot.is_terminating for slot in slots)
     return backoff.is_hit(
         limit,
@@ -46,17 +47,7 @@ def _is_backoff_hit(draft: Draft, seen: View, fates: Fates) -> bool:
     )
 
 
-def _is_own_failure(slot: Slot) -> bool:
+def _is_own_failure(slot: Slot, rules: Rules) -> bool:
     if slot.phase is not Phase.FAILED or slot.pod is None or slot.is_leaving:
         return False
-    return not is_disrupted(slot.pod)
-
-
-def _is_deadline_hit(draft: Draft, seen: View) -> bool:
-    limit, start = draft.job.policy.deadline, draft.status.start_time
-    if not deadline.is_hit(limit, start, now=draft.now):
-        return False
-    if not draft.job.rules.success_before_deadline:
-        return True
-    end = deadline.ends_at(limit, start)
-    return not ending.succeeded_by(draft.job.rules.decider, seen, moment=end)
+    return not is_disrupted(slot.pod, rules)

@@ -5,12 +5,13 @@ sidecar that goes on, or fails late, changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from tfjob.core import batch
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, RestartPolicy, Workload
+from tfjob.core.moments import shifted
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 from tfjob.k8s.batch import BatchJob
@@ -49,7 +50,10 @@ class Slot(msgspec.Struct):
 
     @property
     def is_terminating(self) -> bool:
-        return self.pod is not None and self.pod.metadata.is_terminating
+        """Its pod is on its way out; the pods of a batch Job are that Job's business."""
+        if self.pod is None or self.job is not None:
+            return False
+        return self.pod.metadata.is_terminating
 
     @property
     def is_active(self) -> bool:
@@ -57,7 +61,7 @@ class Slot(msgspec.Struct):
 
     @property
     def is_succeeded(self) -> bool:
-        return self.phase is Phase.SUCCEEDED
+        return self.phase is Phase.SUCCEEDED and not self.is_leaving
 
     @property
     def is_failed(self) -> bool:
@@ -116,17 +120,27 @@ def view(job: Job, children: Children) -> View:
     )
 
 
-def judged_phase(pod: Pod, policy: RestartPolicy) -> Phase:
-    """The phase of the replica: its pod's, unless the training container has ended for good."""
+def judged_phase(pod: Pod, *, pod_policy: str) -> Phase:
+    """The phase of the replica: its pod's, unless the training container has ended for good.
+
+    `pod_policy` is the pod's own restart policy, which says what its node starts again.
+    """
     phase = pod.phase
-    if phase in {Phase.PENDING, Phase.SUCCEEDED} or policy is RestartPolicy.ALWAYS:
+    if phase in {Phase.PENDING, Phase.SUCCEEDED} or pod_policy == RestartPolicy.ALWAYS:
         return phase
     ended = pod.terminated(TRAINING_CONTAINER)
     if ended is None:
         return phase
     if ended.exit_code == 0:
         return Phase.SUCCEEDED
-    return phase if policy is RestartPolicy.ON_FAILURE else Phase.FAILED
+    return phase if pod_policy == RestartPolicy.ON_FAILURE else Phase.FAILED
+
+
+def deletion_asked_at(meta: ObjectMeta) -> datetime | None:
+    """When the deletion of an object on its way out was asked for."""
+    gone_by = time.parse(meta.deletion_timestamp)
+    grace = timedelta(seconds=meta.deletion_grace_period_seconds or 0)
+    return None if gone_by is None else shifted(gone_by, -grace)
 
 
 def _slot(
@@ -139,22 +153,26 @@ def _slot(
     slot = Slot(replica=replica, index=index)
     slot.is_completed = index in job.status.of(replica.type).completed
     if job.workload is Workload.JOB:
-        slot.job = batch_jobs.get(slot.name)
-        slot.pod = batch.latest(pods)
-        slot.phase = batch.phase_of(
-            slot.job,
-            pods,
-            exit_codes=job.rules.exit_codes,
-            is_decider=job.rules.decider.includes(replica.type, index),
-        )
-        return slot
-    slot.pod = _the_one(pods, name=slot.name) if pods else None
-    if slot.pod is not None:
+        _observe_batch(slot, job, pods, batch_jobs.get(slot.name))
+    elif pods:
+        slot.pod = _the_one(pods, name=slot.name)
         slot.is_leaving = _is_of_earlier_run(job, slot.pod)
-        slot.phase = judged_phase(slot.pod, replica.restart)
+        slot.phase = judged_phase(slot.pod, pod_policy=replica.pod_restart_policy)
     if slot.is_completed and not slot.is_leaving:
         slot.phase = Phase.SUCCEEDED
     return slot
+
+
+def _observe_batch(slot: Slot, job: Job, pods: Sequence[Pod], found: BatchJob | None) -> None:
+    """Pods that a vanished batch Job left behind are nobody's."""
+    slot.job = found
+    slot.pod = batch.latest(pods) if found is not None else None
+    slot.phase = batch.phase_of(
+        found,
+        pods,
+        exit_codes=job.rules.exit_codes,
+        is_decider=job.rules.decider.includes(slot.replica.type, slot.index),
+    )
 
 
 def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:
@@ -171,12 +189,13 @@ def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
     suspended = job.status.condition(ConditionType.SUSPENDED)
     if suspended is None or not pod.metadata.is_terminating:
         return False
-    return suspended.is_true or _is_before(pod.metadata.creation_timestamp, job.status.start_time)
-
-
-def _is_before(text: str | None, moment: datetime | None) -> bool:
-    created = time.parse(text)
-    return created is not None and moment is not None and created < moment
+    start = job.status.start_time
+    if suspended.is_true or start is None:
+        return suspended.is_true
+    created = time.parse(pod.metadata.creation_timestamp)
+    asked = deletion_asked_at(pod.metadata)
+    # Stored times are whole seconds: a run may begin and end within one.
+    return (created is not None and created < start) or (asked is not None and asked <= start)
 
 
 def _place(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:

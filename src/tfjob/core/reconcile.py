@@ -18,16 +18,19 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
     if job.is_external or job.is_deleting:
         return Plan()
     draft = Draft(job, now=now)
+    seen = view(job, children)
     if job.status.is_finished:
-        return ending.finished(draft, children, view(job, children))
+        return ending.finished(draft, children, seen)
     reporting.note_created(draft)
-    if job.policy.is_suspended:
-        return resting.suspended(draft, children, view(job, children))
-    seen = resting.resumed(draft, children)
+    if not job.policy.is_suspended:
+        seen = resting.resumed(draft, children, seen)
+    elif not ending.is_won_before_rest(draft, seen):
+        return resting.suspended(draft, children, seen)
     fates = restarting.judged(draft, seen)
     reporting.report(draft, children, seen)
     if limits.is_hit(draft, children, seen, fates):
         return draft.plan()
+    draft.wake(deadline.ends_at(job.policy.deadline, draft.status.start_time))
     if not making.is_admitted(draft, children):
         return draft.plan()
     draft.set_status(start_time=draft.status.start_time or draft.stamp)

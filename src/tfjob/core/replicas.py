@@ -35,7 +35,8 @@ def missing_workloads(
         for slot in view.slots[replica.type]:
             if not _is_missing(job, slot):
                 continue
-            moment = restart.due(stored, slot.index, now=now)
+            longest = job.rules.longest_restart_delay
+            moment = restart.due(stored, slot.index, now=now, longest=longest)
             if moment is not None:
                 held.append(moment)
                 continue
@@ -52,9 +53,9 @@ def missing_companions(job: Job, children: Children) -> list[Create]:
 
 
 def _is_missing(job: Job, slot: Slot) -> bool:
-    if job.workload is Workload.JOB:
-        return slot.job is None
-    return slot.pod is None and not slot.is_completed
+    if slot.is_completed:
+        return False
+    return slot.job is None if job.workload is Workload.JOB else slot.pod is None
 
 
 def _owned(job: Job, manifest: Mapping[str, object]) -> dict[str, object]:

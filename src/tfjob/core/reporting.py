@@ -52,5 +52,11 @@ def show_progress(draft: Draft, seen: View, fates: Fates) -> None:
     if restarting is not None:
         phrase = draft.job.wording.restarting
         draft.set_condition(ConditionType.RESTARTING, phrase, facts={"type": restarting})
-    elif success.is_running(draft.job.rules.decider, seen):
+    else:
+        show_running(draft, seen)
+
+
+def show_running(draft: Draft, seen: View) -> None:
+    rules = draft.job.rules
+    if success.is_running(rules.decider, seen, only_chosen=rules.only_decider_fails):
         draft.set_condition(ConditionType.RUNNING, draft.job.wording.running)

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
-from tfjob.core.observe import Slot
+from tfjob.core.moments import shifted
+from tfjob.core.observe import Slot, deletion_asked_at
 from tfjob.core.status import RecentRestart, ReplicaStatus
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
@@ -17,7 +18,6 @@ from tfjob.k8s.pod import Phase, Pod
 STEADY = timedelta(minutes=10)
 """A pod that ran this long ends a streak of restarts."""
 FIRST_DELAY = timedelta(seconds=10)
-LONGEST_DELAY = timedelta(minutes=5)
 
 _DISRUPTIONS = frozenset(
     {"Evicted", "NodeLost", "NodeShutdown", "Preempting", "Shutdown", "Terminated"}
@@ -43,10 +43,10 @@ RESTARTING = frozenset({Fate.RESTART, Fate.REPLACE, Fate.RESTARTED, Fate.HELD, F
 
 def fate_of(slot: Slot, *, rules: Rules, stored: ReplicaStatus) -> Fate:
     pod = slot.pod
-    if pod is None:
-        return Fate.KEEP
-    if slot.is_leaving:
-        return Fate.IGNORE
+    if pod is None or slot.is_leaving:
+        return Fate.KEEP if pod is None else Fate.IGNORE
+    if slot.job is not None:
+        return _failing(slot, rules, Fate.FAIL) if slot.phase is Phase.FAILED else Fate.KEEP
     if slot.phase is Phase.SUCCEEDED:
         return _fate_of_success(slot, pod, rules=rules, stored=stored)
     if slot.phase is Phase.FAILED:
@@ -74,11 +74,19 @@ def within_budget(
     return judged
 
 
-def is_disrupted(pod: Pod) -> bool:
+def is_disrupted(pod: Pod, rules: Rules) -> bool:
     """The cluster ended this pod, not the program in it."""
-    if pod.status.reason in _DISRUPTIONS or pod.has_condition("DisruptionTarget"):
+    if pod.metadata.is_terminating and not _ended_before_deletion(pod):
         return True
-    return pod.metadata.is_terminating and not _ended_before_deletion(pod)
+    if rules.counts_evictions:
+        return False
+    return pod.status.reason in _DISRUPTIONS or pod.has_condition("DisruptionTarget")
+
+
+def is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
+    """The restart of this pod is already written down."""
+    last = stored.recent_of(index)
+    return last is not None and last.uid == pod.metadata.uid
 
 
 def recorded(
@@ -91,13 +99,13 @@ def recorded(
     return (*(each for each in stored.recent if each.index != index), entry)
 
 
-def due(stored: ReplicaStatus, index: int, *, now: datetime) -> datetime | None:
+def due(stored: ReplicaStatus, index: int, *, now: datetime, longest: timedelta) -> datetime | None:
     """When a missing replica may be made again, or None if that is now."""
     last = stored.recent_of(index)
     if last is None or last.streak < 2 or last.at > now:
         return None
     doublings = min(last.streak - 2, 10)
-    moment = last.at + min(FIRST_DELAY * 2**doublings, LONGEST_DELAY)
+    moment = shifted(last.at, min(FIRST_DELAY * 2**doublings, longest))
     return moment if moment > now else None
 
 
@@ -110,13 +118,13 @@ def _without_budget(slot: Slot, rules: Rules) -> Fate:
 def _fate_of_success(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> Fate:
     if not slot.replica.restarts_on_success or _decides(slot, rules):
         return Fate.KEEP
-    return Fate.RESTARTED if _is_recorded(pod, stored, slot.index) else Fate.RESTART
+    return Fate.RESTARTED if is_recorded(pod, stored, slot.index) else Fate.RESTART
 
 
 def _fate_of_failure(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> Fate:
-    if _is_recorded(pod, stored, slot.index):
+    if is_recorded(pod, stored, slot.index):
         return Fate.RESTARTED
-    disrupted = is_disrupted(pod)
+    disrupted = is_disrupted(pod, rules)
     if slot.replica.restart is RestartPolicy.NEVER:
         survives = disrupted and rules.never_survives_disruption
         return Fate.REPLACE if survives else _failing(slot, rules, Fate.FAIL)
@@ -145,11 +153,6 @@ def _decides(slot: Slot, rules: Rules) -> bool:
     return rules.decider.includes(slot.replica.type, slot.index)
 
 
-def _is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
-    last = stored.recent_of(index)
-    return last is not None and last.uid == pod.metadata.uid
-
-
 def _is_retryable(pod: Pod, rules: Rules) -> bool:
     ended = pod.terminated(TRAINING_CONTAINER)
     if ended is None:
@@ -161,11 +164,8 @@ def _ended_before_deletion(pod: Pod) -> bool:
     """The training container had ended when the deletion was asked for."""
     ended = pod.terminated(TRAINING_CONTAINER)
     finished = time.parse(ended.finished_at) if ended is not None else None
-    deadline = time.parse(pod.metadata.deletion_timestamp)
-    if finished is None or deadline is None:
-        return False
-    grace = timedelta(seconds=pod.metadata.deletion_grace_period_seconds or 0)
-    return finished < deadline - grace
+    asked = deletion_asked_at(pod.metadata)
+    return finished is not None and asked is not None and finished < asked
 
 
 def _ran_steadily(pod: Pod, now: datetime) -> bool:

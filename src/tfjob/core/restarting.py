@@ -9,7 +9,7 @@ from tfjob.core.draft import Draft
 from tfjob.core.job import RestartPolicy
 from tfjob.core.observe import Slot, View
 from tfjob.core.plan import ChildKind, EventType, deletes_of
-from tfjob.core.restart import RESTARTING, Fate, fate_of, recorded, within_budget
+from tfjob.core.restart import RESTARTING, Fate, fate_of, is_recorded, recorded, within_budget
 from tfjob.k8s.pod import Pod
 
 Fates = Sequence[tuple[Slot, Fate]]
@@ -20,7 +20,7 @@ def judged(draft: Draft, seen: View) -> Fates:
     fates = [
         (slot, fate_of(slot, rules=rules, stored=draft.status.of(slot.replica.type)))
         for slot in seen.all_slots()
-        if slot.pod is not None and slot.job is None
+        if slot.pod is not None
     ]
     left = backoff.remaining(draft.job.policy.backoff_limit, so_far(draft, seen))
     return within_budget(fates, left=left, rules=rules)
@@ -30,10 +30,16 @@ def so_far(draft: Draft, seen: View) -> backoff.Restarts:
     """Restarts that count towards the limit; types that never restart have none."""
     in_place = 0
     if draft.job.rules.budget_counts_container_restarts:
-        in_place = counts.in_place_restarts(
-            [slot for slot in seen.all_slots() if slot.replica.restart is not RestartPolicy.NEVER]
-        )
+        slots = [slot for slot in seen.all_slots() if not _is_counted(draft, slot)]
+        in_place = counts.in_place_restarts(slots)
     return backoff.Restarts(in_place=in_place, stored=draft.status.restarts)
+
+
+def _is_counted(draft: Draft, slot: Slot) -> bool:
+    """Its restarts in place do not count, or are part of the stored number already."""
+    if slot.pod is None or slot.replica.restart is RestartPolicy.NEVER:
+        return True
+    return is_recorded(slot.pod, draft.status.of(slot.replica.type), slot.index)
 
 
 def restart(draft: Draft, fates: Fates) -> None:

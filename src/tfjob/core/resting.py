@@ -6,7 +6,9 @@ from tfjob.core import ending, replicas, suspend
 from tfjob.core.draft import Draft
 from tfjob.core.observe import Children, View, view
 from tfjob.core.plan import ChildKind, EventType, Plan, deletes_of
-from tfjob.core.status import ConditionType, flipped
+from tfjob.core.status import Condition, ConditionType, flipped
+from tfjob.k8s import time
+from tfjob.k8s.pod import Pod
 
 
 def suspended(draft: Draft, children: Children, seen: View) -> Plan:
@@ -26,21 +28,33 @@ def suspended(draft: Draft, children: Children, seen: View) -> Plan:
     return draft.plan()
 
 
-def resumed(draft: Draft, children: Children) -> View:
+def resumed(draft: Draft, children: Children, seen: View) -> View:
     """What there is, after waking the job if it was suspended until now."""
-    if not draft.status.is_true(ConditionType.SUSPENDED):
-        return view(draft.job, children)
+    suspended = draft.status.condition(ConditionType.SUSPENDED)
+    if suspended is None or not suspended.is_true:
+        return seen
+    earlier = [pod for pod in children.pods if not _is_made_since(suspended, pod)]
     phrase = draft.job.wording.resumed
     message = draft.set_condition(ConditionType.SUSPENDED, phrase, is_true=False)
     if message is not None:
         draft.tell(EventType.NORMAL, phrase.reason, message)
     draft.status = suspend.restarted(draft.status)
     draft.set_status(start_time=draft.stamp)
-    draft.deletes.extend(deletes_of(ChildKind.POD, (each.metadata for each in children.pods)))
+    draft.deletes.extend(deletes_of(ChildKind.POD, (each.metadata for each in earlier)))
     seen = view(msgspec.structs.replace(draft.job, status=draft.status), children)
+    leaving = {pod.metadata.uid for pod in earlier}
     for slot in seen.all_slots():
-        slot.is_leaving = slot.pod is not None
+        slot.is_leaving = slot.pod is not None and slot.pod.metadata.uid in leaving
     return seen
+
+
+def _is_made_since(suspended: Condition, pod: Pod) -> bool:
+    """Made by an earlier pass that resumed the job and could not say so."""
+    created = time.parse(pod.metadata.creation_timestamp)
+    since = suspended.last_transition
+    if created is None or since is None or pod.metadata.is_terminating:
+        return False
+    return created > since
 
 
 def _show_suspended(draft: Draft) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tfjob.core.job import Job
+from tfjob.core.moments import shifted
 from tfjob.core.plan import ChildKind, Delete, EventType, JobEvent
 from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
@@ -28,14 +29,15 @@ def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: date
     forced = [
         Delete(kind=ChildKind.POD, name=pod.metadata.name, uid=pod.metadata.uid, is_forced=True)
         for pod, gone_by in leaving
-        if pod.spec.node_name in lost_nodes or (limit is not None and now >= gone_by + limit)
+        if pod.spec.node_name in lost_nodes
+        or (limit is not None and now >= shifted(gone_by, limit))
     ]
     waits = [PATIENCE] if limit is None else [PATIENCE, limit]
-    moments = [gone_by + wait for _, gone_by in leaving for wait in waits if gone_by + wait > now]
+    moments = [shifted(gone_by, wait) for _, gone_by in leaving for wait in waits]
     return StuckStep(
         deletes=forced,
-        events=[_told(job, pod) for pod, gone_by in leaving if now >= gone_by + PATIENCE],
-        look_again=min(moments, default=None),
+        events=[_told(job, pod) for pod, gone_by in leaving if now >= shifted(gone_by, PATIENCE)],
+        look_again=min((each for each in moments if each > now), default=None),
     )
 
 

@@ -17,7 +17,11 @@ def is_succeeded(decider: Decider, view: View) -> bool:
     return chosen is not None and chosen.is_done
 
 
-def is_running(decider: Decider, view: View) -> bool:
+def is_running(decider: Decider, view: View, *, only_chosen: bool = False) -> bool:
+    """A deciding replica is active; `only_chosen`: the one that decides by itself is."""
+    chosen = chosen_slot(decider, view)
+    if only_chosen and chosen is not None:
+        return chosen.is_active
     return any(slot.is_active for slot in _deciding(decider, view))
 
 

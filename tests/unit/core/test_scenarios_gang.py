@@ -1,0 +1,239 @@
+"""Scenarios of the contract: gang scheduling with a PodGroup."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import (
+    NOW,
+    Passes,
+    a_job,
+    at,
+    container,
+    created_names,
+    decide,
+    decoded,
+    deleted_names,
+    events_of,
+    manifest,
+    manifests_of,
+    pods,
+    replica_spec,
+    status_after,
+)
+from tfjob.core.job import Job
+from tfjob.core.plan import Plan
+from tfjob.dialects.base import Settings
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
+
+VOLCANO = Settings(gang_scheduler_name="volcano")
+PLUGIN = Settings(gang_scheduler_name="my-sched")
+
+
+def a_group(phase: str = "Inqueue", **spec: Any) -> PodGroup:
+    return PodGroup(
+        metadata=ObjectMeta(name="j", namespace="n", uid="group"),
+        spec=spec,
+        status=PodGroupStatus(phase=phase),
+    )
+
+
+def group_of(job: Job, plan: Plan) -> dict[str, Any]:
+    """The PodGroup that a plan makes."""
+    return next(each for each in manifests_of(job, plan) if each["kind"] == "PodGroup")
+
+
+def pods_of(job: Job, plan: Plan) -> list[dict[str, Any]]:
+    return [each for each in manifests_of(job, plan) if each["kind"] == "Pod"]
+
+
+@pytest.mark.scenario(124)
+@pytest.mark.parametrize("phase", ["", "Pending"])
+def test_a_gang_larger_than_its_job_waits_until_it_is_made_smaller(phase: str) -> None:
+    policy = {"schedulingPolicy": {"minAvailable": 10}}
+    passes = Passes(manifest("W1", run_policy=policy), VOLCANO)
+    created = group_of(passes.job, passes.go())
+    assert created["spec"]["minMember"] == 10
+    stored = a_group(phase, minMember=10, queue="default")
+    assert passes.go(now=at(15), pod_group=stored).creates == []
+    assert passes.conditions == ["Created"]
+    passes.edit(manifest("W1", run_policy={"schedulingPolicy": {"minAvailable": 1}}))
+    (update,) = passes.go(now=at(16), pod_group=stored).updates
+    assert (update.kind, update.name, update.uid) == ("PodGroup", "j", "group")
+    assert update.body["spec"]["minMember"] == 1
+    admitted = a_group("Inqueue", minMember=1, queue="default")
+    plan = passes.go(now=at(17), pod_group=admitted)
+    assert created_names(plan, "Pod") == ["j-worker-0"]
+    assert plan.updates == []
+
+
+@pytest.mark.scenario(125)
+def test_a_volcano_job_waits_for_its_group_and_starts_once_it_is_admitted() -> None:
+    passes = Passes(manifest("C1 W1"), VOLCANO)
+    first = passes.go()
+    assert [each.kind for each in first.creates] == ["PodGroup"]
+    waiting = a_group("Pending", minMember=2, queue="default")
+    plan = passes.go(now=at(40), pod_group=waiting)
+    assert plan.is_quiet is False
+    assert plan.creates == []
+    status = passes.job.status
+    assert (status.last_reconcile_time, status.start_time) == (at(40), None)
+    assert plan.wake_at == at(50)
+    admitted = a_group("Inqueue", minMember=2, queue="default")
+    plan = passes.go(now=at(50), pod_group=admitted)
+    assert passes.job.status.start_time == at(50)
+    for pod, role in zip(pods_of(passes.job, plan), ("chief", "worker"), strict=True):
+        assert pod["spec"]["schedulerName"] == "volcano"
+        assert pod["metadata"]["annotations"] == {
+            "scheduling.k8s.io/group-name": "j",
+            "volcano.sh/task-spec": role,
+        }
+
+
+@pytest.mark.parametrize("phase", ["Inqueue", "Running", "Unknown", "Completed"])
+def test_every_other_phase_of_a_group_lets_pods_come(phase: str) -> None:
+    job = a_job("W1", VOLCANO)
+    plan = decide(job, pod_group=a_group(phase, minMember=1, queue="default"))
+    assert created_names(plan, "Pod") == ["j-worker-0"]
+
+
+def test_a_waiting_job_writes_its_status_at_most_every_30_seconds() -> None:
+    passes = Passes(manifest("W1"), VOLCANO)
+    waiting = a_group("Pending", minMember=1, queue="default")
+    passes.go(pod_group=waiting)
+    written = [passes.go(now=at(each), pod_group=waiting).status for each in (10, 20, 29.9)]
+    assert written == [None, None, None]
+    passes.go(now=at(30), pod_group=waiting)
+    assert passes.job.status.last_reconcile_time == at(30)
+
+
+def test_a_waiting_job_is_still_woken_at_its_deadline() -> None:
+    stored = {"startTime": "2026-01-02T03:04:05Z"}
+    job = a_job("W1", VOLCANO, run_policy={"activeDeadlineSeconds": 5}, status=stored)
+    plan = decide(job, now=at(1), pod_group=a_group("Pending", minMember=1, queue="default"))
+    assert plan.wake_at == at(5)
+
+
+@pytest.mark.scenario(126)
+def test_another_scheduler_gets_its_name_its_label_and_a_group_of_all_members() -> None:
+    job = a_job("C1 P2 W4", PLUGIN)
+    plan = decide(job)
+    group = group_of(job, plan)
+    assert group["apiVersion"] == "scheduling.x-k8s.io/v1alpha1"
+    assert group["spec"] == {"minMember": 7}
+    assert group["metadata"]["ownerReferences"][0]["uid"] == "U"
+    made = pods_of(job, plan)
+    assert len(made) == 7
+    assert {each["spec"]["schedulerName"] for each in made} == {"my-sched"}
+    assert {each["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] for each in made} == {"j"}
+    assert plan.creates[0].kind == "PodGroup"
+
+
+@pytest.mark.scenario(127)
+@pytest.mark.parametrize(
+    ("chief", "worker", "warned"),
+    [
+        pytest.param(None, None, [], id="no-scheduler-anywhere"),
+        pytest.param("mine", "mine", ["Chief", "Worker"], id="all-custom"),
+        pytest.param(None, "mine", ["Worker"], id="one-custom"),
+        pytest.param("volcano", None, [], id="the-gang-scheduler-itself"),
+    ],
+)
+def test_a_scheduler_named_by_the_template_is_kept_with_a_warning(
+    chief: str | None, worker: str | None, warned: list[str]
+) -> None:
+    given = manifest("C1 W1")
+    for kind, name in (("Chief", chief), ("Worker", worker)):
+        template = given["spec"]["tfReplicaSpecs"][kind]["template"]
+        template["spec"]["schedulerName"] = name
+    job = decoded(given, VOLCANO)
+    plan = decide(job, pod_group=a_group(minMember=2, queue="default"))
+    expected = [name or "volcano" for name in (chief, worker)]
+    assert [each["spec"]["schedulerName"] for each in pods_of(job, plan)] == expected
+    text = (
+        "Another scheduler is specified when gang-scheduling is enabled"
+        " and it will not be overwritten"
+    )
+    warning = ("Warning", "SetPodTemplateSchedulerName", text)
+    assert events_of(plan) == [warning] * len(warned)
+    assert [each.key.rsplit("/", 1)[1] for each in plan.events] == warned
+
+
+@pytest.mark.scenario(128)
+def test_a_small_gang_asks_for_the_resources_of_its_most_important_replicas() -> None:
+    given = manifest("P2 W4", run_policy={"schedulingPolicy": {"minAvailable": 5}})
+    specs = given["spec"]["tfReplicaSpecs"]
+    asks = {"PS": ("low", {"cpu": "1"}), "Worker": ("high", {"cpu": "2", "nvidia.com/gpu": 1})}
+    for kind, (priority, requests) in asks.items():
+        asked = container(resources={"requests": requests})
+        template = {"spec": {"containers": [asked], "priorityClassName": priority}}
+        specs[kind] = replica_spec(2 if kind == "PS" else 4, template=template)
+    job = decoded(given, VOLCANO)
+    plan = decide(job, priorities={"low": 1, "high": 1000})
+    resources = group_of(job, plan)["spec"]["minResources"]
+    assert resources == {"cpu": "9", "nvidia.com/gpu": "4"}
+
+
+@pytest.mark.scenario(129, "R18")
+def test_a_finished_gang_job_deletes_its_group_once_and_says_so_once() -> None:
+    group = a_group("Running", minMember=1, queue="default")
+    passes = Passes(manifest("W1"), VOLCANO)
+    passes.go(*pods(worker="R"), pod_group=group)
+    passes.go(*pods(worker="S"), now=at(1), pod_group=group)
+    plan = passes.go(*pods(worker="S"), now=at(2), pod_group=group)
+    assert [(each.kind, each.name, each.uid) for each in plan.deletes] == [
+        ("PodGroup", "j", "group")
+    ]
+    assert events_of(plan) == [
+        ("Normal", "JobTerminated", "Job has been terminated. Deleting PodGroup")
+    ]
+    gone = passes.go(*pods(worker="S"), now=at(3))
+    assert (gone.is_quiet, gone.events) == (True, [])
+
+
+def test_a_suspended_gang_job_gives_its_group_back() -> None:
+    job = a_job("W1", VOLCANO, run_policy={"suspend": True})
+    plan = decide(job, *pods(worker="R"), pod_group=a_group())
+    assert deleted_names(plan, "PodGroup") == ["j"]
+
+
+@pytest.mark.scenario("R17")
+def test_a_restart_inside_a_gang_keeps_its_group() -> None:
+    group = a_group("Running", minMember=2, queue="default")
+    passes = Passes(manifest("W2", restart="OnFailure"), VOLCANO)
+    passes.go(*pods(worker="RR"), pod_group=group)
+    plan = passes.go(*pods(worker="RF"), now=at(1), pod_group=group)
+    assert (deleted_names(plan, "Pod"), deleted_names(plan, "PodGroup")) == (["j-worker-1"], [])
+    plan = passes.go(*pods(worker="R"), now=at(2), pod_group=group)
+    assert [each.kind for each in plan.creates if each.kind != "Service"] == ["Pod"]
+    assert plan.updates == []
+
+
+def test_a_group_deleted_by_a_user_comes_again() -> None:
+    plan = decide(a_job("W1", VOLCANO), *pods(worker="R"))
+    assert [each.kind for each in plan.creates] == ["PodGroup"]
+
+
+def test_a_queue_once_stored_is_kept() -> None:
+    job = a_job("W1", VOLCANO, run_policy={"schedulingPolicy": {"queue": "wanted"}})
+    assert group_of(job, decide(job))["spec"]["queue"] == "wanted"
+    plan = decide(job, pod_group=a_group(minMember=1, queue="stored"))
+    assert plan.updates == []
+
+
+def test_the_annotations_of_the_job_are_copied_to_its_group() -> None:
+    given = manifest("W1")
+    given["metadata"]["annotations"] = {"a": "1"}
+    job = decoded(given, VOLCANO)
+    assert group_of(job, decide(job))["metadata"]["annotations"] == {"a": "1"}
+    bare = decoded(manifest("W1"), VOLCANO)
+    assert "annotations" not in group_of(bare, decide(bare))["metadata"]
+
+
+@pytest.mark.parametrize("name", ["", "none", "None", "NONE"])
+def test_without_a_gang_scheduler_there_is_no_group(name: str) -> None:
+    job = a_job("W1", Settings(gang_scheduler_name=name))
+    plan = decide(job)
+    assert created_names(plan, "PodGroup") == []
+    assert status_after(job, plan).start_time == NOW
