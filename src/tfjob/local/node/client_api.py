@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tfjob.client.errors import AlreadyExists, ApiError, Conflict, NotFound
+from tfjob.client.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api, Stored
 from tfjob.client.resource import PODS, SERVICES, Resource
@@ -151,7 +151,10 @@ def _translated_errors() -> Iterator[None]:
     except (NotFound, Conflict) as fault:
         raise PodGoneError(str(fault)) from fault
     except ApiError as fault:
-        raise UnavailableError(str(fault)) from fault
+        # A patch that names another UID is answered as an attempt to change it.
+        is_other = isinstance(fault, Invalid) and "metadata.uid" in str(fault)
+        kind = PodGoneError if is_other else UnavailableError
+        raise kind(str(fault)) from fault
 
 
 def _path(pod: Json, subresource: str = "") -> str:

@@ -187,16 +187,26 @@ def read_exit_record(path: Path) -> Ended | None:
         return None
 
 
-async def recover(identity: ProcessIdentity, *, marker: str, exit_record: Path) -> Ended:
+async def recover(
+    identity: ProcessIdentity, *, marker: str, exit_record: Path, patience: float = 2.0
+) -> Ended:
     """The end of a container of an earlier agent: as recorded, else lost; nothing lives on."""
-    if identity.is_alive():
-        _kill(identity.pid)
+    # It has lost its agent, so it is ending; left alone it will still record how.
+    await asyncio.to_thread(_outwait, identity, patience)
     await asyncio.to_thread(sweep, marker)
     recorded = await asyncio.to_thread(read_exit_record, exit_record)
     if recorded is not None:
         return recorded
     message = "the container ended while nobody watched over it; its exit code is unknown"
     return await asyncio.to_thread(record_lost, exit_record, message)
+
+
+def _outwait(identity: ProcessIdentity, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while identity.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if identity.is_alive():
+        _kill(identity.pid)
 
 
 def sweep(marker: str) -> None:

@@ -187,8 +187,12 @@ async def test_recover_trusts_the_exit_record(tmp_path: Path) -> None:
 async def test_recover_ends_what_still_runs_and_calls_it_lost(tmp_path: Path) -> None:
     process = await run(tmp_path, "sh", "-c", DAEMON)
     await until(lambda: len(pids_in(tmp_path / "pids")) == 2)
-    marker = f"test-{tmp_path}"
-    ended = await recover(process.identity, marker=marker, exit_record=tmp_path / "0.exit")
+    ended = await recover(
+        process.identity,
+        marker=f"test-{tmp_path}",
+        exit_record=tmp_path / "0.exit",
+        patience=0,
+    )
     assert (ended.code, ended.reason) == (137, "ContainerStatusUnknown")
     assert [start_time_of(pid) for pid in pids_in(tmp_path / "pids")] == [None, None]
     await process.wait()
