@@ -8,8 +8,12 @@ import difflib
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import yaml
+
+from tfjob.dialects.base import Dialect
+from tfjob.dialects.registry import DIALECTS
 from tools import scenarios
 
 
@@ -20,7 +24,27 @@ class Generated(NamedTuple):
     render: Callable[[Path], str]
 
 
-GENERATED = (Generated("docs/scenarios.md", scenarios.page),)
+class _Dumper(yaml.SafeDumper):
+    """Writes everything out where it stands: a reader of a diff follows no anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - asked about each value
+        return True
+
+
+def crd_file(dialect: Dialect) -> Generated:
+    """The definition of a dialect's API, as the chart installs it."""
+    group, plural = dialect.group, dialect.plural
+    text = yaml.dump(dialect.crd(), Dumper=_Dumper, sort_keys=False, width=100)
+    header = "# Made from the code by `make generate`; not edited by hand.\n"
+    return Generated(f"charts/tfjob/crds/{group}_{plural}.yaml", lambda _root: header + text)
+
+
+def _crd_files() -> tuple[Generated, ...]:
+    """One file for each API: its versions share a definition."""
+    return tuple({file.path: file for file in map(crd_file, DIALECTS)}.values())
+
+
+GENERATED = (Generated("docs/scenarios.md", scenarios.page), *_crd_files())
 
 
 def write(root: Path, files: Iterable[Generated]) -> None:

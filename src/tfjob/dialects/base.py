@@ -42,6 +42,7 @@ class Dialect(Protocol):
     @property
     def child_selector(self) -> str:
         """Which objects of a cluster can be children of this dialect's jobs at all."""
+
     @property
     def job_label(self) -> str:
         """The label by which children name their job."""

@@ -7,6 +7,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Manifest, Settings
+from tfjob.dialects.kubeflow import crd as kubeflow_crd
 from tfjob.dialects.kubeflow import job as kubeflow_job
 from tfjob.dialects.kubeflow import status as kubeflow_status
 from tfjob.dialects.kubeflow import words
@@ -15,10 +16,10 @@ from tfjob.k8s.field import Fault
 
 class KubeflowV1:
     group = words.GROUP
-    version = "v1"
+    version = words.VERSION
     kind = words.KIND
     plural = words.PLURAL
-    child_selector = f"{words.LABEL_OPERATOR}={words.OPERATOR}"
+    child_selector = words.CHILD_SELECTOR
     job_label = words.LABEL_JOB
 
     def validate(self, manifest: Manifest) -> list[Fault]:
@@ -34,3 +35,6 @@ class KubeflowV1:
         children: Children,  # noqa: ARG002 - as above
     ) -> dict[str, Any]:
         return kubeflow_status.encode(status)
+
+    def crd(self) -> dict[str, Any]:
+        return kubeflow_crd.definition()

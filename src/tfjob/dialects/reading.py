@@ -1,13 +1,29 @@
 """Reading JSON of unknown shape: each question returns a usable value and notes what was wrong.
 
-Null is the same as absent. The texts of the faults are those of an API server's schema check.
+Null is the same as absent: an API server drops it before it looks. The texts of the faults are
+those of its schema check. Nothing here raises, whatever JSON or YAML may bring.
 """
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tfjob.dialects.schema import QUANTITY
 from tfjob.k8s import field
-from tfjob.k8s.field import Fault
+from tfjob.k8s.field import Fault, FaultKind
+
+ROOT = "manifest"
+"""What the whole object is called where a fault has no path."""
+DEEPEST = 100
+"""Levels of nesting: many times what a pod needs, and a tenth of what breaks a program."""
+MOST_VALUES = 1_000_000
+"""More than fit into the largest request that an API server takes. A few lines of YAML can mean
+far more, by aliases of aliases."""
+_MOST_FAULTS = 100
+_TOO_MUCH = f"must have no more than {DEEPEST} levels and {MOST_VALUES} values"
+_INT32 = 2**31 - 1
+_JSON_INTEGERS = range(-(2**63), 2**64)
 
 
 class Reader:
@@ -50,11 +66,13 @@ class Reader:
         return False
 
     def integer(
-        self, value: object, path: str, *, at_least: int = 0, at_most: int = 2**31 - 1
+        self, value: object, path: str, *, at_least: int = 0, at_most: int = _INT32
     ) -> int | None:
-        """A whole number within bounds, or None when absent or refused."""
+        """A whole number within bounds, or None when absent or refused. `1.0` is one."""
         if value is None:
             return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             self._wrong_type(path, value, "integer")
             return None
@@ -81,14 +99,89 @@ class Reader:
             self._wrong_type(path, value, "string")
         return None
 
+    def texts(self, value: object, path: str) -> Sequence[str]:
+        """A list of texts."""
+        return [
+            self.text(each, f"{path}[{place}]")
+            for place, each in enumerate(self.sequence(value, path))
+        ]
+
     def labels(self, value: object, path: str) -> Mapping[str, str]:
-        """A map of text to text."""
+        """A map of text to text. A null is a fault here: there is no field to be absent."""
         found = self.mapping(value, path)
         wrong = [key for key, each in found.items() if not isinstance(each, str)]
         for key in wrong:
             self._wrong_type(f"{path}.{key}", found[key], "string")
         return {} if wrong else found
 
+    def quantities(self, value: object, path: str) -> Mapping[str, Any]:
+        """A map of resource names to amounts."""
+        found = self.mapping(value, path)
+        for key, each in found.items():
+            self._check_quantity(each, f"{path}.{key}")
+        return {key: each for key, each in found.items() if each is not None}
+
+    def json(self, document: object) -> None:
+        """Note what YAML can say and JSON cannot, and what is too deep or too much to pass on."""
+        remaining: list[tuple[object, str, int]] = [(document, "", 0)]
+        seen = 0
+        while remaining and len(self.faults) < _MOST_FAULTS:
+            value, path, depth = remaining.pop()
+            seen += 1
+            if depth > DEEPEST or seen > MOST_VALUES:
+                self.note(Fault(ROOT, FaultKind.INVALID, detail=_TOO_MUCH))
+                return
+            if isinstance(value, Mapping):
+                self._check_keys(value, path or ROOT)
+                start = f"{path}." if path else ""
+                remaining += [(each, f"{start}{key}", depth + 1) for key, each in value.items()]
+            elif isinstance(value, list | tuple):
+                remaining += [
+                    (each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)
+                ]
+            elif not is_json(value):
+                self.note(field.invalid(path or ROOT, value, "must be a value that JSON can carry"))
+
+    def _check_keys(self, value: Mapping[Any, Any], path: str) -> None:
+        for key in value:
+            if not (isinstance(key, str) and is_json(key)):
+                self.note(field.invalid(path, key, "keys must be strings"))
+
+    def _check_quantity(self, value: object, path: str) -> None:
+        if isinstance(value, float) and value.is_integer():
+            return
+        if isinstance(value, bool) or not isinstance(value, str | int | None):
+            self._wrong_type(path, value, "integer,string")
+        elif isinstance(value, str) and re.fullmatch(QUANTITY, value) is None:
+            self.note(field.invalid(path, value, f"{path} in body should match '{QUANTITY}'"))
+
     def _wrong_type(self, path: str, value: object, wanted: str) -> None:
-        rule = f"{path} in body must be of type {wanted}"
+        rule = f'{path} in body must be of type {wanted}: "{_type_of(value)}"'
         self.note(field.invalid(path, value, rule))
+
+
+_TYPE_NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+
+
+def _type_of(value: object) -> str:
+    """The type in the words of JSON, or Python's own word for what JSON does not have."""
+    if isinstance(value, Mapping):
+        return "object"
+    if isinstance(value, list | tuple):
+        return "array"
+    return _TYPE_NAMES.get(type(value), type(value).__name__)
+
+
+def is_json(value: object) -> bool:
+    """A single value that JSON can carry; of objects and arrays it knows nothing."""
+    if value is None or isinstance(value, bool):
+        return True
+    if isinstance(value, int):
+        return value in _JSON_INTEGERS
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str) and (value.isascii() or not _has_lone_surrogate(value))
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)

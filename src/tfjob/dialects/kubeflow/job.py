@@ -21,9 +21,10 @@ from tfjob.core.job import (
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.kubeflow import status, words
+from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
 from tfjob.dialects.kubeflow.spec import ReplicaSpec, Spec, is_external, read_spec
-from tfjob.dialects.reading import Reader
+from tfjob.dialects.reading import ROOT, Reader
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = {
@@ -38,18 +39,24 @@ _LONGEST_TIME = 100 * 365 * 24 * 3600
 
 
 def validate(manifest: Manifest) -> list[Fault]:
+    """Every fault of what a user wrote. What is no JSON at all is not looked into any further."""
     reader = Reader()
-    read_spec(reader, manifest)
+    reader.json(manifest)
+    if not reader.faults:
+        given = restored(reader, reader.mapping(manifest, ROOT))
+        read_spec(reader, given, is_stored=False)
     return reader.faults
 
 
 def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+    """What a stored job means."""
     reader = Reader()
-    owner = _owner(manifest)
-    stored = status.decode(manifest.get("status"))
-    external = is_external(manifest)
-    deleting = bool(_metadata(manifest).get("deletionTimestamp"))
-    spec = read_spec(reader, manifest)
+    given = restored(reader, reader.mapping(manifest, ROOT))
+    owner = _owner(given)
+    stored = status.decode(given.get("status"))
+    external = is_external(given)
+    deleting = bool(_metadata(given).get("deletionTimestamp"))
+    spec = read_spec(reader, given, is_stored=True)
     if reader.faults:
         return InvalidJob(
             owner=owner,
@@ -80,7 +87,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             total=total,
             policy=spec.scheduling,
         ),
-        annotations=_annotations(manifest),
+        annotations=_annotations(given),
         claim={words.LABEL_OPERATOR: words.OPERATOR, words.LABEL_JOB: label_value(owner.name)},
         status=stored,
         is_external=external,

@@ -5,20 +5,23 @@ places of the same fields. The stored object is never changed.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from tfjob.core.job import MAX_REPLICAS, RestartPolicy
+from tfjob.core.job import MAX_REPLICAS, CleanPolicy, RestartPolicy
 from tfjob.core.naming import LONGEST_NAME, child_prefix
-from tfjob.dialects.kubeflow import words
+from tfjob.dialects.kubeflow import refusals, words
+from tfjob.dialects.kubeflow.schema import (
+    CLEAN_POLICIES,
+    INT64,
+    RESTART_POLICIES,
+    SUCCESS_POLICIES,
+)
 from tfjob.dialects.kubeflow.template import Template, read_template
 from tfjob.dialects.reading import Reader
 from tfjob.k8s import field, names
 
-CLEAN_POLICIES = ("", "All", "Running", "None")
-SUCCESS_POLICIES = ("", "AllWorkers")
-RESTART_POLICIES = tuple(str(policy) for policy in RestartPolicy)
 _GENERATED_SUFFIX = "xxxxx"
 _SPECS = "spec.tfReplicaSpecs"
 
@@ -42,27 +45,25 @@ class Spec(msgspec.Struct, frozen=True):
     scheduling: Mapping[str, Any] = {}
 
 
-def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
-    """The spec's meaning; worth nothing when the reader has faults afterwards."""
+def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -> Spec:
+    """The spec's meaning; worth nothing when the reader has faults afterwards.
+
+    A stored clean-up policy that nobody knows deletes nothing: it was accepted once, by others.
+    """
     metadata = reader.mapping(manifest.get("metadata"), "metadata")
     spec = reader.mapping(manifest.get("spec"), "spec")
     policy = reader.mapping(spec.get("runPolicy"), "spec.runPolicy")
-    name = _check_name(reader, metadata)
-    _check_manager(reader, policy)
+    name = _read_name(reader, metadata)
+    reader.choice(policy.get("managedBy"), "spec.runPolicy.managedBy", words.MANAGERS)
     replicas = _read_replicas(reader, spec.get("tfReplicaSpecs"))
     _check_child_names(reader, name, replicas)
-
-    def limit(key: str, *, at_most: int = 2**31 - 1) -> int | None:
-        value, path = _of_policy(spec, policy, key)
-        return reader.integer(value, path, at_most=at_most)
-
-    clean, clean_path = _of_policy(spec, policy, "cleanPodPolicy")
+    limits = _Limits(reader, spec, policy)
     return Spec(
         replicas=replicas,
-        clean_policy=reader.choice(clean, clean_path, CLEAN_POLICIES) or None,
-        ttl=limit("ttlSecondsAfterFinished"),
-        deadline=limit("activeDeadlineSeconds", at_most=2**63 - 1),
-        backoff_limit=limit("backoffLimit"),
+        clean_policy=limits.clean_policy(is_stored=is_stored),
+        ttl=limits.number("ttlSecondsAfterFinished"),
+        deadline=limits.number("activeDeadlineSeconds", at_most=INT64),
+        backoff_limit=limits.number("backoffLimit"),
         is_suspended=reader.boolean(policy.get("suspend"), "spec.runPolicy.suspend"),
         succeeds_with_all_workers=bool(
             reader.choice(spec.get("successPolicy"), "spec.successPolicy", SUCCESS_POLICIES)
@@ -80,68 +81,108 @@ def is_external(manifest: Mapping[str, Any]) -> bool:
     return isinstance(manager, str) and manager != words.MANAGER
 
 
-def _of_policy(spec: Mapping[str, Any], policy: Mapping[str, Any], key: str) -> tuple[object, str]:
-    """A value of the run policy and where it stands; older objects have it one level up."""
-    if policy.get(key) is not None:
-        return policy[key], f"spec.runPolicy.{key}"
-    return spec.get(key), f"spec.{key}"
+class _Limits:
+    """Values of the run policy; older objects have them one level up, where they count less."""
+
+    def __init__(self, reader: Reader, spec: Mapping[str, Any], policy: Mapping[str, Any]) -> None:
+        self._reader = reader
+        self._places = (("spec.runPolicy", policy), ("spec", spec))
+
+    def number(self, key: str, *, at_most: int = 2**31 - 1) -> int | None:
+        values = [
+            self._reader.integer(place.get(key), f"{path}.{key}", at_most=at_most)
+            for path, place in self._places
+        ]
+        return next((value for value in values if value is not None), None)
+
+    def clean_policy(self, *, is_stored: bool) -> str | None:
+        """The first that says something: an empty text says nothing."""
+        values = [
+            self._clean_policy(place.get("cleanPodPolicy"), path, is_stored=is_stored)
+            for path, place in self._places
+        ]
+        return next((value for value in values if value), None)
+
+    def _clean_policy(self, value: object, path: str, *, is_stored: bool) -> str | None:
+        if is_stored and isinstance(value, str) and value not in CLEAN_POLICIES:
+            return str(CleanPolicy.NONE)
+        return self._reader.choice(value, f"{path}.cleanPodPolicy", CLEAN_POLICIES)
 
 
-def _check_name(reader: Reader, metadata: Mapping[str, Any]) -> str:
-    path = "metadata.name"
-    name = reader.text(metadata.get("name"), path)
-    prefix = reader.text(metadata.get("generateName"), "metadata.generateName")
-    if not name and not prefix:
-        reader.note(field.required(path, "name or generateName is required"))
-        return ""
-    checked = name or f"{prefix[: LONGEST_NAME - len(_GENERATED_SUFFIX)]}{_GENERATED_SUFFIX}"
-    problems = names.dns1035_label_problems(checked)
+class _Name(NamedTuple):
+    """A name, or the beginning of one that the API server will complete by `suffix`."""
+
+    path: str
+    text: str
+    suffix: str = ""
+
+    @property
+    def whole(self) -> str:
+        kept = self.text[: LONGEST_NAME - len(self.suffix)] if self.suffix else self.text
+        return kept + self.suffix
+
+
+def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
+    given = _Name("metadata.name", reader.text(metadata.get("name"), "metadata.name"))
+    if not given.text:
+        path = "metadata.generateName"
+        prefix = reader.text(metadata.get("generateName"), path)
+        if not prefix:
+            reader.note(field.required(given.path, "name or generateName is required"))
+            return None
+        given = _Name(path, prefix, _GENERATED_SUFFIX)
+    problems = names.dns1035_label_problems(given.whole)
     if problems:
-        reader.note(field.invalid(path, name or prefix, f"should match: {','.join(problems)}"))
-    return checked
-
-
-def _check_manager(reader: Reader, policy: Mapping[str, Any]) -> None:
-    path = "spec.runPolicy.managedBy"
-    reader.choice(policy.get("managedBy"), path, words.MANAGERS)
+        rule = refusals.BAD_NAME.format(",".join(problems))
+        reader.note(field.invalid(given.path, given.text, rule))
+    return given
 
 
 def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
     given = reader.mapping(value, _SPECS)
     if value is None or (isinstance(value, Mapping) and not given):
-        reader.note(field.required(_SPECS, "must be required"))
+        reader.note(field.required(_SPECS, refusals.REQUIRED))
     found: dict[str, ReplicaSpec] = {}
-    unknown: list[str] = []
-    twins: list[str] = []
     for key, each in given.items():
-        kind = words.BY_LOWER_CASE.get(str(key).lower())
-        if kind is None:
-            unknown.append(str(key))
-            continue
-        if kind in found:
-            twins.append(key)
-        found[kind] = _read_replica(reader, each, path=f"{_SPECS}[{key}]", kind=kind)
-    if sum(kind in found for kind in words.DECIDING_TYPES) > 1:
-        reader.note(field.forbidden(_SPECS, "must not have more than 1 Chief or Master role"))
-    for key in unknown:
-        reader.note(field.unsupported(_SPECS, key, words.TYPES))
-    for key in twins:
-        reader.note(field.duplicate(_SPECS, key))
+        kind = _type_of(key)
+        if kind is not None:
+            found[kind] = _read_replica(reader, each, key=key, kind=kind)
+    _check_types(reader, given)
     total = sum(replica.count for replica in found.values())
     if total > MAX_REPLICAS:
-        rule = f"must be no more than {MAX_REPLICAS} replicas in total"
-        reader.note(field.invalid(_SPECS, total, rule))
+        reader.note(field.invalid(_SPECS, total, refusals.MANY_REPLICAS))
     return [found[kind] for kind in words.TYPES if kind in found]
 
 
-def _read_replica(reader: Reader, value: object, *, path: str, kind: str) -> ReplicaSpec:
+def _type_of(key: object) -> str | None:
+    """The type that a key means, whatever its case."""
+    text = str(key)
+    return words.BY_LOWER_CASE.get(text.lower()) if text.isascii() else None
+
+
+def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
+    """Of keys that differ in case alone all but the first, in order of the alphabet, are twins."""
+    kinds = {key: _type_of(key) for key in sorted(given, key=str)}
+    if set(words.DECIDING_TYPES) <= set(kinds.values()):
+        reader.note(field.forbidden(_SPECS, refusals.TWO_LEADERS))
+    seen: set[str] = set()
+    for key, kind in kinds.items():
+        if kind is None:
+            reader.note(field.unsupported(_SPECS, str(key), words.TYPES))
+        elif kind in seen:
+            reader.note(field.duplicate(_SPECS, key))
+        else:
+            seen.add(kind)
+
+
+def _read_replica(reader: Reader, value: object, *, key: str, kind: str) -> ReplicaSpec:
+    path = f"{_SPECS}[{key}]"
     given = reader.mapping(value, path)
-    count = reader.integer(given.get("replicas"), f"{path}.replicas")
+    count = reader.integer(given.get("replicas"), f"{path}.replicas", at_most=MAX_REPLICAS)
     if count is not None and count > 1 and kind in words.DECIDING_TYPES:
-        rule = f"{path}.replicas in body should be less than or equal to 1"
+        rule = refusals.MANY_LEADERS.format(key)
         reader.note(field.invalid(f"{path}.replicas", count, rule))
-    policy = given.get("restartPolicy") or None
-    restart = reader.choice(policy, f"{path}.restartPolicy", RESTART_POLICIES)
+    restart = reader.choice(given.get("restartPolicy"), f"{path}.restartPolicy", RESTART_POLICIES)
     return ReplicaSpec(
         type=kind,
         count=1 if count is None else count,
@@ -150,16 +191,17 @@ def _read_replica(reader: Reader, value: object, *, path: str, kind: str) -> Rep
     )
 
 
-def _check_child_names(reader: Reader, name: str, replicas: Sequence[ReplicaSpec]) -> None:
+def _check_child_names(reader: Reader, name: _Name | None, replicas: Sequence[ReplicaSpec]) -> None:
     """The longest `{job}-{type}-{index}` must be a legal name."""
-    tails = [len(child_prefix("", each.type)) + len(str(each.count - 1)) for each in replicas]
+    tails = [
+        len(child_prefix("", each.type)) + len(str(each.count - 1))
+        for each in replicas
+        if each.count
+    ]
     longest = LONGEST_NAME - max(tails, default=0)
-    if longest < len(name) <= LONGEST_NAME:
-        rule = (
-            f"must be no more than {longest} characters"
-            " because pod and service names are derived from it"
-        )
-        reader.note(field.invalid("metadata.name", name, rule))
+    if name is not None and longest < len(name.whole) <= LONGEST_NAME:
+        rule = refusals.LONG_NAME.format(longest - len(name.suffix))
+        reader.note(field.invalid(name.path, name.text, rule))
 
 
 def _read_scheduling(reader: Reader, value: object) -> Mapping[str, Any]:
@@ -167,7 +209,7 @@ def _read_scheduling(reader: Reader, value: object) -> Mapping[str, Any]:
     given = reader.mapping(value, path)
     reader.text(given.get("queue"), f"{path}.queue")
     reader.text(given.get("priorityClass"), f"{path}.priorityClass")
-    resources = reader.mapping(given.get("minResources"), f"{path}.minResources")
+    resources = reader.quantities(given.get("minResources"), f"{path}.minResources")
     return {
         "minAvailable": reader.integer(given.get("minAvailable"), f"{path}.minAvailable"),
         "queue": given.get("queue"),

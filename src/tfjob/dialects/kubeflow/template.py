@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER, ServicePort
-from tfjob.dialects.kubeflow import words
+from tfjob.dialects.kubeflow import refusals, words
+from tfjob.dialects.kubeflow.schema import LONGEST_PORT, MOST_CONTAINERS
 from tfjob.dialects.reading import Reader
 from tfjob.k8s import field
+from tfjob.k8s.field import Fault, FaultKind
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -40,40 +42,51 @@ def _check_metadata(reader: Reader, value: object, path: str) -> None:
     metadata = reader.mapping(value, path)
     reader.labels(metadata.get("labels"), f"{path}.labels")
     reader.labels(metadata.get("annotations"), f"{path}.annotations")
-    reader.sequence(metadata.get("finalizers"), f"{path}.finalizers")
+    reader.texts(metadata.get("finalizers"), f"{path}.finalizers")
+    for key in ("name", "namespace", "creationTimestamp"):
+        reader.text(metadata.get(key), f"{path}.{key}")
 
 
 def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> int | None:
     """Where the training container stands, with all that is wrong with the list noted."""
     if not containers:
-        reader.note(field.required(path, "must be specified"))
+        reader.note(field.required(path, refusals.NO_CONTAINERS))
+    if len(containers) > MOST_CONTAINERS:
+        rule = f"{path} in body should have at most {MOST_CONTAINERS} items"
+        reader.note(Fault(path, FaultKind.INVALID, len(containers), rule))
     found: int | None = None
-    for place, value in enumerate(containers):
-        own_path = f"{path}[{place}]"
-        container = reader.mapping(value, own_path)
-        if not reader.text(container.get("image"), f"{own_path}.image"):
-            reader.note(field.required(f"{own_path}.image", "must be required"))
-        if container.get("name") == TRAINING_CONTAINER and found is None:
+    for place, value in enumerate(containers[:MOST_CONTAINERS]):
+        name = _check_container(reader, value, f"{path}[{place}]")
+        if name == TRAINING_CONTAINER and found is None:
             found = place
-            _check_training_container(reader, container, own_path)
     if found is None:
-        rule = f"must have at least one container with name {TRAINING_CONTAINER}"
-        reader.note(field.required(path, rule))
+        reader.note(field.required(path, refusals.NO_TRAINING_CONTAINER))
     return found
 
 
-def _check_training_container(reader: Reader, container: Mapping[str, Any], path: str) -> None:
-    for place, value in enumerate(reader.sequence(container.get("env"), f"{path}.env")):
-        reader.mapping(value, f"{path}.env[{place}]")
-    for place, value in enumerate(reader.sequence(container.get("ports"), f"{path}.ports")):
-        own_path = f"{path}.ports[{place}]"
-        port = reader.mapping(value, own_path)
-        reader.text(port.get("name"), f"{own_path}.name")
-        reader.text(port.get("protocol"), f"{own_path}.protocol")
-        number_path = f"{own_path}.containerPort"
-        if port.get("containerPort") is None:
-            reader.note(field.required(number_path, "must be a port number from 1 to 65535"))
-        reader.integer(port.get("containerPort"), number_path, at_least=1, at_most=65535)
+def _check_container(reader: Reader, value: object, path: str) -> str:
+    """The name of the container, with all that is wrong with it noted."""
+    container = reader.mapping(value, path)
+    name = reader.text(container.get("name"), f"{path}.name")
+    if not reader.text(container.get("image"), f"{path}.image"):
+        reader.note(field.required(f"{path}.image", refusals.REQUIRED))
+    for place, each in enumerate(reader.sequence(container.get("env"), f"{path}.env")):
+        variable = reader.mapping(each, f"{path}.env[{place}]")
+        reader.text(variable.get("name"), f"{path}.env[{place}].name")
+    for place, each in enumerate(reader.sequence(container.get("ports"), f"{path}.ports")):
+        _check_port(reader, each, f"{path}.ports[{place}]")
+    return name
+
+
+def _check_port(reader: Reader, value: object, path: str) -> None:
+    port = reader.mapping(value, path)
+    reader.text(port.get("name"), f"{path}.name")
+    reader.text(port.get("protocol"), f"{path}.protocol")
+    number_path = f"{path}.containerPort"
+    if port.get("containerPort") is None:
+        rule = f"must be a port number from 1 to {LONGEST_PORT}"
+        reader.note(field.required(number_path, rule))
+    reader.integer(port.get("containerPort"), number_path, at_least=1, at_most=LONGEST_PORT)
 
 
 def _with_port(
@@ -91,19 +104,26 @@ def _with_port(
         body = {**given, "spec": {**spec, "containers": changed}}
     return Template(
         body=body,
-        port=named[0]["containerPort"],
+        port=int(named[0]["containerPort"]),
         ports=_service_ports(ports),
         has_restart_policy=bool(spec.get("restartPolicy")),
     )
 
 
 def _service_ports(ports: Sequence[Mapping[str, Any]]) -> list[ServicePort]:
-    """Each (port, protocol) once and under a name; the training port always keeps its own."""
-    found: dict[tuple[int, str], ServicePort] = {}
+    """Each (port, protocol) once and under a name of its own; the training port keeps its name."""
+    given: dict[tuple[int, str], tuple[str, str]] = {}
     for port in ports:
-        number, protocol = port["containerPort"], port.get("protocol") or ""
-        name = port.get("name") or f"port-{number}"
-        place = (number, protocol or "TCP")
-        if place not in found or name == words.PORT_NAME:
-            found[place] = ServicePort(name=name, port=number, protocol=protocol)
-    return list(found.values())
+        name, protocol = port.get("name") or "", port.get("protocol") or ""
+        place = (int(port["containerPort"]), protocol or "TCP")
+        if place not in given or name == words.PORT_NAME:
+            given[place] = (name, protocol)
+    taken = {name for name, _ in given.values() if name}
+    found: list[ServicePort] = []
+    for (number, transport), (name, protocol) in given.items():
+        shown = name or f"port-{number}"
+        if not name and shown in taken:
+            shown = f"{shown}-{transport.lower()}"
+        taken.add(shown)
+        found.append(ServicePort(name=shown, port=number, protocol=protocol))
+    return found

@@ -1,0 +1,132 @@
+"""A TFJob written as one version, said in the words of another, in both directions.
+
+Nothing is lost on the way down: what the older version has no fields for travels in an annotation.
+On the way up nothing is refused: what cannot be understood stays as it is, for validation to name.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tfjob.dialects.base import Manifest
+from tfjob.dialects.kubeflow import words
+from tfjob.dialects.reading import Reader
+from tfjob.k8s import field
+
+_POLICY = "runPolicy"
+_CLEAN = "cleanPodPolicy"
+_MOVED = (_CLEAN, "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
+"""Fields that stood in the spec itself before there was a run policy."""
+_SPEC_ONLY_V1 = ("successPolicy", "enableDynamicWorker")
+_POLICY_ONLY_V1 = ("schedulingPolicy", "suspend", "managedBy")
+
+
+def up(manifest: Manifest) -> Manifest:
+    """The same job as v1; an absent clean-up policy of an older version is made explicit."""
+    given = _mapping(manifest)
+    if given is None:
+        return manifest
+    found = dict(restored(Reader(), given))
+    is_old = found.get("apiVersion") != words.OWNER_VERSION
+    found["apiVersion"] = words.OWNER_VERSION
+    spec, status = _mapping(found.get("spec")), _mapping(found.get("status"))
+    if spec is not None:
+        found["spec"] = _moved_into_policy(spec, is_old=is_old)
+    if status is not None and "replicaStatuses" not in status:
+        found["status"] = {_STATUS_NAMES.get(key, key): value for key, value in status.items()}
+    return found
+
+
+_STATUS_NAMES = {"tfReplicaStatuses": "replicaStatuses"}
+
+
+def down(manifest: Manifest) -> Manifest:
+    """The same job as v1beta1; the job must be without faults."""
+    given = dict(manifest["spec"])
+    policy = dict(given.pop(_POLICY, None) or {})
+    kept: dict[str, Any] = {key: given.pop(key) for key in _SPEC_ONLY_V1 if key in given}
+    kept_policy = {key: policy.pop(key) for key in _POLICY_ONLY_V1 if key in policy}
+    if kept_policy:
+        kept[_POLICY] = kept_policy
+    spec = {_CLEAN: words.CLEAN_POLICY, **_saying(given), **_saying(policy)}
+    found = {**manifest, "apiVersion": words.OLD_API_VERSION, "spec": spec}
+    if kept:
+        text = msgspec.json.encode(kept, order="sorted").decode()
+        metadata = dict(found.get("metadata") or {})
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), words.V1_ONLY: text}
+        found["metadata"] = metadata
+    return found
+
+
+def restored(reader: Reader, manifest: Manifest) -> Manifest:
+    """The job with the fields that its annotation carries, and without that annotation.
+
+    Storage has one version: an object that came as the older one is told by its annotation alone.
+    """
+    metadata = _mapping(manifest.get("metadata")) or {}
+    annotations = _mapping(metadata.get("annotations")) or {}
+    if words.V1_ONLY not in annotations:
+        return manifest
+    kept = _parsed(annotations[words.V1_ONLY])
+    spec = _mapping(manifest.get("spec"))
+    if kept is None:
+        path = f"metadata.annotations[{words.V1_ONLY}]"
+        rule = "must be a JSON object with the fields that only v1 has; remove it if they are gone"
+        reader.note(field.invalid(path, annotations[words.V1_ONLY], rule))
+    if kept is None or spec is None:
+        return manifest
+    others = {key: value for key, value in annotations.items() if key != words.V1_ONLY}
+    named = {key: value for key, value in metadata.items() if key != "annotations"}
+    if others:
+        named["annotations"] = others
+    return {**manifest, "metadata": named, "spec": _with_kept(spec, kept)}
+
+
+def _moved_into_policy(spec: Mapping[str, Any], *, is_old: bool) -> Mapping[str, Any]:
+    """A value that the run policy has itself wins over the one from outside."""
+    given = spec.get(_POLICY)
+    policy = {} if given is None else _mapping(given)
+    if policy is None:
+        return spec
+    outer = {key: spec[key] for key in _MOVED if key in spec}
+    default = {_CLEAN: words.OLD_CLEAN_POLICY} if is_old else {}
+    joined = {**default, **_saying(outer), **_saying(policy)}
+    rest = {key: value for key, value in spec.items() if key not in {_POLICY, *_MOVED}}
+    return {**rest, _POLICY: joined} if joined else rest
+
+
+def _with_kept(spec: Mapping[str, Any], kept: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the spec says itself wins over what the annotation says."""
+    restored_spec = {key: kept[key] for key in _SPEC_ONLY_V1 if key in kept} | _saying(spec)
+    given = spec.get(_POLICY)
+    policy = {} if given is None else _mapping(given)
+    if policy is None or not kept.get(_POLICY):
+        return restored_spec
+    kept_policy = {key: kept[_POLICY][key] for key in _POLICY_ONLY_V1 if key in kept[_POLICY]}
+    return {**restored_spec, _POLICY: {**kept_policy, **_saying(policy)}}
+
+
+def _parsed(text: object) -> Mapping[str, Any] | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        kept = _mapping(msgspec.json.decode(text))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    if kept is None or _mapping(kept.get(_POLICY, {})) is None:
+        return None
+    return kept
+
+
+def _saying(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that say something: null and an empty clean-up policy are as good as absent."""
+    return {
+        key: value
+        for key, value in fields.items()
+        if value is not None and not (key == _CLEAN and value == "")
+    }
+
+
+def _mapping(value: object) -> Mapping[str, Any] | None:
+    return value if isinstance(value, Mapping) else None

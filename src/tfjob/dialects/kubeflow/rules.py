@@ -1,0 +1,215 @@
+"""What the API server itself checks of a TFJob, as CEL rules: there is no webhook.
+
+Law: an object that was stored before a rule existed can still be edited, finalised and deleted as
+long as the part that breaks the rule stays as it was. A rule on a part that holds nothing else
+gets this from the API server; the others compare with the old object themselves. Rules walk over
+the new object only, because its size alone is bounded in the eyes of the API server.
+"""
+
+from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
+from tfjob.core.naming import LONGEST_NAME
+from tfjob.dialects.kubeflow import refusals, words
+from tfjob.dialects.schema import Schema, rule
+
+_TYPES = [kind.lower() for kind in words.TYPES]
+_LEADERS = [kind.lower() for kind in words.DECIDING_TYPES]
+_SUPPORTED = ", ".join(f'"{kind}"' for kind in sorted(words.TYPES))
+_CONTAINERS = ".template.spec.containers"
+_OLD = "oldSelf.value()"
+
+
+def of_object() -> list[Schema]:
+    """Rules that need the name, which no other place sees."""
+    return [_spec_is_there(), _name_is_label(), _child_names_fit()]
+
+
+def of_spec() -> list[Schema]:
+    """A rule on the field, or on its parent, would not see it come and go."""
+    was_set = "has(oldSelf.runPolicy) && has(oldSelf.runPolicy.managedBy)"
+    is_same = "oldSelf.runPolicy.managedBy == self.runPolicy.managedBy"
+    return [
+        rule(
+            "has(self.runPolicy) && has(self.runPolicy.managedBy)"
+            f" ? {was_set} && {is_same} : !({was_set})",
+            refusals.IMMUTABLE,
+            at=".runPolicy.managedBy",
+        )
+    ]
+
+
+def of_queue() -> list[Schema]:
+    return [rule("self == oldSelf", refusals.QUEUE_IMMUTABLE)]
+
+
+def of_types() -> list[Schema]:
+    """Rules on the map of replica types as a whole."""
+    return [
+        rule("size(self) > 0", refusals.REQUIRED, is_required=True),
+        rule(
+            "self.all(k, self[k] != null)",
+            refusals.NO_CONTAINERS,
+            says=_says(f"{{}} {refusals.NO_CONTAINERS}", "self.filter(k, self[k] == null)[0]"),
+            is_required=True,
+        ),
+        _types_are_known(),
+        _types_have_no_twins(),
+        _one_type_leads(),
+        _leader_is_one(),
+        _total_is_bounded(),
+    ]
+
+
+def of_replica() -> list[Schema]:
+    """Rules on one replica type."""
+    containers = "self.template.spec.containers"
+    is_there = f"has(self.template) && has(self.template.spec) && has({containers})"
+    is_training = f"has(c.name) && c.name == '{TRAINING_CONTAINER}'"
+    return [
+        rule(
+            f"{is_there} && size({containers}) > 0",
+            refusals.NO_CONTAINERS,
+            at=_CONTAINERS,
+            is_required=True,
+        ),
+        rule(
+            f"{is_there} && {containers}.exists(c, {is_training})",
+            refusals.NO_TRAINING_CONTAINER,
+            at=_CONTAINERS,
+            is_required=True,
+        ),
+    ]
+
+
+def of_container() -> list[Schema]:
+    has_image = "has(self.image) && self.image != ''"
+    return [rule(has_image, refusals.REQUIRED, at=".image", is_required=True)]
+
+
+def _spec_is_there() -> Schema:
+    return rule(
+        f"has(self.spec) || (oldSelf.hasValue() && !has({_OLD}.spec))",
+        refusals.REQUIRED,
+        at=".spec.tfReplicaSpecs",
+        is_required=True,
+    )
+
+
+def _name_is_label() -> Schema:
+    """A name never changes, so that only a new object can be told; of both problems, if need be."""
+    name = "self.metadata.name"
+    is_label = f"{name}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
+    is_short = f"size({name}) <= {LONGEST_NAME}"
+    no_label, too_long = _quoted(refusals.NO_LABEL), _quoted(refusals.LONG_LABEL)
+    both = _quoted(f"{refusals.LONG_LABEL},{refusals.NO_LABEL}")
+    return rule(
+        f"oldSelf.hasValue() || ({is_label} && {is_short})",
+        refusals.BAD_NAME.format(refusals.NO_LABEL),
+        says=_says(
+            refusals.BAD_NAME, f"{is_short} ? {no_label} : {is_label} ? {too_long} : {both}"
+        ),
+        at=".metadata.name",
+    )
+
+
+def _child_names_fit() -> Schema:
+    """The limit that is told follows from the type whose children have the longest names."""
+    name = "size(self.metadata.name)"
+    new, old = "self.spec.tfReplicaSpecs", f"{_OLD}.spec.tfReplicaSpecs"
+    fits = f"{name} + {_tail(new)} <= {LONGEST_NAME}"
+    was_there = f"oldSelf.hasValue() && has({_OLD}.spec) && has({old})"
+    was_so = f"{was_there} && k in {old} && {_count(new)} <= {_count(old)}"
+    is_longest = f"{new}.all(j, {_tail(new, 'j')} <= {_tail(new)})"
+    return rule(
+        f"!has(self.spec) || !has({new}) || {name} > {LONGEST_NAME}"
+        f" || {new}.all(k, {fits} || ({was_so}))",
+        says=_says(
+            refusals.LONG_NAME.replace("{}", "%d"),
+            f"{LONGEST_NAME} - {new}.map(k, {is_longest}, {_tail(new)})[0]",
+        ),
+        at=".metadata.name",
+    )
+
+
+def _types_are_known() -> Schema:
+    return rule(
+        f"self.all(k, {_is_among(_TYPES)} || (oldSelf.hasValue() && k in {_OLD}))",
+        f"supported values: {_SUPPORTED}",
+        says=_says(
+            f'Unsupported value: "{{}}": supported values: {_SUPPORTED}',
+            f"self.filter(k, !({_is_among(_TYPES)}))[0]",
+        ),
+    )
+
+
+def _types_have_no_twins() -> Schema:
+    """Of keys that differ in case alone all but the first have a twin before them."""
+    has_twin = "self.exists(j, j < k && j.lowerAscii() == k.lowerAscii())"
+    was_so = f"self.all(j, j.lowerAscii() != k.lowerAscii() || j in {_OLD})"
+    return rule(
+        f"self.all(k, !{has_twin} || (oldSelf.hasValue() && {was_so}))",
+        "Duplicate value",
+        says=_says('Duplicate value: "{}"', f"self.filter(k, {has_twin})[0]"),
+    )
+
+
+def _one_type_leads() -> Schema:
+    chief, master = (f"self.exists(k, k.lowerAscii() == '{each}')" for each in _LEADERS)
+    was_so = f"self.all(k, !({_is_among(_LEADERS)}) || k in {_OLD})"
+    return rule(
+        f"!{chief} || !{master} || (oldSelf.hasValue() && {was_so})",
+        refusals.TWO_LEADERS,
+        is_forbidden=True,
+    )
+
+
+def _leader_is_one() -> Schema:
+    is_many = f"{_is_among(_LEADERS)} && {_count('self')} > 1"
+    was_so = f"k in {_OLD} && {_count('self')} == {_count(_OLD)}"
+    return rule(
+        f"self.all(k, !({is_many}) || (oldSelf.hasValue() && {was_so}))",
+        refusals.MANY_LEADERS.format(" or ".join(words.DECIDING_TYPES)),
+        says=_says(refusals.MANY_LEADERS, f"self.filter(k, {is_many})[0]"),
+    )
+
+
+def _total_is_bounded() -> Schema:
+    counts = ", ".join(_count_of(kind) for kind in _TYPES)
+    was_so = f"self.all(k, k in {_OLD} && {_count('self')} <= {_count(_OLD)})"
+    return rule(
+        f"[{counts}].sum() <= {MAX_REPLICAS} || (oldSelf.hasValue() && {was_so})",
+        refusals.MANY_REPLICAS,
+    )
+
+
+def _is_among(kinds: list[str], key: str = "k") -> str:
+    return f"{key}.lowerAscii() in {kinds}"
+
+
+def _count(specs: str, key: str = "k") -> str:
+    """How many replicas a type asks for; null is refused by a rule of its own."""
+    entry = f"{specs}[{key}]"
+    return f"({entry} == null || !has({entry}.replicas) ? 1 : {entry}.replicas)"
+
+
+def _count_of(kind: str) -> str:
+    """How many replicas a type asks for, whatever the case of its key."""
+    is_kind = f"k.lowerAscii() == '{kind}'"
+    found = f"self.map(k, {is_kind}, {_count('self')})[0]"
+    return f"(self.exists(k, {is_kind}) ? {found} : 0)"
+
+
+def _tail(specs: str, key: str = "k") -> str:
+    """What a child's name has after the job's: type, index and the dashes before them."""
+    count = _count(specs, key)
+    length = f"size({key}) + size(string({count} - 1)) + 2"
+    return f"({_is_among(_TYPES, key)} && {count} > 0 ? {length} : 0)"
+
+
+def _says(sentence: str, value: str) -> str:
+    """A sentence as an expression, with a computed value for its `{}`."""
+    return f"{_quoted(sentence.replace('{}', '%s'))}.format([{value}])"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -1,0 +1,124 @@
+"""Pieces of a structural schema: what an API server is told about one field of an API.
+
+Each piece is a plain value with a sentence for `kubectl explain`. Nothing here knows which API the
+field belongs to.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Schema = dict[str, Any]
+
+QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
+_INT32 = 2**31 - 1
+_KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
+_RULES = "x-kubernetes-validations"
+
+
+def text(about: str, *, among: Sequence[str] = (), default: str | None = None) -> Schema:
+    found: Schema = {"description": about, "type": "string"}
+    if among:
+        found["enum"] = list(among)
+    if default is not None:
+        found["default"] = default
+    return found
+
+
+def moment(about: str) -> Schema:
+    return {"description": about, "type": "string", "format": "date-time"}
+
+
+def boolean(about: str, *, default: bool | None = None) -> Schema:
+    found: Schema = {"description": about, "type": "boolean"}
+    if default is not None:
+        found["default"] = default
+    return found
+
+
+def integer(about: str, *, at_least: int = 0, at_most: int = _INT32) -> Schema:
+    found: Schema = {"description": about, "type": "integer", "minimum": at_least}
+    found["format"] = "int32" if at_most <= _INT32 else "int64"
+    if at_most < _INT32:
+        found["maximum"] = at_most
+    return found
+
+
+def quantities(about: str) -> Schema:
+    """Amounts by resource name."""
+    amount: Schema = {
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "pattern": QUANTITY,
+        "x-kubernetes-int-or-string": True,
+    }
+    return mapping(about, amount)
+
+
+def mapping(
+    about: str, values: Schema, *, at_most: int | None = None, rules: Sequence[Schema] = ()
+) -> Schema:
+    """An object whose keys the user chooses."""
+    found: Schema = {"description": about, "type": "object", "additionalProperties": values}
+    if at_most is not None:
+        found["maxProperties"] = at_most
+    return _ruled(found, rules)
+
+
+def array(about: str, items: Schema, *, at_most: int | None = None) -> Schema:
+    found: Schema = {"description": about, "type": "array", "items": items}
+    if at_most is not None:
+        found["maxItems"] = at_most
+    return found
+
+
+def record(
+    about: str,
+    properties: Mapping[str, Schema],
+    *,
+    required: Sequence[str] = (),
+    keeps_unknown: bool = False,
+    rules: Sequence[Schema] = (),
+) -> Schema:
+    """An object whose fields are known; others are dropped unless it keeps them."""
+    found: Schema = {"description": about, "type": "object"}
+    if required:
+        found["required"] = list(required)
+    if keeps_unknown:
+        found[_KEEPS_UNKNOWN] = True
+    found["properties"] = dict(properties)
+    return _ruled(found, rules)
+
+
+def rule(
+    expression: str,
+    message: str = "",
+    *,
+    says: str = "",
+    at: str = "",
+    is_required: bool = False,
+    is_forbidden: bool = False,
+) -> Schema:
+    """A condition in CEL and what is said where it does not hold.
+
+    `says` is the message as an expression, for messages that name a value. A rule that looks at
+    `oldSelf.hasValue()` holds on creation too; one that looks at a bare `oldSelf`, on updates only.
+    """
+    found: Schema = {"rule": expression}
+    if message:
+        found["message"] = message
+    if says:
+        found["messageExpression"] = says
+    if at:
+        found["fieldPath"] = at
+    if is_required:
+        found["reason"] = "FieldValueRequired"
+    if is_forbidden:
+        found["reason"] = "FieldValueForbidden"
+    if "oldSelf.hasValue()" in expression:
+        found["optionalOldSelf"] = True
+    return found
+
+
+def _ruled(schema: Schema, rules: Sequence[Schema]) -> Schema:
+    if rules:
+        schema[_RULES] = list(rules)
+    return schema
