@@ -48,12 +48,13 @@ class PodContainers:
         memory: MemoryWatch,
         clock: Callable[[], datetime],
         on_change: Callable[[], None],
+        on_trouble: Callable[[str], None],
     ) -> None:
         self.record = record
         self.policy = "Always"
         self.is_ending = False
         self._settings, self._memory, self._clock = settings, memory, clock
-        self._on_change = on_change
+        self._on_change, self._on_trouble = on_change, on_trouble
         self._processes: dict[str, ContainerProcess] = {}
         self._followers: set[asyncio.Task[None]] = set()
         self._kill_at: float | None = None
@@ -104,7 +105,7 @@ class PodContainers:
         name = str(spec["name"])
         self._specs[name] = spec
         await asyncio.to_thread(Path(launch.exit).unlink, missing_ok=True)
-        process = await start(launch)
+        process = await start(launch, on_trouble=self._on_trouble)
         self._processes[name] = process
         follower = asyncio.create_task(self._follow(name, process))
         self._followers.add(follower)

@@ -20,7 +20,7 @@ class ClusterDirectory:
         self._claim = claim
 
     def is_known(self, namespace: str, name: str) -> bool:
-        return (namespace, name) in self._services or (namespace, name) in self._pods
+        return (namespace, name) in self._services
 
     def port(self, namespace: str, name: str, port: int) -> int:
         """The local port that stands for this port of this service or pod."""

@@ -68,6 +68,8 @@ class Launcher:
         except VolumeError as fault:
             raise NotYetError("CreateContainerConfigError", str(fault)) from fault
         except NoPortError as fault:
+            present = {_key(one) for one in [pod, *self._pods()]}
+            self._ports.keep(lambda namespace, name: (namespace, name) in present)
             raise NotYetError("PortUnavailable", str(fault)) from fault
         except OSError as fault:
             where = f" {fault.filename}" if fault.filename else ""
@@ -100,7 +102,7 @@ class Launcher:
         namespace = str(pod["metadata"]["namespace"])
         services = await self._api.services(namespace)
         settle = self._ports.renew if is_fresh else self._ports.claim
-        pods = [pod, *(one for one in self._pods() if not _is_same(one, pod))]
+        pods = [pod, *(one for one in self._pods() if _key(one) != _key(pod))]
         book = ClusterDirectory(services=services, pods=pods, claim=self._ports.claim)
         for port in container_ports(pod):
             settle(namespace, book.names_of(pod), port)
@@ -220,8 +222,5 @@ def _texts_by_name(
     return {name: None if one is None else texts(values(one)) for name, one in objects.items()}
 
 
-def _is_same(one: Json, other: Json) -> bool:
-    mine, theirs = one["metadata"], other["metadata"]
-    return bool(
-        mine.get("name") == theirs.get("name") and mine.get("namespace") == theirs.get("namespace")
-    )
+def _key(pod: Json) -> tuple[str, str]:
+    return str(pod["metadata"]["namespace"]), str(pod["metadata"]["name"])

@@ -81,6 +81,19 @@ class PortTable:
         keys = [f"{namespace}/{name}/{port}" for name in names]
         return self._remember(keys, self._allot(port))
 
+    def keep(self, is_present: Callable[[str, str], bool]) -> None:
+        """Gives back the ports of all (namespace, name) that are no longer present."""
+        kept = {
+            key: port
+            for key, port in self._table.items()
+            if is_present(*key.rsplit("/", 1)[0].split("/", 1))
+        }
+        for port in self._held - set(kept.values()):
+            self._locks.release(port)
+        self._held &= set(kept.values())
+        self._table = kept
+        self._save()
+
     def _remember(self, keys: Sequence[str], local: int) -> int:
         if any(self._table.get(key) != local for key in keys):
             self._table.update(dict.fromkeys(keys, local))

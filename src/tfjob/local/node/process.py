@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -41,12 +42,12 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     started: str = ""
     finished: str = ""
-    log_error: str = ""
 
 
 class _Report(msgspec.Struct, frozen=True):
     started: int | None = None
     at: str = ""
+    trouble: str = ""
     exit: Ended | None = None
 
 
@@ -83,8 +84,14 @@ def _exists(pid: int) -> bool:
 class ContainerProcess:
     """One run of a container."""
 
-    def __init__(self, supervisor: asyncio.subprocess.Process, launch: Launch) -> None:
-        self._supervisor, self._launch = supervisor, launch
+    def __init__(
+        self,
+        supervisor: asyncio.subprocess.Process,
+        launch: Launch,
+        *,
+        on_trouble: Callable[[str], None],
+    ) -> None:
+        self._supervisor, self._launch, self._on_trouble = supervisor, launch, on_trouble
         self._started = asyncio.get_running_loop().create_future()
         self._end = asyncio.create_task(self._follow())
         start_time = start_time_of(supervisor.pid) or ""
@@ -145,13 +152,20 @@ class ContainerProcess:
         async for line in reports:
             report = msgspec.json.decode(line, type=_Report)
             ended = report.exit or ended
+            if report.trouble:
+                self._on_trouble(report.trouble)
             if report.started is not None and not self._started.done():
                 self._started.set_result(report.at)
         return ended
 
 
-async def start(launch: Launch) -> ContainerProcess:
-    """Starts the command in a session of its own; one that cannot start ends with 126 to 128."""
+async def start(
+    launch: Launch, *, on_trouble: Callable[[str], None] | None = None
+) -> ContainerProcess:
+    """Starts the command in a session of its own; one that cannot start ends with 126 to 128.
+
+    `on_trouble` hears of what goes wrong around a command that runs, such as a full disk.
+    """
     supervisor = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
@@ -166,7 +180,7 @@ async def start(launch: Launch) -> ContainerProcess:
     assert supervisor.stdin is not None  # noqa: S101 - asked for just above
     env = {**launch.env, MARKER: launch.marker}
     supervisor.stdin.write(msgspec.json.encode(msgspec.structs.replace(launch, env=env)) + b"\n")
-    return ContainerProcess(supervisor, launch)
+    return ContainerProcess(supervisor, launch, on_trouble=on_trouble or (lambda _: None))
 
 
 def record_lost(path: Path, message: str) -> Ended:
@@ -175,7 +189,7 @@ def record_lost(path: Path, message: str) -> Ended:
     try:
         path.write_bytes(msgspec.json.encode(ended))
     except OSError as error:
-        return msgspec.structs.replace(ended, log_error=f"exit record was lost: {error}")
+        return msgspec.structs.replace(ended, message=f"{message}; not recorded: {error}")
     return ended
 
 

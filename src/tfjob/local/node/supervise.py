@@ -25,6 +25,7 @@ PR_SET_CHILD_SUBREAPER = 36
 PARTIAL_LIMIT = 16 * 1024
 IDLE_FLUSH_MILLISECONDS = 500
 CONTROL, REPORT = 0, 1
+ENOENT, EINVAL = 2, 22
 SHIELDED = (signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
 
@@ -146,7 +147,7 @@ def start_error(number: int, *, step: str, spec: dict[str, Any]) -> StartError:
         folder = f'working directory "{spec["cwd"]}": {why}'
         return StartError(128, f"{folder}; it must exist here, because images are not run")
     command = spec["argv"][0]
-    if number == 2:
+    if number == ENOENT:
         path = spec["env"].get("PATH", "")
         return StartError(127, f'command "{command}" was not found on this machine (PATH={path})')
     return StartError(126, f'command "{command}" cannot be executed: {why}')
@@ -162,6 +163,7 @@ class Supervisor:
         self._child = 0
         self._status: int | None = None
         self._reason = ""
+        self._is_trouble_told = False
 
     def run(self) -> dict[str, Any]:
         started = stamp()
@@ -182,9 +184,8 @@ class Supervisor:
         )
 
     def _record(self, code: int, *, started: str, reason: str, message: str) -> dict[str, Any]:
-        finished = stamp()
-        facts = {"code": code, "reason": reason, "message": message, "log_error": self._log.error}
-        return facts | {"started": started, "finished": finished}
+        facts = {"code": code, "reason": reason, "message": message}
+        return facts | {"started": started, "finished": stamp()}
 
     def _start(self) -> None:
         failure_in, failure_out = os.pipe()
@@ -222,6 +223,8 @@ class Supervisor:
             os.execvpe(argv[0], argv, self._spec["env"])  # noqa: S606 - the user's own command
         except OSError as error:
             os.write(failure, f"{step} {error.errno}".encode())
+        except ValueError:  # a NUL in a word, or "=" in the name of a variable
+            os.write(failure, f"{step} {EINVAL}".encode())
         finally:
             os._exit(127)
 
@@ -245,6 +248,12 @@ class Supervisor:
                 if self._handle(fd, wake_in) is False:
                     poller.unregister(fd)
             self._reap()
+            self._tell_trouble()
+
+    def _tell_trouble(self) -> None:
+        if self._log.error and not self._is_trouble_told:
+            self._is_trouble_told = True
+            tell({"trouble": self._log.error})
 
     def _handle(self, fd: int, wake: int) -> bool:
         """Serves one ready descriptor; False when nothing more will come from it."""
@@ -338,7 +347,7 @@ def write_record(path: str, facts: dict[str, Any]) -> None:
         os.close(fd)
         os.replace(path + ".new", path)  # noqa: PTH105 - plain strings keep this start-up cheap
     except OSError as error:
-        facts["log_error"] = f"exit record was lost: {path}: {error.strerror}"
+        tell({"trouble": f"exit record was lost: {path}: {error.strerror}"})
 
 
 def read_spec() -> tuple[dict[str, Any], bytes] | None:

@@ -27,7 +27,7 @@ class Directory(Protocol):
     """Knows which local port stands for a port of a named service or pod."""
 
     def is_known(self, namespace: str, name: str) -> bool:
-        """Whether a service or pod of this name is there."""
+        """Whether a service of this name is there."""
 
     def port(self, namespace: str, name: str, port: int) -> int:
         """The local port; handed out now if nobody asked before."""

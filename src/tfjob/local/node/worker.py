@@ -77,6 +77,7 @@ class PodWorker:
             memory=tools.memory,
             clock=tools.clock,
             on_change=self._wake.set,
+            on_trouble=lambda message: self._tell("Warning", "FailedLogging", message),
         )
 
     def update(self, pod: Json) -> None:

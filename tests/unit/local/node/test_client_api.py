@@ -10,8 +10,9 @@ import pytest
 
 from tests.support.fake_api import FakeApi as ScriptedApi
 from tests.support.fake_api import refusal, whole
+from tests.unit.local.node.cluster import Cluster
 from tests.unit.local.node.fake_api import pod
-from tests.unit.local.node.test_agent import settings
+from tests.unit.local.node.whole_node import settings
 from tfjob.client.config import Config
 from tfjob.client.credentials import Fixed
 from tfjob.client.events import EventRecorder
@@ -22,37 +23,6 @@ from tfjob.local.node.api import PodGoneError, UnavailableError
 from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.network import PortLocks
 from tfjob.local.node.podlogs import PodLogs
-
-Json = dict[str, Any]
-
-
-class Cluster:
-    """An API server, a node, and a client of both."""
-
-    def __init__(self, api: Api, port: ClientApi) -> None:
-        self.api, self.port = api, port
-
-    async def create(self, one: Json) -> Json:
-        meta = {"name": one["metadata"]["name"]}
-        spec = {**one["spec"], "nodeName": "local"}
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
-        for container in spec["containers"]:
-            container.setdefault("image", "none")
-        return await self.api.create("/api/v1/namespaces/default/pods", body, decode=dict[str, Any])
-
-    async def get(self, path: str) -> Json:
-        return await self.api.get(f"/api/v1/{path}", decode=dict[str, Any])
-
-    async def phase(self, name: str) -> str:
-        found = await self.get(f"namespaces/default/pods/{name}")
-        return str(found["status"].get("phase"))
-
-    async def until_phase(self, name: str, phase: str) -> None:
-        for _ in range(1000):
-            if await self.phase(name) == phase:
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError(f"{name} never was {phase}, but {await self.phase(name)}")
 
 
 @pytest.fixture
@@ -66,7 +36,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
             port = ClientApi(api, recorder)
             agent = NodeAgent(port, sizes, locks=PortLocks(tmp_path / "locks"))
             tasks = [asyncio.create_task(agent.run()), asyncio.create_task(recorder.run())]
-            yield Cluster(api, port)
+            yield Cluster(api)
             tasks[0].cancel()
             with suppress(asyncio.CancelledError):
                 await tasks[0]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tfjob.local.node.process import (
@@ -196,6 +197,31 @@ async def test_recover_ends_what_still_runs_and_calls_it_lost(tmp_path: Path) ->
     assert (ended.code, ended.reason) == (137, "ContainerStatusUnknown")
     assert [start_time_of(pid) for pid in pids_in(tmp_path / "pids")] == [None, None]
     await process.wait()
+
+
+async def test_a_full_disk_is_told_and_the_command_goes_on(tmp_path: Path) -> None:
+    troubles: list[str] = []
+    launch = launch_of(tmp_path, "sh", "-c", "echo lost; sleep 0.05; exit 6")
+    full = msgspec.structs.replace(launch, log="/dev/full")
+    process = await start(full, on_trouble=troubles.append)
+    assert (await process.wait()).code == 6
+    assert troubles == ["log lines were lost: /dev/full: No space left on device"]
+
+
+async def test_an_exit_record_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    troubles: list[str] = []
+    launch = launch_of(tmp_path, "sh", "-c", "exit 6")
+    nowhere = msgspec.structs.replace(launch, exit=str(tmp_path / "none" / "0.exit"))
+    process = await start(nowhere, on_trouble=troubles.append)
+    assert (await process.wait()).code == 6
+    assert "exit record was lost" in troubles[0]
+
+
+async def test_a_variable_no_process_can_have_is_126(tmp_path: Path) -> None:
+    launch = launch_of(tmp_path, "true")
+    odd = msgspec.structs.replace(launch, env={**launch.env, "A=B": "x"})
+    ended = await (await start(odd)).wait()
+    assert (ended.code, ended.reason) == (126, "StartError")
 
 
 def test_identity_does_not_mistake_a_reused_number_for_the_process() -> None:

@@ -1,0 +1,40 @@
+"""A client of a local API server, for tests that go through the network."""
+
+import asyncio
+from typing import Any
+
+from tfjob.client.events import EventRecorder
+from tfjob.client.http import Api
+from tfjob.local.node.client_api import ClientApi
+
+Json = dict[str, Any]
+
+
+class Cluster:
+    """What a user of an API server sees and does."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.port = ClientApi(api, EventRecorder(api, component="test"))
+
+    async def create(self, one: Json) -> Json:
+        meta = {"name": one["metadata"]["name"]}
+        spec = {**one["spec"], "nodeName": "local"}
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        for container in spec["containers"]:
+            container.setdefault("image", "none")
+        return await self.api.create("/api/v1/namespaces/default/pods", body, decode=dict[str, Any])
+
+    async def get(self, path: str) -> Json:
+        return await self.api.get(f"/api/v1/{path}", decode=dict[str, Any])
+
+    async def phase(self, name: str) -> str:
+        found = await self.get(f"namespaces/default/pods/{name}")
+        return str(found["status"].get("phase"))
+
+    async def until_phase(self, name: str, phase: str) -> None:
+        for _ in range(1000):
+            if await self.phase(name) == phase:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"{name} never was {phase}, but {await self.phase(name)}")

@@ -1,0 +1,17 @@
+"""A running node for each test that asks for one."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.local.node.fake_api import FakeApi
+from tests.unit.local.node.whole_node import node
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
+    """The API server of a node that runs."""
+    fake = FakeApi()
+    async with node(fake, tmp_path):
+        yield fake

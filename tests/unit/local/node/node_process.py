@@ -1,0 +1,26 @@
+"""A node as a process of its own that a test can kill; arguments: URL, token, folder."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from tests.unit.local.node.whole_node import settings
+from tfjob.client.config import Config
+from tfjob.client.credentials import Fixed
+from tfjob.client.events import EventRecorder
+from tfjob.client.http import Api
+from tfjob.local.node.agent import NodeAgent
+from tfjob.local.node.client_api import ClientApi
+from tfjob.local.node.network import PortLocks
+
+
+async def main(url: str, token: str, folder: str) -> None:
+    config = Config(server=url, credentials=Fixed(f"Bearer {token}"))
+    async with Api(config) as api:
+        port = ClientApi(api, EventRecorder(api, component="node"))
+        root = Path(folder)
+        await NodeAgent(port, settings(root), locks=PortLocks(root / "locks")).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
