@@ -1,0 +1,1 @@
+"""The command `tfjob`: one file per verb. Parses, calls, prints; decides nothing."""

@@ -1,0 +1,72 @@
+"""Documents as jobs: which dialect reads them, and every fault they have.
+
+Faults of an API server that prunes silently are named here too: a field in the wrong place, a
+misspelt one, a key that stands twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tfjob.cli.documents import Document
+from tfjob.cli.unknown_fields import unknown_fields
+from tfjob.dialects.base import Dialect
+from tfjob.dialects.registry import DIALECTS, dialect_for
+from tfjob.k8s import field
+from tfjob.k8s.field import Fault
+
+
+class Checked(msgspec.Struct):
+    """One document that is, or was meant to be, a job."""
+
+    document: Document
+    dialect: Dialect | None
+    faults: Sequence[Fault]
+
+    @property
+    def title(self) -> str:
+        value = self.document.value if isinstance(self.document.value, Mapping) else {}
+        metadata = value.get("metadata")
+        metadata = metadata if isinstance(metadata, Mapping) else {}
+        name = metadata.get("name") or metadata.get("generateName") or "without a name"
+        return f"{value.get('kind') or 'object'} {name}"
+
+
+def check(document: Document) -> Checked | None:
+    """The faults of a document, or None when it is no job at all (a ConfigMap, say)."""
+    value = document.value
+    if not isinstance(value, Mapping):
+        rule = "must be a mapping with apiVersion, kind, metadata and spec"
+        return Checked(document, None, [field.invalid("document", _kind_of(value), rule)])
+    dialect = dialect_for(value.get("apiVersion"), value.get("kind"))
+    if dialect is None:
+        faults = _almost_a_job(value)
+        return Checked(document, None, faults) if faults else None
+    repeated = [
+        Fault(path, field.FaultKind.DUPLICATE, detail="the key stands twice", remedy="keep one")
+        for path, _ in document.repeated
+    ]
+    faults = [*repeated, *dialect.validate(value), *unknown_fields(value, dialect)]
+    return Checked(document, dialect, faults)
+
+
+def _almost_a_job(value: Mapping[str, Any]) -> list[Fault]:
+    """A job's kind under a version, or a job's group with a kind, that nobody reads."""
+    kinds = {dialect.kind for dialect in DIALECTS}
+    groups = {dialect.group for dialect in DIALECTS}
+    version, kind = value.get("apiVersion"), value.get("kind")
+    if kind is None and version is None:
+        return [field.required("kind", "must be specified", remedy="add apiVersion and kind")]
+    group = str(version).partition("/")[0]
+    if kind in kinds:
+        known = [f"{each.group}/{each.version}" for each in DIALECTS if each.kind == kind]
+        return [field.unsupported("apiVersion", version, known)]
+    if group in groups and str(kind).lower() in {each.lower() for each in kinds}:
+        known = sorted({each.kind for each in DIALECTS if each.group == group})
+        return [field.unsupported("kind", kind, known)]
+    return []
+
+
+def _kind_of(value: object) -> str:
+    return "a list" if isinstance(value, list) else f"the text {value!r}"

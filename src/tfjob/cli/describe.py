@@ -1,0 +1,139 @@
+"""`tfjob describe JOB`: what a job is, where it stands, and why it does not go on."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from tfjob.cli import cluster, jobs, printing
+from tfjob.cli.cluster import Cluster
+from tfjob.cli.jobs import Found
+from tfjob.client.resource import EVENTS
+from tfjob.core.status import Condition
+from tfjob.k8s import time
+from tfjob.k8s.pod import ContainerStatus, Pod
+
+
+class _Event(msgspec.Struct, rename="camel"):
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int | None = None
+    last_timestamp: str | None = None
+
+
+class _Events(msgspec.Struct):
+    items: list[_Event] | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB")
+    cluster.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    async def work(connected: Cluster) -> int:
+        found = await jobs.find(connected, arguments.job)
+        pods = await jobs.pods_of(connected, found)
+        events = await _events(connected, found)
+        sys.stdout.write("\n".join(_lines(found, pods, events)) + "\n")
+        return 0
+
+    return cluster.run(arguments, work)
+
+
+async def _events(connected: Cluster, found: Found) -> list[_Event]:
+    params = {"fieldSelector": f"involvedObject.uid={found.job.owner.uid}"}
+    path = EVENTS.collection(found.namespace)
+    answer = await connected.api.get(path, decode=_Events, params=params)
+    return sorted(answer.items or (), key=lambda each: each.last_timestamp or "")
+
+
+def _lines(found: Found, pods: Sequence[Pod], events: Sequence[_Event]) -> Iterator[str]:
+    now = datetime.now(tz=UTC)
+    status = found.status
+    yield f"Name:       {found.name}"
+    yield f"Namespace:  {found.namespace}"
+    yield f"API:        {found.dialect.group}/{found.dialect.version} {found.dialect.kind}"
+    yield f"State:      {found.state or 'not seen by an operator yet'}"
+    yield f"Replicas:   {jobs.replicas_text(found)}"
+    yield f"Age:        {printing.age(found.created, now)}"
+    if status.start_time:
+        yield f"Started:    {time.render(status.start_time)}"
+    if status.completion_time:
+        yield f"Finished:   {time.render(status.completion_time)}"
+    yield from _section("Conditions", _conditions(status.conditions, now))
+    yield from _section("Pods", _pods(found, pods))
+    yield from _section("Events", _event_table(events, now))
+
+
+def _section(title: str, body: str) -> Iterator[str]:
+    yield ""
+    yield f"{title}:"
+    for line in (body or "none").splitlines():
+        yield f"  {line}"
+
+
+def _conditions(conditions: Sequence[Condition], now: datetime) -> str:
+    if not conditions:
+        return ""
+    rows = [
+        [each.type, each.status, printing.age(each.last_transition, now), each.message]
+        for each in conditions
+    ]
+    return printing.table(["TYPE", "STATUS", "SINCE", "MESSAGE"], rows)
+
+
+def _pods(found: Found, pods: Sequence[Pod]) -> str:
+    if not pods:
+        return ""
+    rows = [
+        [
+            jobs.replica_name(found, pod),
+            pod.metadata.name,
+            "Terminating" if pod.metadata.is_terminating else str(pod.phase),
+            str(pod.restart_count),
+            pod.spec.node_name or "-",
+            _trouble(pod),
+        ]
+        for pod in pods
+    ]
+    return printing.table(["REPLICA", "POD", "PHASE", "RESTARTS", "NODE", "WHY"], rows)
+
+
+def _trouble(pod: Pod) -> str:
+    """The one thing that keeps a pod from running, or how it ended."""
+    for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+        text = _container_trouble(status)
+        if text:
+            return text
+    for condition in pod.status.conditions:
+        if condition.status == "False" and condition.message:
+            return f"{condition.reason}: {condition.message}"
+    return pod.status.reason
+
+
+def _container_trouble(status: ContainerStatus) -> str:
+    waiting, ended = status.state.waiting, status.state.terminated
+    if waiting is not None and waiting.reason not in {"", "ContainerCreating"}:
+        return f"{status.name}: {waiting.reason} {waiting.message}".strip()
+    if ended is not None:
+        return f"{status.name}: {ended.reason or 'ended'}, exit code {ended.exit_code}"
+    return ""
+
+
+def _event_table(events: Sequence[_Event], now: datetime) -> str:
+    if not events:
+        return ""
+    rows = [
+        [
+            each.type,
+            each.reason,
+            printing.age(time.parse(each.last_timestamp), now),
+            each.message + (f" (x{each.count})" if (each.count or 1) > 1 else ""),
+        ]
+        for each in events
+    ]
+    return printing.table(["TYPE", "REASON", "AGE", "MESSAGE"], rows)

@@ -1,0 +1,70 @@
+"""`tfjob get [JOB…]`: the jobs of a cluster, in every dialect, one line each."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import yaml
+
+from tfjob.cli import cluster, jobs, printing
+from tfjob.cli.cluster import Cluster
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="names; none means all")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "wide", "name", "json", "yaml"), default="table"
+    )
+    cluster.add_arguments(parser, all_namespaces=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    async def work(connected: Cluster) -> int:
+        if arguments.jobs:
+            found = [await jobs.find(connected, name) for name in arguments.jobs]
+        else:
+            found = await jobs.find_all(connected)
+        if not found and arguments.output in {"table", "wide"}:
+            where = connected.namespace or "any namespace"
+            sys.stderr.write(f"No jobs found in {where}.\n")
+            return 0
+        sys.stdout.write(_shown(found, arguments.output, connected.namespace) + "\n")
+        return 0
+
+    return cluster.run(arguments, work)
+
+
+def _shown(found: Sequence[jobs.Found], style: str, namespace: str | None) -> str:
+    if style == "name":
+        return "\n".join(
+            f"{each.dialect.plural}.{each.dialect.group}/{each.name}" for each in found
+        )
+    if style in {"json", "yaml"}:
+        return _raw([each.manifest for each in found], style)
+    is_wide = style == "wide"
+    head = ["NAME", "STATE", "REPLICAS", "AGE", *(["API"] if is_wide else [])]
+    rows = [_row(each, is_wide=is_wide) for each in found]
+    if namespace is None:
+        head.insert(0, "NAMESPACE")
+        rows = [[each.namespace, *row] for each, row in zip(found, rows, strict=True)]
+    return printing.table(head, rows)
+
+
+def _row(found: jobs.Found, *, is_wide: bool) -> list[str]:
+    now = datetime.now(tz=UTC)
+    row = [found.name, found.state, jobs.replicas_text(found), printing.age(found.created, now)]
+    api = f"{found.dialect.group}/{found.dialect.version}"
+    return [*row, api] if is_wide else row
+
+
+def _raw(manifests: list[dict[str, Any]], style: str) -> str:
+    shown: Any = manifests[0]
+    if len(manifests) != 1:
+        shown = {"apiVersion": "v1", "kind": "List", "items": manifests}
+    if style == "json":
+        return msgspec.json.format(msgspec.json.encode(shown)).decode()
+    text: str = yaml.safe_dump(shown, sort_keys=False)
+    return text.rstrip("\n")

@@ -1,0 +1,139 @@
+"""Jobs of every dialect on a cluster, read as the neutral job, and their pods."""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.client.errors import Forbidden, NotFound
+from tfjob.client.resource import PODS, Resource
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import Job
+from tfjob.core.status import JobStatus
+from tfjob.dialects.base import Dialect, Settings
+from tfjob.dialects.registry import DIALECTS
+from tfjob.k8s import time
+from tfjob.k8s.pod import Pod
+
+
+class _Items(msgspec.Struct):
+    items: list[dict[str, Any]] | None = None
+
+
+class _Pods(msgspec.Struct):
+    items: list[Pod] | None = None
+
+
+class Found(msgspec.Struct):
+    """One job on the cluster, in its dialect."""
+
+    dialect: Dialect
+    manifest: dict[str, Any]
+    job: Job | InvalidJob
+
+    @property
+    def name(self) -> str:
+        return self.job.owner.name
+
+    @property
+    def namespace(self) -> str:
+        return self.job.owner.namespace
+
+    @property
+    def status(self) -> JobStatus:
+        return self.job.status
+
+    @property
+    def state(self) -> str:
+        """The newest condition, as `kubectl get` shows it."""
+        return self.status.conditions[-1].type if self.status.conditions else ""
+
+    @property
+    def created(self) -> datetime | None:
+        return time.parse(self.manifest.get("metadata", {}).get("creationTimestamp"))
+
+    @property
+    def path(self) -> str:
+        return resource_of(self.dialect).item(self.name, self.namespace)
+
+
+def resource_of(dialect: Dialect) -> Resource:
+    return Resource(dialect.group, dialect.version, dialect.plural)
+
+
+def stored_dialects() -> list[Dialect]:
+    """One dialect per resource: two versions of one resource hold the same objects."""
+    found: dict[tuple[str, str], Dialect] = {}
+    for dialect in DIALECTS:
+        found.setdefault((dialect.group, dialect.plural), dialect)
+    return list(found.values())
+
+
+async def find_all(cluster: Cluster) -> list[Found]:
+    """Every job, by namespace and name. An API that is not installed has none."""
+    found: list[Found] = []
+    for dialect in stored_dialects():
+        path = resource_of(dialect).collection(cluster.namespace)
+        try:
+            answer = await cluster.api.get(path, decode=_Items)
+        except NotFound:
+            continue
+        found.extend(_found(dialect, item) for item in answer.items or ())
+    return sorted(found, key=lambda each: (each.namespace, each.name))
+
+
+async def find(cluster: Cluster, name: str) -> Found:
+    for dialect in stored_dialects():
+        path = resource_of(dialect).item(name, cluster.one_namespace)
+        try:
+            manifest: dict[str, Any] = await cluster.api.get(path, decode=dict)
+        except NotFound:
+            continue
+        return _found(dialect, manifest)
+    raise VerbError(
+        f"no job {name!r} in namespace {cluster.one_namespace!r}; `tfjob get -A` lists all jobs"
+    )
+
+
+async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
+    """The job's pods in the order in which its replicas are made."""
+    if isinstance(found.job, InvalidJob):
+        return []
+    params = {"labelSelector": f"{found.dialect.job_label}={found.name}"}
+    try:
+        answer = await cluster.api.get(
+            PODS.collection(found.namespace), decode=_Pods, params=params
+        )
+    except Forbidden:
+        return []
+    own = [pod for pod in answer.items or () if pod.metadata.controller_uid == found.job.owner.uid]
+    order = {replica.label: place for place, replica in enumerate(found.job.replicas)}
+    keys = found.job.labels
+
+    def place(pod: Pod) -> tuple[int, int, str]:
+        labels = pod.metadata.labels
+        index = labels.get(keys.index, "")
+        number = int(index) if index.isascii() and index.isdigit() else -1
+        return order.get(labels.get(keys.type, ""), len(order)), number, pod.metadata.name
+
+    return sorted(own, key=place)
+
+
+def replica_name(found: Found, pod: Pod) -> str:
+    """`worker-0`: how a replica is called in front of its log lines and on the command line."""
+    if isinstance(found.job, InvalidJob):
+        return pod.metadata.name
+    labels, keys = pod.metadata.labels, found.job.labels
+    return f"{labels.get(keys.type, '?').lower()}-{labels.get(keys.index, '?')}"
+
+
+def replicas_text(found: Found) -> str:
+    """`1 chief, 2 ps, 4 worker`."""
+    if isinstance(found.job, InvalidJob):
+        return ""
+    return ", ".join(f"{each.count} {each.task}" for each in found.job.replicas)
+
+
+def _found(dialect: Dialect, manifest: dict[str, Any]) -> Found:
+    return Found(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))

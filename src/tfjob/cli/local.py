@@ -1,0 +1,136 @@
+"""`tfjob local up | down | status`: a small cluster on this machine, for kubectl and the like."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from tfjob.cli import jobs
+from tfjob.cli.cluster import Cluster
+from tfjob.client.config import from_kubeconfig
+from tfjob.client.errors import ApiError
+from tfjob.client.http import Api
+from tfjob.local.cluster import FolderError, LocalCluster
+
+_PATIENCE: Final = 30.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="up|down|status", required=True)
+    up = actions.add_parser("up", help="start it here, until Ctrl-C")
+    up.add_argument("--port", type=int, default=0, metavar="N", help="listen here (any free port)")
+    up.add_argument(
+        "--workdir", type=Path, default=Path(), metavar="DIR", help="where commands start (here)"
+    )
+    actions.add_parser("down", help="end the one that runs")
+    actions.add_parser("status", help="tell whether one runs, and what on it")
+    for each in actions.choices.values():
+        each.add_argument(
+            "--data", type=Path, default=default_folder(), metavar="DIR", help="its data folder"
+        )
+
+
+def default_folder() -> Path:
+    home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(home).expanduser() / "tfjob" / "local"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    action = {"up": _up, "down": _down, "status": _status}[arguments.action]
+    return action(arguments)
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    async def work() -> None:
+        cluster = LocalCluster(
+            arguments.data,
+            workdir=arguments.workdir,
+            dialects=jobs.stored_dialects(),
+            environ=os.environ,
+            port=arguments.port,
+        )
+        stopped = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(each, stopped.set)
+        async with cluster:
+            print(f"tfjob local: up at {cluster.url}")
+            print(f"  export KUBECONFIG={cluster.kubeconfig}")
+            print("  Ctrl-C, or `tfjob local down`, ends it", flush=True)
+            ends = [asyncio.create_task(each) for each in (stopped.wait(), cluster.failure())]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        print("tfjob local: down", flush=True)
+
+    try:
+        asyncio.run(work())
+    except FolderError as error:
+        return _say(str(error))
+    except OSError as error:
+        return _say(f"cannot listen on port {arguments.port}: {error.strerror}")
+    return 0
+
+
+def _down(arguments: argparse.Namespace) -> int:
+    holder = _holder(arguments.data)
+    if holder is None:
+        print(f"tfjob local: nothing runs on {arguments.data}")
+        return 0
+    os.kill(holder, signal.SIGTERM)
+    end = time.monotonic() + _PATIENCE
+    while _holder(arguments.data) == holder:
+        if time.monotonic() > end:
+            return _say(f"process {holder} did not end within {_PATIENCE:.0f} s")
+        time.sleep(0.05)
+    print("tfjob local: down")
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    holder = _holder(arguments.data)
+    if holder is None:
+        print(f"tfjob local: nothing runs on {arguments.data}")
+        return 1
+    kubeconfig = arguments.data / "kubeconfig"
+
+    async def work() -> int:
+        config = from_kubeconfig(kubeconfig)
+        async with Api(config) as api:
+            found = await jobs.find_all(Cluster(api=api, namespace=None))
+        print(f"tfjob local: up at {config.server} (process {holder})")
+        print(f"  export KUBECONFIG={kubeconfig}")
+        print(
+            f"  {len(found)} jobs, {sum(not each.status.is_finished for each in found)} unfinished"
+        )
+        return 0
+
+    try:
+        return asyncio.run(work())
+    except ApiError as error:
+        return _say(f"process {holder} holds the folder and does not answer: {error.message}")
+
+
+def _holder(data: Path) -> int | None:
+    """The process that holds the folder: asked of the lock, not of a file that may be stale."""
+    import fcntl  # noqa: PLC0415 - only needed to ask
+
+    try:
+        handle = os.open(data / "lock", os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        text = os.read(handle, 32).decode(errors="replace").strip()
+        return int(text) if text.isdigit() else None
+    finally:
+        os.close(handle)
+    return None
+
+
+def _say(sentence: str) -> int:
+    sys.stderr.write(f"error: {sentence}\n")
+    return 1

@@ -1,0 +1,117 @@
+"""`tfjob logs JOB`: the lines of all replicas, each behind the name of its replica.
+
+With `--follow` it waits for pods that are not there yet and goes on until the job has ended.
+"""
+
+import argparse
+import asyncio
+import sys
+from typing import Final
+
+from tfjob.cli import cluster, jobs
+from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.jobs import Found
+from tfjob.client.errors import ApiError, BadRequest, NotFound
+from tfjob.client.resource import PODS
+from tfjob.client.wire import LineBuffer
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.k8s.pod import Pod
+from tfjob.manager.settings import duration
+
+_LOOK_EVERY: Final = 0.5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the job ends")
+    parser.add_argument("--replica", metavar="NAME", help="one replica only, such as worker-0")
+    parser.add_argument("-c", "--container", default=TRAINING_CONTAINER, metavar="NAME")
+    parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines")
+    parser.add_argument("--since", type=duration, metavar="TIME", help="only newer lines")
+    parser.add_argument("-p", "--previous", action="store_true", help="of the run before")
+    parser.add_argument("--timestamps", action="store_true", help="with the time of each line")
+    cluster.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    async def work(connected: Cluster) -> int:
+        found = await jobs.find(connected, arguments.job)
+        printer = _Printer(connected, arguments)
+        if arguments.follow:
+            await printer.follow(found)
+        else:
+            await printer.once(found)
+        return 0
+
+    return cluster.run(arguments, work)
+
+
+class _Printer:
+    def __init__(self, connected: Cluster, arguments: argparse.Namespace) -> None:
+        self._cluster = connected
+        self._chosen = arguments
+        self._started: set[str] = set()
+
+    async def once(self, found: Found) -> None:
+        pods = await self._pods(found)
+        if not pods:
+            wanted = self._chosen.replica or "any replica"
+            raise VerbError(
+                f"{found.name}: no pod of {wanted} is there; `tfjob describe` tells why"
+            )
+        for pod in pods:
+            await self._print(pod, prefix=self._prefix(found, pod, of=len(pods)))
+
+    async def follow(self, found: Found) -> None:
+        """Every pod that appears is followed; the end of the job is the end of this."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                for pod in await self._pods(found):
+                    if pod.metadata.uid not in self._started and pod.status.container_statuses:
+                        self._started.add(pod.metadata.uid)
+                        prefix = self._prefix(found, pod, of=2)
+                        group.create_task(self._print(pod, prefix=prefix))
+                found = await jobs.find(self._cluster, found.name)
+                if found.status.is_finished:
+                    return
+                await asyncio.sleep(_LOOK_EVERY)
+
+    async def _pods(self, found: Found) -> list[Pod]:
+        pods = await jobs.pods_of(self._cluster, found)
+        wanted = self._chosen.replica
+        return [pod for pod in pods if wanted in {None, jobs.replica_name(found, pod)}]
+
+    def _prefix(self, found: Found, pod: Pod, *, of: int) -> str:
+        alone = of == 1 or self._chosen.replica
+        return "" if alone else f"[{jobs.replica_name(found, pod)}] "
+
+    async def _print(self, pod: Pod, *, prefix: str) -> None:
+        buffer = LineBuffer()
+        path = PODS.item(pod.metadata.name, pod.metadata.namespace, subresource="log")
+        try:
+            async with self._cluster.api.stream(path, params=self._params()) as chunks:
+                async for chunk in chunks:
+                    for line in buffer.feed(chunk):
+                        _write(prefix, line)
+        except (BadRequest, NotFound) as error:
+            _write(prefix, f"(no log: {error.message})".encode())
+        except ApiError as error:
+            _write(prefix, f"(log ended: {error.message})".encode())
+
+    def _params(self) -> dict[str, str]:
+        chosen = self._chosen
+        since = f"{max(int(chosen.since.total_seconds()), 1)}" if chosen.since else ""
+        given = {
+            "container": chosen.container,
+            "follow": "true" if chosen.follow else "",
+            "tailLines": "" if chosen.tail is None else str(chosen.tail),
+            "sinceSeconds": since,
+            "previous": "true" if chosen.previous else "",
+            "timestamps": "true" if chosen.timestamps else "",
+        }
+        return {key: value for key, value in given.items() if value}
+
+
+def _write(prefix: str, line: bytes) -> None:
+    sys.stdout.write(f"{prefix}{line.decode(errors='replace')}\n")
+    sys.stdout.flush()

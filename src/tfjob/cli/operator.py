@@ -1,0 +1,58 @@
+"""`tfjob operator`: watch jobs on a cluster and make them true, until told to stop."""
+
+import argparse
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from tfjob.client.config import load
+from tfjob.client.credentials import ConfigError
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.manager import logs, settings
+from tfjob.manager.app import Operator, StartError
+from tfjob.manager.health import AddressError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    settings.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        chosen = settings.read(arguments, os.environ)
+        config = load(Path(chosen.kubeconfig) if chosen.kubeconfig else None)
+    except (settings.SettingsError, ConfigError) as error:
+        sys.stderr.write(f"tfjob operator: {error}\n")
+        return 2
+    logs.set_up(style=chosen.log_format, level=chosen.log_level)
+    for note in chosen.notes:
+        logging.getLogger(__name__).warning(note)
+
+    async def work() -> None:
+        identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
+        operator = Operator(config, chosen, dialect=KubeflowV1(), identity=identity)
+        operator.stop_on_signals()
+        await operator.run()
+
+    try:
+        _run(work())
+    except (StartError, AddressError) as error:
+        sys.stderr.write(f"tfjob operator: {error}\n")
+        return 1
+    return 0
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """On the quicker loop where it is installed."""
+    try:
+        import uvloop  # noqa: PLC0415 - an extra, and only the operator gains by it
+    except ImportError:
+        asyncio.run(work)
+    else:
+        uvloop.run(work)

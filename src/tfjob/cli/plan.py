@@ -1,0 +1,128 @@
+"""`tfjob plan FILE`: the children a job would get, as YAML, decided by the operator's own rules."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+
+from tfjob.cli import documents
+from tfjob.cli.checking import Checked, check
+from tfjob.core.advice import advice
+from tfjob.core.build import Builder
+from tfjob.core.job import Job
+from tfjob.core.observe import Children
+from tfjob.core.plan import Plan
+from tfjob.core.reconcile import reconcile
+from tfjob.dialects.base import Settings
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a YAML file, or - for stdin")
+    parser.add_argument(
+        "--gang-scheduler-name",
+        default="",
+        metavar="NAME",
+        help="plan as an operator with this flag would (volcano, or a scheduler's name)",
+    )
+    parser.add_argument(
+        "--cluster-domain",
+        default="",
+        metavar="DOMAIN",
+        help="end addresses with this domain (the operator reads CUSTOM_CLUSTER_DOMAIN)",
+    )
+    parser.add_argument(
+        "--evaluator-in-cluster",
+        action="store_true",
+        help="name evaluators in TF_CONFIG's cluster, as training-operator 1.9 does",
+    )
+    parser.epilog = "Exit code: 0 when all jobs could be planned, 1 when anything has a fault."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = Settings(
+        gang_scheduler_name=arguments.gang_scheduler_name,
+        cluster_domain=arguments.cluster_domain,
+        has_evaluator_in_cluster=arguments.evaluator_in_cluster,
+    )
+    try:
+        read = documents.read(arguments.file)
+    except documents.DocumentError as error:
+        return _refuse([str(error)])
+    jobs = [checked for each in read if (checked := check(each)) is not None]
+    if not jobs:
+        return _refuse([f"{arguments.file}: holds no job"])
+    worst = 0
+    for checked in jobs:
+        worst = max(worst, _plan_one(checked, settings))
+    return worst
+
+
+def _plan_one(checked: Checked, settings: Settings) -> int:
+    document = checked.document
+    if checked.dialect is None or checked.faults:
+        return _refuse(
+            f"{document.file}:{document.line_of(fault.path)}: {checked.title}: {fault.text}"
+            for fault in checked.faults
+        )
+    job = checked.dialect.decode(document.value, settings)
+    if not isinstance(job, Job):
+        return _refuse(fault.text for fault in job.faults)
+    for warning in advice(job):
+        sys.stderr.write(f"warning: {checked.title}: {warning}\n")
+    for manifest in planned(job):
+        sys.stdout.write("---\n" + _yaml(manifest))
+    if job.is_external:
+        sys.stderr.write(f"{checked.title}: managed by another controller; nothing is planned\n")
+    elif job.policy.is_suspended:
+        sys.stderr.write(f"{checked.title}: suspended; nothing is planned until it is resumed\n")
+    return 0
+
+
+def planned(job: Job) -> Iterator[dict[str, Any]]:
+    """Everything a new job would get; a gang's group is shown and then taken as admitted."""
+    now = datetime.now(tz=UTC)
+    plan = reconcile(job=job, children=Children(), now=now)
+    yield from _manifests(job, plan)
+    if job.gang is not None and job.gang.waits_for_admission:
+        body = next((create.body for create in plan.creates if create.body), None) or {}
+        group = PodGroup(
+            metadata=ObjectMeta(name=job.gang.group_name),
+            spec=body.get("spec", {}),
+            status=PodGroupStatus(phase="Inqueue"),
+        )
+        admitted = reconcile(job=job, children=Children(pod_group=group), now=now)
+        yield from _manifests(job, admitted)
+
+
+def _manifests(job: Job, plan: Plan) -> Iterator[dict[str, Any]]:
+    builder = Builder(job)
+    for create in plan.creates:
+        manifest = builder.manifest(create)
+        metadata = manifest["metadata"]
+        name = {"name": metadata["name"], "namespace": job.namespace}
+        yield {**manifest, "metadata": {**name, **metadata}}
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes shared parts out in full: what is shown is what would be sent."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base class decides by it
+        return True
+
+
+def _yaml(manifest: dict[str, Any]) -> str:
+    text: str = yaml.dump(
+        manifest, Dumper=_Dumper, sort_keys=False, width=2**20, allow_unicode=True
+    )
+    return text
+
+
+def _refuse(reasons: Any) -> int:
+    for reason in reasons:
+        sys.stderr.write(f"{reason}\n")
+    return 1

@@ -1,0 +1,104 @@
+"""`tfjob validate FILE…`: every fault of every job at once, with its place and a remedy."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tfjob.cli import documents
+from tfjob.cli.checking import Checked, check
+from tfjob.core.advice import advice
+from tfjob.core.job import Job
+from tfjob.dialects.base import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a YAML file, or - for stdin")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="how to print"
+    )
+    parser.epilog = "Exit code: 0 when every job is valid, 1 when anything has a fault."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found: list[Checked] = []
+    problems: list[str] = []
+    for file in arguments.files:
+        jobs, problem = _check_file(file)
+        found.extend(jobs)
+        problems.extend(problem)
+    if arguments.output == "json":
+        sys.stdout.write(_as_json(found, problems))
+    else:
+        _print(found, problems)
+    return 1 if problems or any(each.faults for each in found) else 0
+
+
+def _check_file(file: str) -> tuple[list[Checked], list[str]]:
+    try:
+        read = documents.read(file)
+    except documents.DocumentError as error:
+        return [], [str(error)]
+    jobs = [checked for each in read if (checked := check(each)) is not None]
+    if not jobs:
+        shown = "standard input" if file == documents.STDIN else file
+        return [], [f"{shown}: holds no job: {len(read)} document(s) of other kinds"]
+    return jobs, []
+
+
+def warnings_of(checked: Checked) -> Sequence[str]:
+    if checked.dialect is None or checked.faults:
+        return ()
+    job = checked.dialect.decode(checked.document.value, Settings())
+    return advice(job) if isinstance(job, Job) else ()
+
+
+def _print(found: Sequence[Checked], problems: Sequence[str]) -> None:
+    for checked in found:
+        document = checked.document
+        place = f"{document.file}: document {document.number}, {checked.title}"
+        if not checked.faults:
+            print(f"{place}: valid")
+        else:
+            print(f"{place}: {_counted(len(checked.faults), 'fault')}")
+        for fault in checked.faults:
+            print(f"  {document.file}:{document.line_of(fault.path)}: {fault.text}")
+            if fault.remedy:
+                print(f"      remedy: {fault.remedy}")
+        for warning in warnings_of(checked):
+            print(f"  warning: {warning}")
+    for problem in problems:
+        print(problem)
+
+
+def _as_json(found: Sequence[Checked], problems: Sequence[str]) -> str:
+    shown: dict[str, Any] = {
+        "jobs": [_job_as_json(each) for each in found],
+        "problems": list(problems),
+    }
+    return msgspec.json.format(msgspec.json.encode(shown)).decode() + "\n"
+
+
+def _job_as_json(checked: Checked) -> dict[str, Any]:
+    document = checked.document
+    return {
+        "file": document.file,
+        "document": document.number,
+        "object": checked.title,
+        "faults": [
+            {
+                "line": document.line_of(fault.path),
+                "path": fault.path,
+                "text": fault.text,
+                "remedy": fault.remedy,
+            }
+            for fault in checked.faults
+        ],
+        "warnings": list(warnings_of(checked)),
+    }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

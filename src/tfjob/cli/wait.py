@@ -1,0 +1,57 @@
+"""`tfjob wait JOB`: come back when a job has ended or runs; the exit code tells how."""
+
+import argparse
+import asyncio
+import sys
+from typing import Final
+
+from tfjob.cli import cluster, jobs
+from tfjob.cli.cluster import Cluster
+from tfjob.cli.jobs import Found
+from tfjob.core.status import ConditionType
+from tfjob.manager.settings import duration
+
+SUCCEEDED: Final = 0
+FAILED: Final = 1
+TIMED_OUT: Final = 3
+_LOOK_EVERY: Final = 0.5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB")
+    parser.add_argument(
+        "--for",
+        dest="state",
+        choices=("finished", "running"),
+        default="finished",
+        help="what to wait for (finished)",
+    )
+    parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up after (never)")
+    cluster.add_arguments(parser)
+    parser.epilog = "Exit code: 0 succeeded (or running), 1 failed, 3 not in time."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    seconds = arguments.timeout.total_seconds() if arguments.timeout else None
+
+    async def work(connected: Cluster) -> int:
+        try:
+            async with asyncio.timeout(seconds):
+                found = await _reached(connected, arguments.job, arguments.state)
+        except TimeoutError:
+            sys.stderr.write(f"error: {arguments.job} was not {arguments.state} in time\n")
+            return TIMED_OUT
+        last = found.status.conditions[-1]
+        sys.stdout.write(f"{found.name}: {last.type}: {last.message}\n")
+        return FAILED if found.status.is_true(ConditionType.FAILED) else SUCCEEDED
+
+    return cluster.run(arguments, work)
+
+
+async def _reached(connected: Cluster, name: str, state: str) -> Found:
+    while True:
+        found = await jobs.find(connected, name)
+        runs = state == "running" and found.status.is_true(ConditionType.RUNNING)
+        if runs or found.status.is_finished:
+            return found
+        await asyncio.sleep(_LOOK_EVERY)

@@ -1,0 +1,187 @@
+"""The whole cluster in one process: the API server, the operator that every cluster has, a node.
+
+One data folder belongs to one running cluster. What was stored there is found again by the next.
+"""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from tfjob.client.config import from_kubeconfig
+from tfjob.client.errors import AlreadyExists
+from tfjob.client.events import EventRecorder
+from tfjob.client.http import Api, Stored
+from tfjob.client.resource import Resource
+from tfjob.dialects.base import Dialect
+from tfjob.local.apiserver.server import ApiServer
+from tfjob.local.node.agent import NodeAgent
+from tfjob.local.node.client_api import ClientApi
+from tfjob.local.node.machine import settings_of_machine
+from tfjob.local.node.podlogs import PodLogs
+from tfjob.local.node.restarts import Backoff
+from tfjob.manager.app import Operator
+from tfjob.manager.settings import Settings
+
+FORMAT: Final = 1
+"""What the data folder holds; a newer one is not touched."""
+_OFF: Final = "0"
+_FAREWELL: Final = 5.0
+_CRDS: Final = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
+
+
+class FolderError(Exception):
+    """The data folder cannot be used; the message says why and what to do."""
+
+
+class LocalCluster:
+    """`async with LocalCluster(...)`: up inside, down and without processes afterwards."""
+
+    def __init__(
+        self,
+        data: Path,
+        *,
+        workdir: Path,
+        dialects: Sequence[Dialect],
+        environ: Mapping[str, str],
+        port: int = 0,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.data = data
+        self._dialects = dialects
+        self._settings = settings_of_machine(
+            data / "node", workdir=workdir, environ=environ, backoff=backoff
+        )
+        self._server = ApiServer(data, port=port, logs=PodLogs(self._settings.pods_folder))
+        self._lock: int | None = None
+        self._api: Api | None = None
+        self._recorder: EventRecorder | None = None
+        self._agent: NodeAgent | None = None
+        self._operators: list[Operator] = []
+        self._operator_tasks: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._server.kubeconfig_path
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    @property
+    def api(self) -> Api:
+        if self._api is None:
+            raise RuntimeError("the cluster is not started: call start() first")
+        return self._api
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.start()
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        self._lock = _locked(self.data)
+        _check_format(self.data / "format")
+        await self._server.start()
+        config = from_kubeconfig(self.kubeconfig)
+        self._api = Api(config)
+        await self._install_crds(self._api)
+        self._recorder = EventRecorder(self._api, component="tfjob-node")
+        self._agent = NodeAgent(ClientApi(self._api, self._recorder), self._settings)
+        settings = Settings(metrics_address=_OFF, health_address=_OFF)
+        self._operators = [
+            Operator(config, settings, dialect=dialect, identity="local")
+            for dialect in self._dialects
+        ]
+        self._operator_tasks = [asyncio.create_task(each.run()) for each in self._operators]
+        own = [asyncio.create_task(each) for each in (self._agent.run(), self._recorder.run())]
+        self._tasks = [*own, *self._operator_tasks]
+
+    async def stop(self) -> None:
+        """Pods first, so that no process outlives the cluster; then what decides about them."""
+        if self._agent is not None:
+            await self._agent.stop()
+        for operator in self._operators:
+            operator.stop()
+        if self._operator_tasks:
+            await asyncio.wait(self._operator_tasks, timeout=_FAREWELL)
+        if self._recorder is not None:
+            await self._recorder.close(limit=1.0)
+        if self._api is not None:
+            await self._api.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.stop()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    async def failure(self) -> None:
+        """Return, or raise, when a part of the cluster has ended by itself."""
+        await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in self._tasks:
+            if task.done():
+                task.result()
+
+    async def _install_crds(self, api: Api) -> None:
+        for dialect in self._dialects:
+            crd = dialect.crd()
+            try:
+                await api.create(_CRDS.collection(), crd, decode=Stored)
+            except AlreadyExists:
+                await _replace(api, crd)
+
+
+async def _replace(api: Api, crd: dict[str, Any]) -> None:
+    """An older program may have left an older definition."""
+    path = _CRDS.item(crd["metadata"]["name"])
+    stored = await api.get(path, decode=Stored)
+    version = {"resourceVersion": stored.metadata.resource_version}
+    await api.replace(path, {**crd, "metadata": {**crd["metadata"], **version}}, decode=Stored)
+
+
+def _locked(data: Path) -> int:
+    """Take the folder for this process, or say who has it."""
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise FolderError(f"{data}: cannot be used as data folder: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.read(handle, 32).decode(errors="replace").strip()
+        os.close(handle)
+        raise FolderError(
+            f"{data}: a cluster already runs on this folder (process {holder or 'unknown'});"
+            " end it with `tfjob local down`, or name another folder with --data"
+        ) from error
+    os.ftruncate(handle, 0)
+    os.write(handle, f"{os.getpid()}\n".encode())
+    return handle
+
+
+def _check_format(path: Path) -> None:
+    text = path.read_text(encoding="utf-8").strip() if path.exists() else ""
+    if text and (not text.isdigit() or int(text) > FORMAT):
+        raise FolderError(
+            f"{path.parent}: was written by a newer tfjob (format {text}, this one knows {FORMAT});"
+            " use that version, or name another folder with --data. Nothing was changed"
+        )
+    path.write_text(f"{FORMAT}\n", encoding="utf-8")
