@@ -35,6 +35,7 @@ from tfjob.local.node.schedule import memory_limit
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
 _MESSAGE_LIMIT = 4096
+UNKNOWN_PID = -1
 
 
 class PodContainers:
@@ -82,17 +83,25 @@ class PodContainers:
     async def recover(self) -> None:
         """Learns how the containers ended that an earlier agent left running."""
         for one in self.record.all_containers:
-            trace = marker(self.record.uid, one.name, one.instance)
-            if one.pid and not isinstance(one.state, Terminated) and one.retry_at == 0:
+            if await self._was_started(one):
                 ended = await recover(
                     ProcessIdentity(pid=one.pid, start_time=one.start_time),
-                    marker=trace,
+                    marker=marker(self.record.uid, one.name, one.instance),
                     exit_record=self._folder(one) / f"{one.instance}.exit",
                 )
+                changed = msgspec.structs.replace(one, pid=one.pid or UNKNOWN_PID)
+                self.record = self.record.with_container(changed)
                 self._end(one.name, ended)
-            elif not one.pid:
-                # It may have been started just before the record of it could be written.
-                await asyncio.to_thread(sweep, trace)
+
+    async def _was_started(self, one: ContainerRecord) -> bool:
+        """Whether the present run of the container began, and its end was not seen."""
+        if isinstance(one.state, Terminated):
+            return False
+        if one.pid:
+            return one.retry_at == 0
+        # It may have been started just before the record of it could be written; a log tells.
+        await asyncio.to_thread(sweep, marker(self.record.uid, one.name, one.instance))
+        return await asyncio.to_thread((self._folder(one) / f"{one.instance}.log").exists)
 
     def begin(self, name: str) -> None:
         """Counts a new run of the container, before its folders are made."""

@@ -132,7 +132,7 @@ def _container_status(spec: Json, record: ContainerRecord, *, is_init: bool) -> 
 
 
 def container_id(record: ContainerRecord) -> str:
-    return f"process://{record.pid}-{record.start_time}" if record.pid else ""
+    return f"process://{record.pid}-{record.start_time}" if record.pid > 0 else ""
 
 
 def _state(state: Waiting | Running | Terminated) -> dict[str, Any]:
