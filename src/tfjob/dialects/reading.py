@@ -6,7 +6,7 @@ those of its schema check. Nothing here raises, whatever JSON or YAML may bring.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tfjob.dialects.schema import QUANTITY
@@ -99,12 +99,18 @@ class Reader:
             self._wrong_type(path, value, "string")
         return None
 
-    def texts(self, value: object, path: str) -> Sequence[str]:
+    def texts(self, value: object, path: str) -> None:
         """A list of texts."""
-        return [
-            self.text(each, f"{path}[{place}]")
-            for place, each in enumerate(self.sequence(value, path))
-        ]
+        for place, each in enumerate(self.sequence(value, path)):
+            if not isinstance(each, str):
+                self._wrong_type(f"{path}[{place}]", each, "string")
+
+    def objects(self, value: object, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The path and content of each object of a list. A null here is nothing to leave out."""
+        for place, each in enumerate(self.sequence(value, path)):
+            if each is None:
+                self._wrong_type(f"{path}[{place}]", each, "object")
+            yield f"{path}[{place}]", self.mapping(each, f"{path}[{place}]")
 
     def labels(self, value: object, path: str) -> Mapping[str, str]:
         """A map of text to text. A null is a fault here: there is no field to be absent."""
@@ -160,7 +166,13 @@ class Reader:
         self.note(field.invalid(path, value, rule))
 
 
-_TYPE_NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_TYPE_NAMES: Mapping[type, str] = {
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    type(None): "null",
+}
 
 
 def _type_of(value: object) -> str:

@@ -1,7 +1,7 @@
 """A replica's pod template: what must be read of it, and the one port it is given.
 
-The template passes through as the user wrote it. Only the training container's name, image,
-ports and env are looked at, because names, services and TF_CONFIG follow from them.
+The template passes through as the user wrote it. Only what names, services and TF_CONFIG follow
+from is looked at: metadata, and of each container its name, image, ports and env.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,6 @@ from tfjob.dialects.kubeflow import refusals, words
 from tfjob.dialects.kubeflow.schema import LONGEST_PORT, MOST_CONTAINERS
 from tfjob.dialects.reading import Reader
 from tfjob.k8s import field
-from tfjob.k8s.field import Fault, FaultKind
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -53,10 +52,10 @@ def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> i
         reader.note(field.required(path, refusals.NO_CONTAINERS))
     if len(containers) > MOST_CONTAINERS:
         rule = f"{path} in body should have at most {MOST_CONTAINERS} items"
-        reader.note(Fault(path, FaultKind.INVALID, len(containers), rule))
+        reader.note(field.invalid(path, len(containers), rule))
     found: int | None = None
-    for place, value in enumerate(containers[:MOST_CONTAINERS]):
-        name = _check_container(reader, value, f"{path}[{place}]")
+    for place, (own_path, container) in enumerate(reader.objects(containers, path)):
+        name = _check_container(reader, container, own_path)
         if name == TRAINING_CONTAINER and found is None:
             found = place
     if found is None:
@@ -64,22 +63,18 @@ def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> i
     return found
 
 
-def _check_container(reader: Reader, value: object, path: str) -> str:
+def _check_container(reader: Reader, container: Mapping[str, Any], path: str) -> str:
     """The name of the container, with all that is wrong with it noted."""
-    container = reader.mapping(value, path)
-    name = reader.text(container.get("name"), f"{path}.name")
     if not reader.text(container.get("image"), f"{path}.image"):
         reader.note(field.required(f"{path}.image", refusals.REQUIRED))
-    for place, each in enumerate(reader.sequence(container.get("env"), f"{path}.env")):
-        variable = reader.mapping(each, f"{path}.env[{place}]")
-        reader.text(variable.get("name"), f"{path}.env[{place}].name")
-    for place, each in enumerate(reader.sequence(container.get("ports"), f"{path}.ports")):
-        _check_port(reader, each, f"{path}.ports[{place}]")
-    return name
+    for own_path, variable in reader.objects(container.get("env"), f"{path}.env"):
+        reader.text(variable.get("name"), f"{own_path}.name")
+    for own_path, port in reader.objects(container.get("ports"), f"{path}.ports"):
+        _check_port(reader, port, own_path)
+    return reader.text(container.get("name"), f"{path}.name")
 
 
-def _check_port(reader: Reader, value: object, path: str) -> None:
-    port = reader.mapping(value, path)
+def _check_port(reader: Reader, port: Mapping[str, Any], path: str) -> None:
     reader.text(port.get("name"), f"{path}.name")
     reader.text(port.get("protocol"), f"{path}.protocol")
     number_path = f"{path}.containerPort"
