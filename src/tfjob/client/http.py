@@ -26,7 +26,6 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
-APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 
 class Stored(msgspec.Struct, frozen=True):

@@ -88,7 +88,7 @@ class Elector:
         self._deadline: Handle | None = None
         # Our own last write, or None when the lease must be read first.
         self._ours: Document | None = None
-        self._seen: Record | None = None
+        self._seen: object = None
         self._seen_at = float("-inf")
         self._told = ""
         self.became_leader = asyncio.Event()
@@ -204,8 +204,9 @@ class Elector:
 
     def _observe(self, record: Record) -> None:
         """A record is as old as it has looked the same to us, whatever time it names."""
-        if record != self._seen:
-            self._seen = record
+        looks = (record.holder_identity, record.renew_time, record.lease_transitions)
+        if looks != self._seen:
+            self._seen = looks
             self._seen_at = self._timing.clock()
 
     def _is_free(self, record: Record) -> bool:

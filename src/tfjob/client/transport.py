@@ -266,10 +266,10 @@ def _failure(fault: Exception, title: str) -> errors.ApiError:
     """What a failure of the network means for the request."""
     if isinstance(fault, _NOT_CONNECTED):
         return errors.Unreachable(f"no connection: {fault}", request=title)
-    what = str(fault) or type(fault).__name__
-    return errors.ServerTimeout(
-        f"no complete answer ({what}); it may or may not have been carried out", request=title
-    )
+    what = f"no complete answer ({str(fault) or type(fault).__name__})"
+    if not title.startswith("GET "):
+        what += "; it may or may not have been carried out"
+    return errors.ServerTimeout(what, request=title)
 
 
 def _socket(address: Any) -> socket.socket:

@@ -59,6 +59,17 @@ async def test_a_worker_waits_for_work() -> None:
     assert await worker == "a"
 
 
+async def test_a_waiting_worker_takes_the_key_that_runs_once_more() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    await queue.get()
+    queue.add("a")
+    worker = asyncio.create_task(queue.get())
+    await settle()
+    queue.done("a")
+    assert await asyncio.wait_for(worker, 5) == "a"
+
+
 async def test_of_several_delays_the_earliest_holds_and_there_is_one_timer() -> None:
     time = FakeTime()
     queue = WorkQueue[str](timers=time)
@@ -76,11 +87,16 @@ async def test_of_several_delays_the_earliest_holds_and_there_is_one_timer() -> 
     assert len(queue) == 0
 
 
-async def test_no_delay_means_now() -> None:
-    queue = WorkQueue[str](timers=FakeTime())
+async def test_no_delay_means_now_and_a_short_one_does_not() -> None:
+    time = FakeTime()
+    queue = WorkQueue[str](timers=time)
     queue.add_after("a", 0)
     queue.add_after("b", -1)
+    assert time.pending == 0
+    queue.add_after("c", 0.5)
     assert await taken(queue) == ["a", "b"]
+    await time.advance(0.5)
+    assert await taken(queue) == ["c"]
 
 
 async def test_a_delayed_key_that_comes_due_in_work_runs_once_more() -> None:
@@ -102,6 +118,8 @@ async def test_failures_wait_longer_each_time_up_to_five_minutes() -> None:
     for _ in range(20):
         delays.append(queue.retry("a"))
         await time.advance(300)
+        assert await taken(queue) == ["a"]
+        queue.done("a")
     assert delays[:4] == [0.005, 0.01, 0.02, 0.04]
     assert delays[-1] == 300.0
     assert queue.failures("a") == 20
@@ -124,6 +142,8 @@ async def test_closing_sends_workers_home_and_leaves_no_timer() -> None:
     workers = [asyncio.create_task(queue.get()) for _ in range(3)]
     queue.add_after("a", 5)
     await settle()
+    for key in "wxyz":
+        queue.add(key)
     queue.close()
     results = await asyncio.gather(*workers, return_exceptions=True)
     assert [type(result) for result in results] == [QueueClosed] * 3
