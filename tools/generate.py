@@ -7,6 +7,7 @@ function. Nothing else in the project may write one of these paths.
 import difflib
 import sys
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,8 @@ def _crd_files() -> tuple[Generated, ...]:
     return tuple({file.path: file for file in map(crd_file, DIALECTS)}.values())
 
 
+# Enough to see what changed; the whole is one command away.
+DIFFERENCE_LINES = 20
 GENERATED = (Generated("docs/scenarios.md", scenarios.page), *_crd_files())
 
 
@@ -58,7 +61,7 @@ def write(root: Path, files: Iterable[Generated]) -> None:
 
 
 def stale(root: Path, files: Iterable[Generated]) -> list[str]:
-    """A difference, stored against generated, for each file that is not current."""
+    """The beginning of a difference, stored against generated, for each file that is not current."""
     found = []
     for each in files:
         before, after = _stored(root / each.path), each.render(root)
@@ -71,7 +74,7 @@ def stale(root: Path, files: Iterable[Generated]) -> list[str]:
                 lineterm="",
                 n=0,
             )
-            found.append("\n".join(lines))
+            found.append("\n".join(islice(lines, DIFFERENCE_LINES)))
     return found
 
 
