@@ -50,6 +50,7 @@ class NodeAgent:
         self._pods: dict[tuple[str, str], Json] = {}
         self._workers: dict[str, PodWorker] = {}
         self._employed: set[PodWorker] = set()
+        self._is_stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._memory = MemoryWatch(interval=settings.memory_interval)
         self._scheduler = Scheduler(api=api, settings=settings, clock=clock, pods=self.pods)
@@ -79,11 +80,14 @@ class NodeAgent:
         self._spawn(self._register())
         async with aclosing(self._api.watch_pods()) as news:
             async for one in news:
+                if self._is_stopping:
+                    return
                 self._hear(one)
                 self._scheduler.wake()
 
     async def stop(self) -> None:
         """Ends all processes; what the API shows of their pods is left for the next agent."""
+        self._is_stopping = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

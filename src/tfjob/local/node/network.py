@@ -46,7 +46,10 @@ class PortLocks:
         fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, port)
 
     def close(self) -> None:
-        os.close(self._fd)
+        """Gives everything back; a second time is harmless."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
 
 
 class PortTable:

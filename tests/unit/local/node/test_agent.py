@@ -130,3 +130,14 @@ async def _kill_node_at_run(run: int, server: ApiServer, folder: Path) -> None:
     await until(lambda: len(text_in(folder / "runs").split()) == run)
     node_process.kill()
     await node_process.wait()
+
+
+async def test_a_stopped_node_starts_nothing_more(tmp_path: Path) -> None:
+    api = FakeApi()
+    async with node(api, tmp_path) as agent:
+        await until(lambda: api.nodes)
+        await agent.stop()
+        api.create(pod("late", "touch late", nodeName="local"))
+        api.create(pod("p", "true"))
+    assert not (tmp_path / "late").exists()
+    assert api.phase("late") == "Pending"
