@@ -18,6 +18,7 @@ from tfjob.k8s.podgroup import PodGroup
 POLL = timedelta(seconds=10)
 NOTE_EVERY = timedelta(seconds=30)
 """How often a waiting job says in its status that it still waits."""
+_RESOURCES = "minResources"
 
 
 class Member(Protocol):
@@ -57,15 +58,31 @@ def step(
         }
         create = Create(kind=ChildKind.POD_GROUP, name=gang.group_name, body=body)
         return GangStep(create=create, may_create_pods=not gang.waits_for_admission)
-    update = None
-    if any(existing.spec.get(key) != value for key, value in spec.items()):
-        update = Update(
-            kind=ChildKind.POD_GROUP,
-            name=existing.metadata.name,
-            uid=existing.metadata.uid,
-            body={"spec": spec},
-        )
-    return GangStep(update=update, may_create_pods=_is_admitted(gang, existing))
+    return GangStep(
+        update=_update(gang, existing, spec), may_create_pods=_is_admitted(gang, existing)
+    )
+
+
+def _update(gang: Gang, existing: PodGroup, spec: dict[str, Any]) -> Update | None:
+    if gang.computes_resources and _RESOURCES in existing.spec:
+        spec.setdefault(_RESOURCES, None)
+    if all(existing.spec.get(key) == value for key, value in spec.items()):
+        return None
+    return Update(
+        kind=ChildKind.POD_GROUP,
+        name=existing.metadata.name,
+        uid=existing.metadata.uid,
+        body={"spec": _without_old_resources(spec, existing.spec.get(_RESOURCES))},
+    )
+
+
+def _without_old_resources(spec: Mapping[str, Any], stored: object) -> Mapping[str, Any]:
+    """The merge patch: what a map leaves out would stay, so each old name is taken out."""
+    wanted = spec.get(_RESOURCES)
+    if not isinstance(wanted, Mapping) or not isinstance(stored, Mapping):
+        return spec
+    dropped = dict.fromkeys(stored.keys() - wanted.keys())
+    return {**spec, _RESOURCES: {**dropped, **wanted}}
 
 
 def removal(existing: PodGroup | None) -> list[Delete]:
@@ -105,15 +122,17 @@ def _spec(
     stored_queue = existing.spec.get("queue") if existing is not None else None
     if gang.keeps_stored_queue and stored_queue:
         spec["queue"] = stored_queue
-    if gang.computes_resources and "minResources" not in spec:
+    if gang.computes_resources and _RESOURCES not in spec:
         resources = min_resources(members, count=gang.min_member, priorities=priorities)
         if resources:
-            spec["minResources"] = resources
+            spec[_RESOURCES] = resources
     return spec
 
 
 def _is_admitted(gang: Gang, existing: PodGroup) -> bool:
-    return not gang.waits_for_admission or existing.status.phase not in {"", "Pending"}
+    if not gang.waits_for_admission:
+        return True
+    return not existing.metadata.is_terminating and existing.status.phase not in {"", "Pending"}
 
 
 def _priority(member: Member, priorities: Mapping[str, int]) -> int:
