@@ -1,0 +1,55 @@
+"""Warnings about what TensorFlow will refuse or hang on."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import a_job
+from tfjob.core.advice import advice
+
+
+def advised(roles: str, restart: str = "OnFailure", **fields: Any) -> list[str]:
+    """The replica types that are warned about, in order."""
+    return [each.partition(":")[0] for each in advice(a_job(roles, restart=restart, **fields))]
+
+
+@pytest.mark.parametrize(
+    ("roles", "restart", "warned"),
+    [
+        pytest.param("W1", "OnFailure", [], id="one-worker"),
+        pytest.param("W4", "OnFailure", [], id="several-workers"),
+        pytest.param("M1", "OnFailure", [], id="a-lone-master"),
+        pytest.param("M1 W1", "OnFailure", ["Master"], id="a-distributed-master"),
+        pytest.param("C1 P1 W1", "OnFailure", [], id="servers-with-a-chief"),
+        pytest.param("P1 W1", "OnFailure", ["PS"], id="servers-without-a-chief"),
+        pytest.param("M1 P1 W1", "OnFailure", ["Master"], id="servers-with-a-master"),
+        pytest.param("C1 P1 W1", "Never", ["PS"], id="servers-that-never-restart"),
+        pytest.param("P1 W1", "Never", ["PS", "PS"], id="both-about-servers"),
+        pytest.param("P0 W2", "Never", [], id="no-servers-after-all"),
+        pytest.param("W2", "ExitCode", ["Worker"], id="exit-codes-of-several-workers"),
+        pytest.param("W1", "ExitCode", [], id="exit-code-of-one-worker"),
+        pytest.param("C1 W1", "ExitCode", ["Worker"], id="exit-codes-of-chief-and-worker"),
+        pytest.param("C1 P1 W4", "ExitCode", [], id="exit-codes-beside-servers"),
+        pytest.param("C1", "ExitCode", [], id="no-workers"),
+        pytest.param("C1 W0", "ExitCode", [], id="no-workers-after-all"),
+    ],
+)
+def test_what_tensorflow_refuses_is_warned_about(
+    roles: str, restart: str, warned: list[str]
+) -> None:
+    assert advised(roles, restart) == warned
+
+
+def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
+    (text,) = advice(a_job("M1 W1", restart="OnFailure"))
+    assert text == (
+        "Master: TensorFlow 2 strategies refuse the task type `master` in a distributed job;"
+        " name the replica type Chief"
+    )
+    texts = advice(a_job("P1 W2", restart="Never"))
+    assert [text.rpartition("; ")[2] for text in texts] == [
+        "add a Chief, or train with a strategy that needs no parameter servers",
+        "OnFailure or ExitCode starts it again",
+    ]
+    (text,) = advice(a_job("W2", restart="ExitCode"))
+    assert text.endswith("; OnFailure restarts them all")

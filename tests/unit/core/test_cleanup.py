@@ -1,0 +1,117 @@
+"""What goes when a job has ended, and when its time to live is over."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.support.builders import NOW, a_batch_job, a_service, at, pods, services_of
+from tfjob.core import cleanup
+from tfjob.core.job import CleanPolicy
+from tfjob.core.plan import Delete
+from tfjob.k8s.pod import Pod
+
+LETTERS = "PRUSFT"
+ENDED = [3, 4]
+
+
+def gone(policy: CleanPolicy, *, ends_unfinished: bool = False) -> tuple[list[int], list[int]]:
+    """The indexes whose pods and whose services go."""
+    found = pods(worker=LETTERS)
+    going = cleanup.removals(
+        policy,
+        pods=found,
+        services=[each.metadata for each in services_of(found)],
+        ends_unfinished=ends_unfinished,
+    )
+    return (
+        [int(each.name[-1]) for each in going if each.kind == "Pod"],
+        [int(each.name[-1]) for each in going if each.kind == "Service"],
+    )
+
+
+def test_clean_up_none_leaves_everything() -> None:
+    assert gone(CleanPolicy.NONE) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("policy", "ends_unfinished"),
+    [(CleanPolicy.RUNNING, False), (CleanPolicy.RUNNING, True), (CleanPolicy.NONE, True)],
+)
+def test_what_has_not_ended_goes_and_what_has_ended_stays(
+    policy: CleanPolicy, ends_unfinished: bool
+) -> None:
+    assert gone(policy, ends_unfinished=ends_unfinished) == ([0, 1, 2], [0, 1, 2])
+
+
+@pytest.mark.parametrize("ends_unfinished", [True, False])
+def test_clean_up_all_takes_everything(ends_unfinished: bool) -> None:
+    everything = [0, 1, 2, 3, 4]
+    assert gone(CleanPolicy.ALL, ends_unfinished=ends_unfinished) == (everything, everything)
+
+
+def test_only_the_very_child_that_was_seen_goes() -> None:
+    (pod,) = pods(worker="R")
+    (delete,) = cleanup.removals(CleanPolicy.ALL, pods=[pod], services=[], ends_unfinished=False)
+    assert delete == Delete(kind="Pod", name="j-worker-0", uid="uid-j-worker-0")
+
+
+def services_gone(policy: CleanPolicy, found: list[Pod], *, ends_unfinished: bool) -> list[str]:
+    services = [a_service("worker", index).metadata for index in range(3)]
+    going = cleanup.removals(policy, pods=found, services=services, ends_unfinished=ends_unfinished)
+    return [each.name for each in going if each.kind == "Service"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "ends_unfinished", "expected"),
+    [
+        (CleanPolicy.RUNNING, False, ["j-worker-1", "j-worker-2"]),
+        (CleanPolicy.ALL, False, ["j-worker-0", "j-worker-1", "j-worker-2"]),
+        (CleanPolicy.NONE, True, ["j-worker-1"]),
+        (CleanPolicy.NONE, False, []),
+    ],
+)
+def test_a_service_without_a_pod_goes_unless_clean_up_is_none(
+    policy: CleanPolicy, ends_unfinished: bool, expected: list[str]
+) -> None:
+    found = pods(worker="SR")
+    assert services_gone(policy, found, ends_unfinished=ends_unfinished) == expected
+
+
+def test_the_service_of_a_pod_on_its_way_out_goes_with_it() -> None:
+    assert services_gone(CleanPolicy.NONE, pods(worker="T"), ends_unfinished=True) == ["j-worker-0"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "ends_unfinished", "expected"),
+    [
+        (CleanPolicy.NONE, False, []),
+        (CleanPolicy.NONE, True, ["j-worker-1"]),
+        (CleanPolicy.RUNNING, False, ["j-worker-1"]),
+        (CleanPolicy.ALL, False, ["j-worker-0", "j-worker-1"]),
+    ],
+)
+def test_batch_jobs_go_with_their_services_like_pods(
+    policy: CleanPolicy, ends_unfinished: bool, expected: list[str]
+) -> None:
+    jobs = [a_batch_job("worker", 0, succeeded=1), a_batch_job("worker", 1)]
+    going = cleanup.removals(
+        policy,
+        pods=[],
+        jobs=jobs,
+        services=[a_service("worker", index).metadata for index in (0, 1)],
+        ends_unfinished=ends_unfinished,
+    )
+    assert [each.name for each in going if each.kind == "Job"] == expected
+    assert [each.name for each in going if each.kind == "Service"] == expected
+
+
+def test_a_job_expires_its_time_to_live_after_its_end() -> None:
+    assert cleanup.expires_at(NOW, timedelta(seconds=5)) == at(5)
+    assert cleanup.expires_at(NOW, timedelta(0)) == NOW
+    assert cleanup.expires_at(None, timedelta(seconds=5)) is None
+    assert cleanup.expires_at(NOW, None) is None
+
+
+def test_an_end_at_the_end_of_the_calendar_is_no_error() -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    assert cleanup.expires_at(last, timedelta(seconds=5)) == last

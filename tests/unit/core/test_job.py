@@ -1,0 +1,84 @@
+"""The neutral job's own small answers."""
+
+import pytest
+
+from tests.support.builders import a_job
+from tfjob.core.job import Decider, ExitCodes
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "expected"),
+    [
+        (None, "", True),
+        (0, "", False),
+        (5, "", True),
+        (100, "", True),
+        (99, "", False),
+        (101, "", False),
+        (101, "Fatal", False),
+        (100, "Fatal", False),
+        (None, "Fatal", False),
+        (5, "Fatal", False),
+    ],
+)
+def test_exit_codes_are_retryable_by_list_and_bound_unless_named_permanent(
+    code: int | None, reason: str, expected: bool
+) -> None:
+    codes = ExitCodes(
+        retryable=frozenset({5}),
+        at_least=100,
+        permanent=frozenset({101}),
+        permanent_reasons=frozenset({"Fatal"}),
+    )
+    assert codes.is_retryable(code, reason=reason) is expected
+
+
+def test_without_a_bound_only_the_list_is_retryable() -> None:
+    codes = ExitCodes(retryable=frozenset({130}), missing_is_retryable=False)
+    assert [code for code in (1, 130, 137, 255) if codes.is_retryable(code)] == [130]
+    assert not codes.is_retryable(None)
+
+
+def test_a_code_both_retryable_and_permanent_is_permanent() -> None:
+    codes = ExitCodes(retryable=frozenset({7}), permanent=frozenset({7}))
+    assert not codes.is_retryable(7)
+
+
+@pytest.mark.parametrize(
+    ("decider", "kind", "index", "expected"),
+    [
+        (Decider(types=("Chief",)), "Chief", 3, True),
+        (Decider(types=("Chief",)), "Worker", 3, False),
+        (Decider(types=("Worker",), index=0), "Worker", 0, True),
+        (Decider(types=("Worker",), index=0), "Worker", 1, False),
+        (Decider(), "Worker", 0, False),
+    ],
+)
+def test_a_decider_includes_its_types_or_its_one_index(
+    decider: Decider, kind: str, index: int, expected: bool
+) -> None:
+    assert decider.includes(kind, index) is expected
+
+
+def test_a_replica_knows_its_names_and_addresses() -> None:
+    worker = a_job("P1 W2").replicas[1]
+    assert worker.name(1) == "j-worker-1"
+    assert worker.address(1) == "j-worker-1.n.svc:2222"
+
+
+def test_a_job_knows_its_name_size_and_order() -> None:
+    job = a_job("C1 P2 W3 E1")
+    assert (job.name, job.namespace, job.total) == ("j", "n", 7)
+    assert [each.type for each in job.in_status_order()] == ["Chief", "Evaluator", "PS", "Worker"]
+
+
+@pytest.mark.scenario(22)
+def test_the_owner_of_children_is_the_job_as_its_controller() -> None:
+    assert a_job("W1").owner.reference() == {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "name": "j",
+        "uid": "U",
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,19 @@
+"""Sums that stay within the calendar."""
+
+from datetime import UTC, datetime, timedelta
+
+from tests.support.builders import NOW, at
+from tfjob.core.moments import shifted
+
+FIRST = datetime.min.replace(tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def test_a_moment_is_shifted_both_ways() -> None:
+    assert shifted(NOW, timedelta(seconds=3)) == at(3)
+    assert shifted(NOW, timedelta(seconds=-3)) == at(-3)
+
+
+def test_a_sum_beyond_the_calendar_is_its_end() -> None:
+    assert shifted(LAST, timedelta(seconds=1)) == LAST
+    assert shifted(FIRST, timedelta(seconds=-1)) == FIRST

@@ -1,0 +1,236 @@
+"""What is there, sorted by replica, and how each replica stands."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.builders import NOW, a_batch_job, a_job, a_pod, a_service, at, meta, pods
+from tfjob.core.job import Job, Workload
+from tfjob.core.observe import Children, Slot, View, deletion_asked_at, judged_phase, view
+from tfjob.core.status import Condition, JobStatus, ReplicaStatus
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.pod import Phase, Pod
+
+
+def seen(job: Job, *found: Pod, **children: Any) -> View:
+    return view(job, Children(pods=found, **children))
+
+
+def first(job: Job, *found: Pod) -> Slot:
+    return seen(job, *found).all_slots()[0]
+
+
+def resumed(job: Job, *, is_suspended: bool = False, start: float | None = 0) -> Job:
+    """A job that was suspended once and, unless it still is, started again then."""
+    condition = Condition(
+        type="Suspended",
+        status="True" if is_suspended else "False",
+        reason="",
+        message="",
+        last_update=NOW,
+        last_transition=NOW,
+    )
+    status = JobStatus(conditions=(condition,), start_time=None if start is None else at(start))
+    return msgspec.structs.replace(job, status=status)
+
+
+def test_every_replica_has_a_slot_in_order_with_its_pod() -> None:
+    slots = seen(a_job("P1 W2"), *pods(worker="-R", ps="P")).all_slots()
+    assert [slot.name for slot in slots] == ["j-ps-0", "j-worker-0", "j-worker-1"]
+    assert [slot.phase for slot in slots] == [Phase.PENDING, None, Phase.RUNNING]
+    assert [slot.pod is not None for slot in slots] == [True, False, True]
+
+
+@pytest.mark.parametrize("index", ["-1", "x", "", "1.0", "²", "1234567890"])
+def test_a_pod_whose_index_is_no_use_is_nobodys(index: str) -> None:
+    found = seen(a_job("W1"), a_pod("worker", index, name="odd"))
+    assert found.all_slots()[0].pod is None
+    assert found.surplus_pods == []
+
+
+def test_a_pod_without_an_index_is_nobodys() -> None:
+    labels = {"training.kubeflow.org/replica-type": "worker"}
+    pod = msgspec.structs.replace(a_pod(), metadata=ObjectMeta(name="odd", labels=labels))
+    assert seen(a_job("W1"), pod).all_slots()[0].pod is None
+
+
+def test_a_child_without_a_type_is_nobodys() -> None:
+    labels = {"training.kubeflow.org/replica-index": "0"}
+    pod = msgspec.structs.replace(a_pod(), metadata=ObjectMeta(name="odd", labels=labels))
+    assert seen(a_job("W1"), pod).surplus_pods == []
+
+
+def test_a_pod_beyond_the_count_or_of_a_foreign_type_is_surplus() -> None:
+    found = seen(a_job("W2"), *pods(worker="RRR", ps="R"))
+    assert [each.name for each in found.surplus_pods] == ["j-worker-2", "j-ps-0"]
+
+
+def test_services_are_kept_by_name_or_surplus_by_place() -> None:
+    services = [a_service("worker", 0), a_service("worker", 1), a_service("ps", 0)]
+    found = seen(a_job("W1"), services=[*services, a_service("worker", "-1")])
+    assert list(found.services) == ["j-worker-0"]
+    assert [each.name for each in found.surplus_services] == ["j-worker-1", "j-ps-0"]
+
+
+def test_of_several_pods_the_one_of_the_canonical_name_counts() -> None:
+    other = a_pod("worker", 0, "Failed", name="adopted", created=-600)
+    assert first(a_job("W1"), other, a_pod("worker", 0)).phase is Phase.RUNNING
+
+
+def test_of_several_pods_of_other_names_the_oldest_counts() -> None:
+    young = a_pod("worker", 0, "Failed", name="young", created=-10)
+    old = a_pod("worker", 0, name="old", created=-20)
+    for order in ([young, old], [old, young]):
+        pod = first(a_job("W1"), *order).pod
+        assert pod is not None
+        assert pod.metadata.name == "old"
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase", "code", "expected"),
+    [
+        ("Never", "Running", None, Phase.RUNNING),
+        ("Never", "Running", 0, Phase.SUCCEEDED),
+        ("Never", "Running", 1, Phase.FAILED),
+        ("Never", "Failed", 0, Phase.SUCCEEDED),
+        ("Never", "Unknown", 1, Phase.FAILED),
+        ("Never", "Pending", 1, Phase.PENDING),
+        ("Never", "Succeeded", 1, Phase.SUCCEEDED),
+        ("OnFailure", "Running", 0, Phase.SUCCEEDED),
+        ("OnFailure", "Running", 1, Phase.RUNNING),
+        ("OnFailure", "Failed", 1, Phase.FAILED),
+        ("OnFailure", "Failed", 0, Phase.SUCCEEDED),
+        ("Always", "Running", 0, Phase.RUNNING),
+        ("Always", "Running", 1, Phase.RUNNING),
+        ("Always", "Failed", 0, Phase.FAILED),
+        ("Always", "Failed", None, Phase.FAILED),
+    ],
+)
+def test_a_replica_is_judged_by_its_training_container_if_that_has_ended_for_good(
+    policy: str, phase: str, code: int | None, expected: Phase
+) -> None:
+    assert judged_phase(a_pod(phase=phase, exit_code=code), pod_policy=policy) is expected
+
+
+def test_the_pods_own_policy_says_what_its_node_starts_again() -> None:
+    job = a_job("W1", restart="OnFailure")
+    replica = msgspec.structs.replace(job.replicas[0], pod_restart_policy="Never")
+    recreating = msgspec.structs.replace(job, replicas=[replica])
+    pod = a_pod("worker", 0, exit_code=1)
+    assert first(job, pod).phase is Phase.RUNNING
+    assert first(recreating, pod).phase is Phase.FAILED
+
+
+@pytest.mark.parametrize(
+    ("letter", "active", "succeeded", "failed", "done"),
+    [
+        ("P", False, False, False, False),
+        ("R", True, False, False, False),
+        ("U", False, False, False, False),
+        ("S", False, True, False, True),
+        ("s", False, True, False, False),
+        ("F", False, False, True, False),
+        ("T", False, False, True, False),
+        ("-", False, False, False, False),
+    ],
+)
+def test_how_a_replica_stands(
+    letter: str, active: bool, succeeded: bool, failed: bool, done: bool
+) -> None:
+    slot = first(a_job("W1"), *pods(worker=letter))
+    assert (slot.is_active, slot.is_succeeded) == (active, succeeded)
+    assert (slot.is_failed, slot.is_done) == (failed, done)
+
+
+@pytest.mark.parametrize("letter", ["R", "S", "F", "T"])
+def test_a_replica_that_is_leaving_stands_for_nothing(letter: str) -> None:
+    slot = first(a_job("W1"), *pods(worker=letter))
+    slot.is_leaving = True
+    states = [slot.is_active, slot.is_succeeded, slot.is_failed, slot.is_done]
+    assert not any(states)
+
+
+def test_a_pending_pod_that_is_being_deleted_has_not_failed() -> None:
+    assert not first(a_job("W1"), a_pod("worker", 0, "Pending", deleted=-1)).is_failed
+
+
+@pytest.mark.parametrize("letter", ["-", "R", "F"])
+def test_a_stored_success_stands_whatever_its_pod_says(letter: str) -> None:
+    job = a_job("W1")
+    stored = JobStatus(replicas={"Worker": ReplicaStatus(completed=frozenset({0}))})
+    slot = first(msgspec.structs.replace(job, status=stored), *pods(worker=letter))
+    assert slot.is_completed
+    assert slot.is_succeeded
+    assert slot.is_done is (letter == "-")
+
+
+@pytest.mark.parametrize(
+    ("created", "deleted", "is_leaving"),
+    [
+        pytest.param(-60, 5, True, id="made-before-the-start"),
+        pytest.param(0, 0, True, id="made-and-deleted-in-the-second-of-the-start"),
+        pytest.param(0, 5, False, id="made-with-the-start-and-deleted-later"),
+        pytest.param(5, 9, False, id="made-and-deleted-later"),
+        pytest.param(-60, None, False, id="not-on-its-way-out"),
+    ],
+)
+def test_after_resuming_pods_of_the_earlier_run_are_leaving(
+    created: float, deleted: float | None, is_leaving: bool
+) -> None:
+    pod = a_pod("worker", 0, created=created, deleted=deleted)
+    assert first(resumed(a_job("W1")), pod).is_leaving is is_leaving
+
+
+def test_while_suspended_every_pod_on_its_way_out_is_leaving() -> None:
+    job = resumed(a_job("W1"), is_suspended=True, start=None)
+    assert first(job, a_pod("worker", 0, created=5, deleted=9)).is_leaving
+    assert not first(job, a_pod("worker", 0)).is_leaving
+
+
+def test_in_a_job_never_suspended_or_without_start_no_pod_is_of_an_earlier_run() -> None:
+    pod = a_pod("worker", 0, deleted=-5)
+    assert not first(a_job("W1", status={"startTime": "2026-01-02T03:04:05Z"}), pod).is_leaving
+    assert not first(resumed(a_job("W1"), start=None), pod).is_leaving
+
+
+def test_the_moment_a_deletion_was_asked_for_is_its_end_less_the_grace() -> None:
+    assert deletion_asked_at(meta("x", deleted=-5, grace=30)) == at(-5)
+    assert deletion_asked_at(meta("x", deleted=-5, grace=0)) == at(-5)
+    assert deletion_asked_at(meta("x")) is None
+
+
+def batch_job() -> Job:
+    return msgspec.structs.replace(a_job("W2"), workload=Workload.JOB)
+
+
+def test_a_replica_that_a_batch_job_runs_is_read_off_the_job() -> None:
+    slots = seen(
+        batch_job(),
+        a_pod("worker", 0, exit_code=1, deleted=-5),
+        a_pod("worker", 1),
+        jobs=[a_batch_job("worker", 0, succeeded=1)],
+    ).all_slots()
+    assert [slot.phase for slot in slots] == [Phase.SUCCEEDED, Phase.UNKNOWN]
+    assert [slot.job is not None for slot in slots] == [True, False]
+    assert [slot.pod is not None for slot in slots] == [True, False]
+    assert slots[0].is_done
+    assert not slots[0].is_terminating
+
+
+def test_a_pod_of_a_batch_job_that_is_being_deleted_is_still_active() -> None:
+    leaving = a_pod("worker", 0, restarts=1, waiting=("Crash", ""), deleted=-5)
+    slot = seen(batch_job(), leaving, jobs=[a_batch_job("worker", 0)]).all_slots()[0]
+    assert (slot.is_active, slot.is_failed) == (True, False)
+
+
+def test_only_the_deciding_replica_is_spoilt_by_an_earlier_pod() -> None:
+    found = [
+        a_pod("worker", index, exit_code=code, name=f"{index}-{code}", created=created)
+        for index in (0, 1)
+        for code, created in ((1, -100), (137, -50))
+    ]
+    slots = seen(
+        batch_job(), *found, jobs=[a_batch_job("worker", 0), a_batch_job("worker", 1)]
+    ).all_slots()
+    assert [slot.phase for slot in slots] == [Phase.FAILED, Phase.RUNNING]

@@ -1,0 +1,37 @@
+"""A plan as a value."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import NOW, meta
+from tfjob.core.plan import ChildKind, Create, Delete, EventType, JobEvent, Plan, Update, deletes_of
+from tfjob.core.status import JobStatus
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"creates": [Create(kind="Pod", name="p")]},
+        {"updates": [Update(kind="PodGroup", name="g", uid="u", body={})]},
+        {"deletes": [Delete(kind="Pod", name="p", uid="u")]},
+        {"status": JobStatus()},
+        {"deletes_job": True},
+    ],
+)
+def test_a_plan_that_writes_anything_is_not_quiet(fields: dict[str, Any]) -> None:
+    assert not Plan(**fields).is_quiet
+
+
+def test_a_plan_that_only_tells_or_waits_is_quiet() -> None:
+    event = JobEvent(type=EventType.NORMAL, reason="R", message="m", key="k")
+    assert Plan().is_quiet
+    assert Plan(events=[event], wake_at=NOW).is_quiet
+
+
+def test_only_what_is_not_on_its_way_out_is_deleted() -> None:
+    staying = meta("a", uid="u")
+    going = meta("b", deleted=-5)
+    assert deletes_of(ChildKind.SERVICE, [going, staying]) == [
+        Delete(kind="Service", name="a", uid="u", is_forced=False)
+    ]

@@ -1,0 +1,101 @@
+"""Which children should exist and do not."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.builders import NOW, a_batch_job, a_job, a_service, at, pods
+from tfjob.core import replicas
+from tfjob.core.job import Companion, Job, Workload
+from tfjob.core.observe import Children, view
+from tfjob.core.plan import Create
+from tfjob.core.status import JobStatus, RecentRestart, ReplicaStatus
+
+
+def missing(job: Job, **children: Any) -> tuple[list[Create], Any]:
+    found = view(job, Children(**children))
+    return replicas.missing_workloads(job, found, status=job.status, now=NOW)
+
+
+def stored(job: Job, **statuses: ReplicaStatus) -> Job:
+    return msgspec.structs.replace(job, status=JobStatus(replicas=statuses))
+
+
+def test_each_missing_pod_is_named_with_its_place() -> None:
+    creates, due = missing(a_job("P1 W2"), pods=pods(worker="R"))
+    assert creates == [
+        Create(kind="Pod", name="j-ps-0", type="PS", index=0),
+        Create(kind="Pod", name="j-worker-1", type="Worker", index=1),
+    ]
+    assert due is None
+
+
+@pytest.mark.parametrize("letter", ["P", "R", "F", "S", "T", "U"])
+def test_nothing_is_made_beside_a_pod_that_is_still_there(letter: str) -> None:
+    assert missing(a_job("W1"), pods=pods(worker=letter)) == ([], None)
+
+
+def test_a_replica_that_has_succeeded_is_not_made_again() -> None:
+    job = stored(a_job("W3"), Worker=ReplicaStatus(completed=frozenset({0, 2})))
+    creates, _ = missing(job)
+    assert [each.name for each in creates] == ["j-worker-1"]
+
+
+def test_a_replica_held_back_is_due_later_and_the_first_one_counts() -> None:
+    recent = tuple(
+        RecentRestart(index=index, uid="u", streak=streak, at=NOW)
+        for index, streak in ((0, 4), (1, 3), (2, 1))
+    )
+    job = stored(a_job("P1 W3"), Worker=ReplicaStatus(recent=recent))
+    creates, due = missing(job)
+    assert [each.name for each in creates] == ["j-ps-0", "j-worker-2"]
+    assert due == at(20)
+
+
+def test_each_missing_service_is_named_with_its_place() -> None:
+    job = a_job("P1 W2")
+    found = view(job, Children(services=[a_service("worker", 0)]))
+    assert replicas.missing_services(job, found) == [
+        Create(kind="Service", name="j-ps-0", type="PS", index=0),
+        Create(kind="Service", name="j-worker-1", type="Worker", index=1),
+    ]
+
+
+def test_batch_jobs_are_made_where_those_run_the_replicas() -> None:
+    job = msgspec.structs.replace(a_job("W2"), workload=Workload.JOB)
+    creates, _ = missing(job, pods=pods(worker="-R"), jobs=[a_batch_job("worker", 0)])
+    assert creates == [Create(kind="Job", name="j-worker-1", type="Worker", index=1)]
+
+
+def test_a_batch_job_that_has_succeeded_is_not_made_again() -> None:
+    job = stored(a_job("W1"), Worker=ReplicaStatus(completed=frozenset({0})))
+    assert missing(msgspec.structs.replace(job, workload=Workload.JOB)) == ([], None)
+
+
+def test_missing_companions_are_made_as_property_of_the_job() -> None:
+    board = Companion(
+        kind="Deployment",
+        name="board",
+        manifest={"kind": "Deployment", "metadata": {"name": "board", "labels": {"a": "b"}}},
+    )
+    script = Companion(kind="ConfigMap", name="script", manifest={"data": {"x": "y"}})
+    job = msgspec.structs.replace(a_job("W1"), companions=[board, script])
+    owners = [job.owner.reference()]
+    assert replicas.missing_companions(job, Children()) == [
+        Create(
+            kind="Deployment",
+            name="board",
+            body={
+                "kind": "Deployment",
+                "metadata": {"name": "board", "labels": {"a": "b"}, "ownerReferences": owners},
+            },
+        ),
+        Create(
+            kind="ConfigMap",
+            name="script",
+            body={"data": {"x": "y"}, "metadata": {"ownerReferences": owners}},
+        ),
+    ]
+    there = Children(companions=frozenset({("Deployment", "board"), ("Service", "script")}))
+    assert [each.name for each in replicas.missing_companions(job, there)] == ["script"]

@@ -1,0 +1,276 @@
+"""What becomes of one replica, given its pod, its policy and what is stored."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.builders import NOW, a_job, a_pod, at, pods
+from tfjob.core import restart
+from tfjob.core.job import Job
+from tfjob.core.observe import Children, Slot, view
+from tfjob.core.restart import Fate
+from tfjob.core.status import RecentRestart, ReplicaStatus
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Running
+
+NOTHING = ReplicaStatus()
+FIVE_MINUTES = timedelta(minutes=5)
+
+
+def ruled(job: Job, **rules: Any) -> Job:
+    return msgspec.structs.replace(job, rules=msgspec.structs.replace(job.rules, **rules))
+
+
+def slot_of(job: Job, pod: Pod) -> Slot:
+    slots = view(job, Children(pods=[pod])).all_slots()
+    return next(slot for slot in slots if slot.pod is not None)
+
+
+def fate(job: Job, pod: Pod, stored: ReplicaStatus = NOTHING) -> Fate:
+    return restart.fate_of(slot_of(job, pod), rules=job.rules, stored=stored)
+
+
+def recorded_as(uid: str, *, streak: int = 1, seconds: float = 0, index: int = 0) -> ReplicaStatus:
+    entry = RecentRestart(index=index, uid=uid, streak=streak, at=at(seconds))
+    return ReplicaStatus(recent=(entry,))
+
+
+@pytest.mark.parametrize(
+    ("policy", "letter", "expected"),
+    [
+        ("Always", "F", Fate.RESTART),
+        ("Always", "K", Fate.RESTART),
+        ("Always", "T", Fate.AWAIT),
+        ("Always", "S", Fate.KEEP),
+        ("OnFailure", "F", Fate.RESTART),
+        ("OnFailure", "T", Fate.AWAIT),
+        ("OnFailure", "S", Fate.KEEP),
+        ("OnFailure", "R", Fate.KEEP),
+        ("OnFailure", "P", Fate.KEEP),
+        ("OnFailure", "U", Fate.KEEP),
+        ("ExitCode", "F", Fate.FAIL_BY_CODE),
+        ("ExitCode", "K", Fate.RESTART),
+        ("ExitCode", "T", Fate.AWAIT),
+        ("Never", "F", Fate.FAIL),
+        ("Never", "K", Fate.FAIL),
+        ("Never", "T", Fate.FAIL),
+        ("Never", "R", Fate.KEEP),
+        ("Never", "S", Fate.KEEP),
+    ],
+)
+def test_the_policy_and_the_pod_decide(policy: str, letter: str, expected: Fate) -> None:
+    (pod,) = pods(worker=letter)
+    assert fate(a_job("W1", restart=policy), pod) is expected
+
+
+def test_a_replica_without_a_pod_is_kept_and_a_leaving_one_ignored() -> None:
+    job = a_job("W1", restart="Never")
+    empty = view(job, Children()).all_slots()[0]
+    assert restart.fate_of(empty, rules=job.rules, stored=NOTHING) is Fate.KEEP
+    leaving = slot_of(job, a_pod("worker", 0, "Failed", exit_code=1))
+    leaving.is_leaving = True
+    assert restart.fate_of(leaving, rules=job.rules, stored=NOTHING) is Fate.IGNORE
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Unknown"])
+@pytest.mark.parametrize(("policy", "expected"), [("Never", Fate.IGNORE), ("Always", Fate.AWAIT)])
+def test_a_pod_taken_before_it_ran_never_fails_the_job(
+    policy: str, expected: Fate, phase: str
+) -> None:
+    assert fate(a_job("W1", restart=policy), a_pod("worker", 0, phase, deleted=-5)) is expected
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_pod(phase="Failed", pod_reason="Evicted"), id="evicted"),
+        pytest.param(a_pod(phase="Failed", pod_reason="NodeLost"), id="node-lost"),
+        pytest.param(a_pod(phase="Failed", pod_reason="NodeShutdown"), id="node-shutdown"),
+        pytest.param(a_pod(phase="Failed", pod_reason="Shutdown"), id="shutdown"),
+        pytest.param(a_pod(phase="Failed", pod_reason="Preempting"), id="preempting"),
+        pytest.param(a_pod(phase="Failed", pod_reason="Terminated"), id="terminated"),
+        pytest.param(
+            a_pod(
+                phase="Failed",
+                exit_code=137,
+                conditions=[PodCondition(type="DisruptionTarget", status="True")],
+            ),
+            id="disruption-target",
+        ),
+        pytest.param(
+            a_pod(phase="Failed", exit_code=143, deleted=-10, ran=(-50, -5)), id="deleted"
+        ),
+        pytest.param(a_pod(phase="Failed", deleted=-10), id="deleted-without-an-exit-code"),
+        pytest.param(
+            a_pod(phase="Failed", exit_code=143, deleted=-10, ran=(-50, -10)),
+            id="ended-in-the-second-of-its-deletion",
+        ),
+    ],
+)
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "ExitCode"])
+def test_what_the_cluster_ended_is_replaced_uncounted(policy: str, pod: Pod) -> None:
+    assert fate(a_job("W1", restart=policy), pod) is Fate.REPLACE
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(a_pod(phase="Failed", exit_code=137, pod_reason="OOMKilled"), id="own-reason"),
+        pytest.param(
+            a_pod(
+                phase="Failed",
+                exit_code=137,
+                conditions=[PodCondition(type="DisruptionTarget", status="False")],
+            ),
+            id="no-disruption-after-all",
+        ),
+        pytest.param(
+            a_pod(phase="Failed", exit_code=137, deleted=-10, ran=(-50, -20)),
+            id="failed-before-it-was-deleted",
+        ),
+    ],
+)
+def test_what_failed_by_itself_is_counted(pod: Pod) -> None:
+    assert fate(a_job("W1", restart="OnFailure"), pod) is Fate.RESTART
+
+
+def test_where_evictions_count_only_a_deletion_is_spared() -> None:
+    job = ruled(a_job("W1", restart="ExitCode"), counts_evictions=True)
+    assert fate(job, a_pod(phase="Failed", pod_reason="Evicted")) is Fate.RESTART
+    assert fate(job, a_pod(phase="Failed", exit_code=143, deleted=-9)) is Fate.REPLACE
+
+
+def test_a_restart_written_down_is_not_counted_again() -> None:
+    job = a_job("W2", restart="OnFailure")
+    pod = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
+    assert fate(job, pod, recorded_as("x", index=1)) is Fate.RESTARTED
+    assert fate(job, pod, recorded_as("y", index=1)) is Fate.RESTART
+    assert fate(job, pod, recorded_as("x", index=0)) is Fate.RESTART
+
+
+def test_never_may_survive_what_the_cluster_did() -> None:
+    job = ruled(a_job("W2", restart="Never"), never_survives_disruption=True)
+    assert fate(job, a_pod("worker", 1, deleted=-5)) is Fate.AWAIT
+    assert fate(job, a_pod("worker", 1, "Failed", exit_code=143, deleted=-5)) is Fate.REPLACE
+    assert fate(job, a_pod("worker", 1, "Failed", exit_code=1)) is Fate.FAIL
+
+
+@pytest.mark.parametrize("policy", ["Never", "ExitCode"])
+def test_where_only_the_decider_fails_the_job_others_are_tolerated(policy: str) -> None:
+    job = ruled(a_job("W2", restart=policy), only_decider_fails=True)
+    failing = {Fate.FAIL, Fate.FAIL_BY_CODE}
+    assert fate(job, a_pod("worker", 0, "Failed", exit_code=1)) in failing
+    assert fate(job, a_pod("worker", 1, "Failed", exit_code=1)) is Fate.TOLERATE
+
+
+def test_a_tolerant_type_is_tolerated_also_when_its_pod_is_taken() -> None:
+    job = a_job("W2", restart="Never", enableDynamicWorker=True)
+    assert fate(job, a_pod("worker", 1, deleted=-5)) is Fate.TOLERATE
+
+
+def restarting_on_success(job: Job) -> Job:
+    replicas = [msgspec.structs.replace(each, restarts_on_success=True) for each in job.replicas]
+    return msgspec.structs.replace(job, replicas=replicas)
+
+
+def test_a_success_is_restarted_where_the_type_says_so_but_not_the_deciders() -> None:
+    job = restarting_on_success(a_job("W2"))
+    done = a_pod("worker", 1, "Succeeded", exit_code=0, uid="x")
+    assert fate(job, done) is Fate.RESTART
+    assert fate(job, done, recorded_as("x", index=1)) is Fate.RESTARTED
+    assert fate(job, a_pod("worker", 0, "Succeeded", exit_code=0)) is Fate.KEEP
+
+
+def fates_of(job: Job, letters: str) -> list[tuple[Slot, Fate]]:
+    slots = view(job, Children(pods=pods(worker=letters))).all_slots()
+    return [(slot, restart.fate_of(slot, rules=job.rules, stored=NOTHING)) for slot in slots]
+
+
+@pytest.mark.parametrize(
+    ("left", "expected"),
+    [
+        (None, [Fate.RESTART, Fate.KEEP, Fate.RESTART, Fate.RESTART]),
+        (3, [Fate.RESTART, Fate.KEEP, Fate.RESTART, Fate.RESTART]),
+        (2, [Fate.RESTART, Fate.KEEP, Fate.RESTART, Fate.HELD]),
+        (1, [Fate.RESTART, Fate.KEEP, Fate.HELD, Fate.HELD]),
+        (0, [Fate.HELD, Fate.KEEP, Fate.HELD, Fate.HELD]),
+    ],
+)
+def test_the_first_in_order_have_what_is_left_of_the_budget(
+    left: int | None, expected: list[Fate]
+) -> None:
+    job = a_job("W4", restart="OnFailure")
+    judged = restart.within_budget(fates_of(job, "FRFF"), left=left, rules=job.rules)
+    assert [each for _, each in judged] == expected
+
+
+def test_a_budget_that_only_stops_restarts_fails_the_decider_and_tolerates_others() -> None:
+    job = ruled(a_job("W2", restart="OnFailure"), budget_ends_job=False)
+    judged = restart.within_budget(fates_of(job, "FF"), left=0, rules=job.rules)
+    assert [each for _, each in judged] == [Fate.FAIL, Fate.TOLERATE]
+
+
+def test_the_first_record_of_an_index_starts_a_streak() -> None:
+    pod = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
+    entries = restart.recorded(pod, index=1, stored=recorded_as("other"), now=at(0.7))
+    assert entries == (
+        RecentRestart(index=0, uid="other", streak=1, at=NOW),
+        RecentRestart(index=1, uid="x", streak=1, at=NOW),
+    )
+
+
+@pytest.mark.parametrize(
+    ("ran", "streak"), [((-700, -101), 4), ((-700, -100), 1), ((-1000, -1), 1), ((-5, -1), 4)]
+)
+def test_a_streak_goes_on_unless_the_container_ran_ten_minutes(
+    ran: tuple[float, float], streak: int
+) -> None:
+    pod = a_pod("worker", 0, "Failed", exit_code=1, uid="x", ran=ran)
+    (entry,) = restart.recorded(pod, index=0, stored=recorded_as("w", streak=3), now=NOW)
+    assert (entry.streak, entry.uid, entry.at) == (streak, "x", NOW)
+
+
+@pytest.mark.parametrize(("now", "streak"), [(545, 1), (544, 4)])
+def test_a_pod_without_exit_ran_from_its_start_until_now(now: float, streak: int) -> None:
+    evicted = a_pod("worker", 0, "Failed", pod_reason="Evicted")
+    (entry,) = restart.recorded(evicted, index=0, stored=recorded_as("w", streak=3), now=at(now))
+    assert entry.streak == streak
+
+
+def test_a_pod_that_never_started_did_not_run_steadily() -> None:
+    pod = a_pod("worker", 0, "Failed")
+    unstarted = msgspec.structs.replace(
+        pod, status=msgspec.structs.replace(pod.status, start_time=None)
+    )
+    stored = recorded_as("w", streak=1)
+    (entry,) = restart.recorded(unstarted, index=0, stored=stored, now=at(9999))
+    assert entry.streak == 2
+
+
+@pytest.mark.parametrize(
+    ("streak", "delay"),
+    [(0, 0), (1, 0), (2, 10), (3, 20), (4, 40), (5, 80), (6, 160), (7, 300), (8, 300), (99, 300)],
+)
+def test_the_delay_doubles_with_the_streak_up_to_five_minutes(streak: int, delay: int) -> None:
+    stored = recorded_as("u", streak=streak)
+    due = restart.due(stored, 0, now=NOW, longest=FIVE_MINUTES)
+    assert due == (at(delay) if delay else None)
+    assert restart.due(stored, 0, now=at(delay), longest=FIVE_MINUTES) is None
+    assert restart.due(stored, 1, now=NOW, longest=FIVE_MINUTES) is None
+
+
+def test_the_longest_delay_is_a_rule_of_the_dialect() -> None:
+    stored = recorded_as("u", streak=8)
+    assert restart.due(stored, 0, now=NOW, longest=timedelta(seconds=360)) == at(360)
+
+
+def test_a_restart_in_the_future_holds_nothing_back() -> None:
+    stored = recorded_as("u", streak=5, seconds=1)
+    assert restart.due(stored, 0, now=NOW, longest=FIVE_MINUTES) is None
+
+
+def test_a_running_container_is_no_exit() -> None:
+    running = ContainerStatus(name="tensorflow", state=ContainerState(running=Running()))
+    pod = a_pod("worker", 0, "Failed", others=[running])
+    assert fate(a_job("W1", restart="ExitCode"), pod) is Fate.RESTART

@@ -1,0 +1,64 @@
+"""When a job has succeeded, and when it is running."""
+
+import pytest
+
+from tests.support.builders import a_job, pods
+from tfjob.core import success
+from tfjob.core.job import Decider
+from tfjob.core.observe import Children, View, view
+
+ALL = Decider(types=("Worker",))
+SECOND = Decider(types=("Worker",), index=1)
+
+
+def seen(**letters: str) -> View:
+    return view(a_job("C1 P2 W3"), Children(pods=pods(**letters)))
+
+
+@pytest.mark.parametrize(
+    ("decider", "workers", "expected"),
+    [
+        pytest.param(ALL, "SSS", True, id="all-succeeded"),
+        pytest.param(ALL, "sss", True, id="all-succeeded-without-exit-codes"),
+        pytest.param(ALL, "SSR", False, id="one-still-runs"),
+        pytest.param(ALL, "SS", False, id="one-is-missing"),
+        pytest.param(SECOND, "RSR", True, id="the-chosen-one-is-done"),
+        pytest.param(SECOND, "RsR", False, id="the-chosen-one-without-exit-code"),
+        pytest.param(SECOND, "sss", True, id="all-succeeded-beside-a-chosen-one"),
+        pytest.param(SECOND, "SRS", False, id="only-others-are-done"),
+        pytest.param(Decider(types=("Worker",), index=7), "SSR", False, id="chosen-out-of-range"),
+        pytest.param(Decider(), "SSS", False, id="nobody-decides"),
+        pytest.param(Decider(types=("Evaluator",)), "SSS", False, id="an-absent-type-decides"),
+    ],
+)
+def test_a_job_succeeds_with_its_deciding_replicas(
+    decider: Decider, workers: str, expected: bool
+) -> None:
+    assert success.is_succeeded(decider, seen(worker=workers)) is expected
+
+
+def test_several_types_decide_together() -> None:
+    both = Decider(types=("Chief", "PS"))
+    assert not success.is_succeeded(both, seen(chief="S", ps="SR"))
+    assert success.is_succeeded(both, seen(chief="S", ps="SS", worker="F"))
+    assert success.is_running(both, seen(ps="PR"))
+    assert not success.is_running(both, seen(worker="RRR"))
+
+
+@pytest.mark.parametrize(("workers", "expected"), [("PPR", True), ("PPP", False), ("SST", False)])
+def test_a_job_runs_while_a_deciding_replica_is_active(workers: str, expected: bool) -> None:
+    assert success.is_running(SECOND, seen(worker=workers)) is expected
+
+
+@pytest.mark.parametrize(("workers", "expected"), [("RPR", False), ("PRP", True)])
+def test_a_sole_decider_shows_alone_whether_the_job_runs(workers: str, expected: bool) -> None:
+    assert success.is_running(SECOND, seen(worker=workers), only_chosen=True) is expected
+
+
+def test_where_all_decide_nobody_is_chosen() -> None:
+    assert success.chosen_slot(ALL, seen(worker="RRR")) is None
+    assert success.is_running(ALL, seen(worker="PPR"), only_chosen=True)
+    assert success.chosen_slot(Decider(index=0), seen(worker="RRR")) is None
+    chosen = success.chosen_slot(SECOND, seen())
+    assert chosen is not None
+    assert chosen.name == "j-worker-1"
