@@ -58,7 +58,8 @@ def load(
     for candidate in listed:
         if candidate.exists():
             return from_kubeconfig(candidate, context=context)
-    if "KUBERNETES_SERVICE_HOST" in env and (service_account / "token").exists():
+    is_pod = "KUBERNETES_SERVICE_HOST" in env and (service_account / "token").exists()
+    if is_pod and context is None:
         return in_cluster(environment=env, folder=service_account)
     home = Path(env.get("HOME", "~")).expanduser() / ".kube" / "config"
     if home.exists():
@@ -181,12 +182,15 @@ def _tls(selected: kubeconfig.Selected) -> ssl.SSLContext:
 
 def _trust(*, cafile: Path | None = None, cadata: str | None = None) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=cafile, cadata=cadata)
+        context = ssl.create_default_context(cafile=cafile, cadata=cadata)
     except (OSError, ValueError) as fault:
         raise ConfigError(
             f"certificate authority {cafile or '(inline)'}: PEM certificates are needed, "
             f"got: {fault}"
         ) from fault
+    # Newer Pythons refuse authorities without key identifiers, which many clusters still have.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def _present(context: ssl.SSLContext, selected: kubeconfig.Selected) -> None:

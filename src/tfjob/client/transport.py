@@ -10,10 +10,10 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, Self
+from urllib.parse import urlencode
 
 import aiohttp
 import msgspec
-from multidict import CIMultiDict
 from yarl import URL
 
 from tfjob.client import errors
@@ -184,12 +184,12 @@ class Transport:
         if self._on_request is not None:
             self._on_request(request.verb, resource_in(request.path), status, seconds)
 
-    def _headers(self, request: Request, authorization: str | None) -> CIMultiDict[str]:
-        headers = CIMultiDict(self._config.headers)
+    def _headers(self, request: Request, authorization: str | None) -> list[tuple[str, str]]:
+        headers = list(self._config.headers)
         if authorization is not None:
-            headers["Authorization"] = authorization
+            headers.append(("Authorization", authorization))
         if request.body is not None:
-            headers["Content-Type"] = request.content_type
+            headers.append(("Content-Type", request.content_type))
         return headers
 
     async def _authorization(self, request: Request) -> str | None:
@@ -249,7 +249,7 @@ def resource_in(path: str) -> str:
 
 def query(params: Mapping[str, str]) -> str:
     """Parameters in the form they have in a URL."""
-    return str(URL.build(query=params)) if params else ""
+    return f"?{urlencode(params)}" if params else ""
 
 
 async def _error(response: aiohttp.ClientResponse, request: Request) -> errors.ApiError:

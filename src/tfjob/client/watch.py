@@ -14,59 +14,33 @@ import msgspec
 
 from tfjob.client.backoff import Backoff
 from tfjob.client.errors import ApiError, BadRequest, Gone, Invalid, ServerTimeout, Silent
-from tfjob.client.resource import Resource
+from tfjob.client.listing import PAGE_SIZE, PageSource, Scope, list_all
 from tfjob.client.timing import REAL, Timing
 from tfjob.client.transport import Stream
 from tfjob.client.wire import (
     Event,
     HasMetadata,
-    InitialState,
     LineBuffer,
     LineDecoder,
     MalformedLine,
-    Page,
     Phases,
     Replaced,
     Unreadable,
 )
 
 T = TypeVar("T", bound=HasMetadata)
-P = TypeVar("P")
-E = TypeVar("E")
 
 _log: Final = logging.getLogger(__name__)
 _MOST_MALFORMED: Final = 3
 _MOST_BROKEN_STARTS: Final = 3
 
 
-class Source(Protocol):
+class Source(PageSource, Protocol):
     """What a watch needs of an API server."""
-
-    async def list_page(
-        self, path: str, *, decode: type[P], params: Mapping[str, str] | None = None
-    ) -> P: ...
 
     def stream(
         self, path: str, *, params: Mapping[str, str] | None = None, idle: float | None = None
     ) -> AbstractAsyncContextManager[Stream]: ...
-
-
-class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects to follow; no namespace means all of them."""
-
-    resource: Resource
-    namespace: str | None = None
-    labels: str = ""
-    fields: str = ""
-
-    @property
-    def path(self) -> str:
-        return self.resource.collection(self.namespace)
-
-    @property
-    def selectors(self) -> dict[str, str]:
-        given = {"labelSelector": self.labels, "fieldSelector": self.fields}
-        return {name: text for name, text in given.items() if text}
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +53,7 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     healthy_after: float = 5.0
     first_delay: float = 0.1
     longest_delay: float = 30.0
-    page_size: int = 500
+    page_size: int = PAGE_SIZE
 
 
 class Watch(Generic[T]):
@@ -108,6 +82,7 @@ class Watch(Generic[T]):
         )
         self._version: str | None = None
         self._can_stream_state = True
+        self._opened_at: float | None = None
         self._has_progressed = False
         self._broken_starts = 0
         self._malformed_in_row = 0
@@ -122,7 +97,7 @@ class Watch(Generic[T]):
         Ends only by one of the errors to give up on. To stop it, close it with `aclosing`.
         """
         while True:
-            started = self._timing.clock()
+            self._opened_at = None
             fault: Exception | None = None
             try:
                 async with aclosing(self._attempt()) as events:
@@ -132,7 +107,7 @@ class Watch(Generic[T]):
                 raise
             except (ApiError, MalformedLine) as caught:
                 fault = caught
-            if self._timing.clock() - started >= self._patience.healthy_after:
+            if self._was_healthy():
                 self._progress()
             self._learn_from(fault)
             await self._pause(fault)
@@ -148,6 +123,7 @@ class Watch(Generic[T]):
             params=self._watch_params(lasts),
             idle=self._idle(phases, lasts),
         ) as stream:
+            self._opened_at = self._timing.clock()
             buffer = LineBuffer()
             async for chunk in stream:
                 for event in self._events_in(buffer.feed(chunk), phases):
@@ -155,18 +131,15 @@ class Watch(Generic[T]):
                 stream.idle = self._idle(phases, lasts)
 
     async def _paged_state(self) -> Replaced[T]:
-        """The whole state, page by page, as of the version of its first page."""
-        state = InitialState[T]()
-        params = {**self._scope.selectors, "limit": str(self._patience.page_size)}
-        while True:
-            page = await self._api.list_page(self._scope.path, decode=Page, params=params)
-            for item in page.items or ():
-                state.take(self._counted(self._decoder.item(item)))
-            if not page.metadata.continue_token:
-                whole = state.as_of(page.metadata.resource_version)
-                self._advance(whole)
-                return whole
-            params["continue"] = page.metadata.continue_token
+        whole = await list_all(
+            self._api,
+            self._scope,
+            decoder=self._decoder,
+            on_unreadable=self._note_unreadable,
+            page_size=self._patience.page_size,
+        )
+        self._advance(whole)
+        return whole
 
     def _watch_seconds(self) -> int:
         """Chance keeps many watches from ending in step."""
@@ -191,17 +164,18 @@ class Watch(Generic[T]):
 
     def _events_in(self, lines: list[bytes], phases: Phases[T]) -> Iterator[Event[T]]:
         for line in lines:
-            event = phases.take(self._counted(self._decoder.line(line)))
+            read = self._decoder.line(line)
+            if isinstance(read, Unreadable):
+                self._note_unreadable(read)
+            event = phases.take(read)
             if event is not None:
                 self._advance(event)
                 yield event
 
-    def _counted(self, event: E) -> E:
-        if isinstance(event, Unreadable):
-            self.unreadable += 1
-            facts = {"resource": self._scope.resource.plural, "key": event.key}
-            _log.warning("object skipped", extra={**facts, "fault": event.fault})
-        return event
+    def _note_unreadable(self, event: Unreadable) -> None:
+        self.unreadable += 1
+        facts = {"resource": self._scope.resource.plural, "key": event.key, "fault": event.fault}
+        _log.warning("object skipped", extra=facts)
 
     def _advance(self, event: Event[T]) -> None:
         """Remember where to resume; only a change seen while following counts as progress."""
@@ -210,6 +184,12 @@ class Watch(Generic[T]):
         elif event.version != self._version:
             self._progress()
         self._version = event.version
+
+    def _was_healthy(self) -> bool:
+        """A stream that lasted was good, even if nothing changed in its time."""
+        if self._opened_at is None:
+            return False
+        return self._timing.clock() - self._opened_at >= self._patience.healthy_after
 
     def _progress(self) -> None:
         self._has_progressed = True

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -80,6 +81,20 @@ def test_places_are_tried_in_order(tmp_path: Path) -> None:
     assert found({**env, **POD}) == "http://listed"
     assert found({"HOME": str(tmp_path), **POD}) == "https://10.0.0.1:443"
     assert found({"HOME": str(tmp_path)}) == "http://home"
+
+
+def test_a_named_context_is_never_answered_by_a_service_account(tmp_path: Path) -> None:
+    mounted = service_account(tmp_path / "sa")
+    with pytest.raises(ConfigError, match="no cluster is configured"):
+        load(context="prod", environment={"HOME": "/nowhere", **POD}, service_account=mounted)
+
+
+def test_authorities_without_key_identifiers_are_accepted(tmp_path: Path) -> None:
+    config = in_cluster(environment=POD, folder=service_account(tmp_path / "sa"))
+    assert config.tls is not None
+    assert not config.tls.verify_flags & ssl.VERIFY_X509_STRICT
+    assert config.tls.verify_mode == ssl.CERT_REQUIRED
+    assert config.tls.check_hostname
 
 
 def test_when_nothing_is_found_what_was_tried_is_told(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Claims about following a collection through every kind of break."""
 
 import asyncio
+import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -14,9 +15,10 @@ from tfjob.client.cache import Informer
 from tfjob.client.config import Config
 from tfjob.client.errors import Forbidden
 from tfjob.client.http import Api
+from tfjob.client.listing import Scope
 from tfjob.client.resource import PODS
 from tfjob.client.store import Store
-from tfjob.client.watch import Patience, Scope, Watch
+from tfjob.client.watch import Patience, Watch
 from tfjob.k8s.meta import ObjectMeta
 
 SCOPE = Scope(resource=PODS, namespace="ns", labels="app=x")
@@ -351,3 +353,30 @@ async def test_watches_last_a_random_time() -> None:
         async with aclosing(watch.events()) as events:
             await anext(events)
     assert queries(fake)[0]["timeoutSeconds"] == "589"
+
+
+class Slow(Instant):
+    """Time in which everything takes ten seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        ticks = itertools.count(0.0, 10.0)
+        self.timing = msgspec.structs.replace(self.timing, clock=lambda: next(ticks))
+
+
+async def slept_in(time: Instant, first: Sequence[Answer]) -> list[float]:
+    async with FakeApi(Faithful(first)) as fake, Api(Config(server=fake.url)) as api:
+        follow = Follower(api, time, Patience())
+        assert await follow.until(8) == FINAL
+    return time.slept
+
+
+async def test_a_quiet_watch_that_ends_in_its_time_is_opened_again_at_once() -> None:
+    quiet = [Answer(chunks=[*STATE, STATE_END]), Answer(), Answer()]
+    assert await slept_in(Slow(), quiet) == []
+    assert await slept_in(Instant(), quiet) == [0.1, 0.2, 0.4]
+
+
+async def test_a_failure_that_took_long_is_still_a_failure() -> None:
+    trouble = [text("down", status=500)] * 3
+    assert await slept_in(Slow(), trouble) == [0.1, 0.2, 0.4]
