@@ -12,8 +12,6 @@ from tests.support.controlplane.kubelet import PodGoneError
 from tests.support.controlplane.podstatus import Pod
 from tests.support.controlplane.puppet import Deletions, Puppet, exits, runs
 
-pytest_plugins = ("tests.support.controlplane.fixtures",)
-
 
 def pod_named(name: str, **spec: Any) -> dict[str, Any]:
     container = {"name": "tensorflow", "image": "example.invalid/tensorflow"}

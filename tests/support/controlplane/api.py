@@ -6,7 +6,7 @@ says in the end what it got. Knows paths and JSON, no kinds.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -62,7 +62,7 @@ class Api:
             await asyncio.sleep(_PAUSE_SECONDS)
         raise TimeoutError(f"{method} {path}: no answer in {_PATIENCE} attempts") from fault
 
-    async def watch(self, path: str, resource_version: str) -> AsyncIterator[dict[str, Any]]:
+    async def watch(self, path: str, resource_version: str) -> AsyncGenerator[dict[str, Any], None]:
         """Events after a resourceVersion, until the server ends the stream or has forgotten it."""
         query = f"{path}?watch=true&resourceVersion={resource_version}&timeoutSeconds=300"
         patience = aiohttp.ClientTimeout(total=None, sock_connect=_CALL_SECONDS)

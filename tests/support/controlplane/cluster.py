@@ -224,7 +224,9 @@ class ControlPlane:
     def _wait_until_served(self, crd: str) -> None:
         def is_established() -> bool:
             status = self.endpoint.request("GET", f"{_CRDS}/{crd}").get("status", {})
-            conditions = {entry["type"]: entry["status"] for entry in status.get("conditions", [])}
+            conditions = {
+                entry["type"]: entry["status"] for entry in status.get("conditions") or []
+            }
             return conditions.get("Established") == "True"
 
         self.wait(f"CRD {crd}", is_established)

@@ -5,13 +5,15 @@ process is gone, however it went. Children are ended by the handle that started 
 for, so that their ports are free again. Knows nothing of what the children do.
 """
 
+import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _GUARD = ("sh", "-c", "cat >/dev/null; kill -9 0")
 _END_SECONDS = 10
+_FAREWELL_SECONDS = 30
 _LOG_TAIL = 15
 
 
@@ -23,12 +25,18 @@ class Processes:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._guard = subprocess.Popen(_GUARD, stdin=subprocess.PIPE, process_group=0)
 
-    def start(self, name: str, command: Sequence[str | Path]) -> None:
+    def start(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Start a child that has not been started, or has been ended."""
         with self.log(name).open("ab") as log:
             self._children[name] = subprocess.Popen(
                 command,
                 cwd=self._folder,
+                env={**os.environ, **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -41,6 +49,12 @@ class Processes:
         if child is not None:
             child.kill()
             child.wait(timeout=_END_SECONDS)
+
+    def terminate(self, name: str) -> int:
+        """Ask a child to end and wait until it is gone; the result is its exit code."""
+        child = self._children.pop(name)
+        child.terminate()
+        return child.wait(timeout=_FAREWELL_SECONDS)
 
     def pause(self, name: str) -> None:
         """Stop a child in its tracks: its connections stay open and nobody answers."""
