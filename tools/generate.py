@@ -61,7 +61,7 @@ def write(root: Path, files: Iterable[Generated]) -> None:
 
 
 def stale(root: Path, files: Iterable[Generated]) -> list[str]:
-    """The beginning of a difference, stored against generated, for each file that is not current."""
+    """How each file that is not current differs, stored against generated; its beginning."""
     found = []
     for each in files:
         before, after = _stored(root / each.path), each.render(root)
