@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from tfjob.core.build import Builder
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
@@ -252,6 +254,11 @@ def events_of(plan: Plan) -> list[tuple[str, str, str]]:
 def manifests_of(job: Job, plan: Plan) -> list[dict[str, Any]]:
     builder = Builder(job)
     return [builder.manifest(each) for each in plan.creates]
+
+
+def stored(job: Job, plan: Plan) -> Job:
+    """The job with the plan's status, as it is where no dialect stands between."""
+    return msgspec.structs.replace(job, status=status_after(job, plan))
 
 
 def following(
