@@ -8,7 +8,7 @@ was read. It must not know who writes the files, only their form: `<time> <strea
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +16,8 @@ from typing import BinaryIO
 import msgspec
 
 from tfjob.k8s import time
+
+BLOCK = 1 << 16
 
 
 class LogMissingError(LookupError):
@@ -52,19 +54,16 @@ def log_file(folder: Path, *, previous: bool = False) -> Path:
 
 async def read(path: Path, options: LogOptions, *, poll: float = 0.1) -> AsyncIterator[bytes]:
     """The wanted part of the log, in chunks."""
-    out = _Output(options)
+    out, position = _Output(options), _Position()
     try:
-        for chunk in out.limited(_tail(out, path, options)):
-            yield chunk
-        if not options.follow or out.is_full():
-            return
-        async for line in _follow(path, out.position, poll=poll):
-            for chunk in out.limited(out.entry(line)):
-                yield chunk
+        async for lines in _lines(path, position, options, poll=poll):
+            text = out.text(lines)
+            if text:
+                yield text
             if out.is_full():
                 return
     finally:
-        out.position.close()
+        position.close()
 
 
 class _Output:
@@ -73,29 +72,28 @@ class _Output:
     def __init__(self, options: LogOptions) -> None:
         self._options = options
         self._left = options.limit_bytes
+        self._tail = options.tail_lines
         self._in_line = False
-        self.position = _Position()
 
     def is_full(self) -> bool:
         return self._left is not None and self._left <= 0
 
-    def limited(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in chunks:
-            if self.is_full():
-                return
-            kept = chunk if self._left is None else chunk[: self._left]
-            if self._left is not None:
-                self._left -= len(kept)
-            yield kept
+    def text(self, lines: Iterable[bytes]) -> bytes:
+        """The wanted text of some lines of the file."""
+        entries = (_parse(line) for line in lines)
+        text = b"".join(self._shown(one) for one in entries if one and self._is_recent(one))
+        if self._tail is not None:
+            text, self._tail = _tail(text, self._tail), None  # only what was there counts
+        if self._left is None:
+            return text
+        kept = text[: max(self._left, 0)]
+        self._left -= len(kept)
+        return kept
 
-    def entry(self, line: bytes) -> Iterator[bytes]:
-        """The text of one line of the file, if it is wanted."""
-        entry = _parse(line)
-        if entry is None or not self._is_recent(entry):
-            return
+    def _shown(self, entry: _Entry) -> bytes:
         stamp = entry.stamp + b" " if self._options.timestamps and not self._in_line else b""
         self._in_line = not entry.is_whole
-        yield stamp + entry.text + (b"\n" if entry.is_whole else b"")
+        return stamp + entry.text + (b"\n" if entry.is_whole else b"")
 
     def _is_recent(self, entry: _Entry) -> bool:
         if self._options.since is None:
@@ -116,34 +114,57 @@ class _Position:
             self.file.close()
 
 
-def _tail(out: _Output, path: Path, options: LogOptions) -> Iterator[bytes]:
-    pieces = (piece for line in _stored(path, out.position) for piece in out.entry(line))
-    if options.tail_lines is None:
-        yield from pieces
-        return
-    kept: deque[bytes] = deque(maxlen=max(options.tail_lines, 0))
-    line = b""
-    for piece in pieces:
-        line += piece
-        if line.endswith(b"\n"):
-            kept.append(line)
-            line = b""
-    if line:
-        kept.append(line)
-    yield from kept
+def _tail(text: bytes, count: int) -> bytes:
+    """The last lines of a text; one that is not finished counts as a line."""
+    if count <= 0:
+        return b""
+    is_finished = text.endswith(b"\n")
+    return b"\n".join(text.split(b"\n")[-count - is_finished :])
 
 
-def _stored(path: Path, position: _Position) -> Iterator[bytes]:
-    """All whole lines that are there now, oldest file first; the newest file stays open."""
-    older = sorted(path.parent.glob(f"{path.name}.*"), key=lambda one: -_number(one))
-    for old in older:
-        if _number(old) > 0:
-            yield from old.read_bytes().split(b"\n")
+def _stored(path: Path, position: _Position, *, tail: int | None) -> Iterator[list[bytes]]:
+    """The lines that are there now, oldest first and all at once if only the last are wanted."""
+    older = [one for one in path.parent.glob(f"{path.name}.*") if _number(one) > 0]
+    older.sort(key=_number)
     try:
         position.file = path.open("rb")
     except FileNotFoundError as missing:
         raise LogMissingError(f"{path.name}: the log is gone") from missing
-    yield from _whole_lines(position)
+    if tail is not None:
+        yield _recent(position, older, count=max(tail, 0))
+        return
+    for old in reversed(older):
+        yield old.read_bytes().split(b"\n")
+    yield from _blocks(position)
+
+
+def _recent(position: _Position, older: Sequence[Path], *, count: int) -> list[bytes]:
+    """Enough of the last lines to hold so many finished entries; position is then at the end."""
+    assert position.file is not None  # noqa: S101 - opened before anybody asks
+    newest, _, position.rest = position.file.read().rpartition(b"\n")
+    found, left = _last_entries(newest, count)
+    for old in older:
+        if left < 0:
+            break
+        more, left = _last_entries(old.read_bytes().rstrip(b"\n"), left)
+        found = more + found
+    return found
+
+
+def _last_entries(block: bytes, count: int) -> tuple[list[bytes], int]:
+    """Lines from the end up to so many finished entries; how many are missing, -1 for none."""
+    found: deque[bytes] = deque()
+    end = len(block)
+    while end > 0:
+        start = block.rfind(b"\n", 0, end) + 1
+        entry = _parse(block[start:end])
+        if entry is not None and entry.is_whole:
+            count -= 1
+            if count < 0:
+                break
+        found.appendleft(block[start:end])
+        end = start - 1
+    return list(found), count
 
 
 def _number(path: Path) -> int:
@@ -151,21 +172,32 @@ def _number(path: Path) -> int:
     return int(suffix) if suffix.isdigit() else 0
 
 
-def _whole_lines(position: _Position) -> Iterator[bytes]:
+def _blocks(position: _Position) -> Iterator[list[bytes]]:
     assert position.file is not None  # noqa: S101 - opened before anybody asks
-    while data := position.file.read(1 << 16):
+    while data := position.file.read(BLOCK):
         *lines, position.rest = (position.rest + data).split(b"\n")
-        yield from lines
+        yield lines
 
 
-async def _follow(path: Path, position: _Position, *, poll: float) -> AsyncIterator[bytes]:
+async def _lines(
+    path: Path, position: _Position, options: LogOptions, *, poll: float
+) -> AsyncIterator[list[bytes]]:
+    for lines in _stored(path, position, tail=options.tail_lines):
+        yield lines
+        await asyncio.sleep(0)  # a long log must not hold up the others
+    if options.follow:
+        async for lines in _follow(path, position, poll=poll):
+            yield lines
+
+
+async def _follow(path: Path, position: _Position, *, poll: float) -> AsyncIterator[list[bytes]]:
     ended = path.with_suffix(".exit")
     while True:
         # Both asked before reading: what was written until then is then read for certain.
         is_over = ended.exists() or not path.parent.exists()
         is_rotated = _was_rotated(path, position)
-        for line in _whole_lines(position):
-            yield line
+        for lines in _blocks(position):
+            yield lines
         if is_rotated:
             position.close()
             position.file = path.open("rb")
@@ -194,11 +226,10 @@ def _parse(line: bytes) -> _Entry | None:
 
 def last_lines(path: Path, *, lines: int = 80, size: int = 2048) -> bytes:
     """The end of a log as a termination message carries it."""
-    out = _Output(LogOptions())
+    position, out = _Position(), _Output(LogOptions(tail_lines=lines))
     try:
-        text = b"".join(_tail(out, path, LogOptions(tail_lines=lines)))
+        return b"".join(out.text(one) for one in _stored(path, position, tail=lines))[-size:]
     except LogMissingError:
         return b""
     finally:
-        out.position.close()
-    return text[-size:]
+        position.close()

@@ -90,6 +90,20 @@ async def test_lines_that_are_no_entries_are_left_out(log: Path) -> None:
     assert await text_of(log) == "good\n"
 
 
+async def test_a_tail_reaches_into_rotated_files_as_far_as_needed(log: Path) -> None:
+    write(log.with_suffix(".log.1"), *(entry(s, f"older {s}") for s in range(3)))
+    write(log.with_suffix(".log.2"), *(entry(s, f"oldest {s}") for s in range(3)))
+    assert await text_of(log, tail_lines=6) == "older 2\n" + await text_of(log, tail_lines=5)
+    assert (await text_of(log, tail_lines=9)).splitlines()[0] == "oldest 2"
+    assert (await text_of(log, tail_lines=99)).splitlines()[0] == "oldest 0"
+
+
+async def test_a_tail_keeps_pieces_of_one_line_together(log: Path) -> None:
+    pieces = [entry(1, f"{n} ", tag="P") for n in range(9)]
+    write(log, entry(0, "before"), *pieces, entry(2, "9"))
+    assert await text_of(log, tail_lines=1) == "0 1 2 3 4 5 6 7 8 9\n"
+
+
 class Reader:
     """Follows a log and collects what comes."""
 
@@ -155,21 +169,3 @@ def test_a_missing_log_is_named(tmp_path: Path) -> None:
     (tmp_path / "0.log").touch()
     with pytest.raises(LogMissingError, match="previous terminated container"):
         log_file(tmp_path, previous=True)
-
-
-def test_an_unfinished_line_is_written_when_it_gets_long_or_is_asked_for(tmp_path: Path) -> None:
-    path = tmp_path / "0.log"
-    writer = LogFile(str(path), limit=1 << 20, keep=3)
-    writer.feed("stderr", b"x" * 20000)
-    assert " stderr P xxx" in path.read_text()
-    writer.feed("stdout", b"progress")
-    assert writer.has_partial()
-    writer.flush_partial()
-    assert path.read_text().endswith(" stdout P progress\n")
-    assert not writer.has_partial()
-
-
-def test_a_full_disk_is_remembered_and_not_fatal() -> None:
-    writer = LogFile("/dev/full", limit=1 << 20, keep=3)
-    writer.feed("stdout", b"lost\n")
-    assert "No space left on device" in writer.error
