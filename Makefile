@@ -109,8 +109,9 @@ generate: setup ## Write the generated files anew
 
 .PHONY: lock
 lock: .venv-lock/.locked ## Write requirements/*.txt anew (UPGRADE=1: with newer versions)
-	$(call compile,dev,pyproject.toml --all-extras --group dev)
+	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --group dev)
 	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt)
+	$(call compile,examples,pyproject.toml --extra examples -c requirements/dev.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
 	$(call compile,mutate,pyproject.toml --group mutate -c requirements/runtime.txt)
 	$(call compile,lock,--group lock)
