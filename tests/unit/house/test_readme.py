@@ -1,0 +1,34 @@
+"""The first job that a reader meets can be checked and planned as the README says."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tfjob.cli.main import main
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> str:
+    (block,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    path = tmp_path / "job.yaml"
+    path.write_text(block)
+    return str(path)
+
+
+def test_the_job_of_the_readme_is_valid(job: str) -> None:
+    assert main(["validate", job]) == 0
+
+
+def test_the_job_of_the_readme_can_be_planned(job: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", job]) == 0
+    planned = [each for each in yaml.safe_load_all(capsys.readouterr().out) if each]
+    assert sorted((each["kind"], each["metadata"]["name"]) for each in planned) == [
+        ("Pod", "hello-worker-0"),
+        ("Pod", "hello-worker-1"),
+        ("Service", "hello-worker-0"),
+        ("Service", "hello-worker-1"),
+    ]
