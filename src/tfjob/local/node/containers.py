@@ -109,8 +109,8 @@ class PodContainers:
         restarts = old.restarts + (old.last is not None and old.pid != 0)
         self.change(msgspec.structs.replace(old, restarts=restarts, pid=0, start_time=""))
 
-    async def start(self, spec: Json, launch: Launch) -> None:
-        """Starts one run of a container and follows it."""
+    async def start(self, spec: Json, launch: Launch) -> bool:
+        """Starts one run of a container and follows it; False if its command cannot be run."""
         name = str(spec["name"])
         self._specs[name] = spec
         await asyncio.to_thread(Path(launch.exit).unlink, missing_ok=True)
@@ -134,6 +134,7 @@ class PodContainers:
                 )
             )
             self._watch_memory(spec, process)
+        return started_at is not None
 
     def put_off(self, name: str, *, reason: str, message: str) -> None:
         """The container cannot be started now; it is tried again a little later."""

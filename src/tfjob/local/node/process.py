@@ -2,7 +2,8 @@
 
 Its law: after `wait` has answered, nothing of the container is left, even if the process that
 watched over it was killed. Signal n is exit code 128+n. It must not know pods, policies or the API.
-On Linux every descendant is found; elsewhere a descendant that leaves its process group is not.
+On Linux every descendant is found (if the watching process itself is killed: every one that kept
+its environment); elsewhere a descendant that leaves its process group is not.
 """
 
 import asyncio

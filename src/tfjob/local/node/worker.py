@@ -157,7 +157,7 @@ class PodWorker:
         self.containers.begin(name)
         try:
             launch = await self._tools.launcher.launch_for(self.pod, spec, self.containers.record)
-            await self.containers.start(spec, launch)
+            has_started = await self.containers.start(spec, launch)
         except NotYetError as fault:
             self.containers.put_off(name, reason=fault.reason, message=fault.message)
             self._tell("Warning", "Failed", f"Error: {fault.message}")
@@ -166,9 +166,9 @@ class PodWorker:
             self.containers.put_off(name, reason="RunContainerError", message=message)
             self._tell("Warning", "Failed", f"Error: {message}")
         else:
-            self._tools.api.post_event(
-                self.pod, kind="Normal", reason="Started", message=f"Started container {name}"
-            )
+            if has_started:
+                news = f"Started container {name}"
+                self._tools.api.post_event(self.pod, kind="Normal", reason="Started", message=news)
 
     def _take_gpus(self) -> bool:
         """A pod keeps its GPUs until it is gone; the scheduler has counted them already."""

@@ -60,6 +60,7 @@ async def test_a_command_that_does_not_exist_is_127(api: FakeApi) -> None:
     ended = api.container("p")["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (127, "StartError")
     assert "no-such-thing" in ended["message"]
+    assert "Started" not in api.reasons()
 
 
 async def test_too_much_memory_is_an_out_of_memory_kill(api: FakeApi) -> None:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tfjob.local.node.environment import (
     Sources,
@@ -171,3 +173,15 @@ def test_references_name_what_must_be_fetched() -> None:
         }
     }
     assert references(pod) == (frozenset({"c1", "c2"}), frozenset({"s1"}))
+
+
+@given(st.text())
+def test_any_text_can_be_expanded(text: str) -> None:
+    expanded = expand(text, {"A": "1"})
+    if "$" not in text:
+        assert expanded == text
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="$")))
+def test_an_escaped_reference_stays_a_reference(name: str) -> None:
+    assert expand(f"$$({name})", {name: "x"}) == f"$({name})"

@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tfjob.local.node.translate import Mount, Translation
 
@@ -108,3 +110,14 @@ def test_a_working_directory_is_translated_as_a_whole() -> None:
     translation = Translation(namespace="ns", mounts=(DATA, DEEP), directory=Book())
     assert translation.path("/data/deep") == "/home/me/deep"
     assert translation.path("/elsewhere") == "/elsewhere"
+
+
+@given(st.text())
+def test_any_text_is_translated_once_and_for_all(text: str) -> None:
+    once = translated(text, DATA, DEEP)
+    assert translated(once, DATA, DEEP) == once
+
+
+@given(st.text(alphabet=st.characters(exclude_characters=":/."), max_size=50))
+def test_a_text_without_hosts_and_paths_stays(text: str) -> None:
+    assert translated(text, DATA, DEEP) == text
