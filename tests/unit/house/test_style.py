@@ -80,3 +80,9 @@ def test_what_pytest_finds_by_itself_is_alive(tmp_path: Path) -> None:
     fixture = '@pytest.fixture(scope="session")\ndef server(): ...\n'
     hook = "def pytest_configure(): ...\n"
     assert dead_code_in(tmp_path, f"import pytest\n{fixture}{hook}") == ""
+
+
+def test_what_hypothesis_calls_by_itself_is_alive(tmp_path: Path) -> None:
+    steps = "@rule()\ndef step(): ...\n@invariant()\ndef law(): ...\n"
+    source = f"from hypothesis.stateful import invariant, rule\n{steps}"
+    assert dead_code_in(tmp_path, source) == ""
