@@ -119,18 +119,21 @@ def mounts_of(
 
 def discard(folder: Path) -> None:
     """Removes the folder and all that is in it; a folder that is gone is as good."""
-    if folder.exists():
-        shutil.rmtree(folder, onerror=_retry_as_owner)
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        _make_removable(folder)
+        shutil.rmtree(folder)
 
 
-def _retry_as_owner(function: Any, path: str, _: Any) -> None:
+def _make_removable(folder: Path) -> None:
     """A job may take its own rights away from a folder; the owner may give them back."""
-    Path(path).parent.chmod(0o700)
-    if Path(path).is_dir() and not Path(path).is_symlink():
-        Path(path).chmod(0o700)
-        shutil.rmtree(path)
-    else:
-        function(path)
+    folder.chmod(0o700)
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            _make_removable(entry)
 
 
 def _namespace(pod: Json) -> str:
