@@ -1,0 +1,325 @@
+"""Objects as an append-only log of revisions in one SQLite file.
+
+Law: a revision is written once and only its end is ever filled in; the current state is the rows
+without an end, so a list at any kept revision and a replay after it read the same table. There is
+one writer, and every call is a single step between two points where anybody else may run.
+Bodies are opaque but for `metadata`; nothing here knows HTTP or any kind.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+Json = dict[str, Any]
+
+LAYOUT = 1
+KEPT_REVISIONS = 20_000
+
+# synchronous=NORMAL: a commit is in the operating system's hands when we answer, so kill -9 loses
+# nothing; only a power cut can lose the last moments, and it never damages the file. FULL would
+# wait for the disk at every write, which costs the 500 creates a second that jobs need.
+# locking_mode=EXCLUSIVE: a second server on the same folder is refused instead of sharing it.
+_PRAGMAS = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+PRAGMA temp_store = MEMORY;
+PRAGMA cache_size = -8000;
+"""
+_TABLES = """
+CREATE TABLE IF NOT EXISTS log (
+  revision INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+  uid TEXT NOT NULL, type TEXT NOT NULL, body BLOB NOT NULL, ended INTEGER);
+CREATE UNIQUE INDEX IF NOT EXISTS live ON log (resource, namespace, name) WHERE ended IS NULL;
+CREATE INDEX IF NOT EXISTS live_uid ON log (uid) WHERE ended IS NULL;
+CREATE INDEX IF NOT EXISTS past ON log (ended) WHERE ended IS NOT NULL;
+CREATE INDEX IF NOT EXISTS feed ON log (resource, revision);
+CREATE TABLE IF NOT EXISTS owned (
+  owner TEXT NOT NULL, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+  PRIMARY KEY (owner, resource, namespace, name)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+class StoreError(Exception):
+    """The data folder cannot be used; the text says why and what to do."""
+
+
+class StoreFullError(Exception):
+    """A write was refused by the disk. Nothing of it was stored."""
+
+
+class Compacted(Exception):  # noqa: N818 - an expected answer, not a fault of ours
+    """The asked revision is no longer kept."""
+
+    def __init__(self, asked: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {asked} ({oldest})")
+        self.asked = asked
+        self.oldest = oldest
+
+
+class Key(NamedTuple):
+    resource: str
+    namespace: str
+    name: str
+
+
+class Stored(NamedTuple):
+    """One object as it is, or was, at a revision."""
+
+    namespace: str
+    name: str
+    revision: int
+    body: bytes
+
+    def object(self) -> Json:
+        """A fresh copy, for the caller to change."""
+        return dict(_decode(self.body))
+
+
+class Change:
+    """One revision: ADDED, MODIFIED or DELETED. `body` of a deletion is the last state."""
+
+    def __init__(
+        self, *, revision: int, key: Key, type_: str, body: bytes, before: bytes | None
+    ) -> None:
+        self.revision = revision
+        self.key = key
+        self.type = type_
+        self.body = body
+        self.before = before
+        self.lines: dict[object, bytes] = {}  # encoded once per served version, for all watchers
+
+    @cached_property
+    def object(self) -> Json:
+        """Decoded once for all readers: not to be changed."""
+        return dict(_decode(self.body))
+
+    @cached_property
+    def object_before(self) -> Json:
+        """Decoded once for all readers: not to be changed."""
+        return {} if self.before is None else dict(_decode(self.before))
+
+
+class Store:
+    """The only door to the data folder's objects."""
+
+    def __init__(self, path: Path, *, kept_revisions: int = KEPT_REVISIONS) -> None:
+        self._kept = kept_revisions
+        self._listeners: list[Callable[[Change], None]] = []
+        self._db = _opened(path)
+        self.revision = self._number("SELECT max(revision) FROM log")
+        self.revision = max(self.revision, self._fact("revision"))
+        self.compacted = self._fact("compacted")
+        self._compact_at = max(self.compacted, 0) + 2 * kept_revisions
+
+    def close(self) -> None:
+        self._db.close()
+
+    def listen(self, listener: Callable[[Change], None]) -> None:
+        """Called with every change, in order, after it is stored."""
+        self._listeners.append(listener)
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def put(self, key: Key, obj: Json) -> Change:
+        """Store the next revision of an object; its resourceVersion is filled in."""
+        before = self._live(key)
+        change = self._append(key, obj, before=before, type_="MODIFIED" if before else "ADDED")
+        self._tell(change)
+        return change
+
+    def remove(self, key: Key, obj: Json) -> Change:
+        """Store the end of an object; `obj` is its last state, as watchers will see it."""
+        change = self._append(key, obj, before=self._live(key), type_="DELETED")
+        self._tell(change)
+        return change
+
+    def _append(self, key: Key, obj: Json, *, before: Stored | None, type_: str) -> Change:
+        revision = self.revision + 1
+        meta = obj["metadata"]
+        meta["resourceVersion"] = str(revision)
+        body = _encode(obj)
+        ended = revision if type_ == "DELETED" else None
+        with self._transaction():
+            if before:
+                self._db.execute(
+                    "UPDATE log SET ended=? WHERE revision=?", (revision, before.revision)
+                )
+            row = (revision, *key, meta.get("uid", ""), type_, body, ended)
+            self._db.execute("INSERT INTO log VALUES (?,?,?,?,?,?,?,?)", row)
+            self._index_owners(key, meta if ended is None else {}, before)
+        self.revision = revision
+        return Change(
+            revision=revision,
+            key=key,
+            type_=type_,
+            body=body,
+            before=before.body if before else None,
+        )
+
+    def _index_owners(self, key: Key, meta: Json, before: Stored | None) -> None:
+        owners = {ref.get("uid", "") for ref in meta.get("ownerReferences") or ()}
+        if before is not None and (owners or b'"ownerReferences"' in before.body):
+            sql = "DELETE FROM owned WHERE owner=? AND resource=? AND namespace=? AND name=?"
+            refs = before.object()["metadata"].get("ownerReferences") or ()
+            gone = {ref.get("uid", "") for ref in refs} - owners
+            self._db.executemany(sql, [(uid, *key) for uid in gone])
+        if owners:
+            rows = [(uid, *key) for uid in owners]
+            self._db.executemany("INSERT OR IGNORE INTO owned VALUES (?,?,?,?)", rows)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise StoreFullError(
+                f"the data folder refused a write, nothing was stored: {error}"
+            ) from error
+
+    def _tell(self, change: Change) -> None:
+        for listener in self._listeners:
+            listener(change)
+        if change.revision >= self._compact_at:
+            self.compact(change.revision - self._kept)
+            self._compact_at = change.revision + self._kept
+
+    def compact(self, revision: int) -> None:
+        """Forget everything that ended at or before this revision."""
+        if revision <= self.compacted:
+            return
+        with self._transaction():
+            # The newest revision must survive a restart even when its row is a forgotten deletion.
+            facts = [("revision", self.revision), ("compacted", revision)]
+            self._db.executemany("INSERT OR REPLACE INTO fact VALUES (?,?)", facts)
+            self._db.execute("DELETE FROM log WHERE ended <= ?", (revision,))
+        self.compacted = revision
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def get(self, key: Key) -> Stored | None:
+        return self._live(key)
+
+    def _live(self, key: Key) -> Stored | None:
+        sql = (
+            "SELECT namespace, name, revision, body FROM log"
+            " WHERE resource=? AND namespace=? AND name=? AND ended IS NULL"
+        )
+        row = self._db.execute(sql, key).fetchone()
+        return Stored(*row) if row else None
+
+    def find_uid(self, uid: str) -> Key | None:
+        """The living object with this UID."""
+        sql = "SELECT resource, namespace, name FROM log WHERE uid=? AND ended IS NULL"
+        row = self._db.execute(sql, (uid,)).fetchone()
+        return Key(*row) if row else None
+
+    def owned_by(self, uid: str) -> list[Key]:
+        """Living objects that name this UID as an owner."""
+        sql = "SELECT resource, namespace, name FROM owned WHERE owner=?"
+        return [Key(*row) for row in self._db.execute(sql, (uid,))]
+
+    def owner_uids(self) -> list[str]:
+        """Every UID that some living object names as an owner."""
+        return [row[0] for row in self._db.execute("SELECT DISTINCT owner FROM owned")]
+
+    def resources_in(self, namespace: str) -> list[str]:
+        """Which resources have an object in this namespace."""
+        sql = "SELECT DISTINCT resource FROM log WHERE namespace=? AND ended IS NULL"
+        return [row[0] for row in self._db.execute(sql, (namespace,))]
+
+    def count(self, resource: str, namespace: str = "") -> int:
+        sql = "SELECT count(*) FROM log WHERE resource=? AND ended IS NULL"
+        if not namespace:
+            return self._number(sql, (resource,))
+        return self._number(sql + " AND namespace=?", (resource, namespace))
+
+    def page(
+        self,
+        resource: str,
+        *,
+        namespace: str = "",
+        at: int | None = None,
+        after: tuple[str, str] = ("", ""),
+        limit: int = -1,
+    ) -> list[Stored]:
+        """Objects in order of namespace and name; now, or as they were at a kept revision."""
+        if at is not None and at < self.compacted:
+            raise Compacted(at, self.compacted)
+        where, values = "resource=?", [resource]
+        if namespace:
+            where, values = where + " AND namespace=?", [*values, namespace]
+        if after != ("", ""):
+            where, values = where + " AND (namespace, name) > (?, ?)", [*values, *after]
+        moment = "ended IS NULL"
+        if at is not None and at < self.revision:
+            # A deletion ends at its own revision, so it is never part of any moment.
+            moment = f"revision <= {at:d} AND (ended IS NULL OR ended > {at:d})"
+        sql = (
+            f"SELECT namespace, name, revision, body FROM log WHERE {where} AND {moment}"  # noqa: S608 - built from constants and integers
+            f" ORDER BY namespace, name LIMIT {limit:d}"
+        )
+        return [Stored(*row) for row in self._db.execute(sql, values)]
+
+    def changes(self, resource: str, *, after: int, limit: int) -> list[Change]:
+        """What happened after a revision, in order, with the state before each change."""
+        if after < self.compacted:
+            raise Compacted(after, self.compacted)
+        sql = (
+            "SELECT now.revision, now.namespace, now.name, now.type, now.body, old.body"
+            " FROM log now LEFT JOIN log old"
+            " ON old.ended = now.revision AND old.revision < now.revision"
+            " WHERE now.resource=? AND now.revision>? ORDER BY now.revision LIMIT ?"
+        )
+        return [
+            Change(revision=rev, key=Key(resource, ns, name), type_=type_, body=body, before=before)
+            for rev, ns, name, type_, body, before in self._db.execute(
+                sql, (resource, after, limit)
+            )
+        ]
+
+    def _fact(self, name: str) -> int:
+        return self._number("SELECT value FROM fact WHERE name=?", (name,))
+
+    def _number(self, sql: str, values: tuple[str, ...] = ()) -> int:
+        row = self._db.execute(sql, values).fetchone()
+        return int(row[0]) if row and row[0] is not None else 0
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    try:
+        db = sqlite3.connect(path, isolation_level=None, timeout=1.0, cached_statements=64)
+        layout = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if layout > LAYOUT:
+            db.close()
+            raise StoreError(
+                f"{path}: written by a newer tfjob "
+                f"(layout {layout}, this one reads up to {LAYOUT}); nothing was changed: "
+                "use the newer tfjob, or another data folder"
+            )
+        db.executescript(_PRAGMAS)
+        db.executescript(_TABLES + f"PRAGMA user_version = {LAYOUT};")
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise StoreError(
+                f"{path}: in use by another server; stop that one, or use another data folder"
+            ) from error
+        raise StoreError(f"{path}: cannot be opened: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreError(
+            f"{path}: is not a data file of tfjob: {error}; nothing was changed"
+        ) from error
+    return db

@@ -1,0 +1,133 @@
+"""Hands every stored change to the watches that asked for it, in order and without a gap.
+
+A watch is a position in the log. It follows live while it keeps up; when its reader is too slow its
+queue is dropped and it reads the log again from its position, so slowness costs the reader time and
+never an event. Only a position that is no longer kept ends a watch.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from tfjob.local.apiserver.store import Change, Store
+
+QUEUE_LIMIT = 2_000
+REPLAY_BATCH = 500
+
+Matches = Callable[[str, str, dict[str, Any]], bool]
+
+
+class Watch:
+    """One reader's place in the log of one resource."""
+
+    def __init__(
+        self, store: Store, *, resource: str, position: int, matches: Matches | None
+    ) -> None:
+        self.resource = resource
+        self.position = position
+        self._store = store
+        self._matches = matches
+        self._queue: deque[Change] = deque()
+        self._is_behind = position < store.revision
+        self._news = asyncio.Event()
+        if self._is_behind:
+            self._news.set()
+
+    def offer(self, change: Change) -> None:
+        """Take a live change, or fall behind."""
+        self._news.set()
+        if self._is_behind:
+            return
+        if len(self._queue) >= QUEUE_LIMIT:
+            self._queue.clear()
+            self._is_behind = True
+            return
+        self._queue.append(change)
+
+    async def wait(self, seconds: float) -> bool:
+        """True when there is something to take, False when the time is over."""
+        if self._news.is_set():
+            return True
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def wake(self) -> None:
+        """Let a waiting reader look again, for instance at shutdown."""
+        self._news.set()
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are changes this reader has not taken yet."""
+        return self._is_behind or bool(self._queue)
+
+    def take(self) -> list[tuple[str, Change]]:
+        """What this reader shall see next, as (event type, change); may be empty."""
+        changes = self._replay() if self._is_behind else self._drain()
+        events = []
+        for change in changes:
+            self.position = change.revision
+            type_ = self._seen_as(change)
+            if type_:
+                events.append((type_, change))
+        return events
+
+    def _drain(self) -> list[Change]:
+        self._news.clear()
+        changes = list(self._queue)
+        self._queue.clear()
+        return changes
+
+    def _replay(self) -> list[Change]:
+        changes = self._store.changes(self.resource, after=self.position, limit=REPLAY_BATCH)
+        if len(changes) < REPLAY_BATCH:
+            # The log is read to its end, and no change can slip in before we return.
+            self._is_behind = False
+            self._news.clear()
+        return changes
+
+    def _seen_as(self, change: Change) -> str:
+        """For this reader, what leaves the selection is deleted and what enters is new."""
+        if self._matches is None:
+            return change.type
+        namespace, name = change.key.namespace, change.key.name
+        was = change.before is not None and self._matches(namespace, name, change.object_before)
+        if change.type == "DELETED":
+            return "DELETED" if was else ""
+        is_now = self._matches(namespace, name, change.object)
+        if is_now:
+            return "MODIFIED" if was else "ADDED"
+        return "DELETED" if was else ""
+
+
+class Hub:
+    """All open watches, by resource."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._watches: dict[str, set[Watch]] = {}
+        store.listen(self._publish)
+
+    def open(self, resource: str, *, after: int, matches: Matches | None = None) -> Watch:
+        watch = Watch(self._store, resource=resource, position=after, matches=matches)
+        self._watches.setdefault(resource, set()).add(watch)
+        return watch
+
+    def close(self, watch: Watch) -> None:
+        watches = self._watches.get(watch.resource, set())
+        watches.discard(watch)
+        if not watches:
+            self._watches.pop(watch.resource, None)
+
+    def wake_all(self) -> None:
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.wake()
+
+    def _publish(self, change: Change) -> None:
+        for watch in self._watches.get(change.key.resource, ()):
+            watch.offer(change)
