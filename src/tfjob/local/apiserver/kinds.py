@@ -1,0 +1,296 @@
+"""Which kinds are served, and what is particular about each as far as every verb must know.
+
+A kind here is one (group, version) face of a stored resource: two faces with the same `resource`
+show the same objects. Defaulting and validation of contents are not known here.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+Json = dict[str, Any]
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One column of a server-side table."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+    path: str = ""
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    group: str = ""
+    version: str = "v1"
+    kind: str
+    plural: str
+    singular: str = ""
+    list_kind: str = ""
+    is_namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    has_status: bool = False
+    has_generation: bool = False
+    subresources: tuple[str, ...] = ()
+    must_name_revision: bool = False  # an update without resourceVersion is refused
+    is_custom: bool = False
+    schema: Any = None  # of a custom kind: its compiled schema
+    storage_schema: Any = None  # the schema of the version that is stored, if it is another one
+    scale: Json | None = None
+    columns: tuple[Column, ...] = ()
+    selectable: tuple[str, ...] = ()  # field selectors beyond metadata.name and metadata.namespace
+    warning: str = ""  # sent with every answer of a deprecated version
+    stored_as: str = ""  # resource of another face of the same objects
+    incoming: Callable[[Json], Json] | None = None  # from this face to the stored one
+    outgoing: Callable[[Json], Json] | None = None  # from the stored face to this one
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """`pods`, `deployments.apps`: how messages name the resource."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def group_kind(self) -> str:
+        """`Pod`, `TFJob.kubeflow.org`: how messages name the kind."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def resource(self) -> str:
+        """Under which name the objects are stored."""
+        return self.stored_as or self.qualified
+
+    @property
+    def head(self) -> bytes:
+        """What precedes a stored body to make it an object of this face."""
+        return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
+
+
+def _event_to_core(obj: Json) -> Json:
+    return {_CORE_OF_EVENT.get(key, key): value for key, value in obj.items()}
+
+
+def _event_from_core(obj: Json) -> Json:
+    return {_EVENT_OF_CORE.get(key, key): value for key, value in obj.items() if value != ""}
+
+
+_EVENT_OF_CORE = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "reportingComponent": "reportingController",
+}
+_CORE_OF_EVENT = {new: old for old, new in _EVENT_OF_CORE.items()}
+_EVENT_FIELDS = (
+    "involvedObject.kind",
+    "involvedObject.namespace",
+    "involvedObject.name",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+)
+_POD_FIELDS = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+)
+
+BUILT_IN: tuple[Kind, ...] = (
+    Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
+    Kind(kind="Endpoints", plural="endpoints", singular="endpoints", short_names=("ep",)),
+    Kind(kind="Event", plural="events", short_names=("ev",), selectable=_EVENT_FIELDS),
+    Kind(
+        kind="Namespace",
+        plural="namespaces",
+        is_namespaced=False,
+        short_names=("ns",),
+        has_status=True,
+        subresources=("finalize",),
+        selectable=("status.phase",),
+    ),
+    Kind(
+        kind="Node",
+        plural="nodes",
+        is_namespaced=False,
+        short_names=("no",),
+        has_status=True,
+        selectable=("spec.unschedulable",),
+    ),
+    Kind(
+        kind="PersistentVolumeClaim",
+        plural="persistentvolumeclaims",
+        short_names=("pvc",),
+        has_status=True,
+    ),
+    Kind(
+        kind="Pod",
+        plural="pods",
+        short_names=("po",),
+        categories=("all",),
+        has_status=True,
+        has_generation=True,
+        subresources=("log",),
+        selectable=_POD_FIELDS,
+    ),
+    Kind(kind="Secret", plural="secrets", selectable=("type",)),
+    Kind(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",)),
+    Kind(
+        kind="Service",
+        plural="services",
+        short_names=("svc",),
+        categories=("all",),
+        has_status=True,
+        selectable=("spec.clusterIP", "spec.type"),
+    ),
+    Kind(
+        group="apiextensions.k8s.io",
+        kind="CustomResourceDefinition",
+        plural="customresourcedefinitions",
+        is_namespaced=False,
+        short_names=("crd", "crds"),
+        categories=("api-extensions",),
+        has_status=True,
+        has_generation=True,
+        must_name_revision=True,
+    ),
+    Kind(
+        group="apps",
+        kind="Deployment",
+        plural="deployments",
+        short_names=("deploy",),
+        categories=("all",),
+        has_status=True,
+        has_generation=True,
+        scale={
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".spec.selector",
+        },
+    ),
+    Kind(
+        group="batch",
+        kind="Job",
+        plural="jobs",
+        categories=("all",),
+        has_status=True,
+        has_generation=True,
+        selectable=("status.successful",),
+    ),
+    Kind(
+        group="coordination.k8s.io",
+        kind="Lease",
+        plural="leases",
+        must_name_revision=True,
+    ),
+    Kind(
+        group="events.k8s.io",
+        kind="Event",
+        plural="events",
+        short_names=("ev",),
+        stored_as="events",
+        incoming=_event_to_core,
+        outgoing=_event_from_core,
+        selectable=(
+            "reason",
+            "regarding.kind",
+            "regarding.namespace",
+            "regarding.name",
+            "regarding.uid",
+            "regarding.apiVersion",
+            "regarding.resourceVersion",
+            "regarding.fieldPath",
+            "reportingController",
+            "type",
+        ),
+    ),
+    Kind(
+        group="scheduling.k8s.io",
+        kind="PriorityClass",
+        plural="priorityclasses",
+        is_namespaced=False,
+        short_names=("pc",),
+        has_generation=True,
+    ),
+)
+
+
+class Registry:
+    """The kinds served at this moment: those built in and those defined by objects."""
+
+    def __init__(self, kinds: Iterable[Kind] = BUILT_IN) -> None:
+        self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self.edition = 0  # grows with every change, so that readers may keep what they derive
+        for kind in kinds:
+            self.add(kind)
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self._kinds.values())
+
+    def add(self, kind: Kind) -> None:
+        filled = msgspec.structs.replace(
+            kind,
+            singular=kind.singular or kind.kind.lower(),
+            list_kind=kind.list_kind or f"{kind.kind}List",
+        )
+        self._kinds[(kind.group, kind.version, kind.plural)] = filled
+        self.edition += 1
+
+    def remove(self, *, group: str, plural: str) -> None:
+        """Take away all versions of a resource."""
+        self._kinds = {
+            key: kind for key, kind in self._kinds.items() if (key[0], key[2]) != (group, plural)
+        }
+        self.edition += 1
+
+    def find(self, *, group: str, version: str, plural: str) -> Kind | None:
+        return self._kinds.get((group, version, plural))
+
+    def of_resource(self, resource: str) -> Kind | None:
+        """A face of a stored resource."""
+        return next((kind for kind in self if kind.resource == resource), None)
+
+    def of_kind(self, api_version: str, kind: str) -> Kind | None:
+        """By what an owner reference says; any served version of the group will do."""
+        group = api_version.rpartition("/")[0]
+        return next((k for k in self if k.group == group and k.kind == kind), None)
+
+    def groups(self) -> dict[str, list[str]]:
+        """Served groups with their versions, the preferred one first."""
+        found: dict[str, list[str]] = {}
+        for kind in self:
+            versions = found.setdefault(kind.group, [])
+            if kind.version not in versions:
+                versions.append(kind.version)
+        return {group: sorted(versions, key=version_rank) for group, versions in found.items()}
+
+
+def version_rank(version: str) -> tuple[int, int, int, str]:
+    """Kubernetes' order of versions: v2 before v1 before v1beta2 before v1alpha1 before others."""
+    digits = version.removeprefix("v")
+    for stage, word in enumerate(("", "beta", "alpha")):
+        major, found, minor = digits.partition(word) if word else (digits, "", "0")
+        is_version = version.startswith("v") and major.isdigit() and minor.isdigit()
+        if is_version and (found or not word):
+            return (stage, -int(major), -int(minor), "")
+    return (3, 0, 0, version)

@@ -1,0 +1,174 @@
+"""The fields of the built-in kinds, as one compact table.
+
+One entry per type: `Name: field field:type …`, continued on indented lines. A field without a type
+is text. Types: `i` int32, `l` int64, `b` bool, `x` number or text, `q` quantity, `t` time, `y`
+base64 bytes, `*` anything, `[T]` a list, `{T}` a map with text keys, else the name of another
+entry. The table is data; who reads it decides what an unknown field means.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+TABLE = """
+ObjectMeta: name generateName namespace selfLink uid resourceVersion generation:l
+  creationTimestamp:t deletionTimestamp:t deletionGracePeriodSeconds:l labels:{s} annotations:{s}
+  ownerReferences:[OwnerReference] finalizers:[s] managedFields:[*]
+OwnerReference: apiVersion kind name uid controller:b blockOwnerDeletion:b
+LabelSelector: matchLabels:{s} matchExpressions:[LabelSelectorRequirement]
+LabelSelectorRequirement: key operator values:[s]
+LocalObjectReference: name
+ObjectReference: kind namespace name uid apiVersion resourceVersion fieldPath
+TypedLocalObjectReference: apiGroup kind name namespace
+Condition: type status observedGeneration:l lastTransitionTime:t lastUpdateTime:t lastProbeTime:t
+  lastHeartbeatTime:t reason message
+Pod: kind apiVersion metadata:ObjectMeta spec:PodSpec status:PodStatus
+PodTemplateSpec: metadata:ObjectMeta spec:PodSpec
+PodSpec: volumes:[Volume] initContainers:[Container] containers:[Container]
+  ephemeralContainers:[Container] restartPolicy terminationGracePeriodSeconds:l
+  activeDeadlineSeconds:l dnsPolicy nodeSelector:{s} serviceAccountName serviceAccount
+  automountServiceAccountToken:b nodeName hostNetwork:b hostPID:b hostIPC:b shareProcessNamespace:b
+  securityContext:PodSecurityContext imagePullSecrets:[LocalObjectReference] hostname subdomain
+  affinity:Affinity schedulerName tolerations:[Toleration] hostAliases:[HostAlias] priorityClassName
+  priority:i dnsConfig:PodDNSConfig readinessGates:[PodReadinessGate] runtimeClassName
+  enableServiceLinks:b preemptionPolicy overhead:{q}
+  topologySpreadConstraints:[TopologySpreadConstraint] setHostnameAsFQDN:b os:PodOS hostUsers:b
+  schedulingGates:[PodSchedulingGate] resourceClaims:[PodResourceClaim]
+  resources:ResourceRequirements hostnameOverride workloadRef:* schedulingGroup:*
+Container: name image command:[s] args:[s] workingDir ports:[ContainerPort] envFrom:[EnvFromSource]
+  env:[EnvVar] resources:ResourceRequirements resizePolicy:[ContainerResizePolicy] restartPolicy
+  restartPolicyRules:[*] volumeMounts:[VolumeMount] volumeDevices:[VolumeDevice] livenessProbe:Probe
+  readinessProbe:Probe startupProbe:Probe lifecycle:Lifecycle terminationMessagePath
+  terminationMessagePolicy imagePullPolicy securityContext:SecurityContext stdin:b stdinOnce:b tty:b
+  targetContainerName
+ContainerPort: name hostPort:i containerPort:i protocol hostIP
+ContainerResizePolicy: resourceName restartPolicy
+EnvFromSource: prefix configMapRef:OptionalReference secretRef:OptionalReference
+OptionalReference: name optional:b
+EnvVar: name value valueFrom:EnvVarSource
+EnvVarSource: fieldRef:ObjectFieldSelector resourceFieldRef:ResourceFieldSelector
+  configMapKeyRef:KeySelector secretKeyRef:KeySelector fileKeyRef:FileKeySelector
+ObjectFieldSelector: apiVersion fieldPath
+ResourceFieldSelector: containerName resource divisor:q
+KeySelector: name key optional:b
+FileKeySelector: volumeName path key optional:b
+ResourceRequirements: limits:{q} requests:{q} claims:[ResourceClaim]
+ResourceClaim: name request
+VolumeMount: name readOnly:b recursiveReadOnly mountPath subPath mountPropagation subPathExpr
+VolumeDevice: name devicePath
+Probe: exec:ExecAction httpGet:HTTPGetAction tcpSocket:TCPSocketAction grpc:GRPCAction
+  initialDelaySeconds:i timeoutSeconds:i periodSeconds:i successThreshold:i failureThreshold:i
+  terminationGracePeriodSeconds:l
+ExecAction: command:[s]
+HTTPGetAction: path port:x host scheme httpHeaders:[HTTPHeader]
+HTTPHeader: name value
+TCPSocketAction: port:x host
+GRPCAction: port:i service
+Lifecycle: postStart:LifecycleHandler preStop:LifecycleHandler stopSignal
+LifecycleHandler: exec:ExecAction httpGet:HTTPGetAction tcpSocket:TCPSocketAction sleep:SleepAction
+SleepAction: seconds:l
+SecurityContext: capabilities:Capabilities privileged:b seLinuxOptions:* windowsOptions:*
+  runAsUser:l runAsGroup:l runAsNonRoot:b readOnlyRootFilesystem:b allowPrivilegeEscalation:b
+  procMount seccompProfile:Profile appArmorProfile:Profile
+Capabilities: add:[s] drop:[s]
+Profile: type localhostProfile
+PodSecurityContext: seLinuxOptions:* windowsOptions:* runAsUser:l runAsGroup:l runAsNonRoot:b
+  supplementalGroups:[l] supplementalGroupsPolicy fsGroup:l sysctls:[Sysctl] fsGroupChangePolicy
+  seccompProfile:Profile appArmorProfile:Profile seLinuxChangePolicy
+Sysctl: name value
+Affinity: nodeAffinity:* podAffinity:* podAntiAffinity:*
+Toleration: key operator value effect tolerationSeconds:l
+HostAlias: ip hostnames:[s]
+PodDNSConfig: nameservers:[s] searches:[s] options:[DNSOption]
+DNSOption: name value
+PodReadinessGate: conditionType
+TopologySpreadConstraint: maxSkew:i topologyKey whenUnsatisfiable labelSelector:LabelSelector
+  minDomains:i nodeAffinityPolicy nodeTaintsPolicy matchLabelKeys:[s]
+PodOS: name
+PodSchedulingGate: name
+PodResourceClaim: name resourceClaimName resourceClaimTemplateName
+Volume: name hostPath:HostPathVolume emptyDir:EmptyDirVolume secret:SecretVolume
+  persistentVolumeClaim:ClaimVolume downwardAPI:DownwardAPIVolume configMap:ConfigMapVolume
+  projected:ProjectedVolume ephemeral:* nfs:NFSVolume csi:CSIVolume image:ImageVolume
+  gcePersistentDisk:* awsElasticBlockStore:* gitRepo:* iscsi:* glusterfs:* rbd:* flexVolume:*
+  cinder:* cephfs:* flocker:* fc:* azureFile:* vsphereVolume:* quobyte:* azureDisk:*
+  photonPersistentDisk:* portworxVolume:* scaleIO:* storageos:*
+HostPathVolume: path type
+EmptyDirVolume: medium sizeLimit:q
+SecretVolume: secretName items:[KeyToPath] defaultMode:i optional:b
+ConfigMapVolume: name items:[KeyToPath] defaultMode:i optional:b
+KeyToPath: key path mode:i
+ClaimVolume: claimName readOnly:b
+DownwardAPIVolume: items:[*] defaultMode:i
+ProjectedVolume: sources:[*] defaultMode:i
+NFSVolume: server path readOnly:b
+CSIVolume: driver readOnly:b fsType volumeAttributes:{s} nodePublishSecretRef:LocalObjectReference
+ImageVolume: reference pullPolicy
+PodStatus: observedGeneration:l phase conditions:[Condition] message reason nominatedNodeName hostIP
+  hostIPs:[*] podIP podIPs:[*] startTime:t initContainerStatuses:[*] containerStatuses:[*] qosClass
+  ephemeralContainerStatuses:[*] resize resourceClaimStatuses:[*] extendedResourceClaimStatus:*
+  allocatedResources:{q} resources:*
+Service: kind apiVersion metadata:ObjectMeta spec:ServiceSpec status:ServiceStatus
+ServiceSpec: ports:[ServicePort] selector:{s} clusterIP clusterIPs:[s] type externalIPs:[s]
+  sessionAffinity loadBalancerIP loadBalancerSourceRanges:[s] externalName externalTrafficPolicy
+  healthCheckNodePort:i publishNotReadyAddresses:b sessionAffinityConfig:* ipFamilies:[s]
+  ipFamilyPolicy allocateLoadBalancerNodePorts:b loadBalancerClass internalTrafficPolicy
+  trafficDistribution
+ServicePort: name protocol appProtocol port:i targetPort:x nodePort:i
+ServiceStatus: loadBalancer:* conditions:[Condition]
+ConfigMap: kind apiVersion metadata:ObjectMeta immutable:b data:{s} binaryData:{y}
+Secret: kind apiVersion metadata:ObjectMeta immutable:b data:{y} stringData:{s} type
+Namespace: kind apiVersion metadata:ObjectMeta spec:NamespaceSpec status:NamespaceStatus
+NamespaceSpec: finalizers:[s]
+NamespaceStatus: phase conditions:[Condition]
+ServiceAccount: kind apiVersion metadata:ObjectMeta secrets:[ObjectReference]
+  imagePullSecrets:[LocalObjectReference] automountServiceAccountToken:b
+PersistentVolumeClaim: kind apiVersion metadata:ObjectMeta spec:PersistentVolumeClaimSpec status:*
+PersistentVolumeClaimSpec: accessModes:[s] selector:LabelSelector resources:ResourceRequirements
+  volumeName storageClassName volumeMode dataSource:TypedLocalObjectReference
+  dataSourceRef:TypedLocalObjectReference volumeAttributesClassName
+Event: kind apiVersion metadata:ObjectMeta involvedObject:ObjectReference reason message
+  source:EventSource firstTimestamp:t lastTimestamp:t count:i type eventTime:t series:EventSeries
+  action related:ObjectReference reportingComponent reportingInstance
+EventSource: component host
+EventSeries: count:i lastObservedTime:t
+Endpoints: kind apiVersion metadata:ObjectMeta subsets:[*]
+Node: kind apiVersion metadata:ObjectMeta spec:NodeSpec status:*
+NodeSpec: podCIDR podCIDRs:[s] providerID unschedulable:b taints:[Taint] configSource:* externalID
+Taint: key value effect timeAdded:t
+Lease: kind apiVersion metadata:ObjectMeta spec:LeaseSpec
+LeaseSpec: holderIdentity leaseDurationSeconds:i acquireTime:t renewTime:t leaseTransitions:i
+  strategy preferredHolder
+PriorityClass: kind apiVersion metadata:ObjectMeta value:i globalDefault:b description
+  preemptionPolicy
+Job: kind apiVersion metadata:ObjectMeta spec:JobSpec status:*
+JobSpec: parallelism:i completions:i activeDeadlineSeconds:l podFailurePolicy:* successPolicy:*
+  backoffLimit:i backoffLimitPerIndex:i maxFailedIndexes:i selector:LabelSelector manualSelector:b
+  template:PodTemplateSpec ttlSecondsAfterFinished:i completionMode suspend:b podReplacementPolicy
+  managedBy scheduling:*
+Deployment: kind apiVersion metadata:ObjectMeta spec:DeploymentSpec status:*
+DeploymentSpec: replicas:i selector:LabelSelector template:PodTemplateSpec strategy:*
+  minReadySeconds:i revisionHistoryLimit:i paused:b progressDeadlineSeconds:i
+CustomResourceDefinition: kind apiVersion metadata:ObjectMeta spec:CustomResourceDefinitionSpec
+  status:*
+CustomResourceDefinitionSpec: group names:CustomResourceDefinitionNames scope
+  versions:[CustomResourceDefinitionVersion] conversion:* preserveUnknownFields:b
+CustomResourceDefinitionNames: plural singular shortNames:[s] kind listKind categories:[s]
+CustomResourceDefinitionVersion: name served:b storage:b deprecated:b deprecationWarning schema:*
+  subresources:* additionalPrinterColumns:[CustomResourceColumnDefinition]
+  selectableFields:[SelectableField]
+CustomResourceColumnDefinition: name type format description priority:i jsonPath
+SelectableField: jsonPath
+"""
+
+Type = Mapping[str, str]
+
+
+@cache
+def types() -> Mapping[str, Type]:
+    """Type name to field name to field type."""
+    found: dict[str, Type] = {}
+    for line in TABLE.strip().replace("\n  ", " ").splitlines():
+        name, _, fields = line.partition(": ")
+        pairs = (field.partition(":") for field in fields.split())
+        found[name] = {field: kind or "s" for field, _, kind in pairs}
+    return found
