@@ -1,0 +1,99 @@
+"""The simple JSONPath of printer columns and scale paths.
+
+Supported: `.spec.a`, `['a-b']`, `[0]`, `[-1:]`, `[*]` and `[?(@.type=='x')]`.
+
+A path that does not parse is refused when it is given, not when it is used. Reading never raises.
+"""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+_STEP = re.compile(
+    r"""\.(?P<name>[A-Za-z0-9_$/\\.-]*?)(?=[.\[]|$)"""
+    r"""|\[(?P<quote>['"])(?P<key>.*?)(?P=quote)\]"""
+    r"""|\[(?P<index>-?\d+|\*)\]"""
+    r"""|\[(?P<start>-?\d*):(?P<end>-?\d*)\]"""
+    r"""|\[\?\(@\.(?P<field>[\w.-]+)\s*==\s*(?P<mark>['"])(?P<wanted>.*?)(?P=mark)\s*\)\]"""
+)
+
+
+class PathError(ValueError):
+    """A path outside the supported subset."""
+
+
+class Filter(str):
+    """A step that keeps the elements whose field equals a text; reads `field==text`."""
+
+    __slots__ = ()
+
+
+class Slice(str):
+    """A step that keeps a run of elements; reads `start:end`, either may be empty."""
+
+    __slots__ = ()
+
+
+Step = str | int | Filter | Slice
+
+
+@lru_cache(maxsize=512)
+def parse(path: str) -> tuple[Step, ...]:
+    """Read a path, with or without braces around it."""
+    text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
+    if not text.startswith((".", "[")):
+        text = "." + text
+    steps: list[Step] = []
+    at = 0
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None or found.end() == at:
+            raise PathError(
+                f"JSONPath {path!r}: cannot read {text[at:]!r}; "
+                "allowed are .name, ['name'], [0], [-1:], [*]"
+            )
+        steps += _step(found)
+        at = found.end()
+    return tuple(steps)
+
+
+def _step(found: re.Match[str]) -> list[Step]:
+    if found["key"] is not None:
+        return [found["key"]]
+    if found["index"] is not None:
+        return ["*" if found["index"] == "*" else int(found["index"])]
+    if found["start"] is not None:
+        return [Slice(f"{found['start']}:{found['end']}")]
+    if found["field"] is not None:
+        return [Filter(f"{found['field']}=={found['wanted']}")]
+    return [found["name"].replace("\\", "")] if found["name"] else []
+
+
+def find(value: object, path: str) -> list[Any]:
+    """Everything a path leads to; empty when it leads nowhere."""
+    values: list[Any] = [value]
+    for step in parse(path):
+        values = [item for each in values for item in _follow(each, step)]
+    return values
+
+
+def _follow(value: object, step: Step) -> list[Any]:
+    if isinstance(step, (Filter, Slice, int)) or (step == "*" and isinstance(value, list)):
+        return _elements(value, step) if isinstance(value, list) else []
+    if not isinstance(value, dict):
+        return []
+    if step == "*":
+        return list(value.values())
+    return [value[step]] if step in value else []
+
+
+def _elements(value: list[Any], step: Step) -> list[Any]:
+    if isinstance(step, Filter):
+        field, _, wanted = step.partition("==")
+        return [item for item in value if isinstance(item, dict) and str(item.get(field)) == wanted]
+    if isinstance(step, Slice):
+        start, end = (int(part) if part else None for part in step.split(":"))
+        return value[start:end]
+    if isinstance(step, int):
+        return [value[step]] if -len(value) <= step < len(value) else []
+    return value
