@@ -1,0 +1,146 @@
+"""From a method, a path and a body to an answer: the one door behind the HTTP server.
+
+Law: every request is answered, by an object, a stream or a Status; an error of ours is a 500 with
+our name on it, never a broken connection.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from tfjob.local.apiserver import discovery, openapi, scale, status
+from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.request import (
+    Answer,
+    NoSuchGroup,
+    Request,
+    Stream,
+    json_answer,
+    parse_path,
+    verb_of,
+)
+from tfjob.local.apiserver.store import StoreFullError
+from tfjob.local.apiserver.verbs.create import create
+from tfjob.local.apiserver.verbs.delete import delete
+from tfjob.local.apiserver.verbs.deletecollection import deletecollection
+from tfjob.local.apiserver.verbs.get import get
+from tfjob.local.apiserver.verbs.listing import list_
+from tfjob.local.apiserver.verbs.log import log
+from tfjob.local.apiserver.verbs.patch import patch
+from tfjob.local.apiserver.verbs.update import update
+from tfjob.local.apiserver.verbs.watch import watch
+
+Json = dict[str, Any]
+Verb = Callable[[Backend, Request], Answer | Stream]
+_log = logging.getLogger(__name__)
+
+_VERBS: dict[str, Verb] = {
+    "create": create,
+    "delete": delete,
+    "deletecollection": deletecollection,
+    "get": get,
+    "list": list_,
+    "patch": patch,
+    "update": update,
+    "watch": watch,
+}
+_SCALE: dict[str, Verb] = {
+    "get": scale.get_scale,
+    "patch": scale.patch_scale,
+    "update": scale.update_scale,
+}
+_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+
+
+class Incoming(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it came over the wire."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = {}
+    body: bytes = b""
+    content_type: str = ""
+    accept: str = ""
+    address: str = ""
+
+
+async def answer(backend: Backend, incoming: Incoming) -> Answer | Stream:
+    """Answer any request; a refusal becomes its Status."""
+    try:
+        return await _dispatch(backend, incoming)
+    except status.Refusal as refusal:
+        return refused(refusal)
+    except NoSuchGroup:
+        return Answer(
+            code=404, body=b"404 page not found\n", content_type="text/plain; charset=utf-8"
+        )
+    except StoreFullError as error:
+        return refused(status.internal(str(error)))
+    except Exception as error:  # noqa: BLE001 - the last door: it is logged and answered as our fault
+        _log.exception("request failed", extra={"method": incoming.method, "path": incoming.path})
+        what = f"{type(error).__name__}: this is a fault of the local API server of tfjob"
+        return refused(status.internal(what))
+
+
+def refused(refusal: status.Refusal) -> Answer:
+    return json_answer(refusal.body(), code=refusal.code)
+
+
+async def _dispatch(backend: Backend, incoming: Incoming) -> Answer | Stream:
+    path = incoming.path.rstrip("/") or "/"
+    if incoming.method == "GET":
+        document = _document(backend, incoming, path)
+        if document is not None:
+            return document
+    target = parse_path(path, backend.registry)
+    verb = verb_of(incoming.method, target, incoming.query)
+    request = Request(
+        verb=verb,
+        kind=target.kind,
+        namespace=target.namespace,
+        name=target.name,
+        subresource=target.subresource,
+        query=incoming.query,
+        body=incoming.body,
+        content_type=incoming.content_type,
+        accept=incoming.accept,
+    )
+    if request.subresource == "log":
+        return await log(backend, request)
+    return _chosen(request)(backend, request)
+
+
+def _chosen(request: Request) -> Verb:
+    if request.subresource == "scale":
+        return _SCALE[request.verb]
+    return _VERBS[request.verb]
+
+
+def _document(backend: Backend, incoming: Incoming, path: str) -> Answer | None:
+    """Answers that are about the server, not about objects."""
+    if path in _HEALTH or path.startswith(("/livez/", "/readyz/", "/healthz/")):
+        return Answer(body=b"ok", content_type="text/plain; charset=utf-8")
+    if path == "/":
+        paths = [
+            "/api",
+            "/api/v1",
+            "/apis",
+            "/healthz",
+            "/livez",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/readyz",
+            "/version",
+        ]
+        return json_answer({"paths": paths})
+    if path.startswith("/openapi/"):
+        document = openapi.find(path, backend.registry)
+        return json_answer(document) if document is not None else None
+    found = discovery.find(path, backend.registry, address=incoming.address, accept=incoming.accept)
+    if found is None:
+        return None
+    is_aggregated = found["kind"] == "APIGroupDiscoveryList" if "kind" in found else False
+    media = discovery.AGGREGATED if is_aggregated else "application/json"
+    return Answer(body=msgspec.json.encode(found), content_type=media)

@@ -1,0 +1,45 @@
+"""create: store the first revision of an object."""
+
+from typing import Any
+
+from tfjob.local.apiserver import admission, decode, present, status
+from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.request import Answer, Request
+from tfjob.local.apiserver.store import Key
+
+Json = dict[str, Any]
+_GENERATED_TRIES = 8
+
+
+def create(backend: Backend, request: Request) -> Answer:
+    admission.check_options(request)
+    value = decode.parse_body(request.body, request.content_type)
+    return create_object(backend, request, value)
+
+
+def create_object(backend: Backend, request: Request, value: object) -> Answer:
+    """Create from plain values; the door for every verb that may bring an object into being."""
+    read = admission.read_object(request, value)
+    obj = _with_free_name(backend, request, read.obj)
+    if request.is_dry_run:
+        return present.one(backend, request, _unstored(obj), code=201, warnings=read.warnings)
+    key = Key(request.kind.resource, request.namespace, obj["metadata"]["name"])
+    change = backend.store.put(key, obj)
+    return present.one(backend, request, change.body, code=201, warnings=read.warnings)
+
+
+def _with_free_name(backend: Backend, request: Request, sent: Json) -> Json:
+    resource = request.kind.resource
+    tries = _GENERATED_TRIES if not sent["metadata"].get("name") else 1
+    name = ""
+    for _ in range(tries):
+        obj = admission.for_creation(backend, request, sent)
+        name = obj["metadata"]["name"]
+        if backend.store.get(Key(resource, request.namespace, name)) is None:
+            return obj
+    raise status.already_exists(request.kind.qualified, name)
+
+
+def _unstored(obj: Json) -> bytes:
+    obj["metadata"].pop("resourceVersion", None)
+    return present.encoded(obj)
