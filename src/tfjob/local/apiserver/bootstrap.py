@@ -1,0 +1,48 @@
+"""What every cluster has from the start: its namespaces, and an account in each of them.
+
+Written once, when missing; also whenever a namespace comes into being. No clock of its own.
+"""
+
+from typing import Any
+
+from tfjob.local.apiserver import defaults, metadata
+from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.kinds import Kind
+from tfjob.local.apiserver.store import Change, Key
+
+Json = dict[str, Any]
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+def ensure(backend: Backend) -> None:
+    """Create what is missing, and follow new namespaces."""
+    backend.store.listen(lambda change: _follow(backend, change))
+    for name in NAMESPACES:
+        if backend.namespace(name) is None:
+            _create(backend, "namespaces", {"metadata": {"name": name}}, namespace="")
+    for stored in backend.store.page("namespaces"):
+        _ensure_account(backend, stored.name)
+
+
+def _follow(backend: Backend, change: Change) -> None:
+    if change.key.resource == "namespaces" and change.type == "ADDED":
+        _ensure_account(backend, change.key.name)
+
+
+def _ensure_account(backend: Backend, namespace: str) -> None:
+    if backend.store.get(Key("serviceaccounts", namespace, "default")) is None:
+        _create(backend, "serviceaccounts", {"metadata": {"name": "default"}}, namespace=namespace)
+
+
+def _create(backend: Backend, resource: str, obj: Json, *, namespace: str) -> None:
+    kind = _kind(backend, resource)
+    first = metadata.at_creation(obj, kind=kind, namespace=namespace, now=backend.clock())
+    defaults.apply_defaults(kind.kind, first)
+    backend.store.put(Key(resource, namespace, first["metadata"]["name"]), first)
+
+
+def _kind(backend: Backend, resource: str) -> Kind:
+    kind = backend.registry.of_resource(resource)
+    if kind is None:
+        raise RuntimeError(f"{resource}: a built-in kind is missing from the registry")
+    return kind

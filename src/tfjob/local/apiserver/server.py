@@ -1,0 +1,210 @@
+"""The HTTP server: loopback only, one token, one data folder.
+
+Law: what was answered is on disk. Start and stop may be called again and again on the same folder,
+and a kill between any two instructions loses nothing that was acknowledged.
+"""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from tfjob.local.apiserver import auth, bootstrap, certificate, kubeconfig, status
+from tfjob.local.apiserver.backend import Backend, Clock, PodLogs, system_clock
+from tfjob.local.apiserver.gc import Collector
+from tfjob.local.apiserver.request import Answer, Stream
+from tfjob.local.apiserver.router import Incoming, answer, refused
+from tfjob.local.apiserver.store import KEPT_REVISIONS, Store
+
+Json = dict[str, Any]
+BODY_LIMIT = 3 * 1024 * 1024
+HOST = "127.0.0.1"
+_SHUTDOWN_SECONDS = 2.0
+
+
+class ApiServer:
+    """A Kubernetes API server on this machine.
+
+    `port` 0 takes the port of the last start if it is free, else any free one. `tls` off is for
+    clients in the same program: kubectl sends its token over TLS only.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        port: int = 0,
+        clock: Clock = system_clock,
+        logs: PodLogs | None = None,
+        tls: bool = True,
+        kept_revisions: int = KEPT_REVISIONS,
+    ) -> None:
+        self._dir = Path(data_dir)
+        self._asked_port = port
+        self._clock = clock
+        self._logs = logs
+        self._tls = tls
+        self._kept = kept_revisions
+        self._collecting: asyncio.Task[None] | None = None
+        self._runner: web.AppRunner | None = None
+        self._backend: Backend | None = None
+        self.port = 0
+        self.token = ""
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._tls else 'http'}://{HOST}:{self.port}"
+
+    @property
+    def kubeconfig_path(self) -> Path:
+        return self._dir / "kubeconfig"
+
+    @property
+    def certificate_path(self) -> Path:
+        """What clients trust, when TLS is on."""
+        return self._dir / "apiserver.crt"
+
+    @property
+    def backend(self) -> Backend:
+        if self._backend is None:
+            raise RuntimeError("the API server is not started: call start() first")
+        return self._backend
+
+    async def start(self) -> None:
+        """Open the data folder and listen."""
+        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        store = Store(self._dir / "objects.sqlite", kept_revisions=self._kept)
+        try:
+            self.token = auth.load_token(self._dir / "token")
+            self._backend = Backend(store, clock=self._clock, logs=self._logs)
+            bootstrap.ensure(self._backend)
+            await self._listen()
+        except BaseException:
+            store.close()
+            raise
+        collector = Collector(self._backend)
+        self._collecting = asyncio.create_task(collector.run(), name="garbage collector")
+        kubeconfig.write(self.kubeconfig_path, url=self.url, token=self.token, ca=self._ca())
+
+    async def stop(self) -> None:
+        """End open watches, stop listening, close the data folder."""
+        if self._backend is None:
+            return
+        self._backend.is_closing = True
+        self._backend.hub.wake_all()
+        if self._collecting is not None:
+            self._collecting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._collecting
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self._backend.store.close()
+        self._backend = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    def _ca(self) -> bytes | None:
+        return self.certificate_path.read_bytes() if self._tls else None
+
+    async def _listen(self) -> None:
+        app = web.Application(client_max_size=BODY_LIMIT)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS, handle_signals=False
+        )
+        await self._runner.setup()
+        context = self._tls_context()
+        port = self._asked_port or kubeconfig.last_port(self.kubeconfig_path)
+        try:
+            await web.TCPSite(self._runner, HOST, port, ssl_context=context).start()
+        except OSError:
+            if self._asked_port or not port:
+                raise
+            await web.TCPSite(self._runner, HOST, 0, ssl_context=context).start()
+        self.port = int(self._runner.addresses[0][1])
+
+    def _tls_context(self) -> ssl.SSLContext | None:
+        if not self._tls:
+            return None
+        chain, key = certificate.ensure(self._dir, now=self._clock())
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain, key)
+        return context
+
+    async def _handle(self, http: web.Request) -> web.StreamResponse:
+        try:
+            auth.check(http.headers, path=http.path, token=self.token)
+            body = await _body(http)
+        except status.Refusal as refusal:
+            return _whole(refused(refusal))
+        incoming = Incoming(
+            method=http.method,
+            path=http.rel_url.raw_path,
+            query=http.rel_url.query,
+            body=body,
+            content_type=http.headers.get("Content-Type", ""),
+            accept=http.headers.get("Accept", ""),
+            address=http.host,
+        )
+        found = await answer(self.backend, incoming)
+        if isinstance(found, Stream):
+            return await _streamed(http, found)
+        return _whole(found)
+
+
+async def _body(http: web.Request) -> bytes:
+    if (http.content_length or 0) > BODY_LIMIT:
+        raise status.too_large()
+    if not http.can_read_body:
+        return b""
+    try:
+        return await http.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        raise status.too_large() from error
+
+
+def _whole(found: Answer) -> web.Response:
+    response = web.Response(status=found.code, body=found.body)
+    response.headers["Content-Type"] = found.content_type
+    response.headers["Cache-Control"] = "no-cache, private"
+    for text in found.warnings:
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{quoted}"')
+    return response
+
+
+async def _streamed(http: web.Request, found: Stream) -> web.StreamResponse:
+    response = web.StreamResponse()
+    response.headers["Content-Type"] = found.content_type
+    response.headers["Cache-Control"] = "no-cache, private"
+    response.enable_chunked_encoding()
+    async with contextlib.aclosing(_relayed(found.chunks)) as chunks:
+        try:
+            await response.prepare(http)
+            async for chunk in chunks:
+                await response.write(chunk)
+        except (ConnectionError, asyncio.CancelledError):
+            # The reader went away: nothing is owed to it.
+            return response
+    await response.write_eof()
+    return response
+
+
+async def _relayed(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    async for chunk in chunks:
+        yield chunk
