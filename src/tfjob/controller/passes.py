@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from tfjob.client.errors import ApiError, NotFound
+from tfjob.client.errors import ApiError, Invalid, NotFound
 from tfjob.client.events import EventRecorder
 from tfjob.client.wire import Key
 from tfjob.controller.children import Hands, Report
@@ -108,6 +108,8 @@ class Reconciler:
                 decide=decide,
             )
         except ApiError as error:
+            if isinstance(error, Invalid) and isinstance(gathered.job, InvalidJob):
+                _tell_without_proof(plan, reporter)
             return Outcome(errors=[error])
         return Outcome() if written is None else self._tell(written, plan, reporter)
 
@@ -144,6 +146,13 @@ class Reconciler:
         )
         self._observer.job_deleted(job.owner.namespace)
         return Outcome()
+
+
+def _tell_without_proof(plan: Plan, reporter: Reporter) -> None:
+    """Some broken specs are stored from a time without rules, and the server, which judges the
+    whole object, takes no status for them: an event is then the only way to say what is wrong."""
+    for event in plan.events:
+        reporter.tell(event)
 
 
 def _merge(outcome: Outcome, report: Report) -> None:
