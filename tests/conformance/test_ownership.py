@@ -134,6 +134,7 @@ async def test_deleted_job_takes_its_children_with_it(scene: Scene, propagation:
     await scene.children()
 
 
+@pytest.mark.scenario("R23")
 async def test_job_made_again_under_its_name_waits_for_the_old_pods(scene: Scene) -> None:
     scene.puppet.play("*", runs)
     first = await scene.submit("W1")
@@ -168,6 +169,7 @@ async def test_service_that_a_user_deletes_comes_back(scene: Scene) -> None:
     await scene.eventually("the service is back", is_back)
 
 
+@pytest.mark.scenario("R27")
 async def test_pods_that_cannot_start_are_told_in_the_job(scene: Scene) -> None:
     await scene.submit("W2")
     for index in range(2):

@@ -114,7 +114,7 @@ async def test_ps_that_ends_well_is_not_run_again(scene: Scene, policy: str) -> 
     assert (await scene.pods())["j-ps-0"]["metadata"]["uid"] == pod["metadata"]["uid"]
 
 
-@pytest.mark.scenario(85)
+@pytest.mark.scenario(85, "R21")
 async def test_ps_that_fails_under_never_fails_the_job(scene: Scene) -> None:
     scene.puppet.play("j-ps-0", runs, exits(1))
     scene.puppet.play("*", runs)
