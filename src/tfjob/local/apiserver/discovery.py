@@ -129,6 +129,10 @@ def _entries(kind: Kind) -> Iterable[Json]:
         yield {**shown, "kind": response, "verbs": list(verbs)}
 
 
+_BELOW_KINDS = {"binding": "Binding"}
+_BELOW_VERBS = {"binding": ("create",), "finalize": ("update",)}
+
+
 def subresources(kind: Kind) -> Iterable[tuple[str, str, tuple[str, ...]]]:
     """(name, kind of the answer, verbs) of what hangs below an object."""
     if kind.has_status:
@@ -136,7 +140,7 @@ def subresources(kind: Kind) -> Iterable[tuple[str, str, tuple[str, ...]]]:
     if kind.scale is not None:
         yield "scale", "Scale", ("get", "patch", "update")
     for name in kind.subresources:
-        yield name, kind.kind, ("update",) if name == "finalize" else ("get",)
+        yield name, _BELOW_KINDS.get(name, kind.kind), _BELOW_VERBS.get(name, ("get",))
 
 
 def _aggregate(registry: Registry, *, is_core: bool) -> Json:

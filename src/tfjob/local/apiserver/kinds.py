@@ -150,7 +150,7 @@ BUILT_IN: tuple[Kind, ...] = (
         categories=("all",),
         has_status=True,
         has_generation=True,
-        subresources=("log",),
+        subresources=("binding", "log"),
         selectable=_POD_FIELDS,
     ),
     Kind(kind="Secret", plural="secrets", selectable=("type",)),

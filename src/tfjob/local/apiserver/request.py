@@ -21,7 +21,6 @@ _encode = msgspec.json.Encoder().encode
 _LEFT_OUT = {
     "pods": (
         "attach",
-        "binding",
         "ephemeralcontainers",
         "eviction",
         "exec",
@@ -142,7 +141,9 @@ def _check_subresource(kind: Kind, subresource: str) -> None:
 
 def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
     """Which verb a method means on a target, or refuse."""
-    if target.name:
+    if target.subresource == "binding":
+        verbs = {"POST": "create"}
+    elif target.name:
         verbs = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
     else:
         verbs = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}

@@ -22,6 +22,7 @@ from tfjob.local.apiserver.request import (
     verb_of,
 )
 from tfjob.local.apiserver.store import StoreFullError
+from tfjob.local.apiserver.verbs.binding import bind
 from tfjob.local.apiserver.verbs.create import create
 from tfjob.local.apiserver.verbs.delete import delete
 from tfjob.local.apiserver.verbs.deletecollection import deletecollection
@@ -115,6 +116,8 @@ async def _dispatch(backend: Backend, incoming: Incoming) -> Answer | Stream:
 def _chosen(request: Request) -> Verb:
     if request.subresource == "scale":
         return _SCALE[request.verb]
+    if request.subresource == "binding":
+        return bind
     return _VERBS[request.verb]
 
 
