@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from tfjob.local.node.supervise import descendants, parents
+from tfjob.local.node.proctree import descendants, parents
 
 
 class _Watched(msgspec.Struct, frozen=True):

@@ -17,7 +17,22 @@ from pathlib import Path
 import msgspec
 
 MARKER = "TFJOB_CONTAINER"
-SUPERVISOR = str(Path(__file__).with_name("supervise.py"))
+# The packages stand in empty: what their own first lines import would cost more than the rest.
+BOOT = """
+import sys, types
+for name, folder in zip(sys.argv[1::2], sys.argv[2::2]):
+    package = types.ModuleType(name)
+    package.__path__ = [folder]
+    sys.modules[name] = package
+from tfjob.local.node.supervise import main
+main()
+"""
+HERE = Path(__file__).parent
+PACKAGES = (
+    *("tfjob", str(HERE.parent.parent)),
+    *("tfjob.local", str(HERE.parent)),
+    *("tfjob.local.node", str(HERE)),
+)
 REPORT_LIMIT = 1 << 20
 QUIET_LOOKS = 3
 
@@ -171,7 +186,9 @@ async def start(
         sys.executable,
         "-I",
         "-S",
-        SUPERVISOR,
+        "-c",
+        BOOT,
+        *PACKAGES,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, MARKER: launch.marker},

@@ -2,8 +2,8 @@
 
 Its law: nothing of the container outlives this process, the container's first process, or the
 agent. The agent holds the other end of standard input; when that end closes, for whatever reason,
-everything here is killed. It is started by its path, so it rests on the standard library alone and
-must not know the package around it.
+everything here is killed. One such process runs per container, so it rests on cheap parts of the
+standard library alone and must not know the rest of the node.
 """
 
 from __future__ import annotations
@@ -16,141 +16,19 @@ import signal
 import sys
 import time
 
+from tfjob.local.node.logfile import LogFile, stamp
+from tfjob.local.node.proctree import descendants, parents, send
+from tfjob.local.node.starting import EINVAL, StartError, start_error
+
 TYPE_CHECKING = False  # every import is paid for once per container, typing more than most
 if TYPE_CHECKING:
     from typing import Any
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-PARTIAL_LIMIT = 16 * 1024
 IDLE_FLUSH_MILLISECONDS = 500
 CONTROL, REPORT = 0, 1
-ENOENT, EINVAL = 2, 22
 SHIELDED = (signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
-
-
-def stamp() -> str:
-    """The present moment as log files carry it: RFC 3339 with nanoseconds, UTC."""
-    seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{nanoseconds:09d}Z"
-
-
-class LogFile:
-    """Entries `<time> <stream> F|P <text>`, rotated by size; a full disk loses lines only."""
-
-    def __init__(self, path: str, *, limit: int, keep: int) -> None:
-        self._path, self._limit, self._keep = path, limit, keep
-        self._partial = {"stdout": b"", "stderr": b""}
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._size = os.fstat(self._fd).st_size
-        self.error = ""
-
-    def feed(self, stream: str, data: bytes) -> None:
-        *lines, rest = (self._partial[stream] + data).split(b"\n")
-        head = f"{stamp()} {stream} ".encode()
-        entries = b"".join(head + b"F " + line + b"\n" for line in lines)
-        if len(rest) >= PARTIAL_LIMIT:
-            entries, rest = entries + head + b"P " + rest + b"\n", b""
-        self._partial[stream] = rest
-        self._write(entries)
-
-    def flush_partial(self) -> None:
-        """Writes unfinished lines as they are, so that a progress bar is seen while it moves."""
-        for stream, rest in self._partial.items():
-            if rest:
-                self._partial[stream] = b""
-                self._write(f"{stamp()} {stream} P ".encode() + rest + b"\n")
-
-    def has_partial(self) -> bool:
-        return any(self._partial.values())
-
-    def _write(self, entries: bytes) -> None:
-        if not entries:
-            return
-        try:
-            if self._size and self._size + len(entries) > self._limit:
-                self._rotate()
-            while entries:
-                written = os.write(self._fd, entries)
-                self._size += written
-                entries = entries[written:]
-        except OSError as error:
-            self.error = f"log lines were lost: {self._path}: {error.strerror}"
-
-    def _rotate(self) -> None:
-        for number in range(self._keep - 2, 0, -1):
-            older = f"{self._path}.{number}"
-            if os.path.exists(older):  # noqa: PTH110 - plain strings keep this start-up cheap
-                os.replace(older, f"{self._path}.{number + 1}")  # noqa: PTH105 - as above
-        os.replace(self._path, f"{self._path}.1")  # noqa: PTH105 - as above
-        os.close(self._fd)
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        self._size = 0
-
-
-def read_file(path: str) -> bytes:
-    """The first 4 KiB of a file, which is all of those we read."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(fd, 4096)
-    finally:
-        os.close(fd)
-
-
-def parents() -> dict[int, int]:
-    """Each process of this machine with its parent; empty where there is no /proc."""
-    found = {}
-    for entry in os.listdir("/proc") if sys.platform == "linux" else []:  # noqa: PTH208 - cheaper
-        if entry.isdigit():
-            try:
-                text = read_file(f"/proc/{entry}/stat")
-            except OSError:
-                continue  # it ended while we looked
-            found[int(entry)] = int(text[text.rindex(b")") + 2 :].split()[1])
-    return found
-
-
-def descendants(root: int, parent_of: dict[int, int]) -> list[int]:
-    """Every process below `root`, nearest first."""
-    children: dict[int, list[int]] = {}
-    for pid, parent in parent_of.items():
-        children.setdefault(parent, []).append(pid)
-    found, queue = [], list(children.get(root, ()))
-    while queue:
-        pid = queue.pop(0)
-        found.append(pid)
-        queue.extend(children.get(pid, ()))
-    return found
-
-
-def send(pid: int, number: int) -> None:
-    """A signal to a process (or, negative, to a group) that may be gone already."""
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
-    except PermissionError:
-        return  # it changed its user; the kernel will not let us, and nobody else here could
-
-
-class StartError(Exception):
-    """The command could not be started: the exit code a shell would give, and why."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code, self.message = code, message
-
-
-def start_error(number: int, *, step: str, spec: dict[str, Any]) -> StartError:
-    why = os.strerror(number)
-    if step == "chdir":
-        folder = f'working directory "{spec["cwd"]}": {why}'
-        return StartError(128, f"{folder}; it must exist here, because images are not run")
-    command = spec["argv"][0]
-    if number == ENOENT:
-        path = spec["env"].get("PATH", "")
-        return StartError(127, f'command "{command}" was not found on this machine (PATH={path})')
-    return StartError(126, f'command "{command}" cannot be executed: {why}')
 
 
 class Supervisor:
@@ -382,7 +260,3 @@ def main() -> None:
     facts = Supervisor(spec, commands=rest, libc=subreaper()).run()
     write_record(spec["exit"], facts)
     tell({"exit": facts})
-
-
-if __name__ == "__main__":
-    main()

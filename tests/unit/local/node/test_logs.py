@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tfjob.local.node.logfile import LogFile
 from tfjob.local.node.logs import LogMissingError, LogOptions, log_file, read
-from tfjob.local.node.supervise import LogFile
 
 
 def entry(second: int, text: str, *, tag: str = "F") -> str:

@@ -1,32 +1,9 @@
-"""The process between the agent and a container, as far as it needs no process."""
+"""What a container says, in files."""
 
-import os
 import re
 from pathlib import Path
 
-from tfjob.local.node.supervise import LogFile, descendants, parents, start_error
-
-
-def test_descendants_are_all_below_and_none_beside() -> None:
-    parent_of = {2: 1, 3: 2, 4: 3, 5: 1, 6: 5, 7: 99}
-    assert descendants(2, parent_of) == [3, 4]
-    assert descendants(1, parent_of) == [2, 5, 3, 6, 4]
-    assert descendants(4, parent_of) == []
-
-
-def test_parents_of_this_machine_are_known() -> None:
-    found = parents()
-    assert os.getpid() in found
-    assert found[os.getpid()] == os.getppid()
-
-
-def test_each_reason_not_to_start_has_its_exit_code() -> None:
-    spec = {"argv": ["train"], "cwd": "/app", "env": {"PATH": "/bin"}}
-    found = [
-        start_error(number, step=step, spec=spec).code
-        for step, number in [("exec", 2), ("exec", 13), ("exec", 8), ("chdir", 2)]
-    ]
-    assert found == [127, 126, 126, 128]
+from tfjob.local.node.logfile import LogFile
 
 
 def test_rotation_keeps_so_many_files_and_loses_the_oldest(tmp_path: Path) -> None:
