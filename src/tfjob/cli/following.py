@@ -35,7 +35,7 @@ class Follower:
         self._found = found
         self._screen = screen
         self._logs = logs
-        self._readers: dict[str, asyncio.Task[None]] = {}
+        self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._last: dict[str, list[str]] = {}
         self._first_failure: tuple[str, Pod] | None = None
 
@@ -79,11 +79,10 @@ class Follower:
             lines.append(_line(replica, pod))
             if pod.phase is Phase.FAILED and self._first_failure is None:
                 self._first_failure = (replica, pod)
-            ended = pod.terminated(TRAINING_CONTAINER)
-            started = ended or any(each.state.running for each in pod.status.container_statuses)
-            if started and pod.metadata.uid not in self._readers:
+            run = _run_of(pod)
+            if run is not None and (pod.metadata.uid, run) not in self._readers:
                 reading = self._read(pod, replica)
-                self._readers[pod.metadata.uid] = asyncio.create_task(reading)
+                self._readers[pod.metadata.uid, run] = asyncio.create_task(reading)
         self._screen.show(lines, state=self._found.state)
 
     async def _read(self, pod: Pod, replica: str) -> None:
@@ -129,6 +128,14 @@ class Follower:
         why = "interrupted" if verdict is Verdict.INTERRUPTED else "the time is over"
         self._screen.verdict(f"{self._found.name}: {why}; the job is being ended", is_good=False)
         await self._drain()
+
+
+def _run_of(pod: Pod) -> int | None:
+    """Which run of the training container has begun; None before the first."""
+    for status in pod.status.container_statuses:
+        if status.name == TRAINING_CONTAINER and (status.state.running or status.state.terminated):
+            return status.restart_count
+    return None
 
 
 def _line(replica: str, pod: Pod) -> ReplicaLine:
