@@ -63,9 +63,8 @@ class Follower:
             self._found = await jobs.find(self._cluster, self._found.name)
             pods = await jobs.pods_of(self._cluster, self._found)
             for condition in self._found.status.conditions:
-                text = f"{condition.type}={condition.status}: {condition.message}"
-                if text not in told:
-                    told.add(text)
+                if condition.is_true and condition.message not in told:
+                    told.add(condition.message)
                     self._screen.tell(condition.message)
             self._look_at(pods)
             if self._found.status.is_finished:

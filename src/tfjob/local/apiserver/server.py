@@ -198,10 +198,10 @@ async def _streamed(http: web.Request, found: Stream) -> web.StreamResponse:
             await response.prepare(http)
             async for chunk in chunks:
                 await response.write(chunk)
+            await response.write_eof()
         except (ConnectionError, asyncio.CancelledError):
             # The reader went away: nothing is owed to it.
             return response
-    await response.write_eof()
     return response
 
 
