@@ -1,0 +1,188 @@
+"""The server as a client meets it: who is let in, what is too large, what survives a restart."""
+
+import asyncio
+import io
+import json
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tfjob.local.apiserver.server import BODY_LIMIT, ApiServer
+from tfjob.local.apiserver.store import StoreError
+
+Json = dict[str, Any]
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Lines:
+    """Logs of a pod that was never run."""
+
+    async def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:
+        if options.get("previous") == "true":
+            raise LookupError(f"previous container of {pod['metadata']['name']} not found")
+        yield b"one\n"
+        yield f"tail {options.get('tailLines', 'all')}\n".encode()
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[ApiServer]:
+    async with ApiServer(tmp_path, tls=False, logs=Lines()) as server:
+        yield server
+
+
+@pytest.fixture
+async def client(server: ApiServer) -> AsyncIterator[aiohttp.ClientSession]:
+    headers = {"Authorization": f"Bearer {server.token}"}
+    async with aiohttp.ClientSession(server.url, headers=headers) as session:
+        yield session
+
+
+async def test_without_the_token_nothing_is_told(server: ApiServer) -> None:
+    async with aiohttp.ClientSession(server.url) as stranger:
+        for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
+            async with stranger.get("/api/v1/secrets", headers=headers) as answer:
+                assert answer.status == 401
+                assert (await answer.json())["reason"] == "Unauthorized"
+
+
+async def test_health_is_told_to_anybody(server: ApiServer) -> None:
+    async with aiohttp.ClientSession(server.url) as stranger, stranger.get("/readyz") as answer:
+        assert (answer.status, await answer.text()) == (200, "ok")
+
+
+async def test_a_rebound_name_is_refused(client: aiohttp.ClientSession) -> None:
+    async with client.get(MAPS, headers={"Host": "evil.example.com:80"}) as answer:
+        assert answer.status == 403
+
+
+async def test_another_origins_page_is_refused(client: aiohttp.ClientSession) -> None:
+    for origin in ("https://evil.example.com", "null", "http://127.0.0.1.evil.example.com"):
+        async with client.post(MAPS, data="{}", headers={"Origin": origin}) as answer:
+            assert answer.status == 403
+
+
+async def test_a_huge_body_is_refused(client: aiohttp.ClientSession) -> None:
+    async with client.post(MAPS, data=io.BytesIO(b" " * (BODY_LIMIT + 1))) as answer:
+        assert answer.status == 413
+        assert (await answer.json())["reason"] == "RequestEntityTooLarge"
+
+
+async def test_a_path_that_climbs_is_refused(server: ApiServer) -> None:
+    paths = [
+        f"{MAPS}/..",
+        f"{MAPS}/%2e%2e",
+        f"{MAPS}/a%2fb",
+        f"{MAPS}/../secrets/x",
+        f"{MAPS}/a%25b",
+    ]
+    for path in paths:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        writer.write(f"{head}Authorization: Bearer {server.token}\r\n\r\n".encode())
+        text = (await reader.read()).decode()
+        writer.close()
+        await writer.wait_closed()
+        assert " 400 " in text.splitlines()[0], path
+
+
+async def test_subresources_left_out_are_refused_by_name(client: aiohttp.ClientSession) -> None:
+    async with client.post("/api/v1/namespaces/default/pods/a/exec") as answer:
+        body = await answer.json()
+    assert (body["code"], body["reason"]) == (501, "NotImplemented")
+    assert "pods/exec is not supported" in body["message"]
+
+
+async def test_a_protobuf_body_of_an_unknown_shape_is_refused(
+    client: aiohttp.ClientSession,
+) -> None:
+    headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
+    async with client.post(MAPS, data=b"k8s\x00\x00", headers=headers) as answer:
+        assert answer.status in {400, 415}
+
+
+async def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> None:
+    async with ApiServer(tmp_path, tls=False) as server:
+        headers = {"Authorization": f"Bearer {server.token}"}
+        port = server.port
+        async with (
+            aiohttp.ClientSession(server.url, headers=headers) as client,
+            client.post(MAPS, json={"metadata": {"name": "a"}}) as answer,
+        ):
+            made = await answer.json()
+    async with ApiServer(tmp_path, tls=False) as server:
+        assert server.port == port
+        async with (
+            aiohttp.ClientSession(server.url, headers=headers) as client,
+            client.get(f"{MAPS}/a") as answer,
+        ):
+            assert await answer.json() == made
+
+
+async def test_a_second_server_on_the_folder_is_refused(tmp_path: Path, server: ApiServer) -> None:
+    with pytest.raises(StoreError, match="in use by another server"):
+        await ApiServer(tmp_path, tls=False).start()
+
+
+async def test_an_old_watch_ends_with_expired(tmp_path: Path) -> None:
+    async with ApiServer(tmp_path, tls=False, kept_revisions=5) as server:
+        headers = {"Authorization": f"Bearer {server.token}"}
+        async with aiohttp.ClientSession(server.url, headers=headers) as client:
+            for number in range(30):
+                async with client.post(MAPS, json={"metadata": {"name": f"n{number}"}}):
+                    pass
+            async with client.get(f"{MAPS}?watch=1&resourceVersion=1&timeoutSeconds=5") as answer:
+                event = json.loads(await answer.text())
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+    assert event["object"]["reason"] == "Expired"
+    assert event["object"]["message"].startswith("too old resource version: 1 (")
+
+
+async def test_a_list_then_a_watch_from_it_misses_nothing(client: aiohttp.ClientSession) -> None:
+    async def write() -> None:
+        for number in range(50):
+            async with client.post(MAPS, json={"metadata": {"name": f"n{number:02}"}}):
+                pass
+
+    writing = asyncio.create_task(write())
+    async with client.get(MAPS) as answer:
+        listed = await answer.json()
+    revision = listed["metadata"]["resourceVersion"]
+    await writing
+    async with client.get(f"{MAPS}?watch=1&resourceVersion={revision}&timeoutSeconds=1") as answer:
+        lines = (await answer.text()).splitlines()
+    seen = [item["metadata"]["name"] for item in listed["items"]]
+    seen += [json.loads(line)["object"]["metadata"]["name"] for line in lines]
+    assert [name for name in seen if name.startswith("n")] == [f"n{n:02}" for n in range(50)]
+
+
+async def test_logs_come_from_the_node(client: aiohttp.ClientSession) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    spec = {"containers": [{"name": "a", "image": "b"}]}
+    async with client.post(pods, json={"metadata": {"name": "p"}, "spec": spec}):
+        pass
+    async with client.get(f"{pods}/p/log?tailLines=3") as answer:
+        assert await answer.text() == "one\ntail 3\n"
+        assert answer.headers["Content-Type"] == "text/plain"
+    async with client.get(f"{pods}/p/log?previous=true") as answer:
+        assert (answer.status, (await answer.json())["reason"]) == (400, "BadRequest")
+    async with client.get(f"{pods}/p/log?container=x") as answer:
+        assert (await answer.json())["message"] == "container x is not valid for pod p"
+
+
+async def test_the_certificate_is_trusted_for_loopback(tmp_path: Path) -> None:
+    async with ApiServer(tmp_path) as server:
+        context = ssl.create_default_context(cafile=str(server.certificate_path))
+        connector = aiohttp.TCPConnector(ssl=context)
+        headers = {"Authorization": f"Bearer {server.token}"}
+        async with (
+            aiohttp.ClientSession(server.url, headers=headers, connector=connector) as client,
+            client.get("/api/v1/namespaces") as answer,
+        ):
+            assert answer.status == 200
+    assert (tmp_path / "token").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "apiserver.key").stat().st_mode & 0o077 == 0
+    assert server.kubeconfig_path.stat().st_mode & 0o077 == 0
