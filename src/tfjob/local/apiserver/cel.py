@@ -32,6 +32,24 @@ class EvaluationError(Exception):
     """A rule that could not be decided for a value."""
 
 
+class Optional:
+    """CEL's optional value: something, or nothing."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def has_value(self) -> bool:
+        return self._value is not None
+
+    def value(self) -> Any:
+        if self._value is None:
+            raise EvaluationError("optional.none() dereference")
+        return self._value
+
+    def or_value(self, other: Any) -> Any:
+        return other if self._value is None else self._value
+
+
 def compile_rule(text: str, *, variables: frozenset[str]) -> Program:
     """An expression as a function of its variables."""
     return _compiled(parse(text), variables)
@@ -335,6 +353,9 @@ _METHODS: dict[str, Function] = {
     "find": ((2,), _find),
     "findAll": ((2,), lambda text, pattern: [m[0] for m in re.finditer(pattern, text)]),
     "format": ((2,), _format),
+    "hasValue": ((1,), Optional.has_value),
+    "value": ((1,), Optional.value),
+    "orValue": ((2,), Optional.or_value),
     "isSorted": ((1,), _sorted),
     "sum": ((1,), sum),
     "min": ((1,), min),

@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 _LEVELS = (("||",), ("&&",), ("==", "!=", "<", "<=", ">", ">=", "in"), ("+", "-"), ("*", "/", "%"))
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_DEEPEST = 100
+_DEEPEST = 40
 
 
 class CelError(ValueError):
@@ -68,7 +68,10 @@ Node = Literal | Name | Select | Index | Call | Items | Pairs
 
 def parse(text: str) -> Node:
     reader = _Parser(text)
-    node = reader.expression()
+    try:
+        node = reader.expression()
+    except RecursionError as error:
+        raise CelError(f"{text[:50]!r}… is nested too deeply") from error
     reader.expect_end()
     return node
 

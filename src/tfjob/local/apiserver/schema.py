@@ -77,11 +77,8 @@ class Rule:
         self.message = str(spec.get("message", ""))
         self.reason = str(spec.get("reason") or "FieldValueInvalid")
         self.field_path = str(spec.get("fieldPath", ""))
-        if spec.get("optionalOldSelf"):
-            raise SchemaError(
-                f"{path}.optionalOldSelf", "true", "not supported by the local API server of tfjob"
-            )
-        self.is_transition = mentions(self.text, "oldSelf")
+        self.is_optional = bool(spec.get("optionalOldSelf"))
+        self.is_transition = not self.is_optional and mentions(self.text, "oldSelf")
         self.holds = _program(self.text, f"{path}.rule")
         expression = spec.get("messageExpression")
         self.message_of = (

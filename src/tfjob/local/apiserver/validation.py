@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tfjob.local.apiserver.cel import EvaluationError
+from tfjob.local.apiserver.cel import EvaluationError, Optional
 from tfjob.local.apiserver.schema import Node, Rule
 from tfjob.local.apiserver.status import Finding
 
@@ -330,7 +330,7 @@ def _same_element(node: Node, item: object, old: object) -> object:
 def _judged(rule: Rule, value: object, old: object, path: str) -> Finding | None:
     if rule.is_transition and old is None:
         return None
-    env = {"self": value, "oldSelf": old}
+    env = {"self": value, "oldSelf": Optional(old) if rule.is_optional else old}
     at = f"{path}{rule.field_path}".lstrip(".") or "<nil>"
     try:
         if rule.holds(env) is True:
