@@ -100,13 +100,21 @@ class Scene:
     async def history(self, since: Json) -> list[Json]:
         """Every state that was stored of a job after the given one, up to now."""
         name, version = (since["metadata"][key] for key in ("name", "resourceVersion"))
-        last = (await self.job(name))["metadata"]["resourceVersion"]
+        events = await self.changes(self.jobs_path(), since=version)
+        objects = [event["object"] for event in events]
+        return [each for each in objects if each["metadata"]["name"] == name]
+
+    async def changes(self, path: str, *, since: str) -> list[Json]:
+        """The watch events of a collection after a version, up to now."""
+        items = (await self.call("GET", path))["items"]
+        last = max((int(each["metadata"]["resourceVersion"]) for each in items), default=0)
         found: list[Json] = []
-        async with aclosing(self._api.watch(self.jobs_path(), version)) as events:
+        if last <= int(since):
+            return found
+        async with aclosing(self._api.watch(path, since)) as events:
             async for event in events:
-                if event["object"]["metadata"]["name"] == name:
-                    found.append(event["object"])
-                if event["object"]["metadata"]["resourceVersion"] == last:
+                found.append(event)
+                if int(event["object"]["metadata"]["resourceVersion"]) >= last:
                     break
         return found
 
