@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from tfjob.client.errors import ApiError
+from tfjob.client.errors import ApiError, Unauthorized
 from tfjob.client.queue import QueueClosed, WorkQueue
 from tfjob.client.wire import Key
 from tfjob.controller.observer import Observer
@@ -127,7 +127,7 @@ class Loop:
         if outcome.errors:
             self._tell(key, outcome.errors)
             self._retry(key, started)
-            if all(error.is_retryable for error in outcome.errors):
+            if all(_is_outage(error) for error in outcome.errors):
                 self._queue.add_after(key, OUTAGE)
             return
         self._queue.forget(key)
@@ -157,3 +157,8 @@ class Loop:
                 "first": str(errors[0]),
             },
         )
+
+
+def _is_outage(error: ApiError) -> bool:
+    """Whether the server or our credentials are in trouble, and not the job."""
+    return error.is_retryable or isinstance(error, Unauthorized)
