@@ -5,6 +5,7 @@ the pod of that name that may come. It must not know local ports.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -16,7 +17,7 @@ class ClusterDirectory:
 
     def __init__(self, *, services: Iterable[Json], pods: Iterable[Json], claim: Claim) -> None:
         self._services = {_key(service): service for service in services}
-        self._pods = {_key(pod): pod for pod in pods}
+        self._pods = dict(sorted(((_key(pod), pod) for pod in pods), key=itemgetter(0)))
         self._claim = claim
 
     def is_known(self, namespace: str, name: str) -> bool:
@@ -40,7 +41,10 @@ class ClusterDirectory:
         names += [
             other
             for (where, other), service in sorted(self._services.items())
-            if where == namespace and other != name and self._pod_of(service) is pod
+            if where == namespace
+            and other != name
+            and _selects(service, pod)
+            and self._pod_of(service) is pod
         ]
         return names
 
@@ -60,10 +64,9 @@ class ClusterDirectory:
         return None
 
     def _pod_of(self, service: Json) -> Json | None:
-        selector, (namespace, _) = _selector(service), _key(service)
-        for (where, _), pod in sorted(self._pods.items()):
-            labels = (pod.get("metadata") or {}).get("labels") or {}
-            if where == namespace and selector and selector.items() <= labels.items():
+        namespace, _ = _key(service)
+        for (where, _), pod in self._pods.items():
+            if where == namespace and _selects(service, pod):
                 return pod
         return None
 
@@ -95,6 +98,12 @@ def _named_port(pod: Json | None, name: str, default: int) -> int:
             if entry.get("name") == name:
                 return int(entry["containerPort"])
     return default
+
+
+def _selects(service: Json, pod: Json) -> bool:
+    selector = _selector(service)
+    labels = (pod.get("metadata") or {}).get("labels") or {}
+    return bool(selector) and selector.items() <= labels.items()
 
 
 def _selector(service: Json) -> dict[str, str]:

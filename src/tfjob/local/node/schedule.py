@@ -29,9 +29,11 @@ def requests_of(pod: Json) -> dict[str, Quantity]:
     return total
 
 
-def sum_of(pods: Iterable[Json]) -> dict[str, Quantity]:
-    """What these pods ask for together."""
-    total: dict[str, Quantity] = {}
+def sum_of(
+    pods: Iterable[Json], before: Mapping[str, Quantity] | None = None
+) -> dict[str, Quantity]:
+    """What these pods ask for together, on top of what was asked for before."""
+    total = dict(before or {})
     for pod in pods:
         _add(total, requests_of(pod))
     return total

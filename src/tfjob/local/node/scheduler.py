@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from tfjob.k8s.quantity import Quantity
 from tfjob.local.node.api import ApiPort, PodGoneError, UnavailableError
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.schedule import is_hopeless, shortages, sum_of, unschedulable_message
@@ -18,6 +19,7 @@ from tfjob.local.node.status import is_over, unscheduled_status
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
+Amounts = Mapping[str, Quantity]
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -34,6 +36,7 @@ class Scheduler:
     ) -> None:
         self._api, self._settings, self._clock, self._pods = api, settings, clock, pods
         self._wake = asyncio.Event()
+        self._allocatable = settings.amounts
         self._assumed: dict[str, Json] = {}
         self._said: dict[str, str] = {}
 
@@ -54,30 +57,36 @@ class Scheduler:
         pods = list(self._pods())
         self._forget_except({_uid(pod) for pod in pods})
         waiting = [pod for pod in pods if _is_waiting(pod) and _uid(pod) not in self._assumed]
+        if not waiting:
+            return True
+        used: Amounts = sum_of(one for one in pods if self._is_here(one))
         try:
             for pod in sorted(waiting, key=_age):
-                await self._place(pod, pods)
+                used = await self._place(pod, used)
         except UnavailableError as fault:
             _log.warning("scheduling put off", extra={"fault": str(fault)})
             return False
         return True
 
-    async def _place(self, pod: Json, pods: Iterable[Json]) -> None:
+    async def _place(self, pod: Json, used: Amounts) -> Amounts:
+        """Binds the pod or says why not; what is used then."""
         try:
             if pod["spec"].get("schedulingGates"):
                 await self._explain(pod, reason="SchedulingGated", message=_GATED)
-                return
-            placed = [one for one in pods if self._is_here(one)]
-            allocatable = self._settings.amounts
-            short = shortages(pod, used=sum_of(placed), allocatable=allocatable)
+                return used
+            short = shortages(pod, used=used, allocatable=self._allocatable)
             if short:
-                hopeless = is_hopeless(pod, allocatable=allocatable)
+                hopeless = is_hopeless(pod, allocatable=self._allocatable)
                 message = unschedulable_message(short, hopeless=hopeless)
                 await self._explain(pod, reason="Unschedulable", message=message)
-                return
+                return used
             await self._api.bind(pod, self._settings.name)
         except PodGoneError:
-            return
+            return used
+        self._tell_bound(pod)
+        return sum_of([pod], used)
+
+    def _tell_bound(self, pod: Json) -> None:
         self._assumed[_uid(pod)] = pod
         self._said.pop(_uid(pod), None)
         meta, node = pod["metadata"], self._settings.name

@@ -33,7 +33,7 @@ class Cluster:
         return str(found["status"].get("phase"))
 
     async def until_phase(self, name: str, phase: str) -> None:
-        for _ in range(1000):
+        for _ in range(3000):
             if await self.phase(name) == phase:
                 return
             await asyncio.sleep(0.01)

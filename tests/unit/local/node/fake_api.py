@@ -37,7 +37,7 @@ def pod(name: str = "p", *commands: str, policy: str = "Never", **spec: Any) -> 
 
 async def until(question: Callable[[], object], what: str = "the condition") -> None:
     """Polls, with an end."""
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 30
     while not question():
         assert time.monotonic() < deadline, f"{what} never came true"
         await asyncio.sleep(0.005)
