@@ -129,28 +129,28 @@ class Reader:
 
     def json(self, document: object) -> None:
         """Note what YAML can say and JSON cannot, and what is too deep or too much to pass on."""
-        remaining: list[tuple[object, str, int]] = [(document, "", 0)]
-        seen = 0
+        if not _is_bounded(document):
+            self.note(Fault(ROOT, FaultKind.INVALID, detail=_TOO_MUCH))
+        elif not _is_plain(document):
+            self._note_odd_values(document)
+
+    def _note_odd_values(self, document: object) -> None:
+        remaining: list[tuple[object, str]] = [(document, "")]
         while remaining and len(self.faults) < _MOST_FAULTS:
-            value, path, depth = remaining.pop()
-            seen += 1
-            if depth > DEEPEST or seen > MOST_VALUES:
-                self.note(Fault(ROOT, FaultKind.INVALID, detail=_TOO_MUCH))
-                return
+            value, path = remaining.pop()
             if isinstance(value, Mapping):
                 self._check_keys(value, path or ROOT)
-                start = f"{path}." if path else ""
-                remaining += [(each, f"{start}{key}", depth + 1) for key, each in value.items()]
-            elif isinstance(value, list | tuple):
                 remaining += [
-                    (each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)
+                    (each, f"{path}.{key}" if path else str(key)) for key, each in value.items()
                 ]
-            elif not is_json(value):
+            elif isinstance(value, list | tuple):
+                remaining += [(each, f"{path}[{index}]") for index, each in enumerate(value)]
+            elif not _is_json(value):
                 self.note(field.invalid(path or ROOT, value, "must be a value that JSON can carry"))
 
     def _check_keys(self, value: Mapping[Any, Any], path: str) -> None:
         for key in value:
-            if not (isinstance(key, str) and is_json(key)):
+            if not (isinstance(key, str) and _is_json(key)):
                 self.note(field.invalid(path, key, "keys must be strings"))
 
     def _check_quantity(self, value: object, path: str) -> None:
@@ -184,7 +184,43 @@ def _type_of(value: object) -> str:
     return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
-def is_json(value: object) -> bool:
+def _is_bounded(document: object) -> bool:
+    """Level by level, so that neither depth nor breadth, nor a cycle, can keep us."""
+    level: list[Any] = [document]
+    seen = 0
+    for _ in range(DEEPEST + 1):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, Mapping):
+                below.extend(value.values())
+            elif isinstance(value, list | tuple):
+                below.extend(value)
+            if seen + len(below) > MOST_VALUES:
+                return False
+        if not below:
+            return True
+        seen += len(below)
+        level = below
+    return False
+
+
+def _is_plain(document: object) -> bool:
+    """Nothing but JSON; the places of what is not are worth looking for only if there is any."""
+    remaining: list[Any] = [document]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, Mapping):
+            if not all(isinstance(key, str) and _is_json(key) for key in value):
+                return False
+            remaining.extend(value.values())
+        elif isinstance(value, list | tuple):
+            remaining.extend(value)
+        elif not _is_json(value):
+            return False
+    return True
+
+
+def _is_json(value: object) -> bool:
     """A single value that JSON can carry; of objects and arrays it knows nothing."""
     if value is None or isinstance(value, bool):
         return True

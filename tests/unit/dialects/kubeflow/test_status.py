@@ -1,0 +1,144 @@
+"""The stored status: what is written, what is left out, and that anything can be read."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import NOW, at
+from tfjob.core.status import Condition, JobStatus, RecentRestart, ReplicaStatus
+from tfjob.dialects.kubeflow import status
+from tfjob.k8s import time
+
+CONDITION = {
+    "type": "Running",
+    "status": "True",
+    "reason": "TFJobRunning",
+    "message": "TFJob n/j is running.",
+    "lastUpdateTime": "2026-01-02T03:04:05Z",
+    "lastTransitionTime": "2026-01-02T03:04:05Z",
+}
+FULL = {
+    "conditions": [CONDITION],
+    "replicaStatuses": {
+        "Worker": {
+            "active": 1,
+            "succeeded": 2,
+            "failed": 3,
+            "restarts": 4,
+            "completedIndexes": "0,2-4",
+            "recentRestarts": [
+                {"index": 1, "uid": "u", "streak": 2, "time": "2026-01-02T03:04:05Z"}
+            ],
+            "selector": "a=b",
+        },
+        "PS": {},
+    },
+    "startTime": "2026-01-02T03:04:05Z",
+    "completionTime": "2026-01-02T03:04:06Z",
+    "lastReconcileTime": "2026-01-02T03:04:07Z",
+}
+
+
+def test_status_comes_back_as_it_was_written() -> None:
+    assert status.encode(status.decode(FULL)) == FULL
+
+
+def test_full_status_is_read_field_by_field() -> None:
+    found = status.decode(FULL)
+    assert found == JobStatus(
+        conditions=(
+            Condition(
+                type="Running",
+                status="True",
+                reason="TFJobRunning",
+                message="TFJob n/j is running.",
+                last_update=NOW,
+                last_transition=NOW,
+            ),
+        ),
+        replicas={
+            "Worker": ReplicaStatus(
+                active=1,
+                succeeded=2,
+                failed=3,
+                restarts=4,
+                completed=frozenset({0, 2, 3, 4}),
+                recent=(RecentRestart(index=1, uid="u", streak=2, at=NOW),),
+                selector="a=b",
+            ),
+            "PS": ReplicaStatus(),
+        },
+        start_time=NOW,
+        completion_time=at(1),
+        last_reconcile_time=at(2),
+    )
+
+
+def test_empty_status_writes_nothing() -> None:
+    assert status.encode(JobStatus()) == {}
+
+
+def test_zeros_are_left_out_but_the_type_is_not() -> None:
+    shown = status.encode(JobStatus(replicas={"Worker": ReplicaStatus(succeeded=1, active=0)}))
+    assert shown == {"replicaStatuses": {"Worker": {"succeeded": 1}}}
+    assert status.encode(JobStatus(replicas={"PS": ReplicaStatus()})) == {
+        "replicaStatuses": {"PS": {}}
+    }
+
+
+def test_order_of_conditions_is_kept() -> None:
+    kinds = ["Created", "Suspended", "Running"]
+    stored = {"conditions": [CONDITION | {"type": kind} for kind in kinds]}
+    assert [each.type for each in status.decode(stored).conditions] == kinds
+    assert [each["type"] for each in status.encode(status.decode(stored))["conditions"]] == kinds
+
+
+def test_of_two_entries_of_one_type_the_later_counts() -> None:
+    twice = [CONDITION, CONDITION | {"type": "Created"}, CONDITION | {"status": "False"}]
+    found = status.decode({"conditions": twice}).conditions
+    assert [(each.type, each.status) for each in found] == [
+        ("Created", "True"),
+        ("Running", "False"),
+    ]
+
+
+def test_old_names_of_counts_are_ignored() -> None:
+    found = status.decode({"replicaStatuses": {"Worker": {"running": 1}}})
+    assert found.replicas == {"Worker": ReplicaStatus()}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None,
+        [],
+        "x",
+        7,
+        {"conditions": {}},
+        {"conditions": [None, 1, {}, {"type": 5}, {"type": ""}]},
+        {"replicaStatuses": []},
+        {"startTime": 5, "completionTime": "yesterday", "lastReconcileTime": {}},
+    ],
+)
+def test_useless_status_is_read_as_none(stored: object) -> None:
+    assert status.decode(stored) == JobStatus()
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(True, 0), (-5, 0), (10**30, 2**31 - 1), ("3", 0), (1.5, 0), (None, 0)]
+)
+def test_useless_count_is_read_within_bounds(value: Any, found: int) -> None:
+    stored = {"replicaStatuses": {"Worker": {"active": value, "restarts": value}}}
+    replica = status.decode(stored).of("Worker")
+    assert (replica.active, replica.restarts) == (found, found)
+
+
+def test_completed_indexes_are_bounded() -> None:
+    stored = {"replicaStatuses": {"Worker": {"completedIndexes": "0-999999999,x,5-3,-1"}}}
+    assert len(status.decode(stored).of("Worker").completed) == 10_000
+
+
+def test_restart_without_a_time_is_forgotten() -> None:
+    recent = [{"index": 0, "uid": "u", "streak": 1}, None, {"time": time.render(NOW)}]
+    stored = {"replicaStatuses": {"Worker": {"recentRestarts": recent}}}
+    assert status.decode(stored).of("Worker").recent == (RecentRestart(0, "", 0, NOW),)

@@ -1,0 +1,247 @@
+"""Whatever is sent: faults, never an exception; and what is accepted can be run.
+
+Two kinds of input: JSON of any shape, and jobs that are almost right, which get further.
+"""
+
+import copy
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.builders import NOW, a_pod, a_service, manifest, manifests_of
+from tests.unit.k8s.json_values import JSON
+from tfjob.core.invalid import reject
+from tfjob.core.job import Job
+from tfjob.core.observe import Children
+from tfjob.core.reconcile import reconcile
+from tfjob.dialects.base import Settings
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow_v1beta1 import KubeflowV1beta1
+from tfjob.dialects.registry import DIALECTS
+from tfjob.k8s.field import summary
+
+ROLES = st.sampled_from(["chief", "master", "ps", "worker", "evaluator", "launcher", ""])
+PHASES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed", "Unknown", "Odd", ""])
+PODS = st.builds(
+    a_pod,
+    ROLES,
+    st.integers(0, 3) | st.sampled_from(["", "-1", "x", "9" * 30]),
+    PHASES,
+    exit_code=st.none() | st.sampled_from([0, 1, 137, 255]),
+    restarts=st.integers(0, 5),
+    deleted=st.none() | st.integers(-9, 9),
+)
+CHILDREN = st.builds(
+    Children,
+    pods=st.lists(PODS, max_size=4),
+    services=st.lists(st.builds(a_service, ROLES, st.integers(0, 3)), max_size=2),
+)
+SETTINGS = st.builds(
+    Settings,
+    gang_scheduler_name=st.sampled_from(["", "volcano", "other"]),
+    exit_code_table=st.sampled_from(["default", "v1.9", "classic"]),
+    has_legacy_labels=st.booleans(),
+    has_evaluator_in_cluster=st.booleans(),
+)
+
+
+def spoilt(value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Mostly a sensible value, now and then anything."""
+    return st.integers(0, 15).flatmap(lambda number: JSON if number == 7 else value)
+
+
+CONTAINER = st.fixed_dictionaries(
+    {"name": spoilt(st.just("tensorflow")), "image": spoilt(st.just("img"))},
+    optional={
+        "ports": spoilt(
+            st.lists(
+                st.fixed_dictionaries(
+                    {"containerPort": spoilt(st.integers(1, 9))},
+                    optional={
+                        "name": spoilt(st.just("tfjob-port")),
+                        "protocol": spoilt(st.just("UDP")),
+                    },
+                ),
+                max_size=3,
+            )
+        ),
+        "env": spoilt(st.lists(st.fixed_dictionaries({"name": st.text()}), max_size=2)),
+        "resources": spoilt(st.fixed_dictionaries({"limits": st.dictionaries(st.text(), JSON)})),
+    },
+)
+METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "labels": spoilt(st.dictionaries(st.text(), st.text(), max_size=2)),
+        "finalizers": spoilt(st.lists(st.text(), max_size=2)),
+    },
+)
+TEMPLATE = st.fixed_dictionaries(
+    {
+        "spec": st.fixed_dictionaries(
+            {"containers": st.lists(CONTAINER, min_size=1, max_size=2)},
+            optional={"schedulerName": JSON, "restartPolicy": JSON, "priorityClassName": JSON},
+        )
+    },
+    optional={"metadata": spoilt(METADATA)},
+)
+REPLICA = st.fixed_dictionaries(
+    {"template": spoilt(TEMPLATE)},
+    optional={
+        "replicas": spoilt(st.integers(0, 3)),
+        "restartPolicy": spoilt(st.sampled_from(["Always", "OnFailure", "Never", "ExitCode"])),
+    },
+)
+SCHEDULING = st.fixed_dictionaries(
+    {},
+    optional={
+        "minAvailable": spoilt(st.integers(0, 3)),
+        "queue": spoilt(st.text()),
+        "minResources": spoilt(st.dictionaries(st.text(), st.sampled_from([1, "1Gi"]))),
+    },
+)
+SPEC = st.fixed_dictionaries(
+    {
+        "tfReplicaSpecs": st.dictionaries(
+            spoilt(st.sampled_from(["Worker", "PS", "chief", "Evaluator"])).filter(
+                lambda key: isinstance(key, str)
+            ),
+            REPLICA,
+            min_size=1,
+            max_size=3,
+        )
+    },
+    optional={
+        "runPolicy": spoilt(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "suspend": spoilt(st.booleans()),
+                    "backoffLimit": spoilt(st.integers(0, 3)),
+                    "ttlSecondsAfterFinished": spoilt(st.integers(0, 3)),
+                    "activeDeadlineSeconds": spoilt(st.integers(0, 2**63 - 1)),
+                    "schedulingPolicy": spoilt(SCHEDULING),
+                    "managedBy": spoilt(st.just("kubeflow.org/training-operator")),
+                },
+            )
+        ),
+        "cleanPodPolicy": spoilt(st.sampled_from(["All", "Running", "None", ""])),
+        "enableDynamicWorker": spoilt(st.booleans()),
+        "successPolicy": spoilt(st.sampled_from(["", "AllWorkers"])),
+    },
+)
+
+
+def run(dialect: Any, document: Any, flags: Settings, children: Children) -> None:
+    """A document's whole way, from the file to the children that would be sent."""
+    before = copy.deepcopy(document)
+    faults = dialect.validate(document)
+    summary(faults)
+    found = dialect.decode(document, flags)
+    if isinstance(found, Job):
+        plan = reconcile(job=found, children=children, now=NOW)
+        if not faults:
+            msgspec.json.encode(manifests_of(found, plan))
+    else:
+        plan = reject(found, now=NOW)
+        assert faults
+    if plan.status is not None:
+        msgspec.json.encode(dialect.encode_status(found, plan.status, children))
+    assert repr(document) == repr(before)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.version)
+class TestAnything:
+    @given(JSON, SETTINGS)
+    def test_whole_manifest(self, dialect: Any, document: Any, flags: Settings) -> None:
+        run(dialect, document, flags, Children())
+
+    @given(JSON)
+    def test_metadata(self, dialect: Any, metadata: Any) -> None:
+        run(dialect, manifest() | {"metadata": metadata}, Settings(), Children())
+
+    @given(JSON)
+    def test_spec(self, dialect: Any, spec: Any) -> None:
+        run(dialect, manifest() | {"spec": spec}, Settings(), Children())
+
+    @given(JSON, CHILDREN)
+    def test_status(self, dialect: Any, status: Any, children: Children) -> None:
+        run(dialect, manifest() | {"status": status}, Settings(), children)
+
+    @given(
+        st.dictionaries(
+            st.sampled_from(
+                [
+                    "conditions",
+                    "replicaStatuses",
+                    "startTime",
+                    "completionTime",
+                    "lastReconcileTime",
+                ]
+            ),
+            JSON
+            | st.lists(st.dictionaries(st.sampled_from(["type", "status"]), JSON))
+            | st.dictionaries(st.just("Worker"), st.dictionaries(st.just("recentRestarts"), JSON)),
+        ),
+        CHILDREN,
+    )
+    def test_parts_of_a_status(self, dialect: Any, status: Any, children: Children) -> None:
+        run(dialect, manifest("P1 W2") | {"status": status}, Settings(), children)
+
+
+@settings(max_examples=60)
+@given(SPEC, SETTINGS, CHILDREN)
+def test_job_that_is_almost_right(spec: Any, flags: Settings, children: Children) -> None:
+    new = manifest() | {"spec": spec}
+    old = new | {"apiVersion": "kubeflow.org/v1beta1"}
+    run(KubeflowV1(), new, flags, children)
+    run(KubeflowV1beta1(), old, flags, children)
+    assert bool(KubeflowV1().validate(new)) == bool(KubeflowV1beta1().validate(old))
+
+
+def test_ten_megabytes_of_template_are_read() -> None:
+    document = manifest("W3")
+    (container,) = document["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    container["args"] = ["x" * 100] * 100_000
+    run(KubeflowV1(), document, Settings(), Children())
+
+
+def test_template_of_too_many_values_is_refused() -> None:
+    document = manifest("W3")
+    (container,) = document["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    container["args"] = ["x"] * 1_000_000
+    assert len(KubeflowV1().validate(document)) == 1
+
+
+def test_deep_template_is_refused_and_still_decoded() -> None:
+    deep: Any = 0
+    for _ in range(50_000):
+        deep = {"a": deep}
+    document = manifest()
+    document["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["deep"] = deep
+    (fault,) = KubeflowV1().validate(document)
+    assert "levels" in fault.text
+    assert isinstance(KubeflowV1().decode(document, Settings()), Job)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{1: "a"}, {None: "a"}, {True: "a"}, float("nan"), float("-inf"), b"raw", {(1, 2): 3}],
+    ids=repr,
+)
+def test_what_only_yaml_can_say_is_refused(odd: object) -> None:
+    document = manifest()
+    document["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["odd"] = odd
+    (fault,) = KubeflowV1().validate(document)
+    assert fault.path == "spec.tfReplicaSpecs.Worker.template.spec.odd"
+
+
+@pytest.mark.parametrize("key", [1, True, None, 1.5])
+def test_type_that_is_no_text_is_refused(key: object) -> None:
+    document = manifest()
+    document["spec"]["tfReplicaSpecs"][key] = None
+    assert [fault.path for fault in KubeflowV1().validate(document)] == ["spec.tfReplicaSpecs"]
+    assert not isinstance(KubeflowV1().decode(document, Settings()), Job)
