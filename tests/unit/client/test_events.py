@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.support.fake_api import FakeApi, refusal, whole
 from tests.support.fake_time import FakeTime, settle
+from tfjob.client.config import Config
 from tfjob.client.errors import (
     AlreadyExists,
     ApiError,
@@ -16,7 +18,7 @@ from tfjob.client.errors import (
     Unreachable,
 )
 from tfjob.client.events import Counted, EventRecorder, Thrift
-from tfjob.client.http import Stored
+from tfjob.client.http import Api, Stored
 from tfjob.k8s.event import Event, event_name
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -274,6 +276,17 @@ async def test_closing_takes_no_longer_than_it_may() -> None:
     w.recorder.record(news("late"), key="Created")
     assert w.recorder.dropped == 6
     assert w.time.pending == 0
+
+
+async def test_news_are_told_over_the_wire() -> None:
+    answers = [refusal(409, "AlreadyExists"), whole({"count": 4}), whole({"metadata": {}})]
+    async with FakeApi(answers) as fake, Api(Config(server=fake.url)) as api:
+        recorder = EventRecorder(api, component="tfjob-controller")
+        recorder.record(news(), key="Stuck", is_once=False)
+        await recorder.close()
+    assert [asked.method for asked in fake.asked] == ["POST", "GET", "PATCH"]
+    assert fake.asked[2].json["count"] == 5
+    assert recorder.dropped == 0
 
 
 async def test_several_senders_share_the_work() -> None:

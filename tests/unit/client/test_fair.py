@@ -92,12 +92,24 @@ async def test_cancelled_waiters_leave_no_trace() -> None:
     await settle()
     for task in waiting:
         task.cancel()
-    await work.end_one()
-    await asyncio.wait([running, *waiting])
+    await asyncio.wait(waiting)
+    assert all(task.cancelled() for task in waiting)
     assert work.pool.waiting == 0
     late = work.ask("b")
     await work.end_all()
     assert await late == "b"
+    assert await running == "a"
+
+
+async def test_one_waiter_of_a_key_can_leave_without_the_others() -> None:
+    work = Work(1)
+    _, leaves, stays = (work.ask("a") for _ in range(3))
+    await settle()
+    leaves.cancel()
+    await settle()
+    assert work.pool.waiting == 1
+    await work.end_all()
+    assert await stays == "a"
 
 
 async def test_a_waiter_cancelled_as_its_turn_comes_passes_the_place_on() -> None:

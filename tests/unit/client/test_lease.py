@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.fake_api import FakeApi, refusal, whole
 from tests.support.fake_time import FakeTime, settle
+from tfjob.client.config import Config
 from tfjob.client.errors import AlreadyExists, Conflict, NotFound, ServerTimeout, Unreachable
+from tfjob.client.http import Api
 from tfjob.client.lease import Document, Elector, Terms
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/it"
@@ -321,6 +324,24 @@ async def test_what_else_the_lease_holds_stays() -> None:
         await w.advance(5)
         assert w.server.lease["metadata"]["labels"] == {"keep": "me"}
         assert w.server.spec["strategy"] == "Old"
+
+
+async def test_the_lease_is_asked_for_over_the_wire() -> None:
+    made = {"metadata": {"name": "it", "resourceVersion": "1"}, "spec": {"holderIdentity": "a"}}
+    answers = [refusal(404, "NotFound"), whole(made, status=201), whole(made)]
+    async with FakeApi(answers) as fake, Api(Config(server=fake.url)) as api:
+        elector = Elector(api, Terms(name="it", namespace="ns", identity="a"))
+        running = asyncio.create_task(elector.run())
+        await asyncio.wait_for(elector.became_leader.wait(), 5)
+        running.cancel()
+        await asyncio.wait([running])
+        await elector.release()
+    assert [(asked.method, asked.path) for asked in fake.asked] == [
+        ("GET", PATH),
+        ("POST", PATH.removesuffix("/it")),
+        ("PUT", PATH),
+    ]
+    assert fake.asked[2].json["metadata"]["resourceVersion"] == "1"
 
 
 async def test_of_many_candidates_one_leads_through_every_trouble() -> None:

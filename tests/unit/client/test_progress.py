@@ -35,6 +35,12 @@ def test_what_was_reached_is_reached_at_once() -> None:
     assert not progress.reaches("11")
 
 
+async def test_nobody_waits_for_what_was_reached() -> None:
+    progress = Progress()
+    progress.advance("10")
+    await asyncio.wait_for(progress.reach("9"), 5)
+
+
 async def test_waiters_wake_when_their_version_is_passed() -> None:
     progress = Progress()
     waits = {version: asyncio.create_task(progress.reach(version)) for version in ("5", "7", "30")}
