@@ -19,9 +19,8 @@ class Cluster:
 
     async def create(self, one: Json) -> Json:
         meta = {"name": one["metadata"]["name"]}
-        spec = {**one["spec"], "nodeName": "local"}
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
-        for container in spec["containers"]:
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": one["spec"]}
+        for container in one["spec"]["containers"]:
             container.setdefault("image", "none")
         return await self.api.create("/api/v1/namespaces/default/pods", body, decode=dict[str, Any])
 
