@@ -50,9 +50,9 @@ async def test_v1beta1_warns_and_cleans_up_what_runs(scene: Scene) -> None:
 async def test_limits_at_the_top_of_the_spec_of_v1beta1_are_obeyed(scene: Scene) -> None:
     scene.puppet.play("*", runs, exits(0))
     await scene.create(old(tfjob("W1", cleanPodPolicy="All", ttlSecondsAfterFinished=1)))
-    await scene.comes_to("Succeeded")
-    await scene.children()
     await scene.gone()
+    await scene.event("TFJobSucceeded")
+    await scene.event("SuccessfulDeletePod", "Deleted pod: j-worker-0")
 
 
 @pytest.mark.scenario(137)

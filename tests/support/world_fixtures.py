@@ -13,7 +13,7 @@ from tests.support.own_server import OwnServer
 from tests.support.scene import Scene, scene_in
 from tests.support.worlds import World
 
-WORLDS = ("kubernetes",)
+WORLDS = ("kubernetes", "own")
 only_kubernetes = pytest.mark.parametrize("world", ["kubernetes"], indirect=True)
 """For what only a real cluster has."""
 
