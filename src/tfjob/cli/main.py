@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     verb = next((word for word in words if not word.startswith("-")), None)
     parser = _parser(verb)
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(_rewritten(words, verb))
     try:
         return _verb(arguments.verb).run(arguments)
     except BrokenPipeError:
@@ -46,6 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+
+
+def _rewritten(words: list[str], verb: str | None) -> list[str]:
+    """The words in the form the parser knows, where a verb takes others too."""
+    rewrite = getattr(_verb(verb), "rewrite", None) if verb in VERBS else None
+    return rewrite(words) if rewrite is not None else words
 
 
 def _parser(verb: str | None) -> argparse.ArgumentParser:

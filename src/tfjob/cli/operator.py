@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,11 @@ from tfjob.manager.health import AddressError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     settings.add_arguments(parser)
+
+
+def rewrite(words: Sequence[str]) -> list[str]:
+    """Deployments written for the Go operator may give flags with one dash."""
+    return settings.go_style(words)
 
 
 def run(arguments: argparse.Namespace) -> int:
