@@ -8,9 +8,9 @@ import msgspec
 
 from tfjob.client.cache import Informer
 from tfjob.client.http import Api
+from tfjob.client.listing import Scope
 from tfjob.client.resource import PODS, SERVICES, Resource
 from tfjob.client.store import Store
-from tfjob.client.listing import Scope
 from tfjob.client.watch import Watch
 from tfjob.client.wire import HasMetadata, Key
 from tfjob.controller.gather import Stores
