@@ -99,7 +99,7 @@ def parse_path(raw_path: str, registry: Registry) -> Target:
         raise status.no_such_path()
     plural, name, subresource = (*rest, "", "")[:3]
     kind = registry.find(group=group, version=version, plural=plural)
-    if group not in registry.groups():
+    if kind is None and group not in registry.groups():
         raise NoSuchGroup
     if kind is None or (bool(namespace) and not kind.is_namespaced):
         raise status.no_such_path()

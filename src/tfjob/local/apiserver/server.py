@@ -25,6 +25,7 @@ Json = dict[str, Any]
 BODY_LIMIT = 3 * 1024 * 1024
 HOST = "127.0.0.1"
 _SHUTDOWN_SECONDS = 2.0
+_PIECE = 256 * 1024
 
 
 class ApiServer:
@@ -164,6 +165,10 @@ class ApiServer:
         found = await answer(self.backend, incoming)
         if isinstance(found, Stream):
             return await _streamed(http, found)
+        if len(found.body) > _PIECE:
+            # A long list leaves piece by piece: written at once, TLS would copy all of it.
+            pieces = Stream(chunks=_pieces(found.body), content_type=found.content_type)
+            return await _streamed(http, pieces)
         return _whole(found)
 
 
@@ -203,6 +208,11 @@ async def _streamed(http: web.Request, found: Stream) -> web.StreamResponse:
             # The reader went away: nothing is owed to it.
             return response
     return response
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for at in range(0, len(body), _PIECE):
+        yield body[at : at + _PIECE]
 
 
 async def _relayed(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

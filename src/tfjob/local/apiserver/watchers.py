@@ -110,16 +110,20 @@ class Hub:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._watches: dict[str, set[Watch]] = {}
+        self.count = 0
         store.listen(self._publish)
 
     def open(self, resource: str, *, after: int, matches: Matches | None = None) -> Watch:
         watch = Watch(self._store, resource=resource, position=after, matches=matches)
         self._watches.setdefault(resource, set()).add(watch)
+        self.count += 1
         return watch
 
     def close(self, watch: Watch) -> None:
         watches = self._watches.get(watch.resource, set())
-        watches.discard(watch)
+        if watch in watches:
+            watches.discard(watch)
+            self.count -= 1
         if not watches:
             self._watches.pop(watch.resource, None)
 

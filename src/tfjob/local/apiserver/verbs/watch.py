@@ -22,7 +22,9 @@ Json = dict[str, Any]
 BOOKMARK_SECONDS = 50.0
 _LONGEST_SECONDS = 3600
 _SHORTEST_DEFAULT_SECONDS = 1800
-_COALESCE_SECONDS = 0.005
+# All watches together write at most some 4,000 times a second, however many there are.
+_COALESCE_SECONDS_PER_WATCH = 0.00025
+_LONGEST_COALESCE_SECONDS = 0.1
 
 _encode = msgspec.json.Encoder().encode
 
@@ -114,7 +116,7 @@ class _Feed:
                     if chunk:
                         yield chunk
                         # Lets a burst of changes leave together instead of one by one.
-                        await asyncio.sleep(_COALESCE_SECONDS)
+                        await asyncio.sleep(self._pause())
                 if loop.time() >= bookmark_at:
                     bookmark_at = loop.time() + BOOKMARK_SECONDS
                     if self._plan.has_bookmarks:
@@ -126,6 +128,10 @@ class _Feed:
             yield b'{"type":"ERROR","object":' + _encode(refusal.body()) + b"}\n"
         finally:
             self._backend.hub.close(self._watch)
+
+    def _pause(self) -> float:
+        pause = _COALESCE_SECONDS_PER_WATCH * self._backend.hub.count
+        return min(pause, _LONGEST_COALESCE_SECONDS)
 
     def _initial(self) -> list[bytes]:
         namespace = selection.namespace_asked(self._request)
