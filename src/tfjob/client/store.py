@@ -18,14 +18,18 @@ class _Index(Generic[T]):
     def __init__(self) -> None:
         self._groups: dict[object, dict[Key, T]] = {}
 
-    def move(self, key: Key, *, out_of: object, into: object, item: T | None) -> None:
-        if out_of is not None and (out_of != into or item is None):
-            group = self._groups.get(out_of, {})
-            group.pop(key, None)
-            if not group:
-                self._groups.pop(out_of, None)
-        if into is not None and item is not None:
-            self._groups.setdefault(into, {})[key] = item
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def add(self, key: Key, item: T, value: object) -> None:
+        if value is not None:
+            self._groups.setdefault(value, {})[key] = item
+
+    def discard(self, key: Key, value: object) -> None:
+        if value is not None:
+            self._groups[value].pop(key)
+            if not self._groups[value]:
+                del self._groups[value]
 
     def group(self, value: object) -> list[T]:
         return list(self._groups.get(value, {}).values())
@@ -61,28 +65,20 @@ class Store(Generic[T]):
     def put(self, item: T) -> T | None:
         """Store an object; what was there before is returned."""
         key = key_of(item.metadata)
-        old = self._objects.get(key)
+        old = self.remove(key)
         self._objects[key] = item
-        self._reindex(key, old, item)
+        self._by_owner.add(key, item, item.metadata.controller_uid)
+        self._by_label.add(key, item, self._mark(item))
         return old
 
     def remove(self, key: Key) -> T | None:
         """Forget an object; what was there is returned."""
         old = self._objects.pop(key, None)
         if old is not None:
-            self._reindex(key, old, None)
+            self._by_owner.discard(key, old.metadata.controller_uid)
+            self._by_label.discard(key, self._mark(old))
         return old
 
-    def _reindex(self, key: Key, old: T | None, new: T | None) -> None:
-        self._by_owner.move(key, out_of=_owner(old), into=_owner(new), item=new)
-        self._by_label.move(key, out_of=self._mark(old), into=self._mark(new), item=new)
-
-    def _mark(self, item: T | None) -> tuple[str, str] | None:
-        if item is None or self._label is None:
-            return None
-        value = item.metadata.labels.get(self._label)
+    def _mark(self, item: T) -> tuple[str, str] | None:
+        value = None if self._label is None else item.metadata.labels.get(self._label)
         return None if value is None else (item.metadata.namespace, value)
-
-
-def _owner(item: HasMetadata | None) -> str | None:
-    return None if item is None else item.metadata.controller_uid

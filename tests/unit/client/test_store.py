@@ -48,6 +48,15 @@ def test_without_a_label_nothing_is_indexed_by_label() -> None:
     assert store.labelled("ns", "j1") == []
 
 
+def test_indexes_take_no_room_for_what_is_gone() -> None:
+    store = Store[Thing](label="job")
+    for number in range(5):
+        store.put(thing("a", owner=f"u{number}", job=f"j{number}"))
+    assert (len(store._by_owner), len(store._by_label)) == (1, 1)
+    store.remove(("ns", "a"))
+    assert (len(store._by_owner), len(store._by_label)) == (0, 0)
+
+
 optional = st.none() | st.sampled_from(["1", "2"])
 steps = st.lists(st.tuples(st.booleans(), st.sampled_from("abc"), optional, optional), max_size=40)
 
