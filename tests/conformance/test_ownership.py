@@ -114,6 +114,7 @@ async def test_operator_that_was_killed_goes_on_where_it_was(scene: Scene) -> No
     await scene.puppet.finish("j-chief-0", exit_code=0)
     operator.start()
     await scene.reaches("Created", "Running=F", "Succeeded")
+    await scene.event("TFJobSucceeded")
     operator.restart()
     await scene.settled()
     assert conditions_of(await scene.job()) == ["Created", "Running=F", "Succeeded"]
