@@ -84,7 +84,8 @@ def record(
         found["required"] = list(required)
     if keeps_unknown:
         found[_KEEPS_UNKNOWN] = True
-    found["properties"] = dict(properties)
+    if properties:
+        found["properties"] = dict(properties)
     return _ruled(found, rules)
 
 

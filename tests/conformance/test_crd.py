@@ -1,0 +1,393 @@
+"""The definition of TFJobs on a real API server: what it takes, and in which words it refuses.
+
+Every verdict on a new object is also asked of the offline check, which must agree. Objects that
+were stored before the rules existed can still be edited where they break no rule anew.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.endpoint import ApiError, Endpoint
+from tests.support.permissive_crd import permissive
+from tests.support.tfjobs import container, of_types, replica, tfjob
+from tests.support.worlds import World
+from tests.unit.dialects.verdicts import (
+    ACCEPTED,
+    EXTERNAL,
+    REFUSED,
+    TWO_LEADERS,
+    Json,
+    long_name,
+    unsupported,
+)
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.registry import dialect_for
+
+CHART = Path(__file__).parents[2] / "charts" / "tfjob" / "crds" / "kubeflow.org_tfjobs.yaml"
+SEEDS = sorted((Path(__file__).parents[1] / "unit" / "dialects" / "seeds").glob("*.yaml"))
+OURS = "kubeflow.org/training-operator"
+MANAGER = "spec.runPolicy.managedBy: Invalid value: field is immutable"
+QUEUE = "spec.runPolicy.schedulingPolicy.queue is immutable"
+TYPES = "spec.tfReplicaSpecs"
+
+
+def path_of(namespace: str, version: str = "v1") -> str:
+    return f"/apis/kubeflow.org/{version}/namespaces/{namespace}/tfjobs"
+
+
+def refusal(act: Callable[[], object]) -> str:
+    """What the API server says against it; nothing where it is carried out."""
+    try:
+        act()
+    except ApiError as error:
+        if error.status not in {400, 422}:
+            raise
+        return str(error)
+    return ""
+
+
+def create(endpoint: Endpoint, namespace: str, job: Json, *, is_dry: bool = False) -> Any:
+    version = job["apiVersion"].partition("/")[2]
+    query = "?fieldValidation=Strict" + ("&dryRun=All" if is_dry else "")
+    return endpoint.request("POST", path_of(namespace, version) + query, job)
+
+
+def patch(endpoint: Endpoint, path: str, change: Json) -> Any:
+    return endpoint.request("PATCH", f"{path}?dryRun=All", change)
+
+
+@pytest.fixture(scope="module")
+def place(kubernetes_world: World) -> Iterator[tuple[Endpoint, str]]:
+    """An API server that knows TFJobs, and a namespace on it."""
+    namespace = kubernetes_world.server.create_namespace()
+    yield kubernetes_world.endpoint, namespace
+    kubernetes_world.server.delete_namespace(namespace)
+
+
+@pytest.mark.parametrize("why", ACCEPTED)
+def test_good_job_is_taken(place: tuple[Endpoint, str], why: str) -> None:
+    job = ACCEPTED[why]
+    assert refusal(lambda: create(*place, job, is_dry=True)) == ""
+
+
+@pytest.mark.scenario(8, 9, 10, 11, 12, 13, 14, 17, 18)
+@pytest.mark.parametrize("why", REFUSED)
+def test_bad_job_is_refused_in_the_words_of_the_contract(
+    place: tuple[Endpoint, str], why: str
+) -> None:
+    job, texts = REFUSED[why]
+    said = refusal(lambda: create(*place, job, is_dry=True))
+    assert [text for text in texts if text not in said] == [], said
+
+
+@pytest.mark.parametrize("why", [*ACCEPTED, *REFUSED])
+def test_offline_check_agrees(place: tuple[Endpoint, str], why: str) -> None:
+    job = ACCEPTED.get(why) or REFUSED[why][0]
+    dialect = dialect_for(job["apiVersion"], job["kind"])
+    assert dialect is not None
+    is_refused = bool(refusal(lambda: create(*place, job, is_dry=True)))
+    assert bool(dialect.validate(job)) == is_refused
+
+
+@pytest.mark.scenario(139)
+@pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.stem)
+def test_published_job_is_taken_unchanged(place: tuple[Endpoint, str], path: Path) -> None:
+    endpoint, namespace = place
+    job = yaml.safe_load(path.read_text("utf-8"))
+    # Of a stored object only what a user wrote can be sent again, into the namespace of this test.
+    kept = {key: job["metadata"][key] for key in ("name", "generateName") if key in job["metadata"]}
+    assert refusal(lambda: create(endpoint, namespace, job | {"metadata": kept}, is_dry=True)) == ""
+
+
+class Update(NamedTuple):
+    """A stored spec, a merge patch of it, and what is said: nothing where it is taken."""
+
+    before: Json
+    change: Json
+    says: str = ""
+
+
+def policy(**fields: Any) -> Json:
+    return {"runPolicy": fields}
+
+
+def queue(name: str | None) -> Json:
+    return policy(schedulingPolicy={"queue": name})
+
+
+UPDATES: dict[str, Update] = {
+    "manager set": Update(policy(suspend=True), policy(managedBy=EXTERNAL), MANAGER),
+    "manager set with its policy": Update({}, policy(managedBy=EXTERNAL), MANAGER),
+    "our own manager set": Update({}, policy(managedBy=OURS), MANAGER),
+    "manager unset": Update(policy(managedBy=EXTERNAL), policy(managedBy=None), MANAGER),
+    "manager unset with its policy": Update(
+        policy(managedBy=EXTERNAL), {"runPolicy": None}, MANAGER
+    ),
+    "manager changed": Update(policy(managedBy=EXTERNAL), policy(managedBy=OURS), MANAGER),
+    "manager kept": Update(policy(managedBy=EXTERNAL), policy(suspend=True)),
+    "policy added": Update({}, policy(suspend=True)),
+    "policy removed": Update(policy(suspend=True), {"runPolicy": None}),
+    "queue changed": Update(queue("a"), queue("b"), QUEUE),
+    "queue set": Update({}, queue("a")),
+    "queue removed": Update(queue("a"), queue(None)),
+    "queue kept": Update(queue("a"), policy(schedulingPolicy={"minAvailable": 1})),
+    "scaled": Update({}, {"tfReplicaSpecs": {"Worker": {"replicas": 5}}}),
+    "scaled beyond the name": Update(
+        {}, {"tfReplicaSpecs": {"Evaluator": replica(1)}}, long_name(51)
+    ),
+    "type added": Update({}, {"tfReplicaSpecs": {"PS": replica()}}),
+    "unknown type added": Update({}, {"tfReplicaSpecs": {"Foo": replica()}}, unsupported("Foo")),
+    "twin added": Update(
+        {}, {"tfReplicaSpecs": {"worker": replica()}}, 'Duplicate value: "worker"'
+    ),
+    "all types removed": Update(
+        {}, {"tfReplicaSpecs": {"Worker": None}}, f"{TYPES}: Required value"
+    ),
+    "limits changed": Update(policy(backoffLimit=1), policy(backoffLimit=2, suspend=True)),
+}
+
+
+@pytest.mark.scenario(15, 16)
+@pytest.mark.parametrize("why", UPDATES)
+def test_update(place: tuple[Endpoint, str], why: str) -> None:
+    endpoint, namespace = place
+    row = UPDATES[why]
+    name = f"{'u' * 30}-{list(UPDATES).index(why)}".ljust(54, "x")
+    job = tfjob(name=name, **row.before)
+    create(endpoint, namespace, job)
+    path = f"{path_of(namespace)}/{name}"
+    said = refusal(lambda: patch(endpoint, path, {"spec": row.change}))
+    assert bool(said) == bool(row.says), said
+    assert row.says in said
+
+
+class Stored(NamedTuple):
+    """An object from before the rules, an edit that makes it worse, and what is said of that."""
+
+    job: Json
+    worse: Json
+    says: str
+
+
+def types(**replicas: Any) -> Json:
+    return {"spec": {"tfReplicaSpecs": replicas}}
+
+
+BARE = {"template": {"spec": {"containers": [container(image="")]}}}
+STORED: dict[str, Stored] = {
+    "0-bad": Stored(tfjob(), types(Foo=replica()), unsupported("Foo")),
+    "a" * 60: Stored(tfjob("W20 P1"), types(Worker={"replicas": 200}), long_name(52)),
+    "unknown-type": Stored(
+        of_types(Worker=replica(), Launcher=replica()), types(Mover=replica()), "Unsupported value"
+    ),
+    "twins": Stored(
+        of_types(Worker=replica(), worker=replica()), types(WORKER=replica()), 'Duplicate value: "'
+    ),
+    "two-leaders": Stored(
+        of_types(Worker=replica(), CHIEF=replica(), Master=replica()),
+        types(Chief=replica()),
+        TWO_LEADERS,
+    ),
+    "two-chiefs": Stored(
+        of_types(Worker=replica(), Chief=replica(2)),
+        types(Chief={"replicas": 3}),
+        "spec.tfReplicaSpecs[Chief].replicas in body should be less than or equal to 1",
+    ),
+    "many-replicas": Stored(
+        of_types(Worker=replica(10_000), PS=replica(5)),
+        types(PS={"replicas": 6}),
+        "must be no more than 10000 replicas in total",
+    ),
+    "very-many-replicas": Stored(
+        of_types(Worker=replica(20_000)),
+        types(Worker={"replicas": 20_001}),
+        "less than or equal to 10000",
+    ),
+    "unknown-policies": Stored(
+        tfjob(restart="Sometimes", run_policy={"cleanPodPolicy": "Unfinished"}),
+        {"spec": policy(cleanPodPolicy="Finished")},
+        'Unsupported value: "Finished"',
+    ),
+    "no-image": Stored(
+        of_types(Worker=replica(), PS=BARE),
+        types(PS={"template": {"spec": {"containers": [container("main")]}}}),
+        "must have at least one container with name tensorflow",
+    ),
+    "no-types": Stored({**tfjob(), "spec": {}}, types(Foo=replica()), unsupported("Foo")),
+}
+EDITS: dict[str, Json] = {
+    "a label": {"metadata": {"labels": {"a": "b"}}},
+    "a finalizer less": {"metadata": {"finalizers": None}},
+    "suspension": {"spec": policy(suspend=True)},
+    "another type": types(Worker={"restartPolicy": "OnFailure"}),
+    "fewer of another type": types(Worker={"replicas": 0}),
+}
+
+
+@pytest.fixture(scope="module")
+def stored(
+    kubernetes_world: World, control_plane: ControlPlane, place: tuple[Endpoint, str]
+) -> tuple[Endpoint, str]:
+    """The place, with objects on it that the rules would refuse. The operator leaves them alone."""
+    definition = KubeflowV1().crd()
+    bad = REFUSED["unknown type"][0]
+
+    def is_taken() -> bool:
+        return refusal(lambda: create(*place, bad, is_dry=True)) == ""
+
+    kubernetes_world.replace_crd(permissive(definition))
+    try:
+        control_plane.wait("API server without rules", is_taken)
+        for name, row in STORED.items():
+            metadata = {"name": name, "finalizers": ["example.com/wait"]}
+            run_policy = {"managedBy": EXTERNAL, **row.job["spec"].get("runPolicy", {})}
+            spec = {"tfReplicaSpecs": {}, **row.job["spec"], "runPolicy": run_policy}
+            create(*place, {**row.job, "metadata": metadata, "spec": spec})
+    finally:
+        kubernetes_world.replace_crd(definition)
+    control_plane.wait("API server with rules", lambda: not is_taken())
+    return place
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        (name, edit)
+        for name in STORED
+        for edit in EDITS
+        if name != "no-types" or not edit.endswith("type")
+    ],
+)
+def test_stored_object_can_be_edited_where_it_breaks_no_rule_anew(
+    stored: tuple[Endpoint, str], name: str, edit: str
+) -> None:
+    endpoint, namespace = stored
+    path = f"{path_of(namespace)}/{name}"
+    assert refusal(lambda: patch(endpoint, path, EDITS[edit])) == ""
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_object_takes_a_status(stored: tuple[Endpoint, str], name: str) -> None:
+    endpoint, namespace = stored
+    change = {"status": {"startTime": "2026-01-02T03:04:05Z", "ofTomorrow": {"a": 1}}}
+    answer = patch(endpoint, f"{path_of(namespace)}/{name}/status", change)
+    assert answer["status"] == change["status"]
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_object_cannot_be_made_worse(stored: tuple[Endpoint, str], name: str) -> None:
+    endpoint, namespace = stored
+    row = STORED[name]
+    assert row.says in refusal(lambda: patch(endpoint, f"{path_of(namespace)}/{name}", row.worse))
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_object_can_be_finalised_and_deleted(
+    stored: tuple[Endpoint, str], control_plane: ControlPlane, name: str
+) -> None:
+    endpoint, namespace = stored
+    path = f"{path_of(namespace)}/{name}"
+    endpoint.request("DELETE", path)
+    endpoint.request("PATCH", path, {"metadata": {"finalizers": None}})
+    with pytest.raises(ApiError, match="not found"):
+        endpoint.request("GET", path)
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ({"conditions": [{"type": "Created"}]}, "status.conditions[0].status: Required value"),
+        ({"conditions": {}}, "conditions in body must be of type array"),
+        ({"replicaStatuses": {"Worker": {"active": "1"}}}, "must be of type integer"),
+        ({"startTime": "yesterday"}, "status.startTime"),
+    ],
+)
+def test_malformed_status_is_refused(place: tuple[Endpoint, str], status: Json, text: str) -> None:
+    endpoint, namespace = place
+    path = _some_job(endpoint, namespace)
+    assert text in refusal(lambda: patch(endpoint, f"{path}/status", {"status": status}))
+
+
+def test_status_is_written_by_its_own_door_alone(place: tuple[Endpoint, str]) -> None:
+    endpoint, namespace = place
+    path = _some_job(endpoint, namespace)
+    start = {"startTime": "2026-01-02T03:04:05Z"}
+    assert "startTime" not in patch(endpoint, path, {"status": start}).get("status", {})
+    assert patch(endpoint, f"{path}/status", {"status": start})["status"]["startTime"]
+
+
+def test_workers_can_be_scaled(place: tuple[Endpoint, str]) -> None:
+    endpoint, namespace = place
+    path = _some_job(endpoint, namespace)
+    change = {"spec": {"replicas": 4}}
+    assert patch(endpoint, f"{path}/scale", change)["spec"] == {"replicas": 4}
+    too_many = {"spec": {"replicas": 10_001}}
+    assert "10000" in refusal(lambda: patch(endpoint, f"{path}/scale", too_many))
+
+
+def test_workers_in_other_letters_cannot_be_scaled(place: tuple[Endpoint, str]) -> None:
+    endpoint, namespace = place
+    job = of_types(WORKER=replica())
+    path = _some_job(endpoint, namespace, name="capitals", job=job)
+    said = refusal(lambda: patch(endpoint, f"{path}/scale", {"spec": {"replicas": 4}}))
+    assert 'Duplicate value: "Worker"' in said
+
+
+@pytest.mark.scenario(135)
+def test_old_version_is_stored_with_its_own_default_and_read_as_the_new_one(
+    place: tuple[Endpoint, str],
+) -> None:
+    endpoint, namespace = place
+    create(endpoint, namespace, {**tfjob(name="old"), "apiVersion": "kubeflow.org/v1beta1"})
+    found = endpoint.request("GET", f"{path_of(namespace)}/old")
+    assert found["apiVersion"] == "kubeflow.org/v1"
+    assert found["spec"]["cleanPodPolicy"] == "Running"
+    again = endpoint.request("GET", f"{path_of(namespace, 'v1beta1')}/old")
+    assert again["apiVersion"] == "kubeflow.org/v1beta1"
+
+
+def test_chart_is_applied_plainly_and_is_what_the_code_says(kubernetes_world: World) -> None:
+    assert yaml.safe_load(CHART.read_text("utf-8")) == KubeflowV1().crd()
+    said = kubernetes_world.kubectl("apply", "--dry-run=server", "-f", str(CHART))
+    assert "customresourcedefinition.apiextensions.k8s.io/tfjobs.kubeflow.org" in said
+
+
+def test_definition_is_stored_as_it_was_sent(kubernetes_world: World) -> None:
+    """Else every tool that compares the two would see a difference for ever."""
+    definition = KubeflowV1().crd()
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    found = kubernetes_world.endpoint.request("GET", f"{path}/{definition['metadata']['name']}")
+    assert found["spec"] == definition["spec"]
+
+
+def test_fields_are_explained(kubernetes_world: World) -> None:
+    said = kubernetes_world.kubectl("explain", "tfjobs.spec.runPolicy.cleanPodPolicy")
+    assert "Which pods are deleted when the job ends" in said
+
+
+def test_misspelt_field_is_refused_where_the_client_asks_for_it(
+    place: tuple[Endpoint, str],
+) -> None:
+    job = tfjob()
+    job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["metadata"] = {"lables": {"a": "b"}}
+    said = refusal(lambda: create(*place, job, is_dry=True))
+    assert 'unknown field "spec.tfReplicaSpecs.Worker.template.metadata.lables"' in said
+
+
+def _some_job(
+    endpoint: Endpoint, namespace: str, *, name: str = "some", job: Json | None = None
+) -> str:
+    """The path of a stored job without flaws, which no operator minds."""
+    path = f"{path_of(namespace)}/{name}"
+    try:
+        endpoint.request("GET", path)
+    except ApiError:
+        made = job or tfjob()
+        spec = {**made["spec"], "runPolicy": {"managedBy": EXTERNAL}}
+        create(endpoint, namespace, {**made, "metadata": {"name": name}, "spec": spec})
+    return path
