@@ -12,7 +12,7 @@ import yaml
 
 from tfjob.k8s import quantity, time
 from tfjob.k8s.field import invalid
-from tfjob.local.apiserver import status
+from tfjob.local.apiserver import protobuf, status
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.typetable import types
 
@@ -39,11 +39,7 @@ def parse_body(body: bytes, content_type: str) -> object:
     if media in {"application/yaml", "application/apply-patch+yaml"}:
         return parse_yaml(body)
     if media == "application/vnd.kubernetes.protobuf":
-        raise status.unsupported_media(
-            "the body of the request was in protobuf, "
-            "which the local API server of tfjob does not read: "
-            "send application/json or application/yaml"
-        )
+        return protobuf.parse(body)
     raise status.unsupported_media(_MEDIA)
 
 

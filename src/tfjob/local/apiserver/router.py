@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.local.apiserver import discovery, openapi, scale, status
+from tfjob.local.apiserver import discovery, openapi, reviews, scale, status
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.request import (
     Answer,
@@ -95,6 +95,10 @@ async def _dispatch(backend: Backend, incoming: Incoming) -> Answer | Stream:
         document = _document(backend, incoming, path)
         if document is not None:
             return document
+    if incoming.method == "POST":
+        review = reviews.find(path)
+        if review is not None:
+            return json_answer(review, code=201)
     target = parse_path(path, backend.registry)
     verb = verb_of(incoming.method, target, incoming.query)
     request = Request(
