@@ -4,22 +4,30 @@ A client like any other: all it knows comes from the API server.
 """
 
 import asyncio
+from contextlib import aclosing, suppress
 from enum import Enum, auto
-from typing import Final
+from typing import Any, Final
 
 from tfjob.cli import jobs
 from tfjob.cli.cluster import Cluster
+from tfjob.cli.failures import Failures
+from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.cli.jobs import Found
+from tfjob.cli.loglines import log_lines
 from tfjob.cli.screen import ReplicaLine, Screen
-from tfjob.client.errors import ApiError
+from tfjob.client.errors import ApiError, NotFound
+from tfjob.client.listing import Scope
 from tfjob.client.resource import PODS
-from tfjob.client.wire import LineBuffer
+from tfjob.client.watch import Watch
+from tfjob.client.wire import Changed, Deleted, Replaced
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.core.status import ConditionType
-from tfjob.k8s.pod import Phase, Pod
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod
 
 _LOOK_EVERY: Final = 0.1
 _LAST_LINES: Final = 20
+_LATE_LINES: Final = 1.0
+_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 class Verdict(Enum):
@@ -35,116 +43,161 @@ class Follower:
         self._found = found
         self._screen = screen
         self._logs = logs
+        self._pods: dict[str, Pod] = {}
+        self._gone: set[str] = set()
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._last: dict[str, list[str]] = {}
-        self._first_failure: tuple[str, Pod] | None = None
+        self._failures = Failures()
 
-    async def run(self, *, limit: float | None, stop: asyncio.Event) -> Verdict:
+    async def run(self, *, limit: float | None, interrupts: Interrupts) -> Verdict:
         """Until the job has ended, the time is over, or somebody asks to stop."""
+        watching = asyncio.create_task(self._watch_pods())
         following = asyncio.create_task(self._until_finished())
-        stopping = asyncio.create_task(stop.wait())
-        done, _ = await asyncio.wait(
-            [following, stopping], timeout=limit, return_when=asyncio.FIRST_COMPLETED
-        )
-        stopping.cancel()
-        if following in done:
-            following.result()
-            await self._drain()
-            return self._finish()
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-        verdict = Verdict.INTERRUPTED if stop.is_set() else Verdict.TIMED_OUT
-        await self._end_job(verdict)
-        return verdict
+        asked = asyncio.create_task(interrupts.asked.wait())
+        tasks: list[asyncio.Task[Any]] = [watching, following, asked]
+        try:
+            done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            if following in done:
+                return self._finish()
+            verdict = Verdict.INTERRUPTED if asked in done else Verdict.TIMED_OUT
+            await self._end_job(verdict, interrupts)
+            return verdict
+        finally:
+            for task in [*tasks, *self._readers.values()]:
+                task.cancel()
+            await asyncio.gather(*tasks, *self._readers.values(), return_exceptions=True)
 
     async def _until_finished(self) -> None:
-        told: set[str] = set()
+        told: set[tuple[str, str]] = set()
         while True:
             self._found = await jobs.find(self._cluster, self._found.name)
-            pods = await jobs.pods_of(self._cluster, self._found)
             for condition in self._found.status.conditions:
-                if condition.is_true and condition.message not in told:
-                    told.add(condition.message)
+                news = (condition.message, str(condition.last_transition))
+                if condition.is_true and news not in told:
+                    told.add(news)
                     self._screen.tell(condition.message)
-            self._look_at(pods)
             if self._found.status.is_finished:
-                return
+                break
+            self._show()
             await asyncio.sleep(_LOOK_EVERY)
+        for pod in await jobs.pods_of(self._cluster, self._found):
+            self._see(pod)
+        self._show()
+        await self._drain()
 
-    def _look_at(self, pods: list[Pod]) -> None:
-        lines = []
-        for pod in pods:
-            replica = jobs.replica_name(self._found, pod)
-            lines.append(_line(replica, pod))
-            if pod.phase is Phase.FAILED and self._first_failure is None:
-                self._first_failure = (replica, pod)
-            run = _run_of(pod)
-            if run is not None and (pod.metadata.uid, run) not in self._readers:
-                reading = self._read(pod, replica)
-                self._readers[pod.metadata.uid, run] = asyncio.create_task(reading)
+    async def _watch_pods(self) -> None:
+        """Events rather than looks now and then: a pod may be deleted as soon as it has ended."""
+        scope = Scope(
+            resource=PODS,
+            namespace=self._found.namespace,
+            labels=jobs.pods_selector(self._found),
+        )
+        async with aclosing(Watch(self._cluster.api, scope, decode=Pod).events()) as events:
+            async for event in events:
+                match event:
+                    case Replaced():
+                        self._gone |= set(self._pods)
+                        for pod in event.objects:
+                            self._see(pod)
+                    case Changed():
+                        self._see(event.object)
+                    case Deleted():
+                        self._gone.add(event.key[1])
+
+    def _see(self, pod: Pod) -> None:
+        if pod.metadata.controller_uid != self._found.job.owner.uid:
+            return
+        self._pods[pod.metadata.name] = pod
+        self._gone.discard(pod.metadata.name)
+        replica = jobs.replica_name(self._found, pod)
+        self._failures.see(replica, pod)
+        status = _training(pod)
+        if status is None or not (status.state.running or status.state.terminated):
+            return
+        run = (pod.metadata.uid, status.restart_count)
+        if run not in self._readers:
+            self._readers[run] = asyncio.create_task(self._read(pod, replica))
+
+    def _show(self) -> None:
+        pods = jobs.in_order(self._found, self._pods.values())
+        lines = [
+            _line(jobs.replica_name(self._found, pod), pod, is_gone=pod.metadata.name in self._gone)
+            for pod in pods
+        ]
         self._screen.show(lines, state=self._found.state)
 
     async def _read(self, pod: Pod, replica: str) -> None:
-        """Pass the lines of one pod on; the last of them are kept for the end."""
-        path = PODS.item(pod.metadata.name, pod.metadata.namespace, subresource="log")
+        """Pass the lines of one run on; the last of them are kept for the end."""
         params = {"container": TRAINING_CONTAINER, "follow": "true"}
-        buffer, kept = LineBuffer(), self._last.setdefault(replica, [])
+        kept: list[str] = []
+        self._last[replica] = kept
         try:
-            async with self._cluster.api.stream(path, params=params) as chunks:
-                async for chunk in chunks:
-                    for line in buffer.feed(chunk):
-                        text = line.decode(errors="replace")
-                        del kept[: -_LAST_LINES + 1]
-                        kept.append(text)
-                        if self._is_wanted(replica):
-                            self._screen.log(replica, text)
+            async for line in log_lines(self._cluster.api, pod, params):
+                del kept[: -_LAST_LINES + 1]
+                kept.append(line)
+                if self._is_wanted(replica):
+                    self._screen.log(replica, line)
         except ApiError as error:
-            self._screen.log(replica, f"(log ended: {error.message})")
+            if self._is_wanted(replica):
+                self._screen.log(replica, f"(log ended: {error.message})")
 
     def _is_wanted(self, replica: str) -> bool:
         return self._logs in {"all", replica, replica.rpartition("-")[0]}
 
     async def _drain(self) -> None:
-        """Lines that are on their way still come, but nobody waits for a stream that goes on."""
-        if self._readers:
-            await asyncio.wait(self._readers.values(), timeout=1.0)
-        for reader in self._readers.values():
-            reader.cancel()
-        await asyncio.gather(*self._readers.values(), return_exceptions=True)
+        """Lines of ended pods still come; nobody waits for a pod that goes on."""
+        over = {pod.metadata.uid for pod in self._pods.values() if pod.phase in _OVER}
+        late = [reader for (uid, _), reader in self._readers.items() if uid in over]
+        if late:
+            await asyncio.wait(late, timeout=_LATE_LINES)
 
     def _finish(self) -> Verdict:
         succeeded = self._found.status.is_true(ConditionType.SUCCEEDED)
-        message = self._found.status.conditions[-1].message
-        if not succeeded and self._first_failure is not None:
-            replica, pod = self._first_failure
-            ended = pod.terminated(TRAINING_CONTAINER)
-            code = f"exit code {ended.exit_code}" if ended else pod.status.reason or "no exit code"
-            self._screen.failure(replica, code, self._last.get(replica, []))
-        self._screen.verdict(message, is_good=succeeded)
+        failure = None if succeeded else self._failures.first()
+        if failure is not None:
+            self._screen.failure(failure.replica, failure.why, self._last.get(failure.replica, []))
+        self._screen.verdict(self._found.status.conditions[-1].message, is_good=succeeded)
         return Verdict.SUCCEEDED if succeeded else Verdict.FAILED
 
-    async def _end_job(self, verdict: Verdict) -> None:
-        why = "interrupted" if verdict is Verdict.INTERRUPTED else "the time is over"
-        self._screen.verdict(f"{self._found.name}: {why}; the job is being ended", is_good=False)
-        await self._drain()
+    async def _end_job(self, verdict: Verdict, interrupts: Interrupts) -> None:
+        """Delete the job, so that its pods have their grace period; an impatient user cuts it."""
+        is_interrupted = verdict is Verdict.INTERRUPTED
+        why = "interrupted" if is_interrupted else "the time is over"
+        name = self._found.name
+        self._screen.tell(f"{name}: {why}; its processes are told to end (Ctrl-C: at once)")
+        impatience = interrupts.urged if is_interrupted else interrupts.asked
+        await first_of(self._until_gone(), impatience.wait())
+        self._screen.verdict(f"{name}: {why}", is_good=False)
+
+    async def _until_gone(self) -> None:
+        with suppress(NotFound):  # somebody else may have deleted it
+            await self._cluster.api.delete(
+                self._found.path, uid=self._found.job.owner.uid, propagation="Background"
+            )
+        while await jobs.pods_of(self._cluster, self._found):
+            self._show()
+            await asyncio.sleep(_LOOK_EVERY)
+        self._show()
 
 
-def _run_of(pod: Pod) -> int | None:
-    """Which run of the training container has begun; None before the first."""
+def _training(pod: Pod) -> ContainerStatus | None:
     for status in pod.status.container_statuses:
-        if status.name == TRAINING_CONTAINER and (status.state.running or status.state.terminated):
-            return status.restart_count
+        if status.name == TRAINING_CONTAINER:
+            return status
     return None
 
 
-def _line(replica: str, pod: Pod) -> ReplicaLine:
-    phase = "Terminating" if pod.metadata.is_terminating else str(pod.phase)
+def _line(replica: str, pod: Pod, *, is_gone: bool) -> ReplicaLine:
+    phase, status = str(pod.phase), _training(pod)
+    if pod.phase not in _OVER and (is_gone or pod.metadata.is_terminating):
+        phase = "Deleted" if is_gone else "Terminating"
     why = ""
-    for status in pod.status.container_statuses:
-        if status.name == TRAINING_CONTAINER and status.state.waiting is not None:
-            why = status.state.waiting.reason
-        if status.name == TRAINING_CONTAINER and status.state.terminated is not None:
-            why = f"exit code {status.state.terminated.exit_code}"
+    if status is not None and status.state.waiting is not None:
+        why = status.state.waiting.reason
+    if status is not None and status.state.terminated is not None:
+        why = f"exit code {status.state.terminated.exit_code}"
     if not why and pod.phase is Phase.PENDING:
         why = next((each.message for each in pod.status.conditions if each.status == "False"), "")
     return ReplicaLine(replica=replica, phase=phase, restarts=pod.restart_count, why=why)

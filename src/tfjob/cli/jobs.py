@@ -1,5 +1,6 @@
 """Jobs of every dialect on a cluster, read as the neutral job, and their pods."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -100,14 +101,25 @@ async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
     """The job's pods in the order in which its replicas are made."""
     if isinstance(found.job, InvalidJob):
         return []
-    params = {"labelSelector": f"{found.dialect.job_label}={found.name}"}
+    params = {"labelSelector": pods_selector(found)}
     try:
         answer = await cluster.api.get(
             PODS.collection(found.namespace), decode=_Pods, params=params
         )
     except Forbidden:
         return []
-    own = [pod for pod in answer.items or () if pod.metadata.controller_uid == found.job.owner.uid]
+    return in_order(found, answer.items or ())
+
+
+def pods_selector(found: Found) -> str:
+    """The labels by which the job's pods are found; a stranger may carry them too."""
+    return f"{found.dialect.job_label}={found.name}"
+
+
+def in_order(found: Found, pods: Iterable[Pod]) -> list[Pod]:
+    """The job's own among these pods, as its replicas are made."""
+    if isinstance(found.job, InvalidJob):
+        return []
     order = {replica.label: place for place, replica in enumerate(found.job.replicas)}
     keys = found.job.labels
 
@@ -117,7 +129,8 @@ async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
         number = int(index) if index.isascii() and index.isdigit() else -1
         return order.get(labels.get(keys.type, ""), len(order)), number, pod.metadata.name
 
-    return sorted(own, key=place)
+    uid = found.job.owner.uid
+    return sorted((pod for pod in pods if pod.metadata.controller_uid == uid), key=place)
 
 
 def replica_name(found: Found, pod: Pod) -> str:

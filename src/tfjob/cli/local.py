@@ -11,6 +11,8 @@ from typing import Final
 
 from tfjob.cli import jobs
 from tfjob.cli.cluster import Cluster
+from tfjob.cli.cluster_log import FILE, logging_to
+from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
@@ -45,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _up(arguments: argparse.Namespace) -> int:
-    async def work() -> None:
+    async def work() -> bool:
         cluster = LocalCluster(
             arguments.data,
             workdir=arguments.workdir,
@@ -53,25 +55,28 @@ def _up(arguments: argparse.Namespace) -> int:
             environ=os.environ,
             port=arguments.port,
         )
-        stopped = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(each, stopped.set)
-        async with cluster:
-            print(f"tfjob local: up at {cluster.url}")
-            print(f"  export KUBECONFIG={cluster.kubeconfig}")
-            print("  Ctrl-C, or `tfjob local down`, ends it", flush=True)
-            ends = [asyncio.create_task(each) for each in (stopped.wait(), cluster.failure())]
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        print("tfjob local: down", flush=True)
+        with Interrupts() as heard, logging_to(arguments.data):
+            async with cluster:
+                print(f"tfjob local: up at {cluster.url}")
+                print(f"  export KUBECONFIG={cluster.kubeconfig}")
+                print("  Ctrl-C, or `tfjob local down`, ends it", flush=True)
+                await first_of(_asked(heard), cluster.failure())
+            print("tfjob local: down", flush=True)
+            return heard.asked.is_set()
 
     try:
-        asyncio.run(work())
+        if not asyncio.run(work()):
+            where = arguments.data / FILE
+            return _say(f"a part of the cluster ended by itself; {where} tells why")
     except FolderError as error:
         return _say(str(error))
     except OSError as error:
         return _say(f"cannot listen on port {arguments.port}: {error.strerror}")
     return 0
+
+
+async def _asked(heard: Interrupts) -> None:
+    await heard.asked.wait()
 
 
 def _down(arguments: argparse.Namespace) -> int:

@@ -11,9 +11,8 @@ from typing import Final
 from tfjob.cli import cluster, jobs
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.jobs import Found
+from tfjob.cli.loglines import log_lines
 from tfjob.client.errors import ApiError, BadRequest, NotFound
-from tfjob.client.resource import PODS
-from tfjob.client.wire import LineBuffer
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Pod
 from tfjob.manager.settings import duration
@@ -86,17 +85,13 @@ class _Printer:
         return "" if alone else f"[{jobs.replica_name(found, pod)}] "
 
     async def _print(self, pod: Pod, *, prefix: str) -> None:
-        buffer = LineBuffer()
-        path = PODS.item(pod.metadata.name, pod.metadata.namespace, subresource="log")
         try:
-            async with self._cluster.api.stream(path, params=self._params()) as chunks:
-                async for chunk in chunks:
-                    for line in buffer.feed(chunk):
-                        _write(prefix, line)
+            async for line in log_lines(self._cluster.api, pod, self._params()):
+                _write(prefix, line)
         except (BadRequest, NotFound) as error:
-            _write(prefix, f"(no log: {error.message})".encode())
+            _write(prefix, f"(no log: {error.message})")
         except ApiError as error:
-            _write(prefix, f"(log ended: {error.message})".encode())
+            _write(prefix, f"(log ended: {error.message})")
 
     def _params(self) -> dict[str, str]:
         chosen = self._chosen
@@ -112,6 +107,6 @@ class _Printer:
         return {key: value for key, value in given.items() if value}
 
 
-def _write(prefix: str, line: bytes) -> None:
-    sys.stdout.write(f"{prefix}{line.decode(errors='replace')}\n")
+def _write(prefix: str, line: str) -> None:
+    sys.stdout.write(f"{prefix}{line}\n")
     sys.stdout.flush()

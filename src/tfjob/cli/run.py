@@ -6,7 +6,7 @@ Everything in the file is checked before anything starts; the exit code is the j
 import argparse
 import asyncio
 import os
-import signal
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -14,11 +14,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import documents, jobs
+from tfjob.cli import documents, interrupts, jobs
 from tfjob.cli.applying import apply_all
 from tfjob.cli.checking import Checked, check
 from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.following import Follower, Verdict
+from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.cli.screen import screen_for
 from tfjob.client.errors import ApiError
 from tfjob.core.job import TRAINING_CONTAINER, Job
@@ -33,15 +35,19 @@ SUCCEEDED: Final = 0
 FAILED: Final = 1
 BAD_INPUT: Final = 2
 TIMED_OUT: Final = 3
-INTERRUPTED: Final = 130
+BROKEN: Final = 4
 _EXIT_CODES: Final = {
     Verdict.SUCCEEDED: SUCCEEDED,
     Verdict.FAILED: FAILED,
     Verdict.TIMED_OUT: TIMED_OUT,
-    Verdict.INTERRUPTED: INTERRUPTED,
+    Verdict.INTERRUPTED: interrupts.EXIT_CODE,
 }
 _QUICK: Final = Backoff(base=1.0)
 """On one machine nobody else is waiting: the first restart in place comes after a second."""
+
+
+class BrokenError(Exception):
+    """The local cluster cannot go on; the message says why."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="plain lines also on a terminal")
     parser.epilog = (
         "Exit code: 0 the job succeeded, 1 it failed, 2 the file has faults, 3 not in time,"
-        " 130 interrupted. Ctrl-C ends the job cleanly; twice, at once."
+        " 4 the local cluster broke down, 130 interrupted. Ctrl-C ends the job cleanly;"
+        " twice, at once."
     )
 
 
@@ -63,73 +70,61 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         read = documents.read(arguments.file)
     except documents.DocumentError as error:
-        return _refuse([str(error)])
-    checked = [check(each) for each in read]
-    found = [each for each in checked if each is not None]
+        return _say(str(error))
+    found = [each for each in map(check, read) if each is not None]
     faults = [line for each in found for line in _fault_lines(each)]
     if len(found) != 1:
         faults.append(f"{arguments.file}: holds {len(found)} jobs; `tfjob run` takes exactly one")
     if faults:
-        return _refuse(faults)
+        return _say(*faults)
     try:
-        return asyncio.run(_run([each.value for each in read], arguments, found[0]))
+        return asyncio.run(_run([each.value for each in read], arguments, job=found[0]))
     except (FolderError, VerbError) as error:
-        return _refuse([str(error)])
-    except ApiError as error:
-        return _refuse([f"{found[0].title}: {error.message}"])
+        return _say(str(error))
+    except (BrokenError, ApiError, OSError, sqlite3.Error) as error:
+        return _say(f"{found[0].title}: the local cluster broke down: {error}", code=BROKEN)
 
 
 async def _run(
-    manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, checked: Checked
+    manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, *, job: Checked
 ) -> int:
-    folder = _folder_of(arguments.file)
     with ExitStack() as stack:
         data = arguments.data
         if data is None:
             data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tfjob-")))
+        heard = stack.enter_context(Interrupts())
+        stack.enter_context(logging_to(data))
         cluster = LocalCluster(
             data,
-            workdir=folder,
+            workdir=_folder_of(arguments.file),
             dialects=jobs.stored_dialects(),
             environ=os.environ,
             backoff=_QUICK,
         )
         async with cluster:
             connected = Cluster(api=cluster.api, namespace="default")
-            job = await apply_all(connected, manifests, job=checked.document.value)
-            verdict = await _follow(connected, job, arguments)
-            if arguments.keep and verdict is not Verdict.INTERRUPTED:
-                await _stay(cluster)
+            made = await apply_all(connected, manifests, job=job.document.value)
+            verdict = await _follow(cluster, made, arguments, heard=heard)
+            if arguments.keep and not heard.asked.is_set():
+                print(f"the cluster stays up: export KUBECONFIG={cluster.kubeconfig}; Ctrl-C ends")
+                sys.stdout.flush()
+                await first_of(heard.asked.wait(), _breakdown(cluster))
         return _EXIT_CODES[verdict]
 
 
-async def _follow(connected: Cluster, job: jobs.Found, arguments: argparse.Namespace) -> Verdict:
-    seconds = arguments.timeout.total_seconds() if arguments.timeout else None
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    interrupts = 0
-
-    def interrupt() -> None:
-        nonlocal interrupts
-        interrupts += 1
-        stop.set()
-        if interrupts > 1:
-            os._exit(INTERRUPTED)  # the node's supervisors end every process of every pod
-
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, interrupt)
-    with screen_for(sys.stdout, is_plain=arguments.plain) as screen:
-        follower = Follower(connected, job, screen=screen, logs=arguments.logs)
-        return await follower.run(limit=seconds, stop=stop)
+async def _follow(
+    cluster: LocalCluster, made: jobs.Found, arguments: argparse.Namespace, *, heard: Interrupts
+) -> Verdict:
+    limit = arguments.timeout.total_seconds() if arguments.timeout else None
+    connected = Cluster(api=cluster.api, namespace=made.namespace)
+    with screen_for(sys.stdout, title=made.name, is_plain=arguments.plain) as screen:
+        follower = Follower(connected, made, screen=screen, logs=arguments.logs)
+        return await first_of(follower.run(limit=limit, interrupts=heard), _breakdown(cluster))
 
 
-async def _stay(cluster: LocalCluster) -> None:
-    print(f"the cluster stays up: export KUBECONFIG={cluster.kubeconfig}; Ctrl-C ends it")
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, stopped.set)
-    await stopped.wait()
+async def _breakdown(cluster: LocalCluster) -> Verdict:
+    await cluster.failure()
+    raise BrokenError("a part of it ended by itself, and the job with it")
 
 
 def _fault_lines(checked: Checked) -> list[str]:
@@ -167,7 +162,7 @@ def _folder_of(file: str) -> Path:
     return Path() if file == documents.STDIN else Path(file).parent
 
 
-def _refuse(lines: Sequence[str]) -> int:
+def _say(*lines: str, code: int = BAD_INPUT) -> int:
     for line in lines:
         sys.stderr.write(f"{line}\n")
-    return BAD_INPUT
+    return code

@@ -31,13 +31,13 @@ class Screen(Protocol):
 
 
 @contextmanager
-def screen_for(stream: TextIO, *, is_plain: bool) -> Iterator[Screen]:
+def screen_for(stream: TextIO, *, title: str, is_plain: bool) -> Iterator[Screen]:
     if is_plain or not stream.isatty():
         yield PlainScreen(stream)
         return
     from tfjob.cli.terminal import terminal_screen  # noqa: PLC0415 - rich is slow to import
 
-    with terminal_screen() as screen:
+    with terminal_screen(title) as screen:
         yield screen
 
 

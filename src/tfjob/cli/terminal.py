@@ -1,6 +1,10 @@
-"""The live screen on a terminal: log lines above, the replicas and the job's state below."""
+"""The live screen on a terminal: log lines above, the replicas and the job's state below.
 
-from collections.abc import Iterator, Sequence
+What a program writes is shown as text: its colours are kept, its other control signs are not.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, Group
@@ -13,16 +17,26 @@ from tfjob.cli.screen import ReplicaLine, colour_of, phase_colour
 
 
 @contextmanager
-def terminal_screen() -> Iterator["TerminalScreen"]:
+def terminal_screen(title: str) -> Iterator["TerminalScreen"]:
     console = Console()
     with Live(console=console, refresh_per_second=8, transient=False) as live:
-        yield TerminalScreen(console, live)
+        yield TerminalScreen(console, live, title=title)
 
 
 class TerminalScreen:
-    def __init__(self, console: Console, live: Live) -> None:
+    def __init__(
+        self,
+        console: Console,
+        live: Live,
+        *,
+        title: str,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._console = console
         self._live = live
+        self._title = title
+        self._clock = clock
+        self._began = clock()
         self._colours: dict[str, str] = {}
 
     def tell(self, sentence: str) -> None:
@@ -30,7 +44,7 @@ class TerminalScreen:
 
     def log(self, replica: str, line: str) -> None:
         colour = colour_of(replica, self._colours)
-        text = Text.assemble((f"{replica:<12} ", colour), line)
+        text = Text.assemble((f"{replica:<12} ", colour), _shown(line))
         self._console.print(text, highlight=False, soft_wrap=True)
 
     def show(self, lines: Sequence[ReplicaLine], *, state: str) -> None:
@@ -42,17 +56,29 @@ class TerminalScreen:
                 Text(line.replica, style=colour_of(line.replica, self._colours)),
                 Text(line.phase, style=phase_colour(line.phase)),
                 str(line.restarts),
-                line.why,
+                Text(line.why),
             )
-        self._live.update(Group(Text(f"\n{state or 'Starting'}", style="bold"), table))
+        elapsed = f"{self._clock() - self._began:.0f}s"
+        head = Text.assemble(
+            "\n", (self._title, "bold"), "  ", (state or "Starting", "bold"), f"  {elapsed}"
+        )
+        self._live.update(Group(head, table))
 
     def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
+        self._live.stop()
         self._console.print(
-            f"[bold red]{escape(replica)} failed first[/] ({escape(why)}); its last lines:"
+            f"\n[bold red]{escape(replica)} failed first[/] ({escape(why)}); its last lines:",
+            highlight=False,
         )
         for line in lines:
-            self._console.print(f"    {escape(line)}", highlight=False)
+            self._console.print(Text("    ") + _shown(line), highlight=False, soft_wrap=True)
 
     def verdict(self, sentence: str, *, is_good: bool) -> None:
+        self._live.stop()
         mark = "[bold green]✔[/]" if is_good else "[bold red]✘[/]"
-        self._console.print(f"{mark} {escape(sentence)}", highlight=False)
+        self._console.print(f"\n{mark} {escape(sentence)}", highlight=False)
+
+
+def _shown(line: str) -> Text:
+    """A progress bar writes one line again and again: what it wrote last counts."""
+    return Text.from_ansi(line.rstrip("\r").rpartition("\r")[2])

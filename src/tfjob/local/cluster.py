@@ -16,6 +16,7 @@ from tfjob.client.errors import AlreadyExists
 from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api, Stored
 from tfjob.client.resource import Resource
+from tfjob.core.build import TF_CONFIG
 from tfjob.dialects.base import Dialect
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
@@ -53,7 +54,7 @@ class LocalCluster:
         self.data = data
         self._dialects = dialects
         self._settings = settings_of_machine(
-            data / "node", workdir=workdir, environ=environ, backoff=backoff
+            data / "node", workdir=workdir, environ=_without_task(environ), backoff=backoff
         )
         self._server = ApiServer(data, port=port, logs=PodLogs(self._settings.pods_folder))
         self._lock: int | None = None
@@ -146,6 +147,11 @@ class LocalCluster:
                 await api.create(_CRDS.collection(), crd, decode=Stored)
             except AlreadyExists:
                 await _replace(api, crd)
+
+
+def _without_task(environ: Mapping[str, str]) -> dict[str, str]:
+    """The caller may be a replica of another job; its task is not that of ours."""
+    return {name: value for name, value in environ.items() if name != TF_CONFIG}
 
 
 async def _replace(api: Api, crd: dict[str, Any]) -> None:

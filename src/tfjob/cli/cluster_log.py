@@ -1,0 +1,37 @@
+"""What the parts of a local cluster log goes to a file of its data folder, not onto the screen.
+
+A log that cannot be written, on a full disk say, is lost and nothing else: the job goes on.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from tfjob.manager import logs
+
+FILE: Final = "tfjob.log"
+
+
+class _FileHandler(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging calls it
+        """The line is lost."""
+
+
+@contextmanager
+def logging_to(folder: Path) -> Iterator[Path]:
+    """Inside, every record of INFO and above is in the file, and only there."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    handler = _FileHandler(folder / FILE, encoding="utf-8")
+    logs.set_up(style="console", level="info")
+    handler.setFormatter(root.handlers[0].formatter)
+    root.handlers[:] = [handler]
+    try:
+        yield folder / FILE
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+        handler.close()
