@@ -46,10 +46,19 @@ def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
         "Master: TensorFlow 2 strategies refuse the task type `master` in a distributed job;"
         " name the replica type Chief"
     )
-    texts = advice(a_job("P1 W2", restart="Never"))
-    assert [text.rpartition("; ")[2] for text in texts] == [
-        "add a Chief, or train with a strategy that needs no parameter servers",
-        "OnFailure or ExitCode starts it again",
+    assert advice(a_job("P1 W2", restart="Never")) == [
+        (
+            "PS: ParameterServerStrategy needs a coordinator and this job has no Chief;"
+            " add a Chief, or train with a strategy that needs no parameter servers"
+        ),
+        (
+            "PS: with restartPolicy Never one lost parameter server fails the whole job;"
+            " OnFailure or ExitCode starts it again"
+        ),
     ]
     (text,) = advice(a_job("W2", restart="ExitCode"))
-    assert text.endswith("; OnFailure restarts them all")
+    assert text == (
+        "Worker: when one of several workers dies, MultiWorkerMirroredStrategy ends the others"
+        " with exit code 1, which ExitCode takes for a permanent failure;"
+        " OnFailure restarts them all"
+    )

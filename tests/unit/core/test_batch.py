@@ -34,7 +34,7 @@ def a_pod_of(
     *,
     name: str = "tensorflow",
     started: float | None = 0,
-    created: float = 0,
+    created: float | None = 0,
     uid: str = "u",
 ) -> Pod:
     statuses = [
@@ -42,7 +42,11 @@ def a_pod_of(
         ContainerStatus(name=name, state=state, last_state=last),
     ]
     return Pod(
-        metadata=ObjectMeta(name=uid, uid=uid, creation_timestamp=time.render(at(created))),
+        metadata=ObjectMeta(
+            name=uid,
+            uid=uid,
+            creation_timestamp=None if created is None else time.render(at(created)),
+        ),
         status=PodStatus(
             start_time=None if started is None else time.render(at(started)),
             container_statuses=statuses,
@@ -121,6 +125,7 @@ def test_of_pods_started_together_the_one_made_last_counts() -> None:
     first = a_pod_of(exited(1), created=0, uid="z")
     second = a_pod_of(RUNNING, created=1, uid="a")
     assert batch.latest([second, first]) is second
+    assert batch.latest([first, a_pod_of(created=None, uid="zz")]) is first
     assert batch.latest([]) is None
 
 

@@ -173,6 +173,13 @@ def test_resources_are_taken_out_when_nothing_is_asked_for_any_more() -> None:
             "500m",
             id="unknown-priorities-are-zero-and-ties-keep-the-order",
         ),
+        pytest.param(
+            [a_type(1, CPU, priority="?"), a_type(1, {"requests": {"cpu": 2}}, priority=["x"])],
+            1,
+            "500m",
+            id="what-is-no-name-of-a-priority-is-zero-too",
+        ),
+        pytest.param([a_type(1, None, CPU)], 1, "500m", id="a-container-that-asks-for-nothing"),
         pytest.param([a_type(2, CPU, CPU)], 2, "2", id="all-containers"),
         pytest.param([a_type(1, CPU)], 9, "500m", id="no-more-than-there-are"),
     ],

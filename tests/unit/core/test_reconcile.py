@@ -22,6 +22,7 @@ from tests.support.builders import (
 )
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
+from tfjob.core.wording import Phrase
 from tfjob.dialects.base import Settings
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
@@ -153,6 +154,24 @@ def test_a_suspended_job_gives_its_group_back_although_pods_are_left() -> None:
 def test_a_job_without_a_gang_gives_back_a_group_of_earlier_times() -> None:
     job = a_job("W1", status={"conditions": [{"type": "Succeeded", "status": "True"}]})
     assert deleted_names(decide(job, pod_group=GROUP), "PodGroup") == ["j"]
+
+
+def worded(job: Job, **phrases: Phrase) -> Job:
+    return msgspec.structs.replace(job, wording=msgspec.structs.replace(job.wording, **phrases))
+
+
+def test_a_dialect_may_name_the_namespace_in_every_sentence() -> None:
+    phrase = Phrase("Word", "{namespace}/{name}")
+    stored = {"startTime": "2026-01-02T03:00:00Z"}
+    late = a_job("W2", run_policy={"activeDeadlineSeconds": 5}, status=stored)
+    late = worded(late, failed_deadline=phrase)
+    plan = decide(late, *pods(worker="RR"))
+    assert message(late, plan) == "n/j"
+    late = msgspec.structs.replace(late, status=status_after(late, plan))
+    assert deleted_names(decide(late, *pods(worker="RS")), "Pod") == ["j-worker-0"]
+    failing = worded(a_job("W2", restart="OnFailure"), restarting=phrase)
+    plan = decide(failing, *pods(worker="RF"))
+    assert (message(failing, plan), plan.events[-1].message) == ("n/j", "n/j")
 
 
 def test_the_first_thing_due_wakes_the_job() -> None:

@@ -203,6 +203,11 @@ def test_clean_up_takes_batch_jobs_with_their_services(policy: str, expected: li
     assert deleted_names(plan, "Service") == expected
 
 
+def test_a_suspended_job_owns_no_batch_job() -> None:
+    plan = look(chief_job(run_policy={"suspend": True}))
+    assert deleted_names(plan, "Job") == ["j-chief-0", "j-ps-0", "j-ps-1", "j-worker-0"]
+
+
 def test_a_finished_job_gets_nothing_again() -> None:
     job = chief_job()
     job = stored(job, look(job, jobs=jobs_of(chief=1)))

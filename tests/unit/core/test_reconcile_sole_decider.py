@@ -22,6 +22,7 @@ from tests.support.builders import (
     stored,
 )
 from tfjob.core.job import Companion, Decider, ExitCodes, Job, Replica, RestartPolicy
+from tfjob.core.status import ReplicaStatus
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Running
 
 CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
@@ -245,11 +246,29 @@ def test_a_success_within_the_time_counts_although_it_is_seen_later(
     assert conditions_of(status) == ["Created", end]
 
 
-@pytest.mark.parametrize("letters", ["RS", "sR", "-R"])
-def test_no_other_success_counts_after_the_deadline(letters: str) -> None:
+@pytest.mark.parametrize("letters", ["RS", "sR", "-R", "FR"])
+def test_nothing_else_counts_after_the_deadline(letters: str) -> None:
     job = overdue()
     status = status_after(job, decide(job, *pods(worker=letters)))
     assert conditions_of(status) == ["Created", "Failed"]
+    assert status.conditions[-1].message.endswith("longer than specified deadline")
+
+
+def test_a_success_whose_pod_has_vanished_has_no_time_to_count_by() -> None:
+    job = overdue()
+    known = msgspec.structs.replace(
+        job.status, replicas={"Worker": ReplicaStatus(completed=frozenset({0}))}
+    )
+    job = msgspec.structs.replace(job, status=known)
+    assert status_after(job, decide(job, *pods(worker="-R"))).is_true("Failed")
+
+
+def test_where_nobody_decides_alone_the_deadline_holds() -> None:
+    job = overdue()
+    rules = msgspec.structs.replace(job.rules, decider=Decider(types=("Worker",)))
+    job = msgspec.structs.replace(job, rules=rules)
+    done = [a_pod("worker", index, "Succeeded", exit_code=0, ran=(-60, -20)) for index in (0, 1)]
+    assert status_after(job, decide(job, *done)).is_true("Failed")
 
 
 @pytest.mark.parametrize(("roles", "kind"), [("C1 W1", "chief"), ("W2", "worker")])

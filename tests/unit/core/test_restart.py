@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.builders import NOW, a_job, a_pod, at, pods
 from tfjob.core import restart
-from tfjob.core.job import Job
+from tfjob.core.job import ExitCodes, Job
 from tfjob.core.observe import Children, Slot, view
 from tfjob.core.restart import Fate
 from tfjob.core.status import RecentRestart, ReplicaStatus
@@ -133,6 +133,14 @@ def test_what_the_cluster_ended_is_replaced_uncounted(policy: str, pod: Pod) -> 
 )
 def test_what_failed_by_itself_is_counted(pod: Pod) -> None:
     assert fate(a_job("W1", restart="OnFailure"), pod) is Fate.RESTART
+
+
+def test_an_end_may_be_permanent_by_its_reason() -> None:
+    codes = ExitCodes(at_least=128, permanent_reasons=frozenset({"OOMKilled"}))
+    job = ruled(a_job("W1", restart="ExitCode"), exit_codes=codes)
+    killed = a_pod("worker", 0, "Failed", exit_code=137, reason="OOMKilled")
+    assert fate(job, killed) is Fate.FAIL_BY_CODE
+    assert fate(job, a_pod("worker", 0, "Failed", exit_code=137)) is Fate.RESTART
 
 
 def test_where_evictions_count_only_a_deletion_is_spared() -> None:

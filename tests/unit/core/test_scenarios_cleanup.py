@@ -32,7 +32,7 @@ def ended(kind: str = "Succeeded", *, at_time: datetime | None = NOW, **replicas
         "type": kind,
         "status": "True",
         "reason": f"TFJob{kind}",
-        "lastUpdateTime": time.render(NOW),
+        "lastUpdateTime": time.render(at(1)),
         "lastTransitionTime": time.render(NOW),
     }
     found: dict[str, Any] = {"conditions": [condition], "replicaStatuses": replicas}
@@ -153,6 +153,18 @@ def test_numbers_of_a_failed_job_stay_but_for_what_clean_up_removes() -> None:
     status = status_after(cleaned, decide(cleaned, *pods(worker="RRF", ps="R")))
     assert [status.of(kind).active for kind in ("Worker", "PS")] == [0, 0]
     assert status.of("Worker").failed == 1
+
+
+def test_a_pod_that_clean_up_removes_is_not_active_although_its_service_is_gone() -> None:
+    stored = ended("Failed", Worker={"active": 1})
+    job = a_job("W1", run_policy={"cleanPodPolicy": "Running"}, status=stored)
+    plan = decide(job, *pods(worker="R"), services=[])
+    assert status_after(job, plan).of("Worker").active == 0
+
+
+def test_a_type_that_left_the_spec_of_a_failed_job_has_nothing_active() -> None:
+    job = a_job("W1", status=ended("Failed", PS={"active": 2}))
+    assert status_after(job, decide(job)).of("PS").active == 0
 
 
 @pytest.mark.scenario(110, 111, "R11")

@@ -52,7 +52,9 @@ def test_a_retryable_exit_restarts_the_pod_and_the_job_runs_again() -> None:
     going = a_pod("worker", 0, "Failed", exit_code=130, uid="first", deleted=2)
     waiting = passes.go(going, now=at(3))
     assert (waiting.creates, waiting.deletes) == ([], [])
+    assert passes.job.status.of("Worker").failed == 1
     assert created_names(passes.go(now=at(4), services=[]), "Pod") == ["j-worker-0"]
+    assert passes.job.status.of("Worker").failed == 0
     passes.go(a_pod("worker", 0, uid="second"), now=at(5))
     assert passes.conditions == ["Created", "Running"]
     assert passes.job.status.of("Worker").restarts == 1
@@ -71,6 +73,7 @@ def test_a_permanent_exit_fails_the_job_and_the_pod_stays() -> None:
         ("Warning", "TFJobFailed", F2.format("Worker")),
         ("Normal", "TFJobFailed", "TFJob n/j has failed because 1 Worker replica(s) failed."),
     ]
+    assert [each.key for each in plan.events[1:]] == ["verdict/U", "verdict/count/U"]
 
 
 @pytest.mark.parametrize(

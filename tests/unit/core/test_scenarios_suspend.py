@@ -152,6 +152,8 @@ def test_suspending_a_restarting_job_ends_the_restart() -> None:
     passes.edit(manifest("W2", restart="OnFailure", run_policy={"suspend": True}))
     passes.go(*pods(worker="RF"), now=at(1))
     assert passes.conditions == ["Created", "Restarting=F", "Suspended"]
+    restarting = passes.job.status.conditions[1]
+    assert (restarting.last_update, restarting.last_transition) == (at(1), at(1))
     assert passes.job.status.of("Worker").restarts == 1
 
 
@@ -235,11 +237,13 @@ def test_pods_of_a_resumption_that_was_not_stored_are_kept() -> None:
     assert passes.conditions == ["Created", "Suspended=F", "Running"]
 
 
-def test_a_pod_that_survived_suspension_is_replaced_at_resumption() -> None:
+@pytest.mark.parametrize("created", [-60, 0])
+def test_a_pod_that_survived_suspension_is_replaced_at_resumption(created: float) -> None:
+    pod = a_pod("worker", 0, created=created)
     passes = Passes(manifest("W1", run_policy={"suspend": True}))
-    passes.go(*pods(worker="R"))
+    passes.go(pod)
     passes.edit(manifest("W1", run_policy={"suspend": False}))
-    plan = passes.go(*pods(worker="R"), now=at(6))
+    plan = passes.go(pod, now=at(6))
     assert deleted_names(plan, "Pod") == ["j-worker-0"]
     assert passes.conditions == ["Created", "Suspended=F"]
 
