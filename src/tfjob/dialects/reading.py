@@ -4,6 +4,7 @@ Null is the same as absent: an API server drops it before it looks. The texts of
 those of its schema check. Nothing here raises, whatever JSON or YAML may bring.
 """
 
+import difflib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -78,15 +79,18 @@ class Reader:
             return None
         if value < at_least:
             rule = f"{path} in body should be greater than or equal to {at_least}"
-            self.note(field.invalid(path, value, rule))
+            remedy = f"write {at_least} or more"
+            self.note(field.invalid(path, value, rule, remedy=remedy))
             return None
         if value > at_most:
             rule = f"{path} in body should be less than or equal to {at_most}"
-            self.note(field.invalid(path, value, rule))
+            self.note(field.invalid(path, value, rule, remedy=f"write {at_most} or less"))
             return None
         return value
 
-    def choice(self, value: object, path: str, allowed: Iterable[str]) -> str | None:
+    def choice(
+        self, value: object, path: str, allowed: Iterable[str], *, remedy: str = ""
+    ) -> str | None:
         """One of the allowed words, or None when absent or refused."""
         if value is None:
             return None
@@ -94,7 +98,8 @@ class Reader:
         if isinstance(value, str) and value in choices:
             return value
         if isinstance(value, str):
-            self.note(field.unsupported(path, value, choices))
+            remedy = remedy or _likely(value, choices)
+            self.note(field.unsupported(path, value, choices, remedy=remedy))
         else:
             self._wrong_type(path, value, "string")
         return None
@@ -130,7 +135,8 @@ class Reader:
     def json(self, document: object) -> None:
         """Note what YAML can say and JSON cannot, and what is too deep or too much to pass on."""
         if not _is_bounded(document):
-            self.note(Fault(ROOT, FaultKind.INVALID, detail=_TOO_MUCH))
+            remedy = "look for aliases that repeat or contain each other"
+            self.note(Fault(ROOT, FaultKind.INVALID, detail=_TOO_MUCH, remedy=remedy))
         elif not _is_plain(document):
             self._note_odd_values(document)
 
@@ -146,12 +152,15 @@ class Reader:
             elif isinstance(value, list | tuple):
                 remaining += [(each, f"{path}[{index}]") for index, each in enumerate(value)]
             elif not _is_json(value):
-                self.note(field.invalid(path or ROOT, value, "must be a value that JSON can carry"))
+                rule = "must be a value that JSON can carry"
+                remedy = "write it as text, in quotes"
+                self.note(field.invalid(path or ROOT, value, rule, remedy=remedy))
 
     def _check_keys(self, value: Mapping[Any, Any], path: str) -> None:
         for key in value:
             if not (isinstance(key, str) and _is_json(key)):
-                self.note(field.invalid(path, key, "keys must be strings"))
+                remedy = "put the key in quotes"
+                self.note(field.invalid(path, key, "keys must be strings", remedy=remedy))
 
     def _check_quantity(self, value: object, path: str) -> None:
         if isinstance(value, float) and value.is_integer():
@@ -159,11 +168,32 @@ class Reader:
         if isinstance(value, bool) or not isinstance(value, str | int | None):
             self._wrong_type(path, value, "integer,string")
         elif isinstance(value, str) and re.fullmatch(QUANTITY, value) is None:
-            self.note(field.invalid(path, value, f"{path} in body should match '{QUANTITY}'"))
+            rule = f"{path} in body should match '{QUANTITY}'"
+            remedy = "write a number with a unit, such as 500m, 2 or 4Gi"
+            self.note(field.invalid(path, value, rule, remedy=remedy))
 
     def _wrong_type(self, path: str, value: object, wanted: str) -> None:
         rule = f'{path} in body must be of type {wanted}: "{_type_of(value)}"'
-        self.note(field.invalid(path, value, rule))
+        self.note(field.invalid(path, value, rule, remedy=_REMEDIES[wanted]))
+
+
+_REMEDIES: Mapping[str, str] = {
+    "object": "write it as indented `name: value` lines, or remove the field",
+    "array": "write it as lines that begin with `- `, or remove the field",
+    "string": "write it as text, in quotes where it looks like something else",
+    "boolean": "write true or false, without quotes",
+    "integer": "write a whole number, without quotes",
+    "integer,string": "write a number with a unit, such as 500m, 2 or 4Gi",
+}
+
+
+def _likely(value: str, choices: Sequence[str]) -> str:
+    """The allowed word that was probably meant."""
+    words = {choice.lower(): choice for choice in choices if choice}
+    close = difflib.get_close_matches(value.lower(), words, n=1)
+    if close:
+        return f"did you mean {words[close[0]]}?"
+    return "use one of the supported values, or leave the field out"
 
 
 _TYPE_NAMES: Mapping[type, str] = {

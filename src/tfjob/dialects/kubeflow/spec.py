@@ -11,7 +11,7 @@ import msgspec
 
 from tfjob.core.job import MAX_REPLICAS, CleanPolicy, RestartPolicy
 from tfjob.core.naming import LONGEST_NAME, child_prefix
-from tfjob.dialects.kubeflow import refusals, words
+from tfjob.dialects.kubeflow import refusals, remedies, words
 from tfjob.dialects.kubeflow.schema import (
     CLEAN_POLICIES,
     INT64,
@@ -54,7 +54,12 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -
     spec = reader.mapping(manifest.get("spec"), "spec")
     policy = reader.mapping(spec.get("runPolicy"), "spec.runPolicy")
     name = _read_name(reader, metadata)
-    reader.choice(policy.get("managedBy"), "spec.runPolicy.managedBy", words.MANAGERS)
+    reader.choice(
+        policy.get("managedBy"),
+        "spec.runPolicy.managedBy",
+        words.MANAGERS,
+        remedy=remedies.MANAGER,
+    )
     replicas = _read_replicas(reader, spec.get("tfReplicaSpecs"))
     _check_child_names(reader, name, replicas)
     limits = _Limits(reader, spec, policy)
@@ -128,20 +133,22 @@ def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
         path = "metadata.generateName"
         prefix = reader.text(metadata.get("generateName"), path)
         if not prefix:
-            reader.note(field.required(given.path, "name or generateName is required"))
+            rule = "name or generateName is required"
+            reader.note(field.required(given.path, rule, remedy=remedies.NO_NAME))
             return None
         given = _Name(path, prefix, _GENERATED_SUFFIX)
     problems = names.dns1035_label_problems(given.whole)
     if problems:
         rule = refusals.BAD_NAME.format(",".join(problems))
-        reader.note(field.invalid(given.path, given.text, rule))
+        remedy = remedies.for_name(given.text)
+        reader.note(field.invalid(given.path, given.text, rule, remedy=remedy))
     return given
 
 
 def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
     given = reader.mapping(value, _SPECS)
     if value is None or (isinstance(value, Mapping) and not given):
-        reader.note(field.required(_SPECS, refusals.REQUIRED))
+        reader.note(field.required(_SPECS, refusals.REQUIRED, remedy=remedies.NO_TYPES))
     found: dict[str, ReplicaSpec] = {}
     for key, each in given.items():
         kind = _type_of(key)
@@ -150,7 +157,8 @@ def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
     _check_types(reader, given)
     total = sum(replica.count for replica in found.values())
     if total > MAX_REPLICAS:
-        reader.note(field.invalid(_SPECS, total, refusals.MANY_REPLICAS))
+        rule = refusals.MANY_REPLICAS
+        reader.note(field.invalid(_SPECS, total, rule, remedy=remedies.MANY_REPLICAS))
     return [found[kind] for kind in words.TYPES if kind in found]
 
 
@@ -164,13 +172,15 @@ def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
     """Of keys that differ in case alone all but the first, in order of the alphabet, are twins."""
     kinds = {key: _type_of(key) for key in sorted(given, key=str)}
     if set(words.DECIDING_TYPES) <= set(kinds.values()):
-        reader.note(field.forbidden(_SPECS, refusals.TWO_LEADERS))
+        rule = refusals.TWO_LEADERS
+        reader.note(field.forbidden(_SPECS, rule, remedy=remedies.TWO_LEADERS))
     seen: set[str] = set()
     for key, kind in kinds.items():
         if kind is None:
-            reader.note(field.unsupported(_SPECS, str(key), words.TYPES))
+            remedy = remedies.for_type(str(key), words.TYPES)
+            reader.note(field.unsupported(_SPECS, str(key), words.TYPES, remedy=remedy))
         elif kind in seen:
-            reader.note(field.duplicate(_SPECS, key))
+            reader.note(field.duplicate(_SPECS, key, remedy=remedies.TWINS))
         else:
             seen.add(kind)
 
@@ -181,7 +191,8 @@ def _read_replica(reader: Reader, value: object, *, key: str, kind: str) -> Repl
     count = reader.integer(given.get("replicas"), f"{path}.replicas", at_most=MAX_REPLICAS)
     if count is not None and count > 1 and kind in words.DECIDING_TYPES:
         rule = refusals.MANY_LEADERS.format(key)
-        reader.note(field.invalid(f"{path}.replicas", count, rule))
+        remedy = remedies.MANY_LEADERS
+        reader.note(field.invalid(f"{path}.replicas", count, rule, remedy=remedy))
     restart = reader.choice(given.get("restartPolicy"), f"{path}.restartPolicy", RESTART_POLICIES)
     return ReplicaSpec(
         type=kind,
@@ -200,8 +211,9 @@ def _check_child_names(reader: Reader, name: _Name | None, replicas: Sequence[Re
     ]
     longest = LONGEST_NAME - max(tails, default=0)
     if name is not None and longest < len(name.whole) <= LONGEST_NAME:
-        rule = refusals.LONG_NAME.format(longest - len(name.suffix))
-        reader.note(field.invalid(name.path, name.text, rule))
+        room = longest - len(name.suffix)
+        rule, remedy = refusals.LONG_NAME.format(room), remedies.LONG_NAME.format(room)
+        reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
 
 
 def _read_scheduling(reader: Reader, value: object) -> Mapping[str, Any]:

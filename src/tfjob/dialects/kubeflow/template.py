@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER, ServicePort
-from tfjob.dialects.kubeflow import refusals, words
+from tfjob.dialects.kubeflow import refusals, remedies, words
 from tfjob.dialects.kubeflow.schema import LONGEST_PORT, MOST_CONTAINERS
 from tfjob.dialects.reading import Reader
 from tfjob.k8s import field
@@ -49,24 +49,27 @@ def _check_metadata(reader: Reader, value: object, path: str) -> None:
 def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> int | None:
     """Where the training container stands, with all that is wrong with the list noted."""
     if not containers:
-        reader.note(field.required(path, refusals.NO_CONTAINERS))
+        reader.note(field.required(path, refusals.NO_CONTAINERS, remedy=remedies.NO_CONTAINERS))
     if len(containers) > MOST_CONTAINERS:
         rule = f"{path} in body should have at most {MOST_CONTAINERS} items"
-        reader.note(field.invalid(path, len(containers), rule))
+        remedy = remedies.MANY_CONTAINERS
+        reader.note(field.invalid(path, len(containers), rule, remedy=remedy))
     found: int | None = None
     for place, (own_path, container) in enumerate(reader.objects(containers, path)):
         name = _check_container(reader, container, own_path)
         if name == TRAINING_CONTAINER and found is None:
             found = place
     if found is None:
-        reader.note(field.required(path, refusals.NO_TRAINING_CONTAINER))
+        remedy = remedies.NO_TRAINING_CONTAINER if containers else remedies.NO_CONTAINERS
+        reader.note(field.required(path, refusals.NO_TRAINING_CONTAINER, remedy=remedy))
     return found
 
 
 def _check_container(reader: Reader, container: Mapping[str, Any], path: str) -> str:
     """The name of the container, with all that is wrong with it noted."""
     if not reader.text(container.get("image"), f"{path}.image"):
-        reader.note(field.required(f"{path}.image", refusals.REQUIRED))
+        rule, remedy = refusals.REQUIRED, remedies.NO_IMAGE
+        reader.note(field.required(f"{path}.image", rule, remedy=remedy))
     for own_path, variable in reader.objects(container.get("env"), f"{path}.env"):
         reader.text(variable.get("name"), f"{own_path}.name")
     for own_path, port in reader.objects(container.get("ports"), f"{path}.ports"):
@@ -80,7 +83,7 @@ def _check_port(reader: Reader, port: Mapping[str, Any], path: str) -> None:
     number_path = f"{path}.containerPort"
     if port.get("containerPort") is None:
         rule = f"must be a port number from 1 to {LONGEST_PORT}"
-        reader.note(field.required(number_path, rule))
+        reader.note(field.required(number_path, rule, remedy=remedies.NO_PORT))
     reader.integer(port.get("containerPort"), number_path, at_least=1, at_most=LONGEST_PORT)
 
 

@@ -1,0 +1,42 @@
+"""What to do about a refused TFJob: advice for a person, never part of a refusal's own text."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
+from tfjob.core.naming import LONGEST_NAME, child_prefix
+
+NO_NAME = "add metadata.name"
+LONG_NAME = "shorten it to {} characters or less"
+MANAGER = "leave the field out to have this operator run the job"
+NO_TYPES = "add at least one replica type with its template, for example Worker"
+TWINS = "keep one of the two entries: the case of the letters makes no difference"
+TWO_LEADERS = "keep Chief and remove Master: both lead the job"
+MANY_LEADERS = "set replicas to 1 and let further replicas be Workers"
+MANY_REPLICAS = f"lower the counts until they add up to {MAX_REPLICAS} or less"
+NO_CONTAINERS = f"add a container with name {TRAINING_CONTAINER} and an image"
+NO_TRAINING_CONTAINER = f"give the container that trains the name {TRAINING_CONTAINER}"
+MANY_CONTAINERS = "remove containers that the replica can do without"
+NO_IMAGE = "add the image that the container runs, for example tensorflow/tensorflow:2.19.0"
+NO_PORT = "add containerPort, or remove the entry"
+
+_ROOM = LONGEST_NAME - len(child_prefix("", "Evaluator")) - len(str(MAX_REPLICAS))
+"""What a job's name can have so that every child's name fits too."""
+
+
+def for_name(name: str) -> str:
+    """The nearest name that is allowed, if anything of the given one can be kept."""
+    kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
+    whole = kept if kept[:1].isalpha() else f"job-{kept}"
+    legal = whole[:_ROOM].strip("-")
+    return f"use a name such as {legal}" if kept else "use lower-case letters, digits and '-'"
+
+
+def for_type(key: str, known: Iterable[str]) -> str:
+    """The replica type that was probably meant."""
+    choices = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(key.lower(), choices, n=1)
+    if close:
+        return f"did you mean {choices[close[0]]}?"
+    return "use one of the supported types"
