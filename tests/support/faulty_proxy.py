@@ -16,7 +16,6 @@ from aiohttp import web
 from tests.support.controlplane.endpoint import Endpoint
 from tests.support.controlplane.ports import LOOPBACK
 
-_CHUNK = 4096
 _DROPPED = {"transfer-encoding", "content-length", "content-encoding", "connection"}
 
 

@@ -56,6 +56,11 @@ class OperatorProcess:
         was_started = self._name in self._processes.names()
         return was_started and self._name not in self._processes.ended_by_themselves()
 
+    @property
+    def pid(self) -> int:
+        """The process id, for measurements."""
+        return self._processes.pid(self._name)
+
     def start(self, *, ready: bool = True) -> None:
         """Start it, and wait until its caches are filled unless told not to."""
         if not self.is_alive:

@@ -19,7 +19,6 @@ from tests.support.tfjobs import tfjob
 from tests.support.worlds import World
 
 Json = dict[str, Any]
-JOB_LABEL = "training.kubeflow.org/job-name"
 _WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 
