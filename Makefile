@@ -136,6 +136,10 @@ endef
 bench-core: setup ## How long one decision takes
 	$(BIN)/python -m benchmarks.bench_core
 
+.PHONY: bench-quick
+bench-quick: setup ## 100 jobs on a real control plane, beside the Go training-operator
+	$(BIN)/python -m benchmarks.bench_quick
+
 .PHONY: mutate
 mutate: .venv-mutate/.locked ## Break the core on purpose and list the breaks that no test notices (ONLY=pattern)
 	.venv-mutate/bin/python -m tools.mutate $(if $(ONLY),'$(ONLY)')

@@ -7,6 +7,7 @@ one folder for its certificate, so it runs in a mount namespace in which that fo
 import http.client
 import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,18 @@ _CERTIFICATES = Path("/", "tmp", "k8s-webhook-server")
 _TLS = Path(__file__).parent / "tls"
 _READY_SECONDS = 60.0
 _POLL_SECONDS = 0.1
+TUNED = ("--controller-threads=4", "--kube-api-qps=200", "--kube-api-burst=400")
+"""What an operator for tests needs to be quick; its defaults are one thread and 20 a second."""
 
 
 class Peer:
     """One training-operator on one control plane."""
 
-    def __init__(self, plane: ControlPlane, toolchain: Toolchain) -> None:
+    def __init__(
+        self, plane: ControlPlane, toolchain: Toolchain, *, flags: Sequence[str] = TUNED
+    ) -> None:
         self._plane = plane
+        self._flags = flags
         self._binary = toolchain.build(_NAME)
         self._crds = toolchain.module_folder(_NAME, "crds")
         self._processes = Processes(plane.folder)
@@ -71,9 +77,7 @@ class Peer:
             f"--metrics-bind-address={LOOPBACK}:{self._ports.take()}",
             f"--health-probe-bind-address={LOOPBACK}:{self._probes}",
             f"--webhook-server-port={self._ports.take()}",
-            "--controller-threads=4",
-            "--kube-api-qps=200",
-            "--kube-api-burst=400",
+            *self._flags,
             f"--kubeconfig={self._plane.kubeconfig}",
         ]
         mount = shlex.join(["mount", "--bind", str(self._certificates), str(_CERTIFICATES)])
@@ -81,6 +85,10 @@ class Peer:
         command = ["unshare", "--map-root-user", "--mount", "sh", "-c", f"{mount} && exec {run}"]
         self._processes.start(_NAME, command)
         self._wait_until_ready()
+
+    @property
+    def pid(self) -> int:
+        return self._processes.pid(_NAME)
 
     def kill(self) -> None:
         self._processes.end(_NAME)
