@@ -23,7 +23,7 @@ _MEDIA = (
     "the body of the request was in an unknown format - accepted media types include: "
     "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 )
-_GO_NAMES = {"s": "string", "i": "int32", "l": "int64", "b": "bool"}
+_GO_NAMES = {"s": "string", "i": "int32", "l": "int64", "b": "bool", "f": "float64"}
 _DEEPEST = 200
 
 
@@ -142,8 +142,9 @@ class _Reader:
         return result
 
     def value(self, value: object, kind: str, *, owner: str, path: str) -> object:
-        if kind == "*":
+        if kind == "*" or (kind[0] == "?" and isinstance(value, bool)):
             return value
+        kind = kind.removeprefix("?")
         if kind[0] in "[{":
             return self._collection(value, kind, owner=owner, path=path)
         if len(kind) == 1:
@@ -180,6 +181,8 @@ def _scalar(value: object, kind: str, *, owner: str, path: str) -> object:
     if kind in {"i", "l"} and isinstance(value, (int, float)) and not isinstance(value, bool):
         return _whole(value, kind, owner=owner, path=path)
     if kind == "x" and isinstance(value, (int, str)) and not isinstance(value, bool):
+        return value
+    if kind == "f" and isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     if kind == "q":
         return _quantity(value)

@@ -196,7 +196,7 @@ def _service(service: Json) -> None:
 
 def _namespace(namespace: Json) -> None:
     meta = namespace["metadata"]
-    meta.setdefault("labels", {})["kubernetes.io/metadata.name"] = meta["name"]
+    meta.setdefault("labels", {})["kubernetes.io/metadata.name"] = meta.get("name", "")
     namespace["spec"] = {"finalizers": ["kubernetes"]}
     namespace["status"] = {"phase": "Active"}
 
@@ -212,7 +212,7 @@ def _job(job: Json) -> None:
     spec.setdefault("manualSelector", False)
     spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
     template = spec.setdefault("template", {})
-    uid, name = job["metadata"]["uid"], job["metadata"]["name"]
+    uid, name = job["metadata"]["uid"], job["metadata"].get("name", "")
     if not spec["manualSelector"]:
         labels = {
             "batch.kubernetes.io/controller-uid": uid,

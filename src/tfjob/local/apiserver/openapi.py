@@ -25,6 +25,7 @@ _SCALARS: dict[str, Json] = {
     "i": {"type": "integer", "format": "int32"},
     "l": {"type": "integer", "format": "int64"},
     "b": {"type": "boolean"},
+    "f": {"type": "number"},
     "x": {"x-kubernetes-int-or-string": True},
     "q": {"x-kubernetes-int-or-string": True},
     "t": {"type": "string", "format": "date-time"},
@@ -161,6 +162,8 @@ def _typed(kind: str) -> Json:
         return {"type": "array", "items": _typed(kind[1:-1])}
     if kind[0] == "{":
         return {"type": "object", "additionalProperties": _typed(kind[1:-1])}
+    if kind[0] == "?":
+        return dict(_SCALARS["*"])
     if kind in _SCALARS:
         return dict(_SCALARS[kind])
     return {"allOf": [{"$ref": _reference(kind)}]}

@@ -2,7 +2,7 @@
 
 One entry per type: `Name: field field:type …`, continued on indented lines. A field without a type
 is text. Types: `i` int32, `l` int64, `b` bool, `x` number or text, `q` quantity, `t` time, `y`
-base64 bytes, `*` anything, `[T]` a list, `{T}` a map with text keys, else the name of another
+base64 bytes, `f` any number, `*` anything, `?T` T or a bool, `[T]` a list, `{T}` a map with text keys, else the name of another
 entry. The table is data; who reads it decides what an unknown field means.
 """
 
@@ -153,11 +153,24 @@ CustomResourceDefinition: kind apiVersion metadata:ObjectMeta spec:CustomResourc
 CustomResourceDefinitionSpec: group names:CustomResourceDefinitionNames scope
   versions:[CustomResourceDefinitionVersion] conversion:* preserveUnknownFields:b
 CustomResourceDefinitionNames: plural singular shortNames:[s] kind listKind categories:[s]
-CustomResourceDefinitionVersion: name served:b storage:b deprecated:b deprecationWarning schema:*
-  subresources:* additionalPrinterColumns:[CustomResourceColumnDefinition]
+CustomResourceDefinitionVersion: name served:b storage:b deprecated:b deprecationWarning schema:CustomResourceValidation
+  subresources:CustomResourceSubresources additionalPrinterColumns:[CustomResourceColumnDefinition]
   selectableFields:[SelectableField]
 CustomResourceColumnDefinition: name type format description priority:i jsonPath
 SelectableField: jsonPath
+CustomResourceValidation: openAPIV3Schema:JSONSchemaProps
+CustomResourceSubresources: status:* scale:CustomResourceSubresourceScale
+CustomResourceSubresourceScale: specReplicasPath statusReplicasPath labelSelectorPath
+JSONSchemaProps: id $schema $ref description type format title default:* maximum:f exclusiveMaximum:b
+  minimum:f exclusiveMinimum:b maxLength:l minLength:l pattern maxItems:l minItems:l uniqueItems:b
+  multipleOf:f enum:[*] maxProperties:l minProperties:l required:[s] items:JSONSchemaProps
+  allOf:[JSONSchemaProps] oneOf:[JSONSchemaProps] anyOf:[JSONSchemaProps] not:JSONSchemaProps
+  properties:{JSONSchemaProps} additionalProperties:?JSONSchemaProps
+  patternProperties:{JSONSchemaProps} dependencies:* additionalItems:* definitions:* externalDocs:*
+  example:* nullable:b x-kubernetes-preserve-unknown-fields:b x-kubernetes-embedded-resource:b
+  x-kubernetes-int-or-string:b x-kubernetes-list-map-keys:[s] x-kubernetes-list-type
+  x-kubernetes-map-type x-kubernetes-validations:[ValidationRule]
+ValidationRule: rule message messageExpression reason fieldPath optionalOldSelf:b
 """
 
 Type = Mapping[str, str]
