@@ -4,7 +4,7 @@ Faults of an API server that prunes silently are named here too: a field in the 
 misspelt one, a key that stands twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,6 +24,16 @@ class Checked(msgspec.Struct):
     dialect: Dialect | None
     faults: Sequence[Fault]
 
+    def line_of(self, fault: Fault) -> int:
+        return self.document.line_of(fault.path, fault.value)
+
+    def report(self) -> Iterator[str]:
+        """The faults as lines for a person: file, line, the fault, and what to do about it."""
+        for fault in self.faults:
+            yield f"  {self.document.file}:{self.line_of(fault)}: {fault.text}"
+            if fault.remedy:
+                yield f"      remedy: {fault.remedy}"
+
     @property
     def title(self) -> str:
         value = self.document.value if isinstance(self.document.value, Mapping) else {}
@@ -37,8 +47,7 @@ def check(document: Document) -> Checked | None:
     """The faults of a document, or None when it is no job at all (a ConfigMap, say)."""
     value = document.value
     if not isinstance(value, Mapping):
-        rule = "must be a mapping with apiVersion, kind, metadata and spec"
-        return Checked(document, None, [field.invalid("document", _kind_of(value), rule)])
+        return Checked(document, None, [_no_object(value)])
     dialect = dialect_for(value.get("apiVersion"), value.get("kind"))
     if dialect is None:
         faults = _almost_a_job(value)
@@ -57,16 +66,26 @@ def _almost_a_job(value: Mapping[str, Any]) -> list[Fault]:
     groups = {dialect.group for dialect in DIALECTS}
     version, kind = value.get("apiVersion"), value.get("kind")
     if kind is None and version is None:
-        return [field.required("kind", "must be specified", remedy="add apiVersion and kind")]
+        remedy = f"add apiVersion and kind, for example {_version(DIALECTS[0])}, {DIALECTS[0].kind}"
+        return [field.required("kind", "must be specified", remedy=remedy)]
     group = str(version).partition("/")[0]
     if kind in kinds:
-        known = [f"{each.group}/{each.version}" for each in DIALECTS if each.kind == kind]
-        return [field.unsupported("apiVersion", version, known)]
+        known = [_version(each) for each in DIALECTS if each.kind == kind]
+        return [field.unsupported("apiVersion", version, known, remedy=f"write {known[0]}")]
     if group in groups and str(kind).lower() in {each.lower() for each in kinds}:
         known = sorted({each.kind for each in DIALECTS if each.group == group})
-        return [field.unsupported("kind", kind, known)]
+        return [field.unsupported("kind", kind, known, remedy=f"write {known[0]}")]
     return []
 
 
-def _kind_of(value: object) -> str:
-    return "a list" if isinstance(value, list) else f"the text {value!r}"
+def _version(dialect: Dialect) -> str:
+    return f"{dialect.group}/{dialect.version}"
+
+
+def _no_object(value: object) -> Fault:
+    rule = "must be a mapping with apiVersion, kind, metadata and spec"
+    if isinstance(value, list):
+        remedy = "separate the jobs by lines of `---`, or put them under `items` of a List"
+    else:
+        remedy = "remove the document, or write a job in its place"
+    return field.invalid("document", value, rule, remedy=remedy)

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import yaml
 
+from tfjob.dialects.reading import DEEPEST, MOST_VALUES
+
 STDIN = "-"
-MOST_NODES = 1_000_000
-"""Aliases can make a small file describe a huge object."""
 
 
 class DocumentError(Exception):
@@ -27,43 +27,57 @@ class Document(msgspec.Struct):
     value: Any
     node: Any
     repeated: list[tuple[str, int]]
+    """Keys that stand more than once in one mapping: path, and line of the last."""
 
-    @property
-    def line(self) -> int:
-        return _line(self.node)
+    def line_of(self, path: str, value: object = None) -> int:
+        """The line of a field such as `spec.x[0].y`, or of the object that lacks it.
 
-    def line_of(self, path: str) -> int:
-        """The line of a field such as `spec.x[0].y`, or of the object that lacks it."""
-        node = self.node
-        for step in _steps(path):
-            inner = _inner(node, step)
-            if inner is None:
+        Where the value is one of the field's own keys, that key is what the reader looks for.
+        """
+        node, line = self.node, _line(self.node)
+        steps = [*_steps(path), *([value] if isinstance(value, str) else [])]
+        for step in steps:
+            entry = _entry(node, step)
+            if entry is None:
                 break
-            node = inner
-        return _line(node)
+            place, node = entry
+            line = _line(place)
+        return line
+
+
+def shown_name(file: str) -> str:
+    """What a person calls the file."""
+    return "standard input" if file == STDIN else file
 
 
 def read(file: str) -> list[Document]:
     """The documents of one file, `-` being standard input; the items of a List one by one."""
-    text = _text(file)
+    text, shown = _text(file), shown_name(file)
     try:
-        return list(_documents(file, text))
+        return list(_documents(shown, text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"{file}:{mark.line + 1}" if mark else file
+        place = f"{shown}:{mark.line + 1}" if mark else shown
         raise DocumentError(f"{place}: no valid YAML: {error.problem or error.context}") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise DocumentError(f"{file}: no valid YAML: {reason}") from error
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise DocumentError(f"{shown}:{line}: no valid YAML: {error.reason}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise DocumentError(f"{shown}: no valid YAML: {error}") from error
 
 
 def _text(file: str) -> str:
+    shown = shown_name(file)
     try:
-        return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise DocumentError(f"{file}: cannot be read: {error.strerror}") from error
+        raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    except (OSError, ValueError) as error:
+        # A name with a zero in it is refused before anything looks for the file.
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise DocumentError(f"{shown}: cannot be read: {reason}") from error
+    try:
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DocumentError(f"{file}: is not UTF-8 text (byte {error.start})") from error
+        raise DocumentError(f"{shown}: is not UTF-8 text (byte {error.start})") from error
 
 
 class _Loader(yaml.CSafeLoader):
@@ -76,23 +90,42 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _documents(file: str, text: str) -> Iterator[Document]:
-    shown = "standard input" if file == STDIN else file
+def _check_depth(shown: str, text: str) -> None:
+    """What is nested too deeply would end the program in the middle of composing it."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            place = f"{shown}:{event.start_mark.line + 1}"
+            raise DocumentError(f"{place}: nested too deeply: at most {DEEPEST} levels are read")
+
+
+def _documents(shown: str, text: str) -> Iterator[Document]:
+    _check_depth(shown, text)
     loader = _Loader(text)
     number = 0
     while loader.check_node():
         node = loader.get_node()
         number += 1
-        if _size(node, {}) > MOST_NODES:
-            raise DocumentError(f"{shown}: document {number} is too large: over {MOST_NODES} nodes")
-        repeated = list(_repeated(node))
+        if _size(node, {}) > MOST_VALUES:
+            place = f"{shown}:{_line(node)}: document {number}"
+            raise DocumentError(f"{place} is too large: aliases make it over {MOST_VALUES} values")
+        # Building the value writes merged keys into the nodes, where they would look repeated.
+        repeated = {id(item): list(_repeated(item)) for item in _item_nodes(node)}
         value = loader.construct_document(node)
         if value is None:
             continue
         for inner_node, inner in _items(node, value):
-            yield Document(
-                file=shown, number=number, value=inner, node=inner_node, repeated=repeated
-            )
+            yield Document(shown, number, inner, inner_node, repeated.get(id(inner_node), []))
+
+
+def _item_nodes(node: Any) -> Iterator[Any]:
+    """The nodes that can turn out to be objects: the whole document, or the items of a list."""
+    yield node
+    items = _entry(node, "items")
+    if items is not None and isinstance(items[1], yaml.SequenceNode):
+        yield from items[1].value
 
 
 def _items(node: Any, value: Any) -> Iterator[tuple[Any, Any]]:
@@ -100,14 +133,14 @@ def _items(node: Any, value: Any) -> Iterator[tuple[Any, Any]]:
     if not isinstance(items, list) or not str(value.get("kind", "")).endswith("List"):
         yield node, value
         return
-    yield from zip(_inner(node, "items").value, items, strict=True)
+    yield from zip(list(_item_nodes(node))[1:], items, strict=True)
 
 
 def _size(node: Any, known: dict[int, int]) -> int:
     """How many nodes there are once every alias is written out."""
     if id(node) in known:
         return known[id(node)]
-    known[id(node)] = MOST_NODES + 1  # an alias to something that contains it
+    known[id(node)] = MOST_VALUES + 1  # an alias to something that contains it
     children = node.value if isinstance(node, yaml.CollectionNode) else ()
     parts = [
         part for child in children for part in (child if isinstance(child, tuple) else [child])
@@ -137,11 +170,14 @@ def _steps(path: str) -> list[str]:
     return [step for step in path.replace("[", ".").replace("]", "").split(".") if step]
 
 
-def _inner(node: Any, step: str) -> Any:
+def _entry(node: Any, step: str) -> tuple[Any, Any] | None:
+    """Where a field begins, and its content; of a key that stands twice the last one counts."""
     if isinstance(node, yaml.MappingNode):
-        return next((child for key, child in node.value if key.value == step), None)
+        found = (entry for entry in reversed(node.value) if str(entry[0].value) == step)
+        return next(found, None)
     if isinstance(node, yaml.SequenceNode) and step.isdigit() and int(step) < len(node.value):
-        return node.value[int(step)]
+        item = node.value[int(step)]
+        return item, item
     return None
 
 

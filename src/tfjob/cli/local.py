@@ -99,7 +99,7 @@ def _status(arguments: argparse.Namespace) -> int:
     if holder is None:
         print(f"tfjob local: nothing runs on {arguments.data}")
         return 1
-    kubeconfig = arguments.data / "kubeconfig"
+    kubeconfig = arguments.data.absolute() / "kubeconfig"
 
     async def work() -> int:
         config = from_kubeconfig(kubeconfig)

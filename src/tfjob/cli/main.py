@@ -5,6 +5,7 @@ Only the verb that was asked for is imported, so that the quick ones start quick
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from typing import Protocol
@@ -34,6 +35,10 @@ class Verb(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # What a job holds may not fit the terminal's alphabet: better spelt out than a failure.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if argv is None else argv)
     verb = next((word for word in words if not word.startswith("-")), None)
     parser = _parser(verb)

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Settings
+from tfjob.dialects.base import Manifest, Settings
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _refuse([str(error)])
     jobs = [checked for each in read if (checked := check(each)) is not None]
     if not jobs:
-        return _refuse([f"{arguments.file}: holds no job"])
+        return _refuse([f"{documents.shown_name(arguments.file)}: holds no job"])
     worst = 0
     for checked in jobs:
         worst = max(worst, _plan_one(checked, settings))
@@ -65,11 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan_one(checked: Checked, settings: Settings) -> int:
     document = checked.document
     if checked.dialect is None or checked.faults:
-        return _refuse(
-            f"{document.file}:{document.line_of(fault.path)}: {checked.title}: {fault.text}"
-            for fault in checked.faults
-        )
-    job = checked.dialect.decode(document.value, settings)
+        place = f"{document.file}: document {document.number}, {checked.title}"
+        return _refuse([f"{place}: has faults and is not planned", *checked.report()])
+    job = checked.dialect.decode(_named(document.value), settings)
     if not isinstance(job, Job):
         return _refuse(fault.text for fault in job.faults)
     for warning in advice(job):
@@ -81,6 +79,13 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
     elif job.policy.is_suspended:
         sys.stderr.write(f"{checked.title}: suspended; nothing is planned until it is resumed\n")
     return 0
+
+
+def _named(manifest: Manifest) -> Manifest:
+    """With a name: one that the API server would complete ends in its five letters as x."""
+    metadata = manifest["metadata"]
+    name = metadata.get("name") or f"{metadata['generateName']}xxxxx"
+    return {**manifest, "metadata": {**metadata, "name": name}}
 
 
 def planned(job: Job) -> Iterator[dict[str, Any]]:
@@ -122,7 +127,7 @@ def _yaml(manifest: dict[str, Any]) -> str:
     return text
 
 
-def _refuse(reasons: Any) -> int:
+def _refuse(reasons: Iterable[str]) -> int:
     for reason in reasons:
         sys.stderr.write(f"{reason}\n")
     return 1

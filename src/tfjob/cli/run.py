@@ -82,7 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
     except (FolderError, VerbError) as error:
         return _say(str(error))
     except (BrokenError, ApiError, OSError, sqlite3.Error) as error:
-        return _say(f"{found[0].title}: the local cluster broke down: {error}", code=BROKEN)
+        data = arguments.data or tempfile.gettempdir()
+        why = f"the local cluster broke down: {error} (its data is in {data})"
+        return _say(f"{found[0].title}: {why}", code=BROKEN)
 
 
 async def _run(
@@ -93,7 +95,6 @@ async def _run(
         if data is None:
             data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tfjob-")))
         heard = stack.enter_context(Interrupts())
-        stack.enter_context(logging_to(data))
         cluster = LocalCluster(
             data,
             workdir=_folder_of(arguments.file),
@@ -101,6 +102,7 @@ async def _run(
             environ=os.environ,
             backoff=_QUICK,
         )
+        stack.enter_context(logging_to(data))
         async with cluster:
             connected = Cluster(api=cluster.api, namespace="default")
             made = await apply_all(connected, manifests, job=job.document.value)

@@ -43,8 +43,8 @@ def _check_file(file: str) -> tuple[list[Checked], list[str]]:
         return [], [str(error)]
     jobs = [checked for each in read if (checked := check(each)) is not None]
     if not jobs:
-        shown = "standard input" if file == documents.STDIN else file
-        return [], [f"{shown}: holds no job: {len(read)} document(s) of other kinds"]
+        reason = f"{counted(len(read), 'document')} of other kinds" if read else "it is empty"
+        return [], [f"{documents.shown_name(file)}: holds no job: {reason}"]
     return jobs, []
 
 
@@ -62,11 +62,9 @@ def _print(found: Sequence[Checked], problems: Sequence[str]) -> None:
         if not checked.faults:
             print(f"{place}: valid")
         else:
-            print(f"{place}: {_counted(len(checked.faults), 'fault')}")
-        for fault in checked.faults:
-            print(f"  {document.file}:{document.line_of(fault.path)}: {fault.text}")
-            if fault.remedy:
-                print(f"      remedy: {fault.remedy}")
+            print(f"{place}: {counted(len(checked.faults), 'fault')}")
+        for line in checked.report():
+            print(line)
         for warning in warnings_of(checked):
             print(f"  warning: {warning}")
     for problem in problems:
@@ -89,7 +87,7 @@ def _job_as_json(checked: Checked) -> dict[str, Any]:
         "object": checked.title,
         "faults": [
             {
-                "line": document.line_of(fault.path),
+                "line": checked.line_of(fault),
                 "path": fault.path,
                 "text": fault.text,
                 "remedy": fault.remedy,
@@ -100,5 +98,5 @@ def _job_as_json(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -51,12 +51,13 @@ class LocalCluster:
         port: int = 0,
         backoff: Backoff | None = None,
     ) -> None:
-        self.data = data
+        _check_format(data / "format")
+        self.data = data.absolute()
         self._dialects = dialects
         self._settings = settings_of_machine(
-            data / "node", workdir=workdir, environ=_without_task(environ), backoff=backoff
+            self.data / "node", workdir=workdir, environ=_without_task(environ), backoff=backoff
         )
-        self._server = ApiServer(data, port=port, logs=PodLogs(self._settings.pods_folder))
+        self._server = ApiServer(self.data, port=port, logs=PodLogs(self._settings.pods_folder))
         self._lock: int | None = None
         self._api: Api | None = None
         self._recorder: EventRecorder | None = None
@@ -97,7 +98,7 @@ class LocalCluster:
 
     async def start(self) -> None:
         self._lock = _locked(self.data)
-        _check_format(self.data / "format")
+        (self.data / "format").write_text(f"{FORMAT}\n", encoding="utf-8")
         await self._server.start()
         config = from_kubeconfig(self.kubeconfig)
         self._api = Api(config)
@@ -184,10 +185,10 @@ def _locked(data: Path) -> int:
 
 
 def _check_format(path: Path) -> None:
+    """Before anything is touched: an older program must not write into a newer one's folder."""
     text = path.read_text(encoding="utf-8").strip() if path.exists() else ""
     if text and (not text.isdigit() or int(text) > FORMAT):
         raise FolderError(
             f"{path.parent}: was written by a newer tfjob (format {text}, this one knows {FORMAT});"
             " use that version, or name another folder with --data. Nothing was changed"
         )
-    path.write_text(f"{FORMAT}\n", encoding="utf-8")
