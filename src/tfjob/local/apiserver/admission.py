@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.local.apiserver import crd, decode, defaults, metadata, rules, status
+from tfjob.local.apiserver import crd, decode, defaults, metadata, rules, status, surroundings
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.request import Request
@@ -118,6 +118,8 @@ def _fold_string_data(secret: Json) -> None:
 
 def _assign(backend: Backend, kind: Kind, obj: Json) -> None:
     """What depends on other objects or on the clock."""
+    if kind.resource == "pods":
+        surroundings.admit_pod(backend.store, obj)
     if kind.resource == "services":
         backend.addresses.assign(obj)
     if kind.resource == crd.RESOURCE:

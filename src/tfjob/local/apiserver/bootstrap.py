@@ -11,6 +11,8 @@ from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.store import Change, Key
 
 Json = dict[str, Any]
+_CLASSES = "priorityclasses.scheduling.k8s.io"
+PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -20,6 +22,9 @@ def ensure(backend: Backend) -> None:
     for name in NAMESPACES:
         if backend.namespace(name) is None:
             _create(backend, "namespaces", {"metadata": {"name": name}}, namespace="")
+    for name, value in PRIORITIES.items():
+        if backend.store.get(Key(_CLASSES, "", name)) is None:
+            _create(backend, _CLASSES, {"metadata": {"name": name}, "value": value}, namespace="")
     for stored in backend.store.page("namespaces"):
         _ensure_account(backend, stored.name)
 

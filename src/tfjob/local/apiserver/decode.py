@@ -24,7 +24,13 @@ _MEDIA = (
     "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 )
 _GO_NAMES = {"s": "string", "i": "int32", "l": "int64", "b": "bool", "f": "float64"}
-_DEEPEST = 200
+_PLAIN_TYPES: dict[str, tuple[type, ...]] = {
+    "s": (str,),
+    "y": (str,),
+    "b": (bool,),
+    "x": (int, str),
+    "f": (int, float),
+}
 
 
 class WrongTypeError(Exception):
@@ -127,7 +133,6 @@ class _Reader:
     def __init__(self, unknown: list[str]) -> None:
         self._unknown = unknown
         self._types = types()
-        self._depth = 0
 
     def struct(self, value: Mapping[str, Any], name: str, *, path: str) -> Json:
         fields = self._types[name]
@@ -174,20 +179,15 @@ def _go(kind: str) -> str:
 
 
 def _scalar(value: object, kind: str, *, owner: str, path: str) -> object:
-    if kind in {"s", "y"} and isinstance(value, str):
-        return value
-    if kind == "b" and isinstance(value, bool):
-        return value
     if kind in {"i", "l"} and isinstance(value, (int, float)) and not isinstance(value, bool):
         return _whole(value, kind, owner=owner, path=path)
-    if kind == "x" and isinstance(value, (int, str)) and not isinstance(value, bool):
-        return value
-    if kind == "f" and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
     if kind == "q":
         return _quantity(value)
     if kind == "t":
         return _moment(value, owner=owner, path=path)
+    wanted = _PLAIN_TYPES.get(kind, ())
+    if isinstance(value, wanted) and (kind == "b" or not isinstance(value, bool)):
+        return value
     raise _mismatch(value, _go(kind), owner=owner, path=path)
 
 

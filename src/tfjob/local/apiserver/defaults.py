@@ -247,7 +247,9 @@ def _secret(secret: Json) -> None:
 
 
 def _event(event: Json) -> None:
-    event.setdefault("eventTime", None)
+    for moment in ("eventTime", "firstTimestamp", "lastTimestamp"):
+        event.setdefault(moment, None)
+    event.setdefault("source", {})
     event.setdefault("reportingComponent", "")
     event.setdefault("reportingInstance", "")
 

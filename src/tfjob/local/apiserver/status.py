@@ -63,6 +63,12 @@ def success(details: dict[str, Any]) -> dict[str, Any]:
     return {**head, "details": details}
 
 
+def done(code: int) -> dict[str, Any]:
+    """The answer to an action that has no object to show."""
+    head = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return {**head, "code": code}
+
+
 def _about(resource: str, name: str, **more: Any) -> dict[str, Any]:
     plural, _, group = resource.partition(".")
     named = {"name": name} if name else {}

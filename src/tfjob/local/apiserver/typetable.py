@@ -1,9 +1,10 @@
 """The fields of the built-in kinds, as one compact table.
 
 One entry per type: `Name: field field:type …`, continued on indented lines. A field without a type
-is text. Types: `i` int32, `l` int64, `b` bool, `x` number or text, `q` quantity, `t` time, `y`
-base64 bytes, `f` any number, `*` anything, `?T` T or a bool, `[T]` a list, `{T}` a map with text keys, else the name of another
-entry. The table is data; who reads it decides what an unknown field means.
+is text. Types: `i` int32, `l` int64, `f` any number, `b` bool, `x` number or text, `q` quantity,
+`t` time, `y` base64 bytes, `*` anything, `?T` T or a bool, `[T]` a list, `{T}` a map with text
+keys, else the name of another entry. The table is data; who reads it decides what an unknown
+field means.
 """
 
 from collections.abc import Mapping
@@ -153,19 +154,19 @@ CustomResourceDefinition: kind apiVersion metadata:ObjectMeta spec:CustomResourc
 CustomResourceDefinitionSpec: group names:CustomResourceDefinitionNames scope
   versions:[CustomResourceDefinitionVersion] conversion:* preserveUnknownFields:b
 CustomResourceDefinitionNames: plural singular shortNames:[s] kind listKind categories:[s]
-CustomResourceDefinitionVersion: name served:b storage:b deprecated:b deprecationWarning schema:CustomResourceValidation
-  subresources:CustomResourceSubresources additionalPrinterColumns:[CustomResourceColumnDefinition]
-  selectableFields:[SelectableField]
+CustomResourceDefinitionVersion: name served:b storage:b deprecated:b deprecationWarning
+  schema:CustomResourceValidation subresources:CustomResourceSubresources
+  additionalPrinterColumns:[CustomResourceColumnDefinition] selectableFields:[SelectableField]
 CustomResourceColumnDefinition: name type format description priority:i jsonPath
 SelectableField: jsonPath
 CustomResourceValidation: openAPIV3Schema:JSONSchemaProps
 CustomResourceSubresources: status:* scale:CustomResourceSubresourceScale
 CustomResourceSubresourceScale: specReplicasPath statusReplicasPath labelSelectorPath
-JSONSchemaProps: id $schema $ref description type format title default:* maximum:f exclusiveMaximum:b
-  minimum:f exclusiveMinimum:b maxLength:l minLength:l pattern maxItems:l minItems:l uniqueItems:b
-  multipleOf:f enum:[*] maxProperties:l minProperties:l required:[s] items:JSONSchemaProps
-  allOf:[JSONSchemaProps] oneOf:[JSONSchemaProps] anyOf:[JSONSchemaProps] not:JSONSchemaProps
-  properties:{JSONSchemaProps} additionalProperties:?JSONSchemaProps
+JSONSchemaProps: id $schema $ref description type format title default:* maximum:f
+  exclusiveMaximum:b minimum:f exclusiveMinimum:b maxLength:l minLength:l pattern maxItems:l
+  minItems:l uniqueItems:b multipleOf:f enum:[*] maxProperties:l minProperties:l required:[s]
+  items:JSONSchemaProps allOf:[JSONSchemaProps] oneOf:[JSONSchemaProps] anyOf:[JSONSchemaProps]
+  not:JSONSchemaProps properties:{JSONSchemaProps} additionalProperties:?JSONSchemaProps
   patternProperties:{JSONSchemaProps} dependencies:* additionalItems:* definitions:* externalDocs:*
   example:* nullable:b x-kubernetes-preserve-unknown-fields:b x-kubernetes-embedded-resource:b
   x-kubernetes-int-or-string:b x-kubernetes-list-map-keys:[s] x-kubernetes-list-type

@@ -69,7 +69,13 @@ WIDGETS: Json = {
         ],
     },
 }
-KEYS = ["metadata", "name", "namespace", "labels", "annotations", "finalizers", "ownerReferences", "uid", "generateName", "spec", "status", "containers", "image", "ports", "containerPort", "port", "env", "value", "replicas", "template", "selector", "matchLabels", "data", "versions", "names", "group", "scope", "schema", "openAPIV3Schema", "properties", "type", "conditions", "x-kubernetes-validations"]
+KEYS = [
+    *("metadata", "name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"),
+    *("uid", "generateName", "spec", "status", "containers", "image", "ports", "containerPort"),
+    *("port", "env", "value", "replicas", "template", "selector", "matchLabels", "data", "type"),
+    *("versions", "names", "group", "scope", "schema", "openAPIV3Schema", "properties"),
+    *("conditions", "x-kubernetes-validations"),
+]
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()

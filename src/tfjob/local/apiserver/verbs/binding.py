@@ -23,7 +23,7 @@ def bind(backend: Backend, request: Request) -> Answer:
     old = found(backend, request).object()
     _check(request.name, old, uid=(sent.get("metadata") or {}).get("uid"))
     commit(backend, request, _bound(old, node, now=time.render(backend.clock())), old=old)
-    return json_answer(status.success({}), code=201)
+    return json_answer(status.done(201), code=201)
 
 
 def _check(name: str, pod: Json, *, uid: object) -> None:
