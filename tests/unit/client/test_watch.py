@@ -266,6 +266,15 @@ async def test_a_state_that_breaks_again_and_again_is_asked_for_by_pages() -> No
     assert ["limit" in query for query in queries(fake)] == [False, False, False, True, False]
 
 
+async def test_a_start_that_worked_makes_up_for_those_that_broke() -> None:
+    broken = [Answer(chunks=STATE, is_cut=True)] * 2
+    works = Answer(chunks=[*STATE, STATE_END])
+    answers = [*broken, works, whole(GONE, status=410), *broken]
+    async with follower(Faithful(answers)) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert not any("limit" in query for query in queries(fake))
+
+
 async def test_a_silent_watch_is_opened_again_where_it_was() -> None:
     script = Faithful()
     silent = script.stream([*STATE, STATE_END, CHANGES[4]])
@@ -317,13 +326,17 @@ async def test_the_same_trouble_is_logged_once(caplog: pytest.LogCaptureFixture)
     assert [record.getMessage() for record in caplog.records] == ["watch interrupted"]
 
 
-async def test_an_object_that_does_not_fit_keeps_its_last_known_form() -> None:
+async def test_an_object_that_does_not_fit_keeps_its_last_known_form(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     odd = [line("MODIFIED", "a", 4, size="large"), line("MODIFIED", "b", 5, size=2)]
     answers = [Answer(chunks=[*STATE, STATE_END, *odd])]
     async with follower(Faithful(answers)) as (follow, _):
         stored = await follow.until(5)
         assert stored == {"a": "1", "b": "5", "c": "3"}
     assert follow.watch.unreadable == 1
+    skipped = [vars(record) for record in caplog.records if record.msg == "object skipped"]
+    assert [facts["key"] for facts in skipped] == [("ns", "a")]
 
 
 async def test_an_object_that_does_not_fit_a_list_is_not_taken_for_deleted() -> None:
