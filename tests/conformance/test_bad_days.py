@@ -159,6 +159,7 @@ async def test_job_whose_pods_are_refused_says_why_in_the_servers_words(
     assert operator.metrics()["failed_pods_total"] - before < 50
 
 
+@pytest.mark.scenario("R16")
 @only_kubernetes
 async def test_job_goes_on_when_its_quota_is_raised(scene: Scene) -> None:
     scene.puppet.play("*", runs)

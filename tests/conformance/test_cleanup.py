@@ -108,7 +108,7 @@ async def test_job_that_ended_a_day_ago_goes_at_once(scene: Scene, is_time_known
     await scene.gone()
 
 
-@pytest.mark.scenario(111)
+@pytest.mark.scenario(111, "R12")
 async def test_time_to_live_0_stores_the_end_first_and_a_suspended_job_stays(scene: Scene) -> None:
     scene.puppet.play("*", runs, exits(0))
     policy = {"ttlSecondsAfterFinished": 0}

@@ -198,7 +198,7 @@ async def test_deadline_ends_a_job_whose_pods_say_nothing(scene: Scene) -> None:
     assert conditions_of(await scene.job("k")) == ["Created", "Running"]
 
 
-@pytest.mark.scenario(95)
+@pytest.mark.scenario(95, "R9")
 async def test_deadline_stops_what_runs_and_keeps_what_ended(scene: Scene) -> None:
     scene.puppet.play("j-worker-1", runs, exits(0))
     scene.puppet.play("*", runs)
@@ -242,7 +242,7 @@ async def test_pod_that_a_user_deletes_fails_the_job_under_never(scene: Scene) -
     await failed(scene, message)
 
 
-@pytest.mark.scenario(86, 100)
+@pytest.mark.scenario(86, 100, "R4", "R5")
 @pytest.mark.parametrize("policy", ["OnFailure", "ExitCode"])
 async def test_evicted_replica_is_made_again(scene: Scene, policy: str) -> None:
     scene.puppet.play("*", runs)

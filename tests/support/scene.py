@@ -55,8 +55,14 @@ class Scene:
 
     async def create(self, job: Mapping[str, Any]) -> Json:
         """Create a job as written, in this namespace."""
-        version = job["apiVersion"].partition("/")[2]
-        return await self.call("POST", self.jobs_path(version), job)
+        path = self.jobs_path(job["apiVersion"].partition("/")[2])
+        try:
+            return await self.call("POST", path, job)
+        except ApiError as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+            # On a busy machine the answer to a first attempt may come too late to be heard.
+            return await self.call("GET", f"{path}/{job['metadata']['name']}")
 
     async def refused(self, job: Mapping[str, Any]) -> str:
         """The text with which the API server refuses a job; a fault if it does not."""
@@ -240,6 +246,8 @@ async def scene_in(world: World) -> AsyncIterator[Scene]:
             Scene(world, puppet, namespace=namespace) as scene,
         ):
             yield scene
+            # The jobs go first, else the operator would replace the pods that go after them.
+            await scene.call("DELETE", scene.jobs_path())
     finally:
         await asyncio.to_thread(world.server.delete_namespace, namespace)
 
