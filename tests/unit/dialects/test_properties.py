@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import NOW, a_pod, a_service, manifest, manifests_of
+from tests.unit.dialects.almost_right import SPEC
 from tests.unit.k8s.json_values import JSON
 from tfjob.core.invalid import reject
 from tfjob.core.job import Job
@@ -45,93 +46,6 @@ SETTINGS = st.builds(
     exit_code_table=st.sampled_from(["default", "v1.9", "classic"]),
     has_legacy_labels=st.booleans(),
     has_evaluator_in_cluster=st.booleans(),
-)
-
-
-def spoilt(value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Mostly a sensible value, now and then anything."""
-    return st.integers(0, 15).flatmap(lambda number: JSON if number == 7 else value)
-
-
-CONTAINER = st.fixed_dictionaries(
-    {"name": spoilt(st.just("tensorflow")), "image": spoilt(st.just("img"))},
-    optional={
-        "ports": spoilt(
-            st.lists(
-                st.fixed_dictionaries(
-                    {"containerPort": spoilt(st.integers(1, 9))},
-                    optional={
-                        "name": spoilt(st.just("tfjob-port")),
-                        "protocol": spoilt(st.just("UDP")),
-                    },
-                ),
-                max_size=3,
-            )
-        ),
-        "env": spoilt(st.lists(st.fixed_dictionaries({"name": st.text()}), max_size=2)),
-        "resources": spoilt(st.fixed_dictionaries({"limits": st.dictionaries(st.text(), JSON)})),
-    },
-)
-METADATA = st.fixed_dictionaries(
-    {},
-    optional={
-        "labels": spoilt(st.dictionaries(st.text(), st.text(), max_size=2)),
-        "finalizers": spoilt(st.lists(st.text(), max_size=2)),
-    },
-)
-TEMPLATE = st.fixed_dictionaries(
-    {
-        "spec": st.fixed_dictionaries(
-            {"containers": st.lists(CONTAINER, min_size=1, max_size=2)},
-            optional={"schedulerName": JSON, "restartPolicy": JSON, "priorityClassName": JSON},
-        )
-    },
-    optional={"metadata": spoilt(METADATA)},
-)
-REPLICA = st.fixed_dictionaries(
-    {"template": spoilt(TEMPLATE)},
-    optional={
-        "replicas": spoilt(st.integers(0, 3)),
-        "restartPolicy": spoilt(st.sampled_from(["Always", "OnFailure", "Never", "ExitCode"])),
-    },
-)
-SCHEDULING = st.fixed_dictionaries(
-    {},
-    optional={
-        "minAvailable": spoilt(st.integers(0, 3)),
-        "queue": spoilt(st.text()),
-        "minResources": spoilt(st.dictionaries(st.text(), st.sampled_from([1, "1Gi"]))),
-    },
-)
-SPEC = st.fixed_dictionaries(
-    {
-        "tfReplicaSpecs": st.dictionaries(
-            spoilt(st.sampled_from(["Worker", "PS", "chief", "Evaluator"])).filter(
-                lambda key: isinstance(key, str)
-            ),
-            REPLICA,
-            min_size=1,
-            max_size=3,
-        )
-    },
-    optional={
-        "runPolicy": spoilt(
-            st.fixed_dictionaries(
-                {},
-                optional={
-                    "suspend": spoilt(st.booleans()),
-                    "backoffLimit": spoilt(st.integers(0, 3)),
-                    "ttlSecondsAfterFinished": spoilt(st.integers(0, 3)),
-                    "activeDeadlineSeconds": spoilt(st.integers(0, 2**63 - 1)),
-                    "schedulingPolicy": spoilt(SCHEDULING),
-                    "managedBy": spoilt(st.just("kubeflow.org/training-operator")),
-                },
-            )
-        ),
-        "cleanPodPolicy": spoilt(st.sampled_from(["All", "Running", "None", ""])),
-        "enableDynamicWorker": spoilt(st.booleans()),
-        "successPolicy": spoilt(st.sampled_from(["", "AllWorkers"])),
-    },
 )
 
 
