@@ -65,11 +65,11 @@ def _almost_a_job(value: Mapping[str, Any]) -> list[Fault]:
     kinds = {dialect.kind for dialect in DIALECTS}
     groups = {dialect.group for dialect in DIALECTS}
     version, kind = value.get("apiVersion"), value.get("kind")
-    if kind is None and version is None:
+    group = str(version).partition("/")[0]
+    if kind is None and (version is None or group in groups):
         remedy = f"add apiVersion and kind, for example {_version(DIALECTS[0])}, {DIALECTS[0].kind}"
         return [field.required("kind", "must be specified", remedy=remedy)]
-    group = str(version).partition("/")[0]
-    if kind in kinds:
+    if str(kind) in kinds:
         known = [_version(each) for each in DIALECTS if each.kind == kind]
         return [field.unsupported("apiVersion", version, known, remedy=f"write {known[0]}")]
     if group in groups and str(kind).lower() in {each.lower() for each in kinds}:

@@ -1,0 +1,95 @@
+"""What is a job, what was meant to be one, and what is none of our business."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.tfjobs import tfjob
+from tfjob.cli.checking import Checked, check
+from tfjob.cli.documents import Document
+from tfjob.k8s.field import summary
+
+
+def checked(value: Any) -> Checked | None:
+    node = yaml.compose(yaml.safe_dump(value), Loader=yaml.SafeLoader)
+    return check(Document(file="f", number=1, value=value, node=node, repeated=[]))
+
+
+def faults_of(value: Any) -> str:
+    found = checked(value)
+    assert found is not None
+    assert all(fault.remedy for fault in found.faults)
+    return summary(found.faults)
+
+
+@pytest.mark.parametrize("version", ["kubeflow.org/v1", "kubeflow.org/v1beta1"])
+def test_job_of_a_known_version_is_read_by_its_dialect(version: str) -> None:
+    found = checked({**tfjob(), "apiVersion": version})
+    assert found is not None
+    assert found.dialect is not None
+    assert f"{found.dialect.group}/{found.dialect.version}" == version
+    assert (found.title, list(found.faults)) == ("TFJob j", [])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"apiVersion": "v1", "kind": "ConfigMap"},
+        {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"},
+        {"apiVersion": "kubeflow.org/v1", "kind": ["TFJob"]},
+        {"apiVersion": 5, "kind": {"a": "b"}},
+    ],
+)
+def test_other_kinds_are_none_of_our_business(value: Any) -> None:
+    assert checked(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (
+            {**tfjob(), "apiVersion": "kubeflow.org/v2"},
+            (
+                'apiVersion: Unsupported value: "kubeflow.org/v2": supported values:'
+                ' "kubeflow.org/v1", "kubeflow.org/v1beta1"'
+            ),
+        ),
+        (
+            {**tfjob(), "kind": "tfjob"},
+            'kind: Unsupported value: "tfjob": supported values: "TFJob"',
+        ),
+        ({"metadata": {"name": "j"}}, "kind: Required value: must be specified"),
+        ({"apiVersion": "kubeflow.org/v1"}, "kind: Required value: must be specified"),
+        (
+            ["a"],
+            (
+                'document: Invalid value: ["a"]: must be a mapping with apiVersion, kind,'
+                " metadata and spec"
+            ),
+        ),
+        (
+            5,
+            (
+                "document: Invalid value: 5: must be a mapping with apiVersion, kind,"
+                " metadata and spec"
+            ),
+        ),
+    ],
+)
+def test_what_was_meant_to_be_a_job_is_told_what_it_lacks(value: Any, text: str) -> None:
+    assert faults_of(value) == text
+
+
+@pytest.mark.parametrize(
+    ("metadata", "title"),
+    [
+        ({"generateName": "g-"}, "TFJob g-"),
+        ({}, "TFJob without a name"),
+        ([], "TFJob without a name"),
+    ],
+)
+def test_title_says_what_there_is_of_a_name(metadata: Any, title: str) -> None:
+    found = checked({**tfjob(), "metadata": metadata})
+    assert found is not None
+    assert found.title == title

@@ -1,0 +1,90 @@
+"""The verbs as a whole: each is found, explains itself, and only what is asked for is loaded."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.tfjobs import tfjob
+from tests.unit.cli.conftest import Command
+from tfjob import __version__
+from tfjob.cli.main import VERBS, main
+
+HEAVY = ("aiohttp", "asyncio", "rich", "prometheus_client", "uvloop", "tfjob.client", "tfjob.local")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb: str, command: Command) -> None:
+    done = command(verb, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"usage: tfjob {verb}")
+    text = " ".join(done.out.split())
+    assert f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}." in text
+
+
+def test_help_lists_every_verb(command: Command) -> None:
+    done = command("--help")
+    assert done.code == 0
+    assert all(f"\n    {verb} " in done.out for verb in VERBS)
+
+
+def test_version_is_that_of_the_package(command: Command) -> None:
+    assert command("--version") == (0, f"tfjob {__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", [[], ["nonsense"], ["validate", "--nonsense", "f"], ["plan"]])
+def test_wrong_call_is_told_on_stderr_with_code_2(words: list[str], command: Command) -> None:
+    done = command(*words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("usage: tfjob")
+
+
+@pytest.mark.parametrize("verb", ["validate", "plan"])
+def test_offline_verbs_load_nothing_that_talks(verb: str, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(tfjob("C1 W1")))
+    program = (
+        "import sys; from tfjob.cli.main import main; code = main(sys.argv[1:]);"
+        f" print(code, [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    words = [sys.executable, "-c", program, verb, str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=50)
+    assert done.stdout.splitlines()[-1] == "0 []"
+
+
+def test_reader_that_has_had_enough_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Closed(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError
+
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(tfjob()))
+    monkeypatch.setattr(sys, "stdout", Closed())
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert main(["plan", str(file)]) == 0
+
+
+def test_interrupt_ends_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(io.BytesIO):
+        def read(self, _: int | None = -1) -> bytes:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))
+    assert main(["validate", "-"]) == 130
+
+
+def test_output_survives_a_terminal_of_fewer_letters(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump({**tfjob(), "metadata": {"name": "Übung"}}), "utf-8")
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert main(["validate", str(file)]) == 1
+    sys.stdout.flush()
+    assert b"TFJob \\xdcbung: 1 fault" in raw.getvalue()

@@ -1,0 +1,146 @@
+"""`tfjob plan`: what the operator would make, byte for byte, and nothing for a faulty job."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.builders import NOW, decoded
+from tests.support.tfjobs import tfjob
+from tests.unit.cli.conftest import Command, Done
+from tfjob.core.build import Builder
+from tfjob.core.observe import Children
+from tfjob.core.reconcile import reconcile
+from tfjob.dialects.base import Settings
+
+
+def written(folder: Path, *jobs: Any) -> str:
+    path = folder / "job.yaml"
+    path.write_text(yaml.safe_dump_all(jobs), "utf-8")
+    return str(path)
+
+
+def children_of(done: Done) -> list[dict[str, Any]]:
+    return [each for each in yaml.safe_load_all(done.out) if each]
+
+
+def made_by_the_core(job: dict[str, Any], settings: Settings | None = None) -> list[Any]:
+    found = decoded(job, settings)
+    plan = reconcile(job=found, children=Children(), now=NOW)
+    return [Builder(found).manifest(create) for create in plan.creates]
+
+
+def without_namespace(manifest: dict[str, Any]) -> dict[str, Any]:
+    metadata = {key: value for key, value in manifest["metadata"].items() if key != "namespace"}
+    return {**manifest, "metadata": metadata}
+
+
+def env_of(done: Done, pod: str) -> dict[str, str]:
+    (found,) = [
+        each
+        for each in children_of(done)
+        if each["kind"] == "Pod" and each["metadata"]["name"] == pod
+    ]
+    env = found["spec"]["containers"][0]["env"]
+    return {each["name"]: each["value"] for each in env}
+
+
+def test_plan_equals_what_the_core_makes(tmp_path: Path, command: Command) -> None:
+    job = tfjob("C1 P1:OnFailure W2 E1", restart="ExitCode")
+    done = command("plan", written(tmp_path, job))
+    assert done.code == 0
+    shown = children_of(done)
+    assert [without_namespace(each) for each in shown] == made_by_the_core(job)
+    assert {each["metadata"]["namespace"] for each in shown} == {"default"}
+    assert len(shown) == 10
+
+
+def test_plan_is_written_out_without_aliases(tmp_path: Path, command: Command) -> None:
+    done = command("plan", written(tmp_path, tfjob("W3")))
+    assert not any(mark in done.out for mark in ("&id", "*id"))
+
+
+def test_plan_is_deterministic(tmp_path: Path, command: Command) -> None:
+    file = written(tmp_path, tfjob("C1 W2"))
+    assert command("plan", file) == command("plan", file)
+
+
+def test_flags_of_the_operator_change_the_plan_alike(tmp_path: Path, command: Command) -> None:
+    file = written(tmp_path, tfjob("C1 W1 E1"))
+    plain = env_of(command("plan", file), "j-chief-0")["TF_CONFIG"]
+    flags = ("--cluster-domain", "example.test", "--evaluator-in-cluster")
+    changed = env_of(command("plan", file, *flags), "j-chief-0")["TF_CONFIG"]
+    assert '"j-chief-0.default.svc:2222"' in plain
+    assert "evaluator" not in plain
+    assert '"j-chief-0.default.svc.example.test:2222"' in changed
+    assert "evaluator" in changed
+
+
+@pytest.mark.parametrize("scheduler", ["volcano", "scheduler-plugins-scheduler"])
+def test_gang_shows_its_group_and_the_pods_that_wait_for_it(
+    tmp_path: Path, command: Command, scheduler: str
+) -> None:
+    file = written(tmp_path, tfjob("P1:OnFailure W2"))
+    shown = children_of(command("plan", file, "--gang-scheduler-name", scheduler))
+    kinds = [each["kind"] for each in shown]
+    assert [kinds.count(kind) for kind in ("PodGroup", "Pod", "Service")] == [1, 3, 3]
+    pods = [each for each in shown if each["kind"] == "Pod"]
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {scheduler}
+    names = [(each["kind"], each["metadata"]["name"]) for each in shown]
+    assert len(names) == len(set(names))
+
+
+def test_name_that_the_server_completes_is_shown_with_its_length(
+    tmp_path: Path, command: Command
+) -> None:
+    job = {**tfjob(), "metadata": {"generateName": "g-"}}
+    shown = children_of(command("plan", written(tmp_path, job)))
+    assert {each["metadata"]["name"] for each in shown} == {"g-xxxxx-worker-0"}
+
+
+def test_faulty_job_is_not_planned_and_the_others_are(tmp_path: Path, command: Command) -> None:
+    file = written(tmp_path, tfjob("C2", name="bad"), tfjob(name="good"))
+    done = command("plan", file)
+    assert done.code == 1
+    assert {each["metadata"]["name"] for each in children_of(done)} == {"good-worker-0"}
+    head, fault, remedy = done.err.splitlines()
+    assert head == f"{file}: document 1, TFJob bad: has faults and is not planned"
+    assert "spec.tfReplicaSpecs[Chief].replicas: Invalid value: 2" in fault
+    assert remedy == "      remedy: set replicas to 1 and let further replicas be Workers"
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        ({"suspend": True}, "suspended; nothing is planned until it is resumed"),
+        (
+            {"managedBy": "kueue.x-k8s.io/multikueue"},
+            "managed by another controller; nothing is planned",
+        ),
+    ],
+)
+def test_job_that_gets_nothing_now_says_why(
+    tmp_path: Path, command: Command, policy: dict[str, Any], sentence: str
+) -> None:
+    done = command("plan", written(tmp_path, tfjob(run_policy=policy)))
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"TFJob j: {sentence}\n"
+
+
+def test_warning_goes_beside_the_plan(tmp_path: Path, command: Command) -> None:
+    done = command("plan", written(tmp_path, tfjob("M1 W1")))
+    assert done.code == 0
+    assert done.err.startswith("warning: TFJob j: Master: ")
+    assert "warning" not in done.out
+
+
+def test_file_without_a_job_or_without_sense_is_refused(tmp_path: Path, command: Command) -> None:
+    absent = str(tmp_path / "absent")
+    assert command("plan", absent) == (
+        1,
+        "",
+        f"{absent}: cannot be read: No such file or directory\n",
+    )
+    assert command("plan", "-", stdin=b"") == (1, "", "standard input: holds no job\n")
+    assert command("plan", "-", stdin=b"a: [").code == 1
