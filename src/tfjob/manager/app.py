@@ -107,7 +107,7 @@ class Operator:
             self._dialect,
             namespace=self.settings.namespace,
             groups=group_resource(self.settings.jobs.gang_scheduler_name),
-            enqueue=self.queue.add,
+            enqueue=self.queue.add_after,
         )
 
     def _work_loop(self) -> Loop:

@@ -18,14 +18,18 @@ from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import JOBS
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import Dialect
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Phase, Pod
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
 T = TypeVar("T", bound=HasMetadata)
-Enqueue = Callable[[Key], None]
+Enqueue = Callable[[Key, float], None]
+"""Takes a job and the seconds its pass may wait."""
+GATHERING: Final = 0.1
+"""News that others of its kind will follow may wait this long, so that one pass serves them all."""
 VOLCANO: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
 SCHEDULER_PLUGINS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups")
+_ON_THEIR_WAY: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 
 
 class Following(Protocol):
@@ -107,15 +111,23 @@ def watches(
 
 def _for_itself(item: HasMetadata | None, enqueue: Enqueue) -> None:
     if item is not None:
-        enqueue((item.metadata.namespace, item.metadata.name))
+        enqueue((item.metadata.namespace, item.metadata.name), 0.0)
 
 
 def _for_owner(
     old: HasMetadata | None, new: HasMetadata | None, *, dialect: Dialect, enqueue: Enqueue
 ) -> None:
     """The job that owns a child, and the one it names: it may have changed hands."""
+    delay = GATHERING if _is_routine(new) else 0.0
     for key in {key for item in (old, new) if item for key in _jobs_of(item, dialect)}:
-        enqueue(key)
+        enqueue(key, delay)
+
+
+def _is_routine(new: HasMetadata | None) -> bool:
+    """A child that came up or goes on; one that ends, or is taken away, is urgent."""
+    if new is None or new.metadata.is_terminating:
+        return False
+    return not isinstance(new, Pod) or new.phase in _ON_THEIR_WAY
 
 
 def _jobs_of(item: HasMetadata, dialect: Dialect) -> set[Key]:
