@@ -296,6 +296,10 @@ def expected(file: str) -> Json:
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
+def recordings() -> list[Path]:
+    return sorted((FOLDER / "expected").glob("*.json"))
+
+
 def record(file: str, name: str, answers: list[Json]) -> None:
     path = FOLDER / "expected" / f"{file}.json"
     known = {**expected(file), name: answers}
