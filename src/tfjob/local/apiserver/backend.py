@@ -35,7 +35,7 @@ class Backend:
     ) -> None:
         self.store = store
         self.registry = Registry()
-        self.definitions = Definitions(store, self.registry)
+        Definitions(store, self.registry)
         self.addresses = Addresses(store)
         self.hub = Hub(store)
         self.clock = clock

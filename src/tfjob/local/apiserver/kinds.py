@@ -240,7 +240,6 @@ class Registry:
 
     def __init__(self, kinds: Iterable[Kind] = BUILT_IN) -> None:
         self._kinds: dict[tuple[str, str, str], Kind] = {}
-        self.edition = 0  # grows with every change, so that readers may keep what they derive
         for kind in kinds:
             self.add(kind)
 
@@ -254,14 +253,12 @@ class Registry:
             list_kind=kind.list_kind or f"{kind.kind}List",
         )
         self._kinds[(kind.group, kind.version, kind.plural)] = filled
-        self.edition += 1
 
     def remove(self, *, group: str, plural: str) -> None:
         """Take away all versions of a resource."""
         self._kinds = {
             key: kind for key, kind in self._kinds.items() if (key[0], key[2]) != (group, plural)
         }
-        self.edition += 1
 
     def find(self, *, group: str, version: str, plural: str) -> Kind | None:
         return self._kinds.get((group, version, plural))

@@ -30,10 +30,6 @@ def namespace_asked(request: Request) -> str:
     return _equals(request, "metadata.namespace")
 
 
-def name_asked(request: Request) -> str:
-    return request.name or _equals(request, "metadata.name")
-
-
 def _equals(request: Request, field: str) -> str:
     text = request.query.get("fieldSelector", "")
     if field not in text:
