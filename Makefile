@@ -46,6 +46,21 @@ define new_venv
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 endef
 
+.venv/.examples: .venv/.installed requirements/examples.txt
+	@echo "setup: installing TensorFlow for the examples (about 300 MB to load)"
+	@$(BIN)/python $(LOCKED) --progress-bar on -r requirements/examples.txt
+	@touch $@
+
+##: trying
+
+.PHONY: demo
+demo: .venv/.examples ## Set up and train with parameter servers on this machine
+	@$(BIN)/python -m tools.demo
+
+.PHONY: e2e
+e2e: .venv/.examples ## Set up TensorFlow and run every example
+	$(BIN)/pytest -v tests/e2e/test_examples.py
+
 ##: checking
 
 .PHONY: check

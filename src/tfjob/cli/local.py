@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import errno
 import os
 import signal
 import sys
@@ -71,8 +72,16 @@ def _up(arguments: argparse.Namespace) -> int:
     except FolderError as error:
         return _say(str(error))
     except OSError as error:
-        return _say(f"cannot listen on port {arguments.port}: {error.strerror}")
+        return _say(_trouble(error, arguments))
     return 0
+
+
+def _trouble(error: OSError, arguments: argparse.Namespace) -> str:
+    if isinstance(error, BrokenPipeError):
+        raise error
+    if error.errno == errno.EADDRINUSE:
+        return f"port {arguments.port} is in use; name another one, or none, with --port"
+    return f"the cluster cannot go on: {error} (its data is in {arguments.data})"
 
 
 async def _asked(heard: Interrupts) -> None:
