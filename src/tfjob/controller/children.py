@@ -24,6 +24,7 @@ from tfjob.core.build import Builder
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
+from tfjob.k8s.meta import ObjectMeta
 
 _SILENT: Final = frozenset({ChildKind.POD_GROUP})
 """Kinds whose creation is not told."""
@@ -108,7 +109,7 @@ class _Work:
         except ApiError as error:
             self._create_failed(create, error)
             return
-        self._note_version(create.kind, made)
+        self._note_version(create.kind, made.metadata)
         self._observer.child_created(create.kind)
         if create.kind not in _SILENT:
             self._reporter.done(
@@ -156,7 +157,7 @@ class _Work:
         except ApiError as error:
             self.report.errors.append(error)
         else:
-            self._note_version(update.kind, changed)
+            self._note_version(update.kind, changed.metadata)
 
     async def _meet(self, create: Create, kind: Kind, error: ApiError) -> None:
         """Something stands under the name; whose it is decides what that means."""
@@ -174,10 +175,16 @@ class _Work:
         elif found.controller_uid != self._job.owner.uid:
             self._create_failed(create, error)
         elif claim_of(self._job, found) is Claim.RELEASE:
-            await claims.release(self._api, self._job, kind.resource, found)
+            await self._let_go(kind, found)
             self._create_failed(create, error)
         else:
-            self.report.versions[create.kind] = found.resource_version
+            self._note_version(create.kind, found)
+
+    async def _let_go(self, kind: Kind, found: ObjectMeta) -> None:
+        try:
+            await claims.release(self._api, self._job, kind.resource, found)
+        except ApiError as error:
+            self.report.errors.append(error)
 
     def _create_failed(self, create: Create, error: ApiError) -> None:
         self.report.errors.append(error)
@@ -186,8 +193,8 @@ class _Work:
             phrase = self._job.wording.child_create_failed
             self._reporter.failed(phrase, kind=create.kind, child=create.name, error=error.message)
 
-    def _note_version(self, kind: str, made: Stored) -> None:
+    def _note_version(self, kind: str, made: ObjectMeta) -> None:
         """The newest version per kind is waited for before the job is looked at again."""
-        newest, version = self.report.versions.get(kind, ""), made.metadata.resource_version
+        newest, version = self.report.versions.get(kind, ""), made.resource_version
         if (len(version), version) > (len(newest), newest):
             self.report.versions[kind] = version

@@ -21,7 +21,8 @@ from tfjob.controller.passes import Outcome
 _log: Final = logging.getLogger(__name__)
 LOOK_AGAIN: Final = 1.0
 """Seconds until a job is looked at although its own writes have not come back."""
-MOST_PATIENCE: Final = 10
+MOST_PATIENCE: Final = 10.0
+"""Seconds after which a job is looked at in any case."""
 WAIT_FOR_NAME: Final = 1.0
 HOPELESS: Final = 60.0
 OUTAGE: Final = 15.0
@@ -45,6 +46,13 @@ class Progressing(Protocol):
     def is_caught_up(self, key: Key, version: str) -> bool: ...
 
 
+class _Awaited(msgspec.Struct, frozen=True):
+    """Writes of ours that have to come back, and how long that is waited for."""
+
+    versions: Mapping[str, str]
+    until: float
+
+
 class Loop:
     def __init__(
         self,
@@ -62,8 +70,7 @@ class Loop:
         self._observer = observer
         self._times = times
         self._may_write = may_write
-        self._awaited: dict[Key, dict[str, str]] = {}
-        self._patience: dict[Key, int] = {}
+        self._awaited: dict[Key, _Awaited] = {}
 
     @property
     def awaited(self) -> int:
@@ -104,22 +111,20 @@ class Loop:
         awaited = self._awaited.get(key)
         if awaited is None:
             return False
-        patience = self._patience.get(key, 0)
         seen = all(
             self._caches[kind].is_caught_up(key, version)
-            for kind, version in awaited.items()
+            for kind, version in awaited.versions.items()
             if kind in self._caches
         )
-        if seen or patience >= MOST_PATIENCE:
+        if seen or self._times.elapsed() >= awaited.until:
             del self._awaited[key]
-            self._patience.pop(key, None)
             return False
-        self._patience[key] = patience + 1
         return True
 
     def _conclude(self, key: Key, outcome: Outcome, started: float) -> None:
         if outcome.versions:
-            self._awaited[key] = outcome.versions
+            until = self._times.elapsed() + MOST_PATIENCE
+            self._awaited[key] = _Awaited(outcome.versions, until)
         if outcome.is_hopeless:
             self._queue.add_after(key, HOPELESS)
             self._passed("requeue_after", started)
@@ -129,15 +134,23 @@ class Loop:
             self._retry(key, started)
             if all(_is_outage(error) for error in outcome.errors):
                 self._queue.add_after(key, OUTAGE)
+            self._wake_in_time(key, outcome)
             return
         self._queue.forget(key)
         if outcome.is_waiting:
             self._queue.add_after(key, WAIT_FOR_NAME)
-        if outcome.wake_at is not None:
-            seconds = (outcome.wake_at - self._times.now()).total_seconds()
-            self._queue.add_after(key, max(seconds, 0.001))
+        self._wake_in_time(key, outcome)
         later = outcome.is_waiting or outcome.wake_at is not None
         self._passed("requeue_after" if later else "success", started)
+
+    def _wake_in_time(self, key: Key, outcome: Outcome) -> None:
+        """A deadline is kept whatever else goes wrong; one that has passed is no reason to hurry
+        a job that already fails."""
+        if outcome.wake_at is None:
+            return
+        seconds = (outcome.wake_at - self._times.now()).total_seconds()
+        if seconds > 0 or not outcome.errors:
+            self._queue.add_after(key, max(seconds, 0.001))
 
     def _retry(self, key: Key, started: float) -> None:
         self._queue.retry(key)
