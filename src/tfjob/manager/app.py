@@ -7,10 +7,11 @@ work at once and keeps the caches, so that leading again costs nothing.
 import asyncio
 import logging
 import signal
-import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, Final
+
+import msgspec
 
 from tfjob.client.config import Config
 from tfjob.client.events import EventRecorder
@@ -20,6 +21,7 @@ from tfjob.client.lease import Elector, Terms
 from tfjob.client.queue import WorkQueue
 from tfjob.client.resource import is_served
 from tfjob.client.throttle import TokenBucket
+from tfjob.client.timing import REAL, Timing
 from tfjob.client.wire import Key
 from tfjob.controller.children import Hands
 from tfjob.controller.facts import Facts
@@ -50,26 +52,47 @@ def _now() -> datetime:
     return datetime.now(tz=UTC)
 
 
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """What surrounds an operator: the way to its API server, time, and chance."""
+
+    connect: Callable[..., Api] = Api
+    timing: Timing = REAL
+    now: Callable[[], datetime] = _now
+
+
 class Operator:
     """One operator process for one dialect."""
 
     def __init__(
-        self, config: Config, settings: Settings, *, dialect: Dialect, identity: str
+        self,
+        config: Config,
+        settings: Settings,
+        *,
+        dialect: Dialect,
+        identity: str,
+        world: World | None = None,
     ) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self.queue = WorkQueue[Key]()
         self._dialect = dialect
-        self._api = Api(config, throttle=_throttle(settings), on_request=self.metrics.requested)
-        self._recorder = EventRecorder(self._api, component=OPERATOR)
-        self._elector = _elector(self._api, settings, identity)
+        self._world = world or World()
+        timing, now = self._world.timing, self._world.now
+        self._api = self._world.connect(
+            config,
+            throttle=_throttle(settings, timing),
+            on_request=self.metrics.requested,
+            timing=timing,
+        )
+        self._recorder = EventRecorder(self._api, component=OPERATOR, now=now)
+        self._elector = _elector(self._api, settings, identity=identity, world=self._world)
         self._watches = self._follow()
         self._gatherer = Gatherer(
             dialect,
             settings.jobs,
             stores=self._watches.stores(),
-            facts=Facts(self._api, clock=time.monotonic),
-            now=_now,
+            facts=Facts(self._api, clock=timing.clock),
+            now=now,
         )
         self.loop = self._work_loop()
         self._stopping = asyncio.Event()
@@ -108,6 +131,7 @@ class Operator:
             namespace=self.settings.namespace,
             groups=group_resource(self.settings.jobs.gang_scheduler_name),
             enqueue=self.queue.add_after,
+            timing=self._world.timing,
         )
 
     def _work_loop(self) -> Loop:
@@ -118,14 +142,14 @@ class Operator:
             statuses=statuses,
             recorder=self._recorder,
             observer=self.metrics,
-            now=_now,
+            now=self._world.now,
         )
         return Loop(
             reconciler,
             self.queue,
             caches=self._watches.all,
             observer=self.metrics,
-            times=Times(now=_now, elapsed=time.monotonic),
+            times=Times(now=self._world.now, elapsed=self._world.timing.clock),
             may_write=lambda: self._leads,
         )
 
@@ -136,7 +160,9 @@ class Operator:
     def _background(self) -> list[Coroutine[Any, Any, None]]:
         tasks = [each.run() for each in self._watches.all.values()]
         tasks += [self._recorder.run() for _ in range(EVENT_SENDERS)]
-        tasks += [self._resync(), self._measure()]
+        tasks.append(self._measure())
+        if self.settings.resync:
+            tasks.append(self._resync())
         if self._elector is not None:
             tasks += [self._elector.run(), self._take_up_work(self._elector)]
         return tasks
@@ -218,18 +244,21 @@ class Operator:
         await self._api.close()
 
 
-def _throttle(settings: Settings) -> TokenBucket | None:
+def _throttle(settings: Settings, timing: Timing) -> TokenBucket | None:
     if settings.qps is None:
         return None
-    return TokenBucket(rate=settings.qps, burst=settings.burst or max(1, int(settings.qps)))
+    burst = settings.burst or max(1, int(settings.qps))
+    return TokenBucket(rate=settings.qps, burst=burst, timing=timing)
 
 
-def _elector(api: Api, settings: Settings, identity: str) -> Elector | None:
+def _elector(api: Api, settings: Settings, *, identity: str, world: World) -> Elector | None:
     if not settings.is_leader_elected:
         return None
     return Elector(
         api,
         Terms(name=settings.lease_name, namespace=settings.lease_namespace, identity=identity),
+        timing=world.timing,
+        now=world.now,
     )
 
 

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 _OFF: Final = frozenset({"", "0"})
+_HIGHEST_PORT: Final = 65535
 Server = web.AppRunner
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -42,7 +43,7 @@ async def serve(app: web.Application, address: str) -> Server | None:
     if address in _OFF:
         return None
     host, _, port = address.rpartition(":")
-    if not port.isdigit():
+    if not port.isdigit() or int(port) > _HIGHEST_PORT:
         raise AddressError(f"{address!r} is no address; write :8080, 127.0.0.1:8080 or 0 for off")
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

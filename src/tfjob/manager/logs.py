@@ -21,7 +21,7 @@ def set_up(*, style: str, level: str) -> None:
     handler.setFormatter(_Json() if style == "json" else _Console())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(_LEVELS.get(level.lower(), logging.INFO))
+    root.setLevel(_LEVELS[level])
 
 
 def _facts(record: logging.LogRecord) -> dict[str, Any]:

@@ -29,6 +29,16 @@ _IGNORED: Final = (
     "zap-stacktrace-level",
     "zap-time-encoding",
 )
+_LEVELS: Final = {
+    "debug": "debug",
+    "info": "info",
+    "warn": "warning",
+    "warning": "warning",
+    "error": "error",
+    "dpanic": "error",
+    "panic": "error",
+    "fatal": "error",
+}
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 
@@ -79,8 +89,8 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
         lease_namespace=environment.get("MY_POD_NAMESPACE") or "kubeflow",
         namespace=given["namespace"] or environment.get("KUBEFLOW_NAMESPACE") or None,
         threads=given["controller_threads"],
-        qps=qps or None,
-        burst=burst or None,
+        qps=qps if qps and qps > 0 else None,
+        burst=burst if burst and burst > 0 else None,
         kubeconfig=given["kubeconfig"],
         resync=given["resync_period"],
         log_format=given["zap_encoder"] or ("console" if given["zap_devel"] else "json"),
@@ -101,19 +111,47 @@ def _add_process_flags(parser: argparse.ArgumentParser) -> None:
     add("--controller-threads", type=_positive, default=16, metavar="N", help="jobs at a time")
     add("--kube-api-qps", type=float, metavar="N", help="at most N requests a second (no cap)")
     add("--kube-api-burst", type=int, metavar="N", help="requests at once under a cap")
-    add("--resync-period", type=duration, default=timedelta(minutes=10), metavar="TIME")
+    add(
+        "--resync-period",
+        type=duration,
+        default=timedelta(minutes=10),
+        metavar="TIME",
+        help="look at every job again after this time (10m; 0 for never)",
+    )
     add("--enable-scheme", action="append", default=[], metavar="KIND", help="tfjob")
     _add_switch(parser, "--zap-devel", default=True, help="log for people")
     add("--zap-encoder", choices=("json", "console"), help="how to log")
-    add("--zap-log-level", default="info", metavar="LEVEL", help="debug, info, warning, error")
+    add(
+        "--zap-log-level",
+        type=_level,
+        default="info",
+        metavar="LEVEL",
+        help="debug, info, warning or error; a number above 0 means debug",
+    )
 
 
 def _add_job_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--gang-scheduler-name", default="", metavar="NAME", help="volcano, or a scheduler's name")
-    add("--exit-code-table", choices=tuple(EXIT_CODES), default="default")
-    add("--default-clean-pod-policy", choices=("None", "Running", "All"), default="None")
-    add("--force-delete-stuck-after", type=duration, default=timedelta(), metavar="TIME")
+    add(
+        "--exit-code-table",
+        choices=tuple(EXIT_CODES),
+        default="default",
+        help="which exit codes restartPolicy ExitCode takes for retryable",
+    )
+    add(
+        "--default-clean-pod-policy",
+        choices=("None", "Running", "All"),
+        default="None",
+        help="which pods of a finished job go when the job itself does not say",
+    )
+    add(
+        "--force-delete-stuck-after",
+        type=duration,
+        default=timedelta(),
+        metavar="TIME",
+        help="delete by force what a lost node does not let go (off)",
+    )
     _add_switch(parser, "--legacy-labels", help="write the labels of older operators too")
     _add_switch(parser, "--evaluator-in-cluster", help="name evaluators in TF_CONFIG's cluster")
 
@@ -143,6 +181,15 @@ def _boolean(text: str) -> bool:
     if text.lower() not in {"true", "false", "1", "0"}:
         raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
     return text.lower() in {"true", "1"}
+
+
+def _level(text: str) -> str:
+    """A level as zap names it; its numbers are depths of debugging."""
+    name = _LEVELS.get(text.lower(), "debug" if text.isdigit() and int(text) > 0 else "")
+    if not name:
+        allowed = ", ".join(sorted(set(_LEVELS.values())))
+        raise argparse.ArgumentTypeError(f"{text!r} is no level; write one of {allowed}")
+    return name
 
 
 def _positive(text: str) -> int:

@@ -11,6 +11,7 @@ from tfjob.client.http import Api
 from tfjob.client.listing import Scope
 from tfjob.client.resource import PODS, SERVICES, Resource
 from tfjob.client.store import Store
+from tfjob.client.timing import REAL, Timing
 from tfjob.client.watch import Watch
 from tfjob.client.wire import HasMetadata, Key
 from tfjob.controller.gather import Stores
@@ -87,11 +88,12 @@ def watches(
     namespace: str | None,
     groups: Resource | None,
     enqueue: Enqueue,
+    timing: Timing = REAL,
 ) -> Watches:
     def child(resource: Resource, kind: type[T], *, labels: str) -> Informer[T]:
         scope = Scope(resource=resource, namespace=namespace, labels=labels)
         return Informer(
-            Watch(api, scope, decode=kind),
+            Watch(api, scope, decode=kind, timing=timing),
             store=Store(label=dialect.job_label),
             on_change=lambda old, new: _for_owner(old, new, dialect=dialect, enqueue=enqueue),
         )
@@ -99,7 +101,7 @@ def watches(
     own = Resource(dialect.group, dialect.version, dialect.plural)
     return Watches(
         jobs=Informer(
-            Watch(api, Scope(resource=own, namespace=namespace), decode=JobObject),
+            Watch(api, Scope(resource=own, namespace=namespace), decode=JobObject, timing=timing),
             store=Store(),
             on_change=lambda old, new: _for_itself(old or new, enqueue),
         ),
