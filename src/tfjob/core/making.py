@@ -2,10 +2,10 @@
 
 from collections.abc import Set as AbstractSet
 
-from tfjob.core import gang, replicas
+from tfjob.core import gang, replicas, scaling
 from tfjob.core.draft import Draft
 from tfjob.core.observe import Children, View
-from tfjob.core.plan import ChildKind, EventType, deletes_of
+from tfjob.core.plan import EventType
 from tfjob.core.wording import Phrase
 
 
@@ -33,8 +33,7 @@ def is_admitted(draft: Draft, children: Children) -> bool:
 
 
 def make(draft: Draft, children: Children, seen: View) -> None:
-    draft.deletes.extend(deletes_of(ChildKind.POD, seen.surplus_pods))
-    draft.deletes.extend(deletes_of(ChildKind.SERVICE, seen.surplus_services))
+    scaling.shrink(draft, children, seen)
     draft.creates.extend(replicas.missing_companions(draft.job, children))
     draft.creates.extend(replicas.missing_services(draft.job, seen))
     workloads, due = replicas.missing_workloads(draft.job, seen, status=draft.status, now=draft.now)

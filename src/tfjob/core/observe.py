@@ -96,7 +96,7 @@ def view(job: Job, children: Children) -> View:
     pods: dict[tuple[str, int], list[Pod]] = {}
     surplus: list[ObjectMeta] = []
     for pod in children.pods:
-        place = _place(job, pod.metadata)
+        place = place_of(job, pod.metadata)
         if place is None:
             continue
         replica = by_label.get(place[0])
@@ -156,7 +156,7 @@ def _slot(
         _observe_batch(slot, job, pods, batch_jobs.get(slot.name))
     elif pods:
         slot.pod = _the_one(pods, name=slot.name)
-        slot.is_leaving = _is_of_earlier_run(job, slot.pod)
+        slot.is_leaving = _is_of_earlier_run(job, slot.pod) or _was_too_many(job, slot, slot.pod)
         slot.phase = judged_phase(slot.pod, pod_policy=replica.pod_restart_policy)
     if slot.is_completed and not slot.is_leaving:
         slot.phase = Phase.SUCCEEDED
@@ -198,7 +198,15 @@ def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
     return (created is not None and created < start) or (asked is not None and asked <= start)
 
 
-def _place(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
+def _was_too_many(job: Job, slot: Slot, pod: Pod) -> bool:
+    """A pod of before a scale-down whose index has come back before the pod was gone."""
+    last = job.status.of(slot.replica.type).recent_of(slot.index)
+    if last is None or last.is_restart or not pod.metadata.is_terminating:
+        return False
+    return last.uid == pod.metadata.uid
+
+
+def place_of(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
     """The (type label, index) a child claims, or None when its labels are no use."""
     kind = meta.labels.get(job.labels.type)
     index = meta.labels.get(job.labels.index, "")
@@ -213,7 +221,7 @@ def _services(
     kept: dict[str, ObjectMeta] = {}
     surplus: list[ObjectMeta] = []
     for service in services:
-        place = _place(job, service.metadata)
+        place = place_of(job, service.metadata)
         if place is None:
             continue
         replica = by_label.get(place[0])

@@ -86,7 +86,7 @@ def is_disrupted(pod: Pod, rules: Rules) -> bool:
 def is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
     """The restart of this pod is already written down."""
     last = stored.recent_of(index)
-    return last is not None and last.uid == pod.metadata.uid
+    return last is not None and last.is_restart and last.uid == pod.metadata.uid
 
 
 def recorded(

@@ -34,12 +34,19 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class RecentRestart(msgspec.Struct, frozen=True):
-    """The newest restart of one index: which pod, how many in a row, and when."""
+    """The newest restart of one index: which pod, how many in a row, and when.
+
+    Without a streak it is no restart: the pod was one too many, and its end says nothing.
+    """
 
     index: int
     uid: str
     streak: int
     at: datetime
+
+    @property
+    def is_restart(self) -> bool:
+        return self.streak > 0
 
 
 class ReplicaStatus(msgspec.Struct, frozen=True):
