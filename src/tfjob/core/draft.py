@@ -83,5 +83,10 @@ class Draft:
             wake_at=min(self._wakes, default=None),
             restarts=self.restarts,
             deletes_job=deletes_job,
-            is_status_first=self.job.rules.counts_before_delete and changed is not None,
+            is_status_first=changed is not None and self._is_status_first(),
         )
+
+    def _is_status_first(self) -> bool:
+        """A verdict is stored before the pods it follows from may go: nothing else remembers it."""
+        ends = self.status.is_finished and not self.job.status.is_finished
+        return ends or self.job.rules.counts_before_delete
