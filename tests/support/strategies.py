@@ -1,0 +1,150 @@
+"""What hypothesis draws for the decision: jobs, moves of a cluster, and worlds of any shape."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.support import toy_pods
+from tests.support.builders import container, manifest, replica_spec
+from tests.support.toy_cluster import Lag, ToyCluster
+from tfjob.dialects.base import Settings
+
+MOST = {"Chief": 1, "Master": 1, "PS": 2, "Worker": 3, "Evaluator": 1}
+"""Replicas per type: small enough that moves meet, wide enough that order matters."""
+POLICIES = ("Always", "OnFailure", "Never", "ExitCode")
+EXIT_CODES = (0, 1, 137, 139, 143)
+POD_REASONS = ("Evicted", "Preempting", "DeadlineExceeded")
+
+Move = Callable[[ToyCluster, str], None]
+
+MOVES: Mapping[str, Move] = {
+    "start": toy_pods.start,
+    "schedule": toy_pods.schedule,
+    **{f"exit {code}": partial(toy_pods.leave, code=code) for code in EXIT_CODES},
+    **{
+        f"exit {code} beside a sidecar": partial(toy_pods.leave, code=code, has_sidecar=True)
+        for code in EXIT_CODES
+    },
+    "end sidecar": toy_pods.end_sidecar,
+    "crash init": toy_pods.crash_init,
+    **{reason: partial(toy_pods.give_up, reason=reason) for reason in POD_REASONS},
+    "preempt": toy_pods.preempt,
+    "delete": toy_pods.delete,
+    "vanish": toy_pods.vanish,
+    "finish": toy_pods.finish,
+    "fall silent": toy_pods.fall_silent,
+    "lose node": toy_pods.lose_node,
+}
+
+CLOCK_STEPS = (0.4, 1.0, 7.0, 31.0, 301.0, 700.0)
+CLOCK_JUMPS = (-2.0, -40.0, -4000.0, 4000.0)
+
+lags = st.builds(
+    Lag,
+    job=st.sampled_from([0, 0, 1, 2]),
+    pods=st.sampled_from([0, 1, 2, 5]),
+    services=st.sampled_from([0, 2, 5]),
+    group=st.sampled_from([0, 1]),
+)
+settings = st.builds(Settings, gang_scheduler_name=st.sampled_from(["", "", "volcano", "gangs"]))
+policy_values: Mapping[str, st.SearchStrategy[Any]] = {
+    "cleanPodPolicy": st.sampled_from(["None", "Running", "All"]),
+    "ttlSecondsAfterFinished": st.none() | st.sampled_from([0, 5, 100]),
+    "activeDeadlineSeconds": st.none() | st.sampled_from([0, 5, 400]),
+    "backoffLimit": st.none() | st.integers(0, 4),
+    "suspend": st.booleans(),
+}
+
+
+_KINDS = ("Worker", "PS", "Chief", "Evaluator", "Master")
+_POLICY_KEYS = (
+    "backoffLimit",
+    "cleanPodPolicy",
+    "ttlSecondsAfterFinished",
+    "activeDeadlineSeconds",
+)
+
+
+def _at_first(kind: str) -> st.SearchStrategy[int]:
+    """Mostly some replicas, and none now and then."""
+    return st.sampled_from([MOST[kind], MOST[kind], 1, 0])
+
+
+def counts(kind: str) -> st.SearchStrategy[int]:
+    return st.integers(0, MOST[kind])
+
+
+@st.composite
+def manifests(draw: st.DrawFn) -> dict[str, Any]:
+    """A valid TFJob of up to eight replicas."""
+    kinds = draw(st.sets(st.sampled_from(_KINDS), min_size=1, max_size=3))
+    found = manifest("")
+    found["spec"]["tfReplicaSpecs"] = {
+        kind: replica_spec(
+            draw(_at_first(kind)),
+            restartPolicy=draw(st.sampled_from(POLICIES)),
+            containers=[container(resources={"requests": {"cpu": "1"}})],
+        )
+        for kind in sorted(kinds - ({"Master"} if "Chief" in kinds else set()))
+    }
+    found["spec"]["successPolicy"] = draw(st.sampled_from(["", "AllWorkers"]))
+    found["spec"]["enableDynamicWorker"] = draw(st.sampled_from([False, False, True]))
+    keys = draw(st.sets(st.sampled_from(_POLICY_KEYS), max_size=2))
+    found["spec"]["runPolicy"] = {key: draw(policy_values[key]) for key in sorted(keys)}
+    return found
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> ToyCluster:
+    """A job's cluster after some history: a world that can be reached."""
+    cluster = ToyCluster(draw(manifests()), settings=draw(settings))
+    for _ in range(draw(st.integers(0, 12))):
+        draw(st.sampled_from(_STEPS))(cluster, draw)
+        if cluster.is_gone:
+            break
+    return cluster
+
+
+def _step_pass(cluster: ToyCluster, draw: st.DrawFn) -> None:
+    cluster.run_pass(lag=draw(lags))
+
+
+def _step_pods(cluster: ToyCluster, draw: st.DrawFn) -> None:
+    """Something happens to each of a few pods at once."""
+    for name in sorted(cluster.pods):
+        move = draw(st.none() | st.sampled_from(sorted(MOVES)))
+        if move is not None:
+            MOVES[move](cluster, name)
+
+
+def _step_start(cluster: ToyCluster, draw: st.DrawFn) -> None:
+    cluster.admit()
+    toy_pods.start_all(cluster)
+
+
+def _step_policy(cluster: ToyCluster, draw: st.DrawFn) -> None:
+    key = draw(st.sampled_from(sorted(policy_values)))
+    cluster.limit(**{key: draw(policy_values[key])})
+
+
+def _step_scale(cluster: ToyCluster, draw: st.DrawFn) -> None:
+    kind = draw(st.sampled_from(sorted(cluster.manifest["spec"]["tfReplicaSpecs"])))
+    cluster.scale(kind, draw(counts(kind)))
+
+
+def _step_clock(cluster: ToyCluster, draw: st.DrawFn) -> None:
+    cluster.advance(draw(st.sampled_from(CLOCK_STEPS)))
+
+
+_STEPS = (
+    _step_pass,
+    _step_pass,
+    _step_start,
+    _step_pods,
+    _step_pods,
+    _step_policy,
+    _step_scale,
+    _step_clock,
+)

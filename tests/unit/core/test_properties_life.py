@@ -1,0 +1,182 @@
+"""The laws of the decision under any interleaving of cluster, user, clock and operator."""
+
+from typing import Any
+
+from hypothesis import note
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.support import laws, toy_pods
+from tests.support.strategies import (
+    CLOCK_JUMPS,
+    CLOCK_STEPS,
+    MOST,
+    MOVES,
+    counts,
+    lags,
+    manifests,
+    policy_values,
+    settings,
+)
+from tests.support.toy_cluster import Lag, Pass, ToyCluster, is_ended, pods_by_place
+from tfjob.core.status import ConditionType, JobStatus
+from tfjob.dialects.base import Settings
+
+PASSES_TO_REST = 6
+BACKOFF = "reached the specified backoff limit"
+OF_REPLICAS = "replica(s) failed."
+
+
+class Life(RuleBasedStateMachine):
+    """One job from its creation to its end, with everything that can come between.
+
+    After every pass all laws of a single pass hold; over the whole life a verdict is final, no
+    replica has two live pods, times go on while the clock does, and no job fails for what the
+    operator did itself.
+    """
+
+    cluster: ToyCluster
+    verdict: JobStatus | None
+    has_gone_back: bool
+
+    @initialize(manifest=manifests(), chosen=settings)
+    def submit(self, manifest: dict[str, Any], chosen: Settings) -> None:
+        self.cluster = ToyCluster(manifest, settings=chosen)
+        self.verdict = None
+        self.has_gone_back = False
+        self._look_if(is_seen=True)
+        self.pods_start(is_seen=True)
+
+    @precondition(lambda self: not self.cluster.is_gone)
+    @rule(lag=lags)
+    def look_late(self, lag: Lag) -> None:
+        self._judge(self.cluster.run_pass(lag=lag))
+
+    @precondition(lambda self: not self.cluster.is_gone)
+    @rule()
+    def look(self) -> None:
+        made = self.cluster.run_pass()
+        self._judge(made)
+        if laws.is_resting(made):
+            assert all(pod.metadata.is_terminating for pod in self.cluster.pods.values())
+
+    @precondition(lambda self: not self.cluster.is_gone)
+    @rule(lag=st.just(Lag()) | lags, effects=st.integers(0, 12))
+    def crash(self, lag: Lag, effects: int) -> None:
+        """The operator dies after some effects of a plan; another one takes over."""
+        made = self.cluster.run_pass(lag=lag, crash_after=effects)
+        self._judge(made)
+        if lag == Lag() and laws.after(made).is_finished and not self.cluster.is_gone:
+            toy_pods.finish_all(self.cluster)
+            again = self.cluster.run_pass()
+            self._judge(again)
+            assert laws.after(again).is_finished
+
+    @precondition(lambda self: not self.cluster.is_gone)
+    @rule()
+    def come_to_rest(self) -> None:
+        """While nothing else happens, few passes leave nothing to do."""
+        passes = self.cluster.settle(most=PASSES_TO_REST)
+        for made in passes:
+            self._judge(made)
+        assert self.cluster.is_gone or passes[-1].plan.is_quiet
+
+    @precondition(lambda self: self.cluster.pods)
+    @rule(move=st.sampled_from(sorted(MOVES)), pick=st.integers(0, 7), is_seen=st.booleans())
+    def something_happens_to_a_pod(self, move: str, pick: int, is_seen: bool) -> None:
+        names = sorted(self.cluster.pods)
+        MOVES[move](self.cluster, names[pick % len(names)])
+        self._look_if(is_seen)
+
+    @precondition(lambda self: self.cluster.pods)
+    @rule(move=st.sampled_from(sorted(MOVES)), is_seen=st.booleans())
+    def something_happens_to_all_pods(self, move: str, is_seen: bool) -> None:
+        for name in sorted(self.cluster.pods):
+            MOVES[move](self.cluster, name)
+        self._look_if(is_seen)
+
+    @rule(is_seen=st.booleans())
+    def pods_start(self, is_seen: bool) -> None:
+        self.cluster.admit()
+        toy_pods.start_all(self.cluster)
+        self._look_if(is_seen)
+
+    @rule(is_seen=st.booleans())
+    def pods_finish_terminating(self, is_seen: bool) -> None:
+        toy_pods.finish_all(self.cluster)
+        self._look_if(is_seen)
+
+    @precondition(lambda self: self.cluster.services or self.cluster.group)
+    @rule(pick=st.integers(0, 8))
+    def something_else_is_deleted(self, pick: int) -> None:
+        names = sorted(self.cluster.services)
+        if pick < len(names):
+            self.cluster.drop_service(names[pick])
+        else:
+            self.cluster.drop_group()
+
+    @rule(kind=st.sampled_from(sorted(MOST)), data=st.data(), is_seen=st.booleans())
+    def scale(self, kind: str, data: st.DataObject, is_seen: bool) -> None:
+        if kind in self.cluster.manifest["spec"]["tfReplicaSpecs"]:
+            self.cluster.scale(kind, data.draw(counts(kind)))
+            self._look_if(is_seen)
+
+    @rule(key=st.sampled_from(sorted(policy_values)), data=st.data())
+    def change_policy(self, key: str, data: st.DataObject) -> None:
+        self.cluster.limit(**{key: data.draw(policy_values[key])})
+
+    @rule(is_suspended=st.booleans(), is_seen=st.booleans())
+    def suspend_or_resume(self, is_suspended: bool, is_seen: bool) -> None:
+        self.cluster.suspend(is_suspended=is_suspended)
+        self._look_if(is_seen)
+
+    @rule(seconds=st.sampled_from(CLOCK_STEPS))
+    def time_goes_on(self, seconds: float) -> None:
+        self.cluster.advance(seconds)
+
+    @rule(seconds=st.sampled_from(CLOCK_JUMPS))
+    def the_clock_jumps(self, seconds: float) -> None:
+        self.has_gone_back = self.has_gone_back or seconds < 0
+        self.cluster.advance(seconds)
+
+    @invariant()
+    def no_replica_has_two_live_pods(self) -> None:
+        live = [pod for pod in self.cluster.pods.values() if not is_ended(pod)]
+        assert all(len(pods) == 1 for pods in pods_by_place(live).values())
+
+    @invariant()
+    def a_verdict_is_final(self) -> None:
+        status = self.cluster.status
+        assert status.is_finished == (status.completion_time is not None)
+        if self.verdict is not None:
+            assert status.conditions == self.verdict.conditions
+            assert status.completion_time == self.verdict.completion_time
+        elif status.is_finished:
+            self.verdict = status
+
+    def _look_if(self, is_seen: bool) -> None:
+        if is_seen and not self.cluster.is_gone:
+            self._judge(self.cluster.run_pass())
+
+    def _judge(self, made: Pass) -> None:
+        note(f"{made.plan}")
+        laws.check(made)
+        if not self.has_gone_back:
+            laws.times_do_not_go_back(made.job.status, laws.after(made))
+            self._no_failure_is_made_up(made)
+
+    def _no_failure_is_made_up(self, made: Pass) -> None:
+        """Whoever fails a job is a pod that truly failed or was taken, and a limit is truly hit."""
+        failed = laws.after(made).condition(ConditionType.FAILED)
+        if failed is None or made.job.status.is_finished:
+            return
+        truth, seen = self.cluster.truth, {pod.metadata.uid for pod in made.children.pods}
+        if failed.message.endswith(OF_REPLICAS):
+            assert seen & (truth.own_failures | truth.taken)
+        if failed.message.endswith(BACKOFF) and made.job.policy.backoff_limit:
+            assert truth.in_place + len(truth.own_failures) >= made.job.policy.backoff_limit
+
+
+TestLife = Life.TestCase
+TestLife.settings = hypothesis_settings(stateful_step_count=40)
