@@ -10,7 +10,7 @@ import pytest
 from tests.support.controlplane.endpoint import ApiError
 from tests.support.controlplane.puppet import runs
 from tests.support.permissive_crd import permissive
-from tests.support.scene import Scene, condition_of, conditions_of, counts_of
+from tests.support.scene import Scene, condition_of, conditions_of, counts_of, restarts_of
 from tests.support.tfjobs import container, of_types, replica, tfjob
 from tests.support.world_fixtures import only_kubernetes
 from tests.support.worlds import World
@@ -226,9 +226,7 @@ async def test_job_gets_through_while_another_writer_changes_it_all_the_time(sce
             await scene.puppet.run(f"j-worker-{index}")
         await scene.until("both run", lambda job: counts_of(job) == {"active": 2})
         await scene.puppet.finish("j-worker-1", exit_code=137)
-        await scene.until(
-            "restarted", lambda job: "Restarting" in str(job["status"]) or _again(job)
-        )
+        await scene.until("restarted", lambda job: restarts_of(job) == 1)
         await scene.puppet.appears("j-worker-1")
         for index in (1, 0):
             pod = await scene.puppet.run(f"j-worker-{index}")
@@ -240,10 +238,6 @@ async def test_job_gets_through_while_another_writer_changes_it_all_the_time(sce
     assert int(job["metadata"]["annotations"]["count"]) > 5
     assert conditions_of(job) == ["Created", "Running=F", "Succeeded"]
     assert scene.world.operator.jobs_counted("restarted", scene.namespace) == 1
-
-
-def _again(job: Json) -> bool:
-    return job["status"]["replicaStatuses"]["Worker"].get("restarts", 0) == 1
 
 
 def _refusals(world: World) -> float:

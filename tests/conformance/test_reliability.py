@@ -5,15 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.puppet import exits, runs
-from tests.support.scene import Scene, condition_of, conditions_of, counts_of
+from tests.support.scene import Scene, condition_of, conditions_of, counts_of, restarts_of
 
 Json = dict[str, Any]
-
-
-def restarts_of(job: Json) -> int:
-    entry = job.get("status", {}).get("replicaStatuses", {}).get("Worker", {})
-    found: int = entry.get("restarts", 0)
-    return found
 
 
 @pytest.mark.scenario("R1")

@@ -5,18 +5,12 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.puppet import exits, runs
-from tests.support.scene import Scene, condition_of, conditions_of, counts_of
+from tests.support.scene import Scene, condition_of, conditions_of, counts_of, restarts_of
 from tests.support.tfjobs import container, of_types, replica
 
 Json = dict[str, Any]
 LIMIT = "Job j has failed because it has reached the specified backoff limit"
 DEADLINE = "Job j has failed because it was active longer than specified deadline"
-
-
-def restarts_of(job: Json, role: str = "Worker") -> int:
-    statuses = job.get("status", {}).get("replicaStatuses", {})
-    found: int = statuses.get(role, {}).get("restarts", 0)
-    return found
 
 
 async def failed(scene: Scene, message: str, *, seconds: float = 30.0) -> Json:

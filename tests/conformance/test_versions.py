@@ -73,6 +73,7 @@ async def test_no_version_loses_a_field_of_another(scene: Scene) -> None:
     policy = {"suspend": True, "schedulingPolicy": {"minAvailable": 1, "queue": "q"}}
     job = tfjob("W2", successPolicy="AllWorkers", enableDynamicWorker=True, run_policy=policy)
     made = await scene.create(job)
+    await scene.reaches("Created", "Suspended")
     path = f"{scene.jobs_path('v1beta1')}/j"
     as_old = await scene.call("GET", path)
     assert as_old["apiVersion"] == "kubeflow.org/v1beta1"

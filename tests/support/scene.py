@@ -270,3 +270,10 @@ def counts_of(job: Mapping[str, Any], role: str = "Worker") -> dict[str, int]:
     """The numbers of one replica type, zero values left out as they are stored."""
     entry = job.get("status", {}).get("replicaStatuses", {}).get(role, {})
     return {key: entry[key] for key in ("active", "succeeded", "failed") if key in entry}
+
+
+def restarts_of(job: Mapping[str, Any], role: str = "Worker") -> int:
+    """How often replicas of one type were started again, as the job's limit counts."""
+    entry = job.get("status", {}).get("replicaStatuses", {}).get(role, {})
+    found: int = entry.get("restarts", 0)
+    return found
