@@ -6,8 +6,9 @@ and a kill between any two instructions loses nothing that was acknowledged.
 
 import asyncio
 import contextlib
+import logging
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,11 +18,13 @@ from aiohttp import web
 from tfjob.local.apiserver import auth, bootstrap, certificate, kubeconfig, status
 from tfjob.local.apiserver.backend import Backend, Clock, PodLogs, system_clock
 from tfjob.local.apiserver.gc import Collector
+from tfjob.local.apiserver.jobs import JobController
 from tfjob.local.apiserver.request import Answer, Stream
 from tfjob.local.apiserver.router import Incoming, answer, refused
 from tfjob.local.apiserver.store import KEPT_REVISIONS, Store
 
 Json = dict[str, Any]
+_log = logging.getLogger(__name__)
 BODY_LIMIT = 3 * 1024 * 1024
 HOST = "127.0.0.1"
 _SHUTDOWN_SECONDS = 2.0
@@ -51,7 +54,7 @@ class ApiServer:
         self._logs = logs
         self._tls = tls
         self._kept = kept_revisions
-        self._collecting: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._runner: web.AppRunner | None = None
         self._backend: Backend | None = None
         self.port = 0
@@ -88,9 +91,14 @@ class ApiServer:
         except BaseException:
             store.close()
             raise
-        collector = Collector(self._backend)
-        self._collecting = asyncio.create_task(collector.run(), name="garbage collector")
+        self._spawn(Collector(self._backend).run(), "garbage collector")
+        self._spawn(JobController(self._backend).run(), "job controller")
         kubeconfig.write(self.kubeconfig_path, url=self.url, token=self.token, ca=self._ca())
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(_report_death)
+        self._tasks.append(task)
 
     async def stop(self) -> None:
         """End open watches, stop listening, close the data folder."""
@@ -98,10 +106,11 @@ class ApiServer:
             return
         self._backend.is_closing = True
         self._backend.hub.wake_all()
-        if self._collecting is not None:
-            self._collecting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._collecting
+        for task in self._tasks:
+            task.cancel()
+        # What a task died of was told when it died.
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
         if self._runner is not None:
             await self._runner.cleanup()
         self._backend.store.close()
@@ -170,6 +179,13 @@ class ApiServer:
             pieces = Stream(chunks=_pieces(found.body), content_type=found.content_type)
             return await _streamed(http, pieces)
         return _whole(found)
+
+
+def _report_death(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.critical(
+            "a controller died", extra={"task": task.get_name()}, exc_info=task.exception()
+        )
 
 
 async def _body(http: web.Request) -> bytes:
