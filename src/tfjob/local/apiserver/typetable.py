@@ -105,9 +105,9 @@ NFSVolume: server path readOnly:b
 CSIVolume: driver readOnly:b fsType volumeAttributes:{s} nodePublishSecretRef:LocalObjectReference
 ImageVolume: reference pullPolicy
 PodStatus: observedGeneration:l phase conditions:[Condition] message reason nominatedNodeName hostIP
-  hostIPs:[*] podIP podIPs:[*] startTime:t initContainerStatuses:[*] containerStatuses:[*] qosClass
-  ephemeralContainerStatuses:[*] resize resourceClaimStatuses:[*] extendedResourceClaimStatus:*
-  allocatedResources:{q} resources:*
+  hostIPs:[*] podIP podIPs:[{*}] startTime:t initContainerStatuses:[ContainerStatus]
+  containerStatuses:[ContainerStatus] qosClass ephemeralContainerStatuses:[ContainerStatus] resize
+  resourceClaimStatuses:[*] extendedResourceClaimStatus:* allocatedResources:{q} resources:*
 Service: kind apiVersion metadata:ObjectMeta spec:ServiceSpec status:ServiceStatus
 ServiceSpec: ports:[ServicePort] selector:{s} clusterIP clusterIPs:[s] type externalIPs:[s]
   sessionAffinity loadBalancerIP loadBalancerSourceRanges:[s] externalName externalTrafficPolicy
@@ -123,7 +123,11 @@ NamespaceSpec: finalizers:[s]
 NamespaceStatus: phase conditions:[Condition]
 ServiceAccount: kind apiVersion metadata:ObjectMeta secrets:[ObjectReference]
   imagePullSecrets:[LocalObjectReference] automountServiceAccountToken:b
-PersistentVolumeClaim: kind apiVersion metadata:ObjectMeta spec:PersistentVolumeClaimSpec status:*
+PersistentVolumeClaim: kind apiVersion metadata:ObjectMeta spec:PersistentVolumeClaimSpec
+  status:PersistentVolumeClaimStatus
+PersistentVolumeClaimStatus: phase accessModes:[s] capacity:{q} conditions:[Condition]
+  allocatedResources:{q} allocatedResourceStatuses:{s} currentVolumeAttributesClassName
+  modifyVolumeStatus:*
 PersistentVolumeClaimSpec: accessModes:[s] selector:LabelSelector resources:ResourceRequirements
   volumeName storageClassName volumeMode dataSource:TypedLocalObjectReference
   dataSourceRef:TypedLocalObjectReference volumeAttributesClassName
@@ -133,7 +137,10 @@ Event: kind apiVersion metadata:ObjectMeta involvedObject:ObjectReference reason
 EventSource: component host
 EventSeries: count:i lastObservedTime:t
 Endpoints: kind apiVersion metadata:ObjectMeta subsets:[*]
-Node: kind apiVersion metadata:ObjectMeta spec:NodeSpec status:*
+Node: kind apiVersion metadata:ObjectMeta spec:NodeSpec status:NodeStatus
+NodeStatus: capacity:{q} allocatable:{q} phase conditions:[Condition] addresses:[{*}]
+  daemonEndpoints:{*} nodeInfo:{*} images:[*] volumesInUse:[s] volumesAttached:[*] config:*
+  runtimeHandlers:[*] features:* declaredFeatures:[s]
 NodeSpec: podCIDR podCIDRs:[s] providerID unschedulable:b taints:[Taint] configSource:* externalID
 Taint: key value effect timeAdded:t
 Lease: kind apiVersion metadata:ObjectMeta spec:LeaseSpec
@@ -141,18 +148,26 @@ LeaseSpec: holderIdentity leaseDurationSeconds:i acquireTime:t renewTime:t lease
   strategy preferredHolder
 PriorityClass: kind apiVersion metadata:ObjectMeta value:i globalDefault:b description
   preemptionPolicy
-Job: kind apiVersion metadata:ObjectMeta spec:JobSpec status:*
+Job: kind apiVersion metadata:ObjectMeta spec:JobSpec status:JobStatus
+JobStatus: conditions:[Condition] startTime:t completionTime:t active:i succeeded:i failed:i
+  terminating:i completedIndexes failedIndexes uncountedTerminatedPods:* ready:i
 JobSpec: parallelism:i completions:i activeDeadlineSeconds:l podFailurePolicy:* successPolicy:*
   backoffLimit:i backoffLimitPerIndex:i maxFailedIndexes:i selector:LabelSelector manualSelector:b
   template:PodTemplateSpec ttlSecondsAfterFinished:i completionMode suspend:b podReplacementPolicy
   managedBy scheduling:*
-Deployment: kind apiVersion metadata:ObjectMeta spec:DeploymentSpec status:*
-DeploymentSpec: replicas:i selector:LabelSelector template:PodTemplateSpec strategy:*
-  minReadySeconds:i revisionHistoryLimit:i paused:b progressDeadlineSeconds:i
+Deployment: kind apiVersion metadata:ObjectMeta spec:DeploymentSpec status:DeploymentStatus
+DeploymentStatus: observedGeneration:l replicas:i updatedReplicas:i readyReplicas:i
+  availableReplicas:i unavailableReplicas:i terminatingReplicas:i conditions:[Condition]
+  collisionCount:i
+DeploymentStrategy: type rollingUpdate:RollingUpdateDeployment
+RollingUpdateDeployment: maxUnavailable:x maxSurge:x
+DeploymentSpec: replicas:i selector:LabelSelector template:PodTemplateSpec
+  strategy:DeploymentStrategy minReadySeconds:i revisionHistoryLimit:i paused:b
+  progressDeadlineSeconds:i
 CustomResourceDefinition: kind apiVersion metadata:ObjectMeta spec:CustomResourceDefinitionSpec
-  status:*
+  status:{*}
 CustomResourceDefinitionSpec: group names:CustomResourceDefinitionNames scope
-  versions:[CustomResourceDefinitionVersion] conversion:* preserveUnknownFields:b
+  versions:[CustomResourceDefinitionVersion] conversion:{*} preserveUnknownFields:b
 CustomResourceDefinitionNames: plural singular shortNames:[s] kind listKind categories:[s]
 CustomResourceDefinitionVersion: name served:b storage:b deprecated:b deprecationWarning
   schema:CustomResourceValidation subresources:CustomResourceSubresources
@@ -172,6 +187,10 @@ JSONSchemaProps: id $schema $ref description type format title default:* maximum
   x-kubernetes-int-or-string:b x-kubernetes-list-map-keys:[s] x-kubernetes-list-type
   x-kubernetes-map-type x-kubernetes-validations:[ValidationRule]
 ValidationRule: rule message messageExpression reason fieldPath optionalOldSelf:b
+ContainerStatus: name state:ContainerState lastState:ContainerState ready:b restartCount:i image
+  imageID containerID started:b allocatedResources:* resources:* volumeMounts:[*] user:*
+  allocatedResourcesStatus:[*] stopSignal
+ContainerState: waiting:{*} running:{*} terminated:{*}
 """
 
 Type = Mapping[str, str]

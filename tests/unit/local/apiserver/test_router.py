@@ -31,6 +31,7 @@ ROOTS = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "Widget": "/apis/example.com/v1/namespaces/default/widgets",
 }
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 WIDGETS: Json = {
     "metadata": {"name": "widgets.example.com"},
     "spec": {
@@ -101,14 +102,20 @@ def backend() -> Backend:
 
 
 def ask(
-    backend: Backend, method: str, path: str, body: Any, *, media: str = "application/json"
+    backend: Backend,
+    method: str,
+    path: str,
+    body: Any,
+    *,
+    media: str = "application/json",
+    accept: str = "application/json",
 ) -> Answer:
     incoming = Incoming(
         method=method,
         path=path,
         body=msgspec.json.encode(body),
         content_type=media,
-        accept="application/json",
+        accept=accept,
     )
     found = asyncio.run(answer(backend, incoming))
     assert isinstance(found, Answer)
@@ -131,6 +138,8 @@ def test_any_body_gets_a_verdict(backend: Backend, kind: str, body: Any, name: s
     assert made.code < 500 or b"resourceVersion should not be set" in made.body, made.body
     if made.code == 201:
         kept = msgspec.json.decode(made.body)["metadata"]["name"]
+        shown = ask(backend, "GET", f"{ROOTS[kind]}/{kept}", None, accept=TABLE)
+        assert shown.code == 200, shown.body
         assert ask(backend, "DELETE", f"{ROOTS[kind]}/{kept}", {}).code == 200
 
 
