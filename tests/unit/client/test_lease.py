@@ -332,7 +332,7 @@ async def test_the_lease_is_asked_for_over_the_wire() -> None:
     async with FakeApi(answers) as fake, Api(Config(server=fake.url)) as api:
         elector = Elector(api, Terms(name="it", namespace="ns", identity="a"))
         running = asyncio.create_task(elector.run())
-        await asyncio.wait_for(elector.became_leader.wait(), 5)
+        await asyncio.wait_for(elector.became_leader.wait(), 30)
         running.cancel()
         await asyncio.wait([running])
         await elector.release()

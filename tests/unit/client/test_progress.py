@@ -38,7 +38,7 @@ def test_what_was_reached_is_reached_at_once() -> None:
 async def test_nobody_waits_for_what_was_reached() -> None:
     progress = Progress()
     progress.advance("10")
-    await asyncio.wait_for(progress.reach("9"), 5)
+    await asyncio.wait_for(progress.reach("9"), 30)
 
 
 async def test_waiters_wake_when_their_version_is_passed() -> None:

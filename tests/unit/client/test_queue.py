@@ -67,7 +67,7 @@ async def test_a_waiting_worker_takes_the_key_that_runs_once_more() -> None:
     worker = asyncio.create_task(queue.get())
     await settle()
     queue.done("a")
-    assert await asyncio.wait_for(worker, 5) == "a"
+    assert await asyncio.wait_for(worker, 30) == "a"
 
 
 async def test_of_several_delays_the_earliest_holds_and_there_is_one_timer() -> None:

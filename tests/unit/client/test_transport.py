@@ -133,7 +133,7 @@ async def test_a_rotated_token_is_used_after_a_refusal(tmp_path: Path) -> None:
         config = Config(server=fake.url, credentials=TokenFile(path))
         transport = Transport(config, tuning=Tuning())
         await transport.send(CREATE)
-        async with transport.open(READ, idle=1.0) as stream:
+        async with transport.open(READ, idle=30) as stream:
             assert [chunk async for chunk in stream] == [b"{}"]
         await transport.close()
     sent = [asked.headers["Authorization"] for asked in fake.asked]
@@ -172,7 +172,7 @@ async def test_headers_say_who_asks_and_for_whom() -> None:
 async def test_a_stream_comes_in_chunks_and_ends_in_good_order() -> None:
     async with (
         connected([Answer(chunks=[b"a\n", b"b\n"])], time=Instant()) as (transport, _),
-        transport.open(READ, idle=1.0) as stream,
+        transport.open(READ, idle=30) as stream,
     ):
         assert b"".join([chunk async for chunk in stream]) == b"a\nb\n"
 
@@ -181,7 +181,7 @@ async def test_a_stream_that_breaks_off_says_so() -> None:
     answers = [Answer(chunks=[b"a\n"], is_cut=True)]
     async with (
         connected(answers, time=Instant()) as (transport, _),
-        transport.open(READ, idle=1.0) as stream,
+        transport.open(READ, idle=30) as stream,
     ):
         assert await anext(stream) == b"a\n"
         with pytest.raises(errors.ServerTimeout):
@@ -192,8 +192,9 @@ async def test_a_stream_that_falls_silent_is_given_up() -> None:
     never = asyncio.Event()
     answers = [Answer(chunks=[b"a\n"], hold_after=never)]
     async with connected(answers, time=Instant()) as (transport, _):
-        async with transport.open(READ, idle=0.05) as stream:
+        async with transport.open(READ, idle=30) as stream:
             assert await anext(stream) == b"a\n"
+            stream.idle = 0.05
             with pytest.raises(errors.Silent):
                 await anext(stream)
         never.set()
@@ -204,7 +205,7 @@ async def test_leaving_a_stream_early_frees_its_connection() -> None:
     answers = [Answer(chunks=[b"a\n"], hold_after=never), whole({})]
     tuning = Tuning(connections=1)
     async with connected(answers, time=Instant(), tuning=tuning) as (transport, _):
-        async with transport.open(READ, idle=1.0) as stream:
+        async with transport.open(READ, idle=30) as stream:
             await anext(stream)
         assert await transport.send(READ) == b"{}"
         never.set()

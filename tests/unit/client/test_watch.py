@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 
@@ -108,7 +107,7 @@ class Follower:
         """What is stored once the version has been seen."""
         running = asyncio.create_task(self.informer.run())
         seen = asyncio.create_task(self.informer.wait_for_version(("ns", "-"), str(version)))
-        await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=10)
+        await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
         is_seen = seen.done()
         running.cancel()
         seen.cancel()
@@ -277,8 +276,8 @@ async def test_a_start_that_worked_makes_up_for_those_that_broke() -> None:
 
 async def test_a_silent_watch_is_opened_again_where_it_was() -> None:
     script = Faithful()
-    silent = script.stream([*STATE, STATE_END, CHANGES[4]])
-    patience = Patience(shortest_watch=0, longest_watch=0, slack=0.05)
+    silent = script.stream([b"".join([*STATE, STATE_END, CHANGES[4]])])
+    patience = Patience(shortest_watch=0, longest_watch=0, slack=0.1)
     async with follower(Faithful([silent]), patience) as (follow, fake):
         assert await follow.until(8) == FINAL
     assert queries(fake)[1]["resourceVersion"] == "4"
@@ -318,12 +317,31 @@ async def test_a_line_that_stays_malformed_leads_to_a_new_state() -> None:
     assert "sendInitialEvents" in queries(fake)[4]
 
 
-async def test_the_same_trouble_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, logger="tfjob.client.watch"):
-        answers = [text("down", status=500)] * 5
-        async with follower(Faithful(answers)) as (follow, _):
-            await follow.until(8)
+async def test_lines_that_are_malformed_now_and_then_lead_to_no_new_state() -> None:
+    spoilt = b'{"type":"MODIFIED","object":{\n'
+    answers = [
+        Answer(chunks=[*STATE, STATE_END]),
+        Answer(chunks=[spoilt]),
+        Answer(chunks=[spoilt]),
+        Answer(chunks=[CHANGES[4], spoilt]),
+        Answer(chunks=[CHANGES[5], spoilt]),
+    ]
+    async with follower(Faithful(answers)) as (follow, _):
+        assert await follow.until(8) == FINAL
+    assert (follow.watch.malformed, follow.watch.relists) == (4, 0)
+
+
+async def test_the_same_trouble_is_logged_once_until_the_watch_works_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    trouble = [text("down", status=500)] * 5
+    works = Answer(chunks=[*STATE, STATE_END, CHANGES[4]])
+    async with follower(Faithful(trouble)) as (follow, _):
+        await follow.until(8)
     assert [record.getMessage() for record in caplog.records] == ["watch interrupted"]
+    async with follower(Faithful([*trouble, works, *trouble])) as (follow, _):
+        await follow.until(8)
+    assert [record.getMessage() for record in caplog.records] == ["watch interrupted"] * 3
 
 
 async def test_an_object_that_does_not_fit_keeps_its_last_known_form(
