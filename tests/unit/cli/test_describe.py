@@ -1,0 +1,72 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.background_cluster import BackgroundCluster, background_cluster, ended
+from tests.support.tfjobs import tfjob
+from tfjob.cli.main import main
+
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundCluster]:
+    with background_cluster(tmp_path_factory.mktemp("cluster") / "data") as cluster:
+        yield cluster
+
+
+def described(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str], name: str
+) -> list[str]:
+    assert main(["describe", name, *cluster.flags]) == 0
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_state_conditions_pods_and_events_are_told(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = cluster.put_job(tfjob("W2", name="told"), ("Created", "made"), ("Failed", "it broke"))
+    cluster.put_pod(job, "worker", index=1, status=ended(3))
+    cluster.put_pod(job, "worker", index=0)
+    meta = job["metadata"]
+    about = {"kind": "TFJob", "name": "told", "namespace": "default", "uid": meta["uid"]}
+    event = {
+        "metadata": {"name": "told.1"},
+        "involvedObject": about,
+        "reason": "Broken",
+        "message": "so it is",
+        "type": "Warning",
+        "count": 2,
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+    }
+    cluster.endpoint.request("POST", EVENTS, event)
+    lines = described(cluster, capsys, "told")
+    assert "State: Failed" in lines
+    pods = lines[lines.index("Pods:") + 2 :][:2]
+    assert pods[0].startswith("worker-0 told-worker-0 Running 0")
+    assert pods[1].endswith("tensorflow: Error, exit code 3")
+    assert any(line.endswith("so it is (x2)") for line in lines)
+
+
+def test_a_pod_that_cannot_be_placed_says_why(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = cluster.put_job(tfjob("W1", name="large"))
+    why = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+    }
+    cluster.put_pod(job, "worker", status={"phase": "Pending", "conditions": [why]})
+    lines = described(cluster, capsys, "large")
+    assert lines[lines.index("Pods:") + 2].endswith("Unschedulable: " + str(why["message"]))
+
+
+def test_a_job_that_no_operator_has_seen_is_said_so(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.put_job(tfjob("W1", name="unseen"))
+    lines = described(cluster, capsys, "unseen")
+    assert "State: not seen by an operator yet" in lines
+    assert lines[lines.index("Pods:") + 1] == "none"

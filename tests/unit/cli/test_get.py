@@ -1,0 +1,71 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.background_cluster import BackgroundCluster, background_cluster
+from tests.support.tfjobs import tfjob
+from tfjob.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundCluster]:
+    with background_cluster(tmp_path_factory.mktemp("cluster") / "data") as cluster:
+        cluster.put_job(tfjob("C1 W2", name="two"), ("Created", "made"), ("Running", "it runs"))
+        cluster.put_job(tfjob("W1", name="one"))
+        yield cluster
+
+
+def got(cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["get", *words, *cluster.flags]) == 0
+    return capsys.readouterr().out
+
+
+def test_jobs_are_listed_by_name_with_their_newest_condition(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *rows = got(cluster, capsys).splitlines()
+    assert head.split() == ["NAME", "STATE", "REPLICAS", "AGE"]
+    assert [row.split()[0] for row in rows] == ["one", "two"]
+    assert "Running" in rows[1]
+    assert "1 chief, 2 worker" in rows[1]
+
+
+def test_all_namespaces_show_theirs(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert got(cluster, capsys, "-A", "-o", "wide").splitlines()[1].split()[::5] == [
+        "default",
+        "kubeflow.org/v1",
+    ]
+
+
+def test_one_job_is_the_object_itself(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert yaml.safe_load(got(cluster, capsys, "one", "-o", "yaml"))["metadata"]["name"] == "one"
+    assert json.loads(got(cluster, capsys, "-o", "json"))["kind"] == "List"
+    assert got(cluster, capsys, "one", "-o", "name") == "tfjobs.kubeflow.org/one\n"
+
+
+def test_a_job_that_is_not_there_is_said_so(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["get", "three", *cluster.flags]) == 1
+    assert "no job 'three' in namespace 'default'" in capsys.readouterr().err
+
+
+def test_an_empty_namespace_is_no_error(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["get", "-n", "elsewhere", *cluster.flags]) == 0
+    assert capsys.readouterr().err == "No jobs found in elsewhere.\n"
+
+
+def test_a_kubeconfig_that_is_missing_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["get", "--kubeconfig", str(tmp_path / "none")]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
