@@ -15,7 +15,7 @@ import yaml
 
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.registry import DIALECTS
-from tools import scenarios
+from tools import reference, roles, scenarios
 
 
 class Generated(NamedTuple):
@@ -47,7 +47,13 @@ def _crd_files() -> tuple[Generated, ...]:
 
 # Enough to see what changed; the whole is one command away.
 DIFFERENCE_LINES = 20
-GENERATED = (Generated("docs/scenarios.md", scenarios.page), *_crd_files())
+GENERATED = (
+    Generated("docs/scenarios.md", scenarios.page),
+    *_crd_files(),
+    Generated("charts/tfjob/templates/_rules.tpl", roles.page),
+    Generated("docs/reference/flags.md", reference.flags),
+    Generated("docs/reference/metrics.md", reference.metrics),
+)
 
 
 def write(root: Path, files: Iterable[Generated]) -> None:

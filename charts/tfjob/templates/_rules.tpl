@@ -1,0 +1,69 @@
+{{- /* Made from the code by `make generate`; not edited by hand. */ -}}
+
+{{- define "tfjob.rules.jobs" -}}
+# followed; read afresh before an adoption and after a conflict; deleted after
+# ttlSecondsAfterFinished
+- apiGroups: ["kubeflow.org"]
+  resources: ["tfjobs"]
+  verbs: ["get", "list", "watch", "delete"]
+# conditions and counts
+- apiGroups: ["kubeflow.org"]
+  resources: ["tfjobs/status"]
+  verbs: ["update"]
+# never sent: servers that enforce permissions on owner references ask for it before a child may
+# hold up the deletion of its job
+- apiGroups: ["kubeflow.org"]
+  resources: ["tfjobs/finalizers"]
+  verbs: ["update"]
+# the replicas; get when a name is taken, patch to adopt and to let go
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# one per replica, for its address; get and patch as for pods
+- apiGroups: [""]
+  resources: ["services"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# what happened to a job; get and patch to count on what was told before
+- apiGroups: [""]
+  resources: ["events"]
+  verbs: ["get", "create", "patch"]
+{{- end -}}
+
+{{- define "tfjob.rules.cluster" -}}
+# whether the node of a pod that does not go away still exists
+- apiGroups: [""]
+  resources: ["nodes"]
+  verbs: ["get"]
+{{- end -}}
+
+{{- define "tfjob.rules.leadership" -}}
+# only one of several operators works
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  verbs: ["create"]
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  resourceNames: [{{ .Values.leaderElection.id | quote }}]
+  verbs: ["get", "update"]
+{{- end -}}
+
+{{- define "tfjob.rules.volcano" -}}
+# one group per job, so that its pods are placed together
+- apiGroups: ["scheduling.volcano.sh"]
+  resources: ["podgroups"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+{{- end -}}
+
+{{- define "tfjob.rules.schedulerPlugins" -}}
+# one group per job, so that its pods are placed together
+- apiGroups: ["scheduling.x-k8s.io"]
+  resources: ["podgroups"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+{{- end -}}
+
+{{- define "tfjob.rules.priorities" -}}
+# which replicas a group that is too small for all of them counts first
+- apiGroups: ["scheduling.k8s.io"]
+  resources: ["priorityclasses"]
+  verbs: ["get"]
+{{- end -}}

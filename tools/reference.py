@@ -1,0 +1,82 @@
+"""Pages of the reference that follow from the code: the operator's flags and its metrics.
+
+Each is a pure function of the code; what the code does not say is not in them.
+"""
+
+import argparse
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+
+from prometheus_client.metrics_core import Metric
+
+from tfjob.manager import settings
+from tfjob.manager.metrics import Metrics
+
+_MADE = "<!-- Made from the code by `make generate`; not edited by hand. -->\n"
+_FROM_THE_PROCESS = ("process_", "python_")
+"""Metrics that the library adds for every process, other ones on each platform."""
+_UNITS = ((3600, "h"), (60, "m"), (1, "s"))
+
+
+def flags(_root: Path) -> str:
+    """The flags of `tfjob operator`."""
+    parser = argparse.ArgumentParser(add_help=False)
+    settings.add_arguments(parser)
+    actions = parser._actions  # noqa: SLF001 - argparse has no public list of its arguments
+    shown = [_flag(each) for each in actions if each.help != argparse.SUPPRESS]
+    ignored = [f"`{each.option_strings[0]}`" for each in actions if each.help == argparse.SUPPRESS]
+    return (
+        f"{_MADE}# Flags of `tfjob operator`\n\n"
+        "One dash or two; `--flag value` or `--flag=value`. A flag that is unknown is refused.\n\n"
+        f"{_table(('flag', 'default', 'meaning'), shown)}\n"
+        "Accepted, told once in the log and without any effect, so that a Deployment written for\n"
+        f"training-operator starts this one:\n\n{_bullets(ignored)}"
+    )
+
+
+def metrics(_root: Path) -> str:
+    """What /metrics shows."""
+    found = sorted(Metrics().registry.collect(), key=lambda each: each.name)
+    own = [each for each in found if not each.name.startswith(_FROM_THE_PROCESS)]
+    return (
+        f"{_MADE}# Metrics of the operator\n\n"
+        "Served at `/metrics`, port 8080. Besides these there are the metrics of the process\n"
+        "itself (`process_…`, `python_…`).\n\n"
+        f"{_table(('metric', 'kind', 'meaning'), [_metric(each) for each in own])}"
+    )
+
+
+def _flag(action: argparse.Action) -> tuple[str, str, str]:
+    name = action.option_strings[0]
+    value = action.metavar or ("true" if action.nargs == "?" else "")
+    shown = "|".join(map(str, action.choices)) if action.choices else value
+    return f"`{name}={shown}`".replace("|", "\\|"), _default(action.default), str(action.help)
+
+
+def _default(value: object) -> str:
+    if isinstance(value, timedelta):
+        return f"`{_duration(value)}`"
+    if value is None or value in ([], ""):
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _duration(value: timedelta) -> str:
+    seconds = int(value.total_seconds())
+    size, unit = next((each for each in _UNITS if seconds and seconds % each[0] == 0), (1, ""))
+    return f"{seconds // size}{unit}"
+
+
+def _metric(metric: Metric) -> tuple[str, str, str]:
+    name = f"{metric.name}_total" if metric.type == "counter" else metric.name
+    return f"`{name}`", metric.type, metric.documentation
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _bullets(entries: Iterable[str]) -> str:
+    return "".join(f"- {each}\n" for each in entries)

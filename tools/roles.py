@@ -1,0 +1,56 @@
+"""The operator's permissions as rules that the chart's roles include.
+
+One template per need, so that a role holds what its operator can ask for and no more. The reason
+of each rule is written above it, where whoever reviews a role will read it.
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tfjob.manager.permissions import PERMISSIONS, Need, Permission
+
+HEADER = "{{- /* Made from the code by `make generate`; not edited by hand. */ -}}\n"
+_ONE_NAME = "{{ .Values.leaderElection.id | quote }}"
+_NAMELESS = frozenset({"create", "list", "watch"})
+"""Verbs that a role cannot limit to a name."""
+
+
+def page(_root: Path) -> str:
+    """The templates of all needs."""
+    return HEADER + "".join(_template(need) for need in Need)
+
+
+def _template(need: Need) -> str:
+    rules = [_rule(each) for each in PERMISSIONS if each.need is need]
+    return f'\n{{{{- define "tfjob.rules.{need}" -}}}}\n{"".join(rules)}{{{{- end -}}}}\n'
+
+
+def _rule(permission: Permission) -> str:
+    reason = textwrap.wrap(permission.why, width=96, initial_indent="# ", subsequent_indent="# ")
+    parts = [
+        line
+        for verbs, is_named in _parts(permission)
+        for line in _lines(permission, verbs, is_named=is_named)
+    ]
+    return "".join(f"{line}\n" for line in (*reason, *parts))
+
+
+def _parts(permission: Permission) -> Iterator[tuple[list[str], bool]]:
+    """The verbs of a permission, apart where only some can be limited to one name."""
+    if not permission.has_one_name:
+        yield list(permission.verbs), False
+        return
+    for is_named in (False, True):
+        verbs = [verb for verb in permission.verbs if (verb not in _NAMELESS) is is_named]
+        if verbs:
+            yield verbs, is_named
+
+
+def _lines(permission: Permission, verbs: Iterable[str], *, is_named: bool) -> Iterator[str]:
+    yield f'- apiGroups: ["{permission.resource.group}"]'
+    yield f'  resources: ["{permission.name}"]'
+    if is_named:
+        yield f"  resourceNames: [{_ONE_NAME}]"
+    quoted = ", ".join(f'"{verb}"' for verb in verbs)
+    yield f"  verbs: [{quoted}]"
