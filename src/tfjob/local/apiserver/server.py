@@ -89,7 +89,10 @@ class ApiServer:
             bootstrap.ensure(self._backend)
             await self._listen()
         except BaseException:
+            if self._runner is not None:
+                await self._runner.cleanup()
             store.close()
+            self._backend = None
             raise
         self._spawn(Collector(self._backend).run(), "garbage collector")
         self._spawn(JobController(self._backend).run(), "job controller")

@@ -1,9 +1,12 @@
 """The server as a client meets it: who is let in, what is too large, what survives a restart."""
 
 import asyncio
+import contextlib
+import errno
 import io
 import json
 import ssl
+import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -125,6 +128,62 @@ async def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> Non
 async def test_a_second_server_on_the_folder_is_refused(tmp_path: Path, server: ApiServer) -> None:
     with pytest.raises(StoreError, match="in use by another server"):
         await ApiServer(tmp_path, tls=False).start()
+
+
+async def test_a_port_in_use_is_told_and_nothing_is_left_open(
+    tmp_path: Path, server: ApiServer
+) -> None:
+    other = ApiServer(tmp_path / "other", tls=False, port=server.port)
+    with pytest.raises(OSError, match="in use") as refused:
+        await other.start()
+    assert refused.value.errno == errno.EADDRINUSE
+    again = ApiServer(tmp_path / "other", tls=False)
+    await again.start()
+    await again.stop()
+
+
+SERVER = """
+import asyncio, sys
+from pathlib import Path
+from tfjob.local.apiserver.server import ApiServer
+async def main():
+    server = ApiServer(Path(sys.argv[1]), tls=False)
+    await server.start()
+    print(server.port, flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+async def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SERVER, str(tmp_path), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    port = int(await process.stdout.readline())
+    headers = {"Authorization": f"Bearer {(tmp_path / 'token').read_text().strip()}"}
+    answered: list[Json] = []
+
+    async def write(client: aiohttp.ClientSession, prefix: str) -> None:
+        with contextlib.suppress(aiohttp.ClientError):
+            for number in range(1000):
+                body = {"metadata": {"name": f"{prefix}{number}"}}
+                async with client.post(MAPS, json=body) as answer:
+                    answered.append(await answer.json())
+                if len(answered) == 100:
+                    process.kill()
+
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{port}", headers=headers) as client:
+        await asyncio.gather(*(write(client, prefix) for prefix in "abcd"))
+    await process.wait()
+    assert len(answered) >= 100
+    async with ApiServer(tmp_path, tls=False) as server:
+        store = server.backend.store
+        kept = {row.name: row.revision for row in store.page("configmaps", namespace="default")}
+    assert all(
+        kept[made["metadata"]["name"]] == int(made["metadata"]["resourceVersion"])
+        for made in answered
+    )
 
 
 async def test_an_old_watch_ends_with_expired(tmp_path: Path) -> None:
