@@ -17,7 +17,7 @@ TEST_JOBS ?= 2
 
 .PHONY: help
 help: ## List the verbs
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' \
+	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' \
 	  | while IFS=$$'\t' read -r verb says; do printf '  %-22s %s\n' "make $$verb" "$$says"; done
 
 ##: setting up
