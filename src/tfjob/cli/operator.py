@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
@@ -17,6 +17,10 @@ from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.manager import logs, settings
 from tfjob.manager.app import Operator, StartError
 from tfjob.manager.health import AddressError
+
+
+_DEEPEST: Final = 25_000
+"""An API server stores objects nested 10,000 deep; reading one must not end the operator."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (settings.SettingsError, ConfigError) as error:
         sys.stderr.write(f"tfjob operator: {error}\n")
         return 2
+    sys.setrecursionlimit(_DEEPEST)
     logs.set_up(style=chosen.log_format, level=chosen.log_level)
     for note in chosen.notes:
         logging.getLogger(__name__).warning(note)
