@@ -18,7 +18,6 @@ from tfjob.manager import logs, settings
 from tfjob.manager.app import Operator, StartError
 from tfjob.manager.health import AddressError
 
-
 _DEEPEST: Final = 25_000
 """An API server stores objects nested 10,000 deep; reading one must not end the operator."""
 
