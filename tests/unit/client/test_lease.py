@@ -153,6 +153,34 @@ async def test_the_first_candidate_creates_the_lease_and_leads() -> None:
     }
 
 
+async def test_who_cannot_reach_the_server_does_not_lead_and_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with world() as w:
+        w.server.is_away = True
+        first = w.candidate("a")
+        assert not first.leads()
+        for _ in range(2):
+            w.server.is_away = True
+            await w.advance(30)
+            assert not first.leads()
+            w.server.is_away = False
+            await w.advance(4)
+            assert first.leads()
+    told = [record.msg for record in caplog.records if record.msg == "lease not reachable"]
+    assert len(told) == 2
+
+
+async def test_whoever_stops_running_stops_leading() -> None:
+    async with world() as w:
+        first = w.candidate("a")
+        await w.advance(1)
+        await first.die()
+        assert not first.leads()
+        assert first.elector.lost.is_set()
+        assert w.time.pending == 0
+
+
 async def test_a_leader_renews_and_stays_the_only_one() -> None:
     async with world() as w:
         w.candidate("a")
