@@ -1,0 +1,185 @@
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.background_cluster import ended, running
+from tests.support.own_cluster import own_cluster, put_status
+from tests.support.tfjobs import tfjob
+from tfjob.cli.applying import apply_all
+from tfjob.cli.cluster import Cluster
+from tfjob.cli.following import Follower, Verdict
+from tfjob.cli.interrupts import Interrupts
+from tfjob.cli.jobs import Found
+from tfjob.cli.screen import ReplicaLine
+from tfjob.client.http import Stored
+from tfjob.client.resource import PODS
+
+Json = dict[str, Any]
+LIMIT = 20
+
+
+class Notes:
+    """A screen that remembers, and wakes whoever waits for a word on it."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.logs: list[str] = []
+        self.rows: list[str] = []
+        self.failures: list[tuple[str, str, list[str]]] = []
+        self.verdicts: list[tuple[str, bool]] = []
+        self._changed = asyncio.Event()
+
+    def tell(self, sentence: str) -> None:
+        self.told.append(sentence)
+        self._changed.set()
+
+    def log(self, replica: str, line: str) -> None:
+        self.logs.append(f"{replica} {line}")
+        self._changed.set()
+
+    def show(self, lines: Sequence[ReplicaLine], *, state: str) -> None:  # noqa: ARG002 - as asked
+        self.rows = [f"{each.replica} {each.phase} {each.why}".strip() for each in lines]
+        self._changed.set()
+
+    def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
+        self.failures.append((replica, why, list(lines)))
+
+    def verdict(self, sentence: str, *, is_good: bool) -> None:
+        self.verdicts.append((sentence, is_good))
+
+    async def until(self, word: str) -> None:
+        """A row, a line of a log or a sentence holds this word."""
+        async with asyncio.timeout(LIMIT):
+            while not any(word in each for each in (*self.told, *self.logs, *self.rows)):
+                self._changed.clear()
+                await self._changed.wait()
+
+
+class Play:
+    """A job on a cluster without operator and node: the test plays both."""
+
+    def __init__(self, cluster: Cluster, found: Found, *, logs: str = "all") -> None:
+        self.cluster, self.found, self.screen = cluster, found, Notes()
+        self.interrupts = Interrupts(leave=lambda _: None)
+        self.follower = Follower(cluster, found, screen=self.screen, logs=logs)
+
+    def begin(self, limit: float | None = None) -> "asyncio.Task[Verdict]":
+        return asyncio.create_task(self.follower.run(limit=limit, interrupts=self.interrupts))
+
+    async def pod(self, index: int, status: Json) -> None:
+        name = f"j-worker-{index}"
+        labels = {
+            "training.kubeflow.org/job-name": "j",
+            "training.kubeflow.org/replica-type": "worker",
+            "training.kubeflow.org/replica-index": str(index),
+        }
+        owner = self.found.job.owner.reference()
+        body = {
+            "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
+            "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
+        }
+        api = self.cluster.api
+        await api.create(PODS.collection("default"), body, decode=Stored)
+        path = PODS.item(name, "default", subresource="status")
+        await api.patch(path, {"status": status}, decode=Stored)
+
+    async def end(self, kind: str, message: str) -> None:
+        await put_status(self.cluster, "j", kind, message)
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with own_cluster(tmp_path) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def play(cluster: Cluster) -> Play:
+    job = tfjob("W2")
+    return Play(cluster, await apply_all(cluster, [job], job=job))
+
+
+async def test_success_is_told_with_every_line_of_every_replica(play: Play) -> None:
+    following = play.begin()
+    await play.pod(0, running())
+    await play.pod(1, ended(0))
+    await play.screen.until("last of j-worker-0")
+    await play.screen.until("last of j-worker-1")
+    await play.end("Succeeded", "well done")
+    assert await following is Verdict.SUCCEEDED
+    assert play.screen.verdicts == [("well done", True)]
+    assert play.screen.told == ["well done"]
+    assert play.screen.rows == ["worker-0 Running", "worker-1 Succeeded exit code 0"]
+    assert "worker-0 first of j-worker-0" in play.screen.logs
+    assert "worker-0 " in play.screen.logs
+
+
+async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:
+    following = play.begin()
+    await play.pod(1, ended(3))
+    await play.screen.until("last of j-worker-1")
+    await play.pod(0, ended(1))
+    await play.end("Failed", "it broke")
+    assert await following is Verdict.FAILED
+    assert play.screen.failures == [
+        ("worker-1", "exit code 3", ["first of j-worker-1", "", "last of j-worker-1"])
+    ]
+    assert play.screen.verdicts == [("it broke", False)]
+
+
+async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
+    following = play.begin()
+    await play.pod(0, ended(3))
+    await play.screen.until("last of j-worker-0")
+    path = PODS.item("j-worker-0", "default")
+    await play.cluster.api.delete(path, grace_seconds=0)
+    await play.end("Failed", "it broke")
+    assert await following is Verdict.FAILED
+    assert play.screen.rows == ["worker-0 Failed exit code 3"]
+    assert play.screen.failures[0][0] == "worker-0"
+
+
+async def test_only_the_wanted_lines_are_passed_on(cluster: Cluster) -> None:
+    job = tfjob("W2")
+    play = Play(cluster, await apply_all(cluster, [job], job=job), logs="worker-1")
+    following = play.begin()
+    await play.pod(0, ended(4))
+    await play.pod(1, ended(0))
+    await play.screen.until("last of j-worker-1")
+    await play.end("Failed", "it broke")
+    await following
+    assert {each.split()[0] for each in play.screen.logs} == {"worker-1"}
+    assert play.screen.failures[0][0] == "worker-0"
+
+
+async def test_an_interrupt_deletes_the_job_and_waits_for_its_pods(play: Play) -> None:
+    following = play.begin()
+    await play.pod(0, ended(0))
+    await play.screen.until("worker-0")
+    play.interrupts.hear()
+    assert await asyncio.wait_for(following, LIMIT) is Verdict.INTERRUPTED
+    assert play.screen.verdicts == [("j: interrupted", False)]
+    assert not (await play.cluster.api.get(PODS.collection("default"), decode=dict))["items"]
+
+
+async def test_a_second_interrupt_waits_for_nobody(play: Play) -> None:
+    following = play.begin()
+    await play.pod(0, running())
+    keeps = {"metadata": {"finalizers": ["example.com/keep"]}}
+    path = PODS.item("j-worker-0", "default")
+    await play.cluster.api.patch(path, keeps, decode=Stored)
+    await play.screen.until("worker-0")
+    play.interrupts.hear()
+    await play.screen.until("told to end")
+    play.interrupts.hear()
+    assert await asyncio.wait_for(following, LIMIT) is Verdict.INTERRUPTED
+    left = await play.cluster.api.get(path, decode=Stored)
+    assert left.metadata.is_terminating
+
+
+async def test_time_that_is_over_ends_the_job(play: Play) -> None:
+    assert await play.begin(limit=0.01) is Verdict.TIMED_OUT
+    assert play.screen.verdicts == [("j: the time is over", False)]

@@ -1,0 +1,40 @@
+import io
+
+from tfjob.cli.screen import PlainScreen, ReplicaLine, screen_for
+
+
+def line(phase: str, why: str = "") -> ReplicaLine:
+    return ReplicaLine(replica="worker-0", phase=phase, restarts=0, why=why)
+
+
+def test_what_is_no_terminal_gets_plain_lines() -> None:
+    stream = io.StringIO()
+    with screen_for(stream, title="job", is_plain=False) as screen:
+        screen.tell("it is made")
+        screen.log("worker-0", "one")
+    assert stream.getvalue() == "it is made\n[worker-0] one\n"
+
+
+def test_a_phase_is_told_when_it_changes() -> None:
+    stream = io.StringIO()
+    screen = PlainScreen(stream)
+    for each in (line("Pending"), line("Running"), line("Running"), line("Failed", "exit code 3")):
+        screen.show([each], state="Running")
+    assert stream.getvalue().splitlines() == [
+        "worker-0: Pending",
+        "worker-0: Running",
+        "worker-0: Failed exit code 3",
+    ]
+
+
+def test_the_end_names_who_failed_with_its_last_lines() -> None:
+    stream = io.StringIO()
+    screen = PlainScreen(stream)
+    screen.failure("worker-0", "exit code 3", ["a", "b"])
+    screen.verdict("the job has failed", is_good=False)
+    assert stream.getvalue().splitlines() == [
+        "worker-0 failed first (exit code 3); its last lines:",
+        "    a",
+        "    b",
+        "failed: the job has failed",
+    ]
