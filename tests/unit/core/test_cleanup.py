@@ -11,7 +11,6 @@ from tfjob.core.plan import Delete
 from tfjob.k8s.pod import Pod
 
 LETTERS = "PRUSFT"
-ENDED = [3, 4]
 
 
 def gone(policy: CleanPolicy, *, ends_unfinished: bool = False) -> tuple[list[int], list[int]]:
