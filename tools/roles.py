@@ -11,7 +11,7 @@ from pathlib import Path
 from tfjob.manager.permissions import PERMISSIONS, Need, Permission
 
 HEADER = "{{- /* Made from the code by `make generate`; not edited by hand. */ -}}\n"
-_ONE_NAME = "{{ .Values.leaderElection.id | quote }}"
+_ONE_NAME = '{{ include "tfjob.leaseName" . | quote }}'
 _NAMELESS = frozenset({"create", "list", "watch"})
 """Verbs that a role cannot limit to a name."""
 

@@ -43,7 +43,7 @@
   verbs: ["create"]
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
-  resourceNames: [{{ .Values.leaderElection.id | quote }}]
+  resourceNames: [{{ include "tfjob.leaseName" . | quote }}]
   verbs: ["get", "update"]
 {{- end -}}
 

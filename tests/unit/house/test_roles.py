@@ -13,7 +13,7 @@ _DEFINE = re.compile(r'{{- define "tfjob\.rules\.(\w+)" -}}\n(.*?){{- end -}}', 
 
 
 def rules() -> dict[str, list[dict[str, Any]]]:
-    text = roles.page(Path()).replace("{{ .Values.leaderElection.id | quote }}", "the-lease")
+    text = roles.page(Path()).replace('{{ include "tfjob.leaseName" . | quote }}', "the-lease")
     return {need: yaml.safe_load(body) for need, body in _DEFINE.findall(text)}
 
 

@@ -1,0 +1,38 @@
+{{- define "tfjob.arguments" -}}
+- --metrics-bind-address=:{{ .Values.metrics.port }}
+- --health-probe-bind-address=:{{ .Values.probes.port }}
+- --zap-encoder={{ .Values.logging.encoder }}
+- --zap-log-level={{ .Values.logging.level }}
+{{- if .Values.leaderElection.enabled }}
+- --leader-elect
+- --leader-election-id={{ include "tfjob.leaseName" . }}
+{{- end }}
+{{- if .Values.namespaced.enabled }}
+- --namespace={{ include "tfjob.jobNamespace" . }}
+{{- end }}
+{{- with .Values.operator }}
+- --controller-threads={{ .controllerThreads | int64 }}
+- --resync-period={{ .resyncPeriod }}
+- --exit-code-table={{ .exitCodeTable }}
+- --default-clean-pod-policy={{ .defaultCleanPodPolicy }}
+- --force-delete-stuck-after={{ .forceDeleteStuckAfter }}
+{{- if .gangSchedulerName }}
+- --gang-scheduler-name={{ .gangSchedulerName }}
+{{- end }}
+{{- if .legacyLabels }}
+- --legacy-labels
+{{- end }}
+{{- if .evaluatorInCluster }}
+- --evaluator-in-cluster
+{{- end }}
+{{- if .kubeApiQps }}
+- --kube-api-qps={{ .kubeApiQps }}
+{{- end }}
+{{- if .kubeApiBurst }}
+- --kube-api-burst={{ .kubeApiBurst | int64 }}
+{{- end }}
+{{- range .extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}

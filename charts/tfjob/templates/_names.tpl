@@ -1,0 +1,81 @@
+{{- define "tfjob.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else -}}
+{{- /* Room for the endings of the names that are made of it. */ -}}
+{{- printf "%s-operator" (.Release.Name | trunc 44 | trimSuffix "-") -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tfjob.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "tfjob.fullname" .) "default" .Values.serviceAccount.create) -}}
+{{- end -}}
+
+{{- define "tfjob.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tfjob.jobNamespace" -}}
+{{- .Values.namespaced.namespace | default .Release.Namespace -}}
+{{- end -}}
+
+{{- /* Two operators that serve different namespaces must not wait for each other. */ -}}
+{{- define "tfjob.leaseName" -}}
+{{- $known := "1ca428e5.training-operator.kubeflow.org" -}}
+{{- $served := include "tfjob.jobNamespace" . -}}
+{{- if .Values.leaderElection.id -}}
+{{- .Values.leaderElection.id -}}
+{{- else if eq $served .Release.Namespace -}}
+{{- $known -}}
+{{- else -}}
+{{- printf "%s.%s" $known $served -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tfjob.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end -}}
+
+{{- define "tfjob.labels" -}}
+{{ include "tfjob.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- /* By these, tools written for training-operator and for its ancestor find the operator. */ -}}
+{{- define "tfjob.knownLabels" -}}
+control-plane: kubeflow-training-operator
+name: tf-job-operator
+{{- end -}}
+
+{{- /* Nothing of a service mesh is needed to reach the API server. A user's own entries may change
+that, but not what the Deployment finds its pods by. */ -}}
+{{- define "tfjob.podLabels" -}}
+{{- $own := fromYaml (include "tfjob.labels" .) -}}
+{{- $known := fromYaml (include "tfjob.knownLabels" .) -}}
+{{- $mesh := dict "sidecar.istio.io/inject" "false" -}}
+{{- toYaml (merge (dict) $own $known .Values.podLabels $mesh) -}}
+{{- end -}}
+
+{{- define "tfjob.podAnnotations" -}}
+{{- $own := dict "kubectl.kubernetes.io/default-container" "operator" -}}
+{{- $mesh := dict "sidecar.istio.io/inject" "false" -}}
+{{- toYaml (merge (dict) .Values.podAnnotations $own $mesh) -}}
+{{- end -}}
+
+{{- define "tfjob.gang" -}}
+{{- $scheduler := .Values.operator.gangSchedulerName | lower -}}
+{{- if has $scheduler (list "" "none") -}}
+{{- else if eq $scheduler "volcano" -}}
+volcano
+{{- else -}}
+schedulerPlugins
+{{- end -}}
+{{- end -}}
