@@ -91,6 +91,8 @@ class Loop:
 
     async def _work(self, key: Key) -> None:
         if not self._may_write():
+            # Whoever leads next decides from what is stored; so do we, should it be us.
+            self._awaited.pop(key, None)
             return
         if self._is_ahead_of_caches(key):
             self._queue.add_after(key, LOOK_AGAIN)

@@ -224,8 +224,10 @@ class Operator:
     async def _until_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
         """A task that ends by itself ends the operator, and with its error."""
         stopped = _task(self._stopping.wait())
-        done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
+        try:
+            done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
         for task in done:
             task.result()
 

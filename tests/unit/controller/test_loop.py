@@ -224,3 +224,13 @@ async def test_operator_that_does_not_lead_leaves_jobs_alone() -> None:
         world.leads = False
         assert await world.advance(60) == []
         assert len(world.queue) == 0
+
+
+async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
+    async with worked() as world:
+        world.answer = lambda: Outcome(versions={"Pod": "7"})
+        await world.advance(0)
+        world.leads = False
+        world.queue.add(JOB)
+        await world.advance(1)
+        assert world.loop.awaited == 0

@@ -1,0 +1,92 @@
+"""Real operators and a real API server under seeded mishaps: the right end, and nothing twice.
+
+Each failure names its seed; the same seed plays the same run again.
+"""
+
+import pytest
+
+from tests.support.simulation.jobs import Expected
+from tests.support.simulation.run import Result, Trial, simulate
+from tests.support.simulation.wire import Mishap
+from tests.support.tfjobs import tfjob
+
+BATCH = 15
+
+
+def check(trial: Trial) -> Result:
+    result = simulate(trial)
+    assert result.faults == [], f"seed {trial.seed}: {result.faults}"
+    return result
+
+
+def seeds(batch: int) -> range:
+    return range(batch * BATCH, (batch + 1) * BATCH)
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_jobs_end_right_over_a_network_that_loses_delays_and_refuses(batch: int) -> None:
+    for seed in seeds(batch):
+        check(Trial(seed=seed, mishaps=0.25, may_crash=False))
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_jobs_end_right_under_an_operator_that_dies_again_and_again(batch: int) -> None:
+    lives = [check(Trial(seed=seed, mishaps=0.2)).lives for seed in seeds(batch)]
+    assert max(lives) > 3
+
+
+@pytest.mark.parametrize("batch", range(3))
+def test_jobs_end_right_while_operators_lose_the_lead_to_each_other(batch: int) -> None:
+    for seed in seeds(batch):
+        check(Trial(seed=seed, operators=2, mishaps=0.1, cuts=0.02))
+
+
+def restarting_job() -> Expected:
+    """A chief and two workers, one of which must be started twice."""
+    return Expected(
+        manifest=tfjob("C1 W2", restart="ExitCode", run_policy={"cleanPodPolicy": "Running"}),
+        fates={"j-chief-0": [0], "j-worker-1": [137, 137, 0]},
+        ends=frozenset({"Succeeded"}),
+        has_ttl=False,
+    )
+
+
+@pytest.mark.parametrize("mishap", [Mishap.CRASH_BEFORE, Mishap.CRASH_AFTER, Mishap.LOST])
+def test_job_ends_right_whichever_request_is_the_last(mishap: Mishap) -> None:
+    job = restarting_job()
+    calm = check(Trial(seed=1, jobs=[job], mishaps=0.0))
+    for place in range(1, calm.requests + 1):
+        check(Trial(seed=1, jobs=[job], mishaps=0.0, script={place: mishap}))
+
+
+def test_calm_job_costs_few_requests() -> None:
+    result = check(Trial(seed=1, jobs=[restarting_job()], mishaps=0.0))
+    assert result.lives == 1
+    # Three services, five pods, two deletions for restarts and one at the end; the rest is status
+    # and events, which tell each of these once.
+    assert result.requests < 50
+
+
+def test_same_seed_gives_the_same_run() -> None:
+    trial = Trial(seed=7, mishaps=0.2)
+    assert simulate(trial) == simulate(trial)
+
+
+def test_laws_notice_a_wrong_end() -> None:
+    job = restarting_job()
+    wrong = Expected(manifest=job.manifest, fates=job.fates, ends=frozenset(), has_ttl=True)
+    faults = simulate(Trial(seed=1, jobs=[wrong], mishaps=0.0)).faults
+    assert faults[0] == "j: stored True, ttl True"
+    assert faults[1].startswith("j: pods left behind: ")
+    assert faults[2] == "j: ended as Succeeded, expected []"
+
+
+def test_laws_notice_a_pod_that_runs_too_often() -> None:
+    job = Expected(
+        manifest=tfjob("W1", restart="ExitCode", run_policy={"cleanPodPolicy": "None"}),
+        fates={"j-worker-0": [137, 143, 0]},
+        ends=frozenset({"Succeeded"}),
+        has_ttl=False,
+    )
+    faults = simulate(Trial(seed=1, jobs=[job], mishaps=0.0)).faults
+    assert faults == ["j-worker-0: made 3 times"]

@@ -1,0 +1,128 @@
+"""One whole life of a few jobs under one seed, and everything that was wrong with it.
+
+Law: the same seed gives the same run. Bad weather ends after a while: what is judged is where the
+world comes to rest, and that nothing forbidden happened on the way.
+"""
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tests.support.simulation import virtual_time
+from tests.support.simulation.jobs import Expected, random_job
+from tests.support.simulation.wire import Line, Mishap, Weather
+from tests.support.simulation.world import Cluster, end
+from tfjob.local.apiserver.store import Store
+
+STORM = 300.0
+PATIENCE = 2000.0
+REST = 120.0
+"""Seconds: how long the weather is bad, how long jobs may take, and how long rest is watched."""
+MOST_REQUESTS_PER_JOB = 120
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What to simulate."""
+
+    seed: int
+    jobs: Sequence[Expected] = ()
+    operators: int = 1
+    mishaps: float = 0.1
+    may_crash: bool = True
+    cuts: float = 0.0
+    script: Mapping[int, Mishap] = {}
+
+
+class Result(msgspec.Struct, frozen=True):
+    faults: list[str]
+    requests: int
+    lives: int
+
+
+def simulate(trial: Trial) -> Result:
+    return virtual_time.run(_simulate(trial))
+
+
+async def _simulate(trial: Trial) -> Result:
+    chance = random.Random(trial.seed)  # noqa: S311 - a run must be repeatable
+    jobs = trial.jobs or [random_job(f"j{number}", chance) for number in range(3)]
+    weather = Weather(
+        chance=chance,
+        mishaps=trial.mishaps,
+        drops=trial.mishaps,
+        may_crash=trial.may_crash,
+        script=dict(trial.script),
+    )
+    store = Store(Path(":memory:"))
+    cluster = Cluster(jobs, weather, store=store)
+    await cluster.start()
+    tasks = [
+        asyncio.create_task(cluster.operate(f"operator-{place}", is_elected=trial.operators > 1))
+        for place in range(trial.operators)
+    ]
+    tasks.append(asyncio.create_task(_cut(cluster, trial.cuts)))
+    faults = await _rest(cluster)
+    lines = list(cluster.lines)
+    for task in tasks:
+        await end(task)
+    await cluster.stop()
+    store.close()
+    await asyncio.sleep(1.0)
+    faults += [f"task left: {task!r}" for task in asyncio.all_tasks() - {asyncio.current_task()}]
+    return Result(faults, requests=_requests(lines), lives=len(lines))
+
+
+async def _rest(cluster: Cluster) -> list[str]:
+    """Wait until everything has ended and calm has come; then say what is wrong."""
+    loop = asyncio.get_running_loop()
+    while loop.time() < PATIENCE and not cluster.have_all_ended:
+        cluster.weather.is_calm = loop.time() > STORM
+        await asyncio.sleep(1.0)
+    cluster.weather.is_calm = True
+    await asyncio.sleep(REST)
+    before = cluster.backend.store.revision, _requests(cluster.lines)
+    await asyncio.sleep(REST)
+    after = cluster.backend.store.revision, _requests(cluster.lines)
+    faults = [*cluster.laws.broken, *await cluster.leftovers(), *_wrong_ends(cluster)]
+    if before != after and len(cluster.operators) == 1:
+        faults.append(f"no rest: {before} became {after}")
+    for name, operator in cluster.operators.items():
+        left = (len(operator.queue), operator.queue.delayed, operator.loop.awaited)
+        if any(left):
+            faults.append(f"{name}: waiting, delayed and awaited keys {left}")
+    if _requests(cluster.lines) > MOST_REQUESTS_PER_JOB * len(cluster.jobs):
+        faults.append(f"{_requests(cluster.lines)} requests")
+    return faults
+
+
+def _wrong_ends(cluster: Cluster) -> list[str]:
+    ends = cluster.laws.ends
+    return [
+        f"{job.name}: ended as {ends.get(job.name)}, expected {sorted(job.ends)}"
+        for job in cluster.jobs
+        if ends.get(job.name) not in job.ends
+    ]
+
+
+async def _cut(cluster: Cluster, often: float) -> None:
+    """Now and then an operator is cut off, for longer than a lease lasts or for less."""
+    chance = cluster.weather.chance
+    while often and not cluster.weather.is_calm:
+        await asyncio.sleep(chance.expovariate(often))
+        line = cluster.lines[-chance.randint(1, min(2, len(cluster.lines)))]
+        line.is_cut = True
+        await asyncio.sleep(chance.uniform(1.0, 40.0))
+        line.is_cut = False
+
+
+def _requests(lines: Sequence[Line]) -> int:
+    """Requests about jobs: not the watches, and not the lease, which go on for ever."""
+    return sum(
+        number
+        for line in lines
+        for name, number in line.requests.items()
+        if not name.startswith(("watch ", "list ")) and "/leases" not in name
+    )
