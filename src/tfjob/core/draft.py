@@ -43,14 +43,10 @@ class Draft:
         facts: Mapping[str, object] = MappingProxyType({}),
     ) -> str | None:
         """Set a condition; returns its message if that changed anything, else None."""
-        found = self.status.condition(kind)
-        wanted = "True" if is_true else "False"
-        if found is not None and (found.status, found.reason) == (wanted, phrase.reason):
-            return None
         message = phrase.say(name=self.job.name, namespace=self.job.namespace, **facts)
         condition = Condition(
             type=str(kind),
-            status=wanted,
+            status="True" if is_true else "False",
             reason=phrase.reason,
             message=message,
             last_update=self.stamp,

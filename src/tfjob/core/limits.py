@@ -13,8 +13,6 @@ from tfjob.core.restarting import Fates, so_far
 from tfjob.core.wording import Phrase
 from tfjob.k8s.pod import Phase
 
-_UP = frozenset({Phase.PENDING, Phase.RUNNING, Phase.UNKNOWN})
-
 
 def is_hit(draft: Draft, children: Children, seen: View, fates: Fates) -> bool:
     phrase = _hit(draft, seen, fates)
@@ -36,14 +34,12 @@ def _is_backoff_hit(draft: Draft, seen: View, fates: Fates) -> bool:
     limit = draft.job.policy.backoff_limit
     if limit is None:
         return False
-    slots = seen.all_slots()
-    failures = sum(_is_own_failure(slot, draft.job.rules) for slot in slots)
-    up = sum(slot.phase in _UP and not slot.is_terminating for slot in slots)
+    failures = sum(_is_own_failure(slot, draft.job.rules) for slot in seen.all_slots())
     return backoff.is_hit(
         limit,
         so_far(draft, seen),
         is_restart_wanted=any(fate in {Fate.RESTART, Fate.HELD} for _, fate in fates),
-        has_new_failure=failures > counts.failed_total(draft.status) and up != draft.job.total,
+        has_new_failure=failures > counts.failed_total(draft.status),
     )
 
 

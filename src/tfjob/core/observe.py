@@ -5,6 +5,7 @@ sidecar that goes on, or fails late, changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
 import msgspec
@@ -83,7 +84,7 @@ class Slot(msgspec.Struct):
 
 class View(msgspec.Struct):
     slots: Mapping[str, Sequence[Slot]]
-    services: Mapping[str, ObjectMeta]
+    services: AbstractSet[str]
     surplus_pods: Sequence[ObjectMeta]
     surplus_services: Sequence[ObjectMeta]
 
@@ -191,7 +192,7 @@ def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
         return False
     start = job.status.start_time
     if suspended.is_true or start is None:
-        return suspended.is_true
+        return True
     created = time.parse(pod.metadata.creation_timestamp)
     asked = deletion_asked_at(pod.metadata)
     # Stored times are whole seconds: a run may begin and end within one.
@@ -217,8 +218,9 @@ def place_of(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
 
 def _services(
     job: Job, services: Sequence[Service], by_label: Mapping[str, Replica]
-) -> tuple[dict[str, ObjectMeta], list[ObjectMeta]]:
-    kept: dict[str, ObjectMeta] = {}
+) -> tuple[set[str], list[ObjectMeta]]:
+    """The names of those that belong to a replica, and those that are too many."""
+    kept: set[str] = set()
     surplus: list[ObjectMeta] = []
     for service in services:
         place = place_of(job, service.metadata)
@@ -228,5 +230,5 @@ def _services(
         if replica is None or place[1] >= replica.count:
             surplus.append(service.metadata)
         else:
-            kept[service.metadata.name] = service.metadata
+            kept.add(service.metadata.name)
     return kept, surplus

@@ -39,7 +39,8 @@ def resumed(draft: Draft, children: Children, seen: View) -> View:
     if message is not None:
         draft.tell(EventType.NORMAL, phrase.reason, message)
     draft.status = suspend.restarted(draft.status)
-    draft.set_status(start_time=draft.stamp)
+    # It starts when pods may be made, which may have to wait for a scheduler.
+    draft.set_status(start_time=None)
     draft.deletes.extend(deletes_of(ChildKind.POD, (each.metadata for each in earlier)))
     seen = view(msgspec.structs.replace(draft.job, status=draft.status), children)
     leaving = {pod.metadata.uid for pod in earlier}

@@ -48,7 +48,7 @@ def is_stuck(pod: Pod, *, now: datetime) -> bool:
 
 
 def _gone_by(pod: Pod) -> datetime | None:
-    return time.parse(pod.metadata.deletion_timestamp) if pod.metadata.is_terminating else None
+    return time.parse(pod.metadata.deletion_timestamp)
 
 
 def _told(job: Job, pod: Pod) -> JobEvent:

@@ -62,14 +62,17 @@ def test_a_child_without_a_type_is_nobodys() -> None:
 
 
 def test_a_pod_beyond_the_count_or_of_a_foreign_type_is_surplus() -> None:
-    found = seen(a_job("W2"), *pods(worker="RRR", ps="R"))
-    assert [each.name for each in found.surplus_pods] == ["j-worker-2", "j-ps-0"]
+    far = a_pod("worker", "123456789")
+    found = seen(a_job("W2"), a_pod("worker", "x"), *pods(worker="RRR", ps="R"), far)
+    names = [each.name for each in found.surplus_pods]
+    assert names == ["j-worker-2", "j-ps-0", "j-worker-123456789"]
+    assert [slot.pod is not None for slot in found.all_slots()] == [True, True]
 
 
 def test_services_are_kept_by_name_or_surplus_by_place() -> None:
     services = [a_service("worker", 0), a_service("worker", 1), a_service("ps", 0)]
-    found = seen(a_job("W1"), services=[*services, a_service("worker", "-1")])
-    assert list(found.services) == ["j-worker-0"]
+    found = seen(a_job("W1"), services=[a_service("worker", "-1"), *services])
+    assert found.services == {"j-worker-0"}
     assert [each.name for each in found.surplus_services] == ["j-worker-1", "j-ps-0"]
 
 
@@ -79,12 +82,19 @@ def test_of_several_pods_the_one_of_the_canonical_name_counts() -> None:
 
 
 def test_of_several_pods_of_other_names_the_oldest_counts() -> None:
-    young = a_pod("worker", 0, "Failed", name="young", created=-10)
-    old = a_pod("worker", 0, name="old", created=-20)
-    for order in ([young, old], [old, young]):
+    young = a_pod("worker", 0, "Failed", name="young", created=-10, uid="a")
+    old = a_pod("worker", 0, name="old", created=-20, uid="b")
+    undated = msgspec.structs.replace(
+        old, metadata=msgspec.structs.replace(old.metadata, name="x", creation_timestamp=None)
+    )
+    for order, oldest in (
+        ([young, old], "old"),
+        ([old, young], "old"),
+        ([old, undated, young], "x"),
+    ):
         pod = first(a_job("W1"), *order).pod
         assert pod is not None
-        assert pod.metadata.name == "old"
+        assert pod.metadata.name == oldest
 
 
 @pytest.mark.parametrize(
@@ -188,10 +198,15 @@ def test_while_suspended_every_pod_on_its_way_out_is_leaving() -> None:
     assert not first(job, a_pod("worker", 0)).is_leaving
 
 
-def test_in_a_job_never_suspended_or_without_start_no_pod_is_of_an_earlier_run() -> None:
+def test_in_a_job_that_was_never_suspended_no_pod_is_of_an_earlier_run() -> None:
     pod = a_pod("worker", 0, deleted=-5)
     assert not first(a_job("W1", status={"startTime": "2026-01-02T03:04:05Z"}), pod).is_leaving
-    assert not first(resumed(a_job("W1"), start=None), pod).is_leaving
+
+
+def test_until_a_resumed_job_has_started_every_pod_on_its_way_out_is_leaving() -> None:
+    job = resumed(a_job("W1"), start=None)
+    assert first(job, a_pod("worker", 0, created=5, deleted=9)).is_leaving
+    assert not first(job, a_pod("worker", 0)).is_leaving
 
 
 def test_the_moment_a_deletion_was_asked_for_is_its_end_less_the_grace() -> None:

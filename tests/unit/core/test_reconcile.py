@@ -70,6 +70,11 @@ def test_a_pass_that_ends_the_job_makes_and_restarts_nothing() -> None:
     assert [each.reason for each in plan.events].count("TFJobRestarting") == 0
 
 
+def test_a_permanent_exit_code_makes_and_restarts_nothing_either() -> None:
+    plan = decide(a_job("W4", restart="ExitCode"), *pods(worker="RFK"), services=[])
+    assert (plan.creates, plan.deletes, plan.restarts) == ([], [], 0)
+
+
 def test_a_restart_is_told_once_per_pod() -> None:
     passes = Passes(manifest("W2", restart="OnFailure"))
     failed = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
@@ -169,9 +174,10 @@ def test_a_dialect_may_name_the_namespace_in_every_sentence() -> None:
     assert message(late, plan) == "n/j"
     late = msgspec.structs.replace(late, status=status_after(late, plan))
     assert deleted_names(decide(late, *pods(worker="RS")), "Pod") == ["j-worker-0"]
-    failing = worded(a_job("W2", restart="OnFailure"), restarting=phrase)
+    failing = worded(a_job("W2", restart="OnFailure"), restarting=phrase, created=phrase)
     plan = decide(failing, *pods(worker="RF"))
     assert (message(failing, plan), plan.events[-1].message) == ("n/j", "n/j")
+    assert status_after(failing, plan).conditions[0].message == "n/j"
 
 
 def test_the_first_thing_due_wakes_the_job() -> None:

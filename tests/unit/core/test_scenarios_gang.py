@@ -8,6 +8,7 @@ from tests.support.builders import (
     NOW,
     Passes,
     a_job,
+    a_pod,
     at,
     container,
     created_names,
@@ -196,6 +197,22 @@ def test_a_suspended_gang_job_gives_its_group_back() -> None:
     job = a_job("W1", VOLCANO, run_policy={"suspend": True})
     plan = decide(job, *pods(worker="R"), pod_group=a_group())
     assert deleted_names(plan, "PodGroup") == ["j"]
+
+
+def test_a_resumed_gang_job_starts_when_it_is_admitted_again() -> None:
+    passes = Passes(manifest("W1", run_policy={"suspend": True}), VOLCANO)
+    passes.go(*pods(worker="R"), pod_group=a_group("Running"))
+    passes.edit(manifest("W1", run_policy={"activeDeadlineSeconds": 5}))
+    left = a_pod("worker", 0, deleted=0)
+    waiting = a_group("Pending", minMember=1, queue="default")
+    passes.go(left, now=at(1), pod_group=waiting)
+    passes.go(left, now=at(20), pod_group=waiting)
+    assert passes.conditions == ["Created", "Suspended=F"]
+    assert passes.job.status.start_time is None
+    admitted = a_group("Inqueue", minMember=1, queue="default")
+    passes.go(left, now=at(30), pod_group=admitted)
+    assert passes.conditions == ["Created", "Suspended=F"]
+    assert passes.job.status.start_time == at(30)
 
 
 @pytest.mark.scenario("R17")

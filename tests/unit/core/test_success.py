@@ -26,7 +26,7 @@ def seen(**letters: str) -> View:
         pytest.param(SECOND, "RsR", False, id="the-chosen-one-without-exit-code"),
         pytest.param(SECOND, "sss", True, id="all-succeeded-beside-a-chosen-one"),
         pytest.param(SECOND, "SRS", False, id="only-others-are-done"),
-        pytest.param(Decider(types=("Worker",), index=7), "SSR", False, id="chosen-out-of-range"),
+        pytest.param(Decider(types=("Worker",), index=3), "SSR", False, id="chosen-out-of-range"),
         pytest.param(Decider(), "SSS", False, id="nobody-decides"),
         pytest.param(Decider(types=("Evaluator",)), "SSS", False, id="an-absent-type-decides"),
     ],
@@ -59,6 +59,7 @@ def test_where_all_decide_nobody_is_chosen() -> None:
     assert success.chosen_slot(ALL, seen(worker="RRR")) is None
     assert success.is_running(ALL, seen(worker="PPR"), only_chosen=True)
     assert success.chosen_slot(Decider(index=0), seen(worker="RRR")) is None
+    assert success.chosen_slot(Decider(types=("Evaluator",), index=0), seen()) is None
     chosen = success.chosen_slot(SECOND, seen())
     assert chosen is not None
     assert chosen.name == "j-worker-1"
