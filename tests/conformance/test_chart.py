@@ -1,0 +1,262 @@
+"""The chart on a real API server: installed, tried, changed and taken away by a real Helm."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import yaml
+
+from tests.support.controlplane.endpoint import ApiError, Endpoint
+from tests.support.controlplane.podstatus import Pod
+from tests.support.controlplane.ports import LOOPBACK
+from tests.support.controlplane.puppet import Puppet, runs
+from tests.support.helm import ChartPlane, Helm, Json, flags_of, helm_at, started
+from tests.support.operator_process import OperatorProcess
+from tests.support.scene import Scene, scene_in
+from tests.support.worlds import World
+from tfjob.manager.settings import LEASE_NAME
+
+# The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the chart.
+pytestmark = pytest.mark.timeout(180, func_only=True)
+
+Found = set[tuple[str, str, str]]
+NAME = "tfjob-operator"
+CRD = ("customresourcedefinitions", "", "tfjobs.kubeflow.org")
+_ADDRESSES = ("--metrics-bind-address", "--health-probe-bind-address")
+_PASSED_OVER = {"events", "apiservices"}
+"""Kinds that the server makes by itself; an API service is the shadow of a definition."""
+_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChartPlane]:
+    """A control plane that has never seen a TFJob."""
+    made = started(ChartPlane(folder=tmp_path_factory.mktemp("chart-plane")))
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return helm_at(tmp_path_factory.mktemp("helm"), plane)
+
+
+@pytest.fixture(scope="module")
+def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[World]:
+    made = World("chart", plane)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
+    """The namespace of a release, where only harmless pods may run."""
+    name = plane.create_namespace("release-")
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    plane.endpoint.request("PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": labels}})
+    yield name
+    helm.uninstall(namespace=name)
+    plane.delete_namespace(name)
+
+
+@pytest.fixture
+async def kubelet(plane: ChartPlane, home: str) -> AsyncIterator[Puppet]:
+    """Runs the pods of the release, and lets its test succeed."""
+    async with Puppet(plane.endpoint, namespace=home) as puppet:
+        puppet.play("*-test", _succeeds)
+        puppet.play("*", runs)
+        yield puppet
+
+
+async def _succeeds(puppet: Puppet, pod: Pod) -> None:
+    await puppet.set_phase(pod, "Succeeded")
+
+
+def deployment(plane: ChartPlane, home: str) -> Json:
+    path = f"/apis/apps/v1/namespaces/{home}/deployments/{NAME}"
+    found: Json = plane.endpoint.request("GET", path)
+    return found
+
+
+def operator_of(world: World, plane: ChartPlane, home: str) -> OperatorProcess:
+    """The operator as the Deployment starts it, with the token that its pod would have."""
+    flags = flags_of(deployment(plane, home))
+    return world.new_operator(
+        *(each for each in flags if not each.startswith(_ADDRESSES)),
+        name=f"operator-{home}",
+        kubeconfig=plane.kubeconfig_for(NAME, namespace=home),
+        MY_POD_NAMESPACE=home,
+    )
+
+
+def everything(endpoint: Endpoint) -> Found:
+    """All objects that somebody made: kind, namespace, name."""
+    groups = endpoint.request("GET", "/apis")["groups"]
+    roots = ["/api/v1", *(f"/apis/{each['preferredVersion']['groupVersion']}" for each in groups)]
+    return {found for root in roots for found in _objects_under(endpoint, root)}
+
+
+def _objects_under(endpoint: Endpoint, root: str) -> Iterator[tuple[str, str, str]]:
+    for kind in endpoint.request("GET", root)["resources"]:
+        if "list" not in kind["verbs"] or "/" in kind["name"] or kind["name"] in _PASSED_OVER:
+            continue
+        for each in endpoint.request("GET", f"{root}/{kind['name']}")["items"]:
+            yield kind["name"], each["metadata"].get("namespace", ""), each["metadata"]["name"]
+
+
+def left_over(plane: ChartPlane, before: Found) -> Found:
+    """What is there now and was not before, once the garbage is collected."""
+    found: Found = set()
+
+    def is_clean() -> bool:
+        found.clear()
+        found.update(everything(plane.endpoint) - before - {CRD})
+        return not any(kind in {"pods", "replicasets", "endpointslices"} for kind, _, _ in found)
+
+    plane.wait("end of the release's pods", is_clean)
+    return found
+
+
+async def test_release_comes_up_is_tried_changes_and_leaves_nothing_behind(
+    plane: ChartPlane, helm: Helm, home: str, kubelet: Puppet
+) -> None:
+    before = await asyncio.to_thread(everything, plane.endpoint)
+    waiting = ("--wait", "--timeout=60s")
+    await asyncio.to_thread(helm.install, namespace=home, flags=waiting)
+    assert len(kubelet.pods) == 1
+
+    told = await asyncio.to_thread(helm, "test", "tfjob", "--namespace", home, "--timeout=60s")
+    assert "Phase:          Succeeded" in told
+
+    await asyncio.to_thread(helm.install, "replicas=2", namespace=home, flags=waiting)
+    assert deployment(plane, home)["status"]["readyReplicas"] == 2
+    assert ("poddisruptionbudgets", home, NAME) in everything(plane.endpoint)
+
+    alone = ("leaderElection.enabled=false", "operator.legacyLabels=true")
+    await asyncio.to_thread(helm.install, *alone, namespace=home, flags=waiting)
+    assert "--legacy-labels" in flags_of(deployment(plane, home))
+    assert ("leases", home, LEASE_NAME) not in everything(plane.endpoint)
+
+    await asyncio.to_thread(helm.uninstall, namespace=home)
+    assert await asyncio.to_thread(left_over, plane, before) == set()
+    assert CRD in everything(plane.endpoint)
+
+
+def test_rehearsal_is_accepted_and_stores_nothing(plane: ChartPlane, helm: Helm, home: str) -> None:
+    before = everything(plane.endpoint)
+    told = helm.install("replicas=2", namespace=home, flags=("--dry-run=server",))
+    assert "STATUS: pending-install" in told
+    assert everything(plane.endpoint) - before - {CRD} == set()
+
+
+@pytest.mark.parametrize("is_namespaced", [False, True], ids=["cluster-wide", "one-namespace"])
+async def test_operator_works_with_the_rights_of_its_account_alone(
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World, is_namespaced: bool
+) -> None:
+    async with scene_in(chart_world) as scene:
+        scope = f"namespaced.enabled=true,namespaced.namespace={scene.namespace}"
+        values = [scope] if is_namespaced else []
+        await asyncio.to_thread(helm.install, *values, namespace=home)
+        operator = operator_of(chart_world, plane, home)
+        await asyncio.to_thread(operator.start)
+        await _job_succeeds(scene)
+        assert "forbidden" not in operator.log.read_text().lower()
+        await asyncio.to_thread(_try_for_real, plane, helm, home, operator)
+
+        before = everything(plane.endpoint)
+        await asyncio.to_thread(helm.uninstall, namespace=home)
+        await asyncio.sleep(3)  # Long enough to renew a lease: it must not come again.
+        operator.close()
+        assert ("leases", home) in {each[:2] for each in before}
+        assert ("leases", home) not in {each[:2] for each in everything(plane.endpoint)}
+
+
+async def _job_succeeds(scene: Scene) -> None:
+    scene.puppet.play("*", runs)
+    await scene.submit("C1 W2")
+    await scene.reaches("Created", "Running")
+    for name in ("j-worker-0", "j-worker-1", "j-chief-0"):
+        await scene.puppet.finish(name, exit_code=0)
+    await scene.comes_to("Succeeded")
+    await scene.event("TFJobSucceeded")
+
+
+def _try_for_real(plane: ChartPlane, helm: Helm, home: str, operator: OperatorProcess) -> None:
+    """The commands of the release's test, with the account that its pod would have."""
+    pod = yaml.safe_load(helm("get", "hooks", "tfjob", "--namespace", home))
+    commands = {each["name"]: each["command"] for each in pod["spec"]["containers"]}
+    assert commands.keys() == {"jobs", "metrics"}
+    kubeconfig = plane.kubeconfig_for(pod["spec"]["serviceAccountName"], namespace=home)
+    verb = _run([sys.executable, "-m", "tfjob.cli.main", *commands["jobs"][1:]], str(kubeconfig))
+    assert "Succeeded" in verb
+    address = f"http://{LOOPBACK}:{operator._metrics}/metrics"
+    page = _run([sys.executable, *commands["metrics"][1:-1], address], str(kubeconfig))
+    assert "training_operator_jobs_successful_total" in page
+    assert commands["metrics"][-1] == f"http://{NAME}.{home}.svc:8080/metrics"
+
+
+def _run(command: list[str], kubeconfig: str) -> str:
+    done = subprocess.run(
+        command,
+        env={**os.environ, "KUBECONFIG": kubeconfig},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("role", "may", "may_not"),
+    [
+        ("view", {"get", "list", "watch"}, {"create", "delete", "patch"}),
+        ("edit", {"get", "list", "watch", "create", "delete", "patch", "update"}, set()),
+        ("admin", {"get", "list", "watch", "create", "delete", "patch", "update"}, set()),
+        ("kubeflow-training-view", {"get", "list", "watch"}, {"create", "delete", "patch"}),
+        ("kubeflow-training-edit", {"get", "create", "delete"}, set()),
+        ("kubeflow-training-admin", {"get", "create", "delete"}, set()),
+    ],
+)
+def test_people_with_the_usual_roles_may_handle_jobs(
+    plane: ChartPlane, helm: Helm, home: str, role: str, may: set[str], may_not: set[str]
+) -> None:
+    helm.install(namespace=home)
+
+    def verbs() -> set[str]:
+        rules = plane.endpoint.request("GET", f"{_ROLES}/{role}")["rules"] or []
+        own = [rule for rule in rules if "tfjobs" in rule.get("resources", ())]
+        return {verb for rule in own for verb in rule["verbs"]}
+
+    plane.wait(f"role {role} with {may}", lambda: may <= verbs())
+    assert not verbs() & may_not
+
+
+def test_lease_of_somebody_else_is_used_and_left_alone(
+    plane: ChartPlane, helm: Helm, home: str
+) -> None:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{home}/leases"
+    lease = {"metadata": {"name": LEASE_NAME}, "spec": {"holderIdentity": "peer"}}
+    uid = plane.endpoint.request("POST", path, lease)["metadata"]["uid"]
+    helm.install(namespace=home)
+    helm.install("replicas=2", namespace=home)
+    helm.uninstall(namespace=home)
+    found = plane.endpoint.request("GET", f"{path}/{LEASE_NAME}")
+    assert (found["metadata"]["uid"], found["spec"]["holderIdentity"]) == (uid, "peer")
+
+
+def test_second_operator_for_the_whole_cluster_is_refused(
+    plane: ChartPlane, helm: Helm, home: str
+) -> None:
+    """Both would work on the same jobs, and their roles have the same name."""
+    helm.install(namespace=home)
+    other = plane.create_namespace("release-")
+    with pytest.raises(AssertionError, match="cannot be imported into the current release"):
+        helm.install(namespace=other)
+    with pytest.raises(ApiError, match="404"):
+        plane.endpoint.request("GET", f"/apis/apps/v1/namespaces/{other}/deployments/{NAME}")
+    plane.delete_namespace(other)

@@ -1,0 +1,122 @@
+"""Helm as a user calls it on the project's chart, and what it renders as documents.
+
+Law: a real Helm on the real chart; what it prints is kept for whoever must explain a failure.
+Where it cannot be had its tests are skipped, and the end of the run says so. Knows no test.
+"""
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.toolchain import Unavailable, provide
+
+Json = dict[str, Any]
+CHART = Path(__file__).parents[2] / "charts" / "tfjob"
+_SECONDS = 120
+
+
+class Helm:
+    """One Helm, that of a cluster where a kubeconfig is given."""
+
+    def __init__(self, binary: Path, *, home: Path, kubeconfig: Path | None = None) -> None:
+        self._binary = binary
+        self._environment = {
+            **{f"HELM_{name}_HOME": str(home / name) for name in ("CACHE", "CONFIG", "DATA")},
+            "HOME": str(home),
+            "KUBECONFIG": str(kubeconfig or home / "none"),
+        }
+
+    def __call__(self, *words: str, fails: bool = False) -> str:
+        """What Helm prints on both channels; it must succeed, or fail if told so."""
+        done = subprocess.run(
+            [self._binary, *words],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        assert (done.returncode != 0) == fails, f"helm {' '.join(words)}:\n{done.stdout}"
+        return done.stdout
+
+    def render(
+        self, *values: str, release: str = "tfjob", namespace: str = "kubeflow"
+    ) -> "Rendered":
+        """The chart's documents under some values, written as `--set` takes them."""
+        words = ("template", release, str(CHART), "--namespace", namespace, *_sets(values))
+        return Rendered(yaml.safe_load_all(self(*words)))
+
+    def refusal(self, *values: str) -> str:
+        """With what words values are refused; a fault if they are not."""
+        return self("template", "tfjob", str(CHART), *_sets(values), fails=True)
+
+    def install(self, *values: str, namespace: str, flags: Sequence[str] = ()) -> str:
+        """Install release `tfjob`, or change it to exactly these values."""
+        words = ("upgrade", "--install", "tfjob", str(CHART), "--namespace", namespace)
+        return self(*words, *_sets(values), *flags)
+
+    def uninstall(self, *, namespace: str) -> str:
+        return self("uninstall", "tfjob", "--namespace", namespace, "--ignore-not-found")
+
+
+class Rendered:
+    """The documents of one rendering, found by kind and name."""
+
+    def __init__(self, documents: Iterable[Json | None]) -> None:
+        self.all = [each for each in documents if each]
+
+    def kinds(self) -> set[str]:
+        return {each["kind"] for each in self.all}
+
+    def of(self, kind: str) -> list[Json]:
+        return [each for each in self.all if each["kind"] == kind]
+
+    def one(self, kind: str) -> Json:
+        """The only document of a kind."""
+        found = self.of(kind)
+        assert len(found) == 1, f"{len(found)} of kind {kind}, not one"
+        return found[0]
+
+    def flags(self) -> list[str]:
+        """The operator's flags."""
+        return flags_of(self.one("Deployment"))
+
+
+def flags_of(deployment: Json) -> list[str]:
+    """The flags that a Deployment gives to the operator."""
+    flags: list[str] = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    return flags
+
+
+def helm_at(folder: Path, plane: ControlPlane | None = None) -> Helm:
+    """Helm with a home of its own; skips the test, loudly, where there is none."""
+    try:
+        binary = provide("helm")["helm"]
+    except Unavailable as missing:
+        pytest.skip(f"NO REAL CONTROL PLANE WITH HELM: {missing}")
+    return Helm(binary, home=folder, kubeconfig=plane.kubeconfig if plane else None)
+
+
+class ChartPlane(ControlPlane):
+    """A control plane whose definitions come with the chart and from nowhere else."""
+
+    def install_crds(self, crds: Iterable[object]) -> None:
+        """Leave that to Helm."""
+
+
+def started(plane: ChartPlane) -> ChartPlane:
+    """The plane once it is up; skips the test, loudly, where there can be none."""
+    try:
+        return plane.start()
+    except Unavailable as missing:
+        pytest.skip(f"NO REAL CONTROL PLANE: {missing}")
+
+
+def _sets(values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in ("--set", value)]
