@@ -19,7 +19,7 @@ from tfjob.local.apiserver.store import Store
 
 STORM = 300.0
 PATIENCE = 2000.0
-REST = 120.0
+REST = 60.0
 """Seconds: how long the weather is bad, how long jobs may take, and how long rest is watched."""
 MOST_REQUESTS_PER_JOB = 120
 
