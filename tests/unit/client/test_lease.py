@@ -27,7 +27,9 @@ class Server:
         self.lease: Document | None = None
         self.is_away = False
         self.loses_answers = False
+        self.is_slow = False
         self.hangs: asyncio.Event | None = None
+        self.reads = 0
         self.writes = 0
         self._version = 0
 
@@ -39,6 +41,7 @@ class Server:
 
     async def get(self, path: str, *, decode: type[Document]) -> Document:
         await self._reach(path)
+        self.reads += 1
         if self.lease is None:
             raise NotFound("no lease")
         return decode(deepcopy(self.lease))
@@ -74,6 +77,8 @@ class Server:
         assert path == PATH
         if self.hangs is not None:
             await self.hangs.wait()
+        if self.is_slow:
+            await asyncio.sleep(0)
         if self.is_away:
             raise Unreachable("nobody there")
 
@@ -186,10 +191,60 @@ async def test_a_leader_renews_and_stays_the_only_one() -> None:
         w.candidate("a")
         await w.advance(0.25)
         w.candidate("b")
-        await w.advance(120)
-        assert w.leader() == "a"
+        for _ in range(120):
+            await w.advance(1)
+            assert w.leader() == "a"
         assert w.server.spec["leaseTransitions"] == 0
         assert 55 <= w.server.writes <= 65
+
+
+async def test_a_leader_that_renews_need_not_read() -> None:
+    async with world() as w:
+        w.candidate("a")
+        await w.advance(60)
+        assert w.server.reads == 1
+
+
+async def test_of_two_who_create_at_the_same_moment_one_leads() -> None:
+    async with world() as w:
+        w.server.is_slow = True
+        w.candidate("a")
+        w.candidate("b")
+        await w.advance(1)
+        assert w.leader() == w.server.spec["holderIdentity"]
+
+
+async def test_of_two_who_take_at_the_same_moment_one_leads() -> None:
+    async with world() as w:
+        w.server.is_slow = True
+        w.server.lease = {"metadata": {"resourceVersion": "5"}, "spec": {"holderIdentity": ""}}
+        w.candidate("a")
+        w.candidate("b")
+        await w.advance(1)
+        assert w.leader() == w.server.spec["holderIdentity"]
+
+
+async def test_a_lease_lasts_as_long_as_its_holder_said() -> None:
+    async with world() as w:
+        spec = {"holderIdentity": "other", "leaseDurationSeconds": 60}
+        w.server.lease = {"metadata": {"resourceVersion": "5"}, "spec": spec}
+        w.candidate("a")
+        await w.advance(59)
+        assert w.leader() is None
+        await w.advance(4)
+        assert w.leader() == "a"
+
+
+async def test_an_answer_that_comes_too_late_makes_no_leader() -> None:
+    async with world() as w:
+        w.server.hangs = asyncio.Event()
+        first = w.candidate("a")
+        await w.advance(11)
+        w.server.hangs.set()
+        await settle()
+        assert w.server.spec["holderIdentity"] == "a"
+        assert not first.leads()
+        assert not first.elector.became_leader.is_set()
 
 
 async def test_a_dead_leader_is_followed_after_the_duration_of_its_lease() -> None:

@@ -1,6 +1,7 @@
 """Claims about when a request is sent again, and what its failures mean."""
 
 import asyncio
+import itertools
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from tfjob.client import errors
 from tfjob.client.config import Config
 from tfjob.client.credentials import TokenFile, bearer
 from tfjob.client.throttle import TokenBucket
+from tfjob.client.timing import Timing
 from tfjob.client.transport import Request, Transport, Tuning, query, resource_in
 
 READ = Request(verb="get", method="GET", path="/api/v1/nodes/n")
@@ -224,6 +226,23 @@ async def test_each_exchange_is_told_to_the_hook() -> None:
         await transport.send(READ)
         await transport.close()
     assert told == [("get", "nodes", 429), ("get", "nodes", 200)]
+
+
+async def test_an_exchange_without_an_answer_is_told_too_with_its_time() -> None:
+    told: list[tuple[int, float]] = []
+    ticks = itertools.count(100.0, 7.0)
+    async with FakeApi([]) as ended:
+        url = ended.url
+    transport = Transport(
+        Config(server=url),
+        tuning=Tuning(),
+        on_request=lambda _verb, _resource, code, seconds: told.append((code, seconds)),
+        timing=Timing(clock=lambda: next(ticks)),
+    )
+    with pytest.raises(errors.Unreachable):
+        await transport.send(READ)
+    await transport.close()
+    assert told == [(0, 7.0)]
 
 
 async def test_the_throttle_is_asked_before_each_exchange() -> None:
