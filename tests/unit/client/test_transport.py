@@ -13,7 +13,7 @@ from tests.support.fake_api import Answer, Asked, FakeApi, Script, refusal, text
 from tests.support.fake_time import FakeTime, Instant
 from tfjob.client import errors
 from tfjob.client.config import Config
-from tfjob.client.credentials import TokenFile, bearer
+from tfjob.client.credentials import ConfigError, TokenFile, bearer
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import Timing
 from tfjob.client.transport import Request, Transport, Tuning, query, resource_in
@@ -149,6 +149,45 @@ async def test_a_token_that_cannot_change_is_refused_for_good() -> None:
             await transport.send(READ)
         await transport.close()
     assert len(fake.asked) == 1
+
+
+class Stubborn:
+    """Credentials that are always new and never right."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    async def header(self) -> str | None:
+        self.made += 1
+        return f"Bearer {self.made}"
+
+    def renew(self, refused: str | None) -> bool:
+        return refused is not None
+
+
+async def test_new_credentials_are_not_fetched_for_ever() -> None:
+    credentials = Stubborn()
+    async with FakeApi(lambda _: refusal(401, "Unauthorized")) as fake:
+        transport = Transport(
+            Config(server=fake.url, credentials=credentials), tuning=Tuning(tries=50)
+        )
+        with pytest.raises(errors.Unauthorized):
+            await transport.send(READ)
+        await transport.close()
+    assert credentials.made == 3
+
+
+class Broken(Stubborn):
+    async def header(self) -> str | None:
+        raise ConfigError("log in first")
+
+
+async def test_credentials_that_cannot_be_had_are_an_answer_of_their_own() -> None:
+    transport = Transport(
+        Config(server="http://127.0.0.1:1", credentials=Broken()), tuning=Tuning()
+    )
+    with pytest.raises(errors.Unauthorized, match="log in first"):
+        await transport.send(READ)
 
 
 async def test_a_redirect_is_not_followed_with_our_token() -> None:
