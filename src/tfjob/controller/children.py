@@ -11,7 +11,14 @@ from typing import Final
 
 import msgspec
 
-from tfjob.client.errors import AlreadyExists, ApiError, Conflict, NamespaceTerminating, NotFound
+from tfjob.client.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Invalid,
+    NamespaceTerminating,
+    NotFound,
+)
 from tfjob.client.fair import FairPool
 from tfjob.client.http import Api, Stored
 from tfjob.client.wire import Key
@@ -155,7 +162,10 @@ class _Work:
         except (NotFound, Conflict):
             self.report.is_waiting = True
         except ApiError as error:
-            self.report.errors.append(error)
+            if isinstance(error, Invalid) and claims.is_for_another(error):
+                self.report.is_waiting = True
+            else:
+                self.report.errors.append(error)
         else:
             self._note_version(update.kind, changed.metadata)
 

@@ -6,7 +6,7 @@ of the object it is meant for.
 
 from typing import Any
 
-from tfjob.client.errors import Conflict, NotFound
+from tfjob.client.errors import Conflict, Invalid, NotFound
 from tfjob.client.http import STRATEGIC_PATCH, Api, Stored
 from tfjob.client.resource import Resource
 from tfjob.core.job import Job, Owner
@@ -47,3 +47,11 @@ async def _send(api: Api, resource: Resource, meta: ObjectMeta, body: dict[str, 
     except (NotFound, Conflict):
         # Gone, or another object under the same name: not ours to claim.
         return
+    except Invalid as error:
+        if not is_for_another(error):
+            raise
+
+
+def is_for_another(error: Invalid) -> bool:
+    """A patch met an object with another UID: a server then calls the UID it names immutable."""
+    return any(cause.field == "metadata.uid" for cause in error.details.causes or ())

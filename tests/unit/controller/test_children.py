@@ -1,0 +1,188 @@
+"""Children are made and removed: each for itself, never twice, never somebody else's."""
+
+from contextlib import AbstractAsyncContextManager as Opened
+
+import pytest
+
+from tests.support.played_api import CORE, Json
+from tests.unit.controller.conftest import KEY, Desk
+from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFound, Transient
+from tfjob.client.transport import Request
+from tfjob.controller.children import Report
+from tfjob.controller.gather import Gathered
+from tfjob.controller.reporter import Reporter
+from tfjob.core.job import Job
+from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
+
+POD = Create(ChildKind.POD, "j-worker-0", "Worker", 0)
+POD_PATH = f"{CORE}/pods/j-worker-0"
+
+
+async def carried_out(world: Desk, plan: Plan) -> Report:
+    await world.look()
+    gathered = await world.gatherer.gather(KEY)
+    assert isinstance(gathered, Gathered)
+    assert isinstance(gathered.job, Job)
+    reporter = Reporter(world.recorder, gathered.job.owner, version="1")
+    return await world.hands.carry_out(gathered.job, plan, reporter)
+
+
+def foreign_pod(**metadata: object) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "j-worker-0", **metadata},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
+
+
+async def test_pod_of_somebody_else_under_our_name_is_an_error_and_stays(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        theirs = await world.server.make(f"{CORE}/pods", foreign_pod())
+        report = await carried_out(world, Plan(creates=[POD]))
+        assert len(report.errors) == 1
+        stored = await world.server.ask("GET", POD_PATH)
+        assert stored["metadata"]["uid"] == theirs["metadata"]["uid"]
+        told = await world.told()
+        assert [(kind, reason) for kind, reason, _ in told] == [("Warning", "FailedCreatePod")]
+        assert 'pods "j-worker-0" already exists' in told[0][2]
+
+
+async def test_pod_that_is_on_its_way_out_is_waited_for(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        await world.server.make(f"{CORE}/pods", foreign_pod(finalizers=["example.com/wait"]))
+        await world.server.ask("DELETE", POD_PATH)
+        report = await carried_out(world, Plan(creates=[POD]))
+        assert (report.errors, report.is_waiting) == ([], True)
+
+
+async def test_pod_of_our_own_counts_as_made_with_its_version(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        await carried_out(world, Plan(creates=[POD]))
+        stored = await world.server.ask("GET", POD_PATH)
+        report = await carried_out(world, Plan(creates=[POD]))
+        assert report.errors == []
+        assert report.versions == {"Pod": stored["metadata"]["resourceVersion"]}
+        assert world.counted("created_pods_total") == 1
+
+
+async def test_pod_that_vanishes_between_two_looks_is_waited_for(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        await world.server.make(f"{CORE}/pods", foreign_pod())
+        world.server.refuse = lambda request: (
+            NotFound("gone") if request.verb == "get" and request.path == POD_PATH else None
+        )
+        report = await carried_out(world, Plan(creates=[POD]))
+        assert (report.errors, report.is_waiting) == ([], True)
+
+
+async def test_relabelled_pod_of_ours_is_released_and_its_name_stays_taken(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        await carried_out(world, Plan(creates=[POD]))
+        pod = await world.server.ask("GET", POD_PATH)
+        pod["metadata"]["labels"] = {"app": "other"}
+        await world.server.ask("PUT", POD_PATH, pod)
+        world.stores.pods.remove(("default", "j-worker-0"))
+        report = await carried_out(world, Plan(creates=[POD]))
+        assert len(report.errors) == 1
+        stored = await world.server.ask("GET", POD_PATH)
+        assert "ownerReferences" not in stored["metadata"]
+
+
+async def test_release_that_fails_stops_no_other_child(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W2")
+        await carried_out(world, Plan(creates=[POD]))
+        pod = await world.server.ask("GET", POD_PATH)
+        pod["metadata"]["labels"] = {"app": "other"}
+        await world.server.ask("PUT", POD_PATH, pod)
+        world.server.refuse = lambda request: Transient("500") if request.verb == "patch" else None
+        other = Create(ChildKind.POD, "j-worker-1", "Worker", 1)
+        report = await carried_out(world, Plan(creates=[POD, other]))
+        assert await world.server.names("pods") == ["j-worker-0", "j-worker-1"]
+        assert Transient in {type(error) for error in report.errors}
+
+
+async def test_only_the_pod_that_was_meant_is_deleted(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        await carried_out(world, Plan(creates=[POD]))
+        report = await carried_out(world, Plan(deletes=[Delete("Pod", "j-worker-0", "old-uid")]))
+        assert report.errors == []
+        assert await world.server.names("pods") == ["j-worker-0"]
+        assert world.counted("deleted_pods_total") == 0
+        absent = await carried_out(world, Plan(deletes=[Delete("Pod", "j-worker-7", "x")]))
+        assert absent.errors == []
+
+
+async def test_delete_that_is_refused_is_told(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        await carried_out(world, Plan(creates=[POD]))
+        uid = (await world.server.ask("GET", POD_PATH))["metadata"]["uid"]
+        world.server.refuse = lambda request: (
+            Forbidden("not you") if request.verb == "delete" else None
+        )
+        report = await carried_out(world, Plan(deletes=[Delete("Pod", "j-worker-0", uid)]))
+        assert [error.message for error in report.errors] == ["not you"]
+        world.server.refuse = lambda _: None
+        told = await world.told()
+        assert any(reason == "FailedDeletePod" for _, reason, _ in told)
+
+
+async def test_misspelt_field_of_a_template_is_refused_in_the_servers_words(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        job = await world.submit("W1")
+        containers = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+        containers[0]["imagePulPolicy"] = "Always"
+        path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/j"
+        assert (await world.server.ask("PUT", path, job))["code"] == 200
+        report = await carried_out(world, Plan(creates=[POD]))
+        assert 'unknown field "spec.containers[0].imagePulPolicy"' in report.errors[0].message
+        assert await world.server.names("pods") == []
+
+
+async def test_namespace_that_goes_away_is_hopeless_and_not_told(desk: Opened[Desk]) -> None:
+    def refuse(request: Request) -> ApiError | None:
+        is_pod = request.verb == "create" and request.path.endswith("/pods")
+        return NamespaceTerminating("going") if is_pod else None
+
+    async with desk as world:
+        await world.submit("W1")
+        world.server.refuse = refuse
+        report = await carried_out(world, Plan(creates=[POD]))
+        assert report.is_hopeless
+        assert await world.told() == []
+
+
+async def test_newest_version_of_each_kind_is_what_is_waited_for(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W12")
+        creates = [Create(ChildKind.POD, f"j-worker-{n}", "Worker", n) for n in range(12)]
+        report = await carried_out(world, Plan(creates=creates))
+        pods = await world.server.ask("GET", f"{CORE}/pods")
+        versions = [int(pod["metadata"]["resourceVersion"]) for pod in pods["items"]]
+        assert report.versions == {"Pod": str(max(versions))}
+
+
+@pytest.mark.parametrize("name", ["j-worker-0", "j-worker-9"])
+async def test_update_of_a_child_that_changed_hands_is_tried_later(
+    desk: Opened[Desk], name: str
+) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        await carried_out(world, Plan(creates=[POD]))
+        update = Update("Pod", name, "another-uid", {"spec": {"activeDeadlineSeconds": 5}})
+        report = await carried_out(world, Plan(updates=[update]))
+        assert (report.errors, report.is_waiting) == ([], True)
