@@ -13,7 +13,16 @@ from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.podstatus import Pod
 from tests.support.controlplane.ports import LOOPBACK
 from tests.support.controlplane.puppet import Puppet, runs
-from tests.support.helm import ChartPlane, Helm, Json, flags_of, helm_at, started
+from tests.support.helm import (
+    NAME,
+    ChartPlane,
+    Helm,
+    flags_of,
+    helm_at,
+    installed,
+    operator_of,
+    started,
+)
 from tests.support.operator_process import OperatorProcess
 from tests.support.scene import Scene, scene_in
 from tests.support.worlds import World
@@ -23,9 +32,7 @@ from tfjob.manager.settings import LEASE_NAME
 pytestmark = pytest.mark.timeout(180, func_only=True)
 
 Found = set[tuple[str, str, str]]
-NAME = "tfjob-operator"
 CRD = ("customresourcedefinitions", "", "tfjobs.kubeflow.org")
-_ADDRESSES = ("--metrics-bind-address", "--health-probe-bind-address")
 _PASSED_OVER = {"events", "apiservices"}
 """Kinds that the server makes by itself; an API service is the shadow of a definition."""
 _ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -75,23 +82,6 @@ async def _succeeds(puppet: Puppet, pod: Pod) -> None:
     await puppet.set_phase(pod, "Succeeded")
 
 
-def deployment(plane: ChartPlane, home: str) -> Json:
-    path = f"/apis/apps/v1/namespaces/{home}/deployments/{NAME}"
-    found: Json = plane.endpoint.request("GET", path)
-    return found
-
-
-def operator_of(world: World, plane: ChartPlane, home: str) -> OperatorProcess:
-    """The operator as the Deployment starts it, with the token that its pod would have."""
-    flags = flags_of(deployment(plane, home))
-    return world.new_operator(
-        *(each for each in flags if not each.startswith(_ADDRESSES)),
-        name=f"operator-{home}",
-        kubeconfig=plane.kubeconfig_for(NAME, namespace=home),
-        MY_POD_NAMESPACE=home,
-    )
-
-
 def everything(endpoint: Endpoint) -> Found:
     """All objects that somebody made: kind, namespace, name."""
     groups = endpoint.request("GET", "/apis")["groups"]
@@ -132,12 +122,12 @@ async def test_release_comes_up_is_tried_changes_and_leaves_nothing_behind(
     assert "Phase:          Succeeded" in told
 
     await asyncio.to_thread(helm.install, "replicas=2", namespace=home, flags=waiting)
-    assert deployment(plane, home)["status"]["readyReplicas"] == 2
+    assert installed(plane, namespace=home)["status"]["readyReplicas"] == 2
     assert ("poddisruptionbudgets", home, NAME) in everything(plane.endpoint)
 
     alone = ("leaderElection.enabled=false", "operator.legacyLabels=true")
     await asyncio.to_thread(helm.install, *alone, namespace=home, flags=waiting)
-    assert "--legacy-labels" in flags_of(deployment(plane, home))
+    assert "--legacy-labels" in flags_of(installed(plane, namespace=home))
     assert ("leases", home, LEASE_NAME) not in everything(plane.endpoint)
 
     await asyncio.to_thread(helm.uninstall, namespace=home)
@@ -160,7 +150,7 @@ async def test_operator_works_with_the_rights_of_its_account_alone(
         scope = f"namespaced.enabled=true,namespaced.namespace={scene.namespace}"
         values = [scope] if is_namespaced else []
         await asyncio.to_thread(helm.install, *values, namespace=home)
-        operator = operator_of(chart_world, plane, home)
+        operator = operator_of(chart_world, plane, namespace=home)
         await asyncio.to_thread(operator.start)
         await _job_succeeds(scene)
         assert "forbidden" not in operator.log.read_text().lower()

@@ -14,9 +14,14 @@ import yaml
 
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.toolchain import Unavailable, provide
+from tests.support.operator_process import OperatorProcess
+from tests.support.worlds import World
 
 Json = dict[str, Any]
 CHART = Path(__file__).parents[2] / "charts" / "tfjob"
+NAME = "tfjob-operator"
+"""What release `tfjob` calls its Deployment and its ServiceAccount."""
+_ADDRESSES = ("--metrics-bind-address", "--health-probe-bind-address")
 _SECONDS = 120
 
 
@@ -116,6 +121,24 @@ def started(plane: ChartPlane) -> ChartPlane:
         return plane.start()
     except Unavailable as missing:
         pytest.skip(f"NO REAL CONTROL PLANE: {missing}")
+
+
+def installed(plane: ControlPlane, *, namespace: str) -> Json:
+    """The release's Deployment as the server has it."""
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{NAME}"
+    found: Json = plane.endpoint.request("GET", path)
+    return found
+
+
+def operator_of(world: World, plane: ControlPlane, *, namespace: str) -> OperatorProcess:
+    """The operator as the release's Deployment starts it, with the token its pod would have."""
+    flags = flags_of(installed(plane, namespace=namespace))
+    return world.new_operator(
+        *(each for each in flags if not each.startswith(_ADDRESSES)),
+        name=f"operator-{namespace}",
+        kubeconfig=plane.kubeconfig_for(NAME, namespace=namespace),
+        MY_POD_NAMESPACE=namespace,
+    )
 
 
 def _sets(values: Iterable[str]) -> list[str]:

@@ -1,0 +1,294 @@
+"""The operator asks for all it may ask for, and for nothing else: what the server's log says.
+
+The operator runs with the account, the roles and the flags that the chart gives it, on a server
+without streaming lists, which was the rule until lately, and with permissions on owner references
+enforced, which some distributions do.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.puppet import exits, runs
+from tests.support.helm import NAME, ChartPlane, Helm, helm_at, operator_of, started
+from tests.support.operator_process import OperatorProcess
+from tests.support.scene import Scene, scene_in
+from tests.support.tfjobs import container, of_types, replica
+from tests.support.worlds import World
+from tfjob.client.resource import LEASES, Resource
+from tfjob.manager.permissions import PERMISSIONS
+from tfjob.manager.settings import LEASE_NAME
+from tfjob.manager.watching import SCHEDULER_PLUGINS, VOLCANO
+
+# The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the operator.
+pytestmark = pytest.mark.timeout(240, func_only=True)
+
+Json = dict[str, Any]
+Asked = tuple[str, str, str]
+LABELS = "training.kubeflow.org"
+HOLD = "example.invalid/hold"
+_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
+        {"level": "None"},
+    ],
+}
+_FINALIZERS: Asked = ("kubeflow.org", "tfjobs/finalizers", "update")
+"""Never sent: the server itself asks for it, which the second test shows."""
+
+
+class Audit:
+    """What the operator's account has asked for, by the server's log."""
+
+    def __init__(self, folder: Path) -> None:
+        self._policy, self._log = folder / "audit-policy.yaml", folder / "audit.log"
+        self._policy.write_text(yaml.safe_dump(_POLICY))
+
+    def flags(self) -> tuple[str, ...]:
+        return (f"--audit-policy-file={self._policy}", f"--audit-log-path={self._log}")
+
+    def asked(self) -> set[Asked]:
+        """Group, resource and verb of each request about an object."""
+        return {_asked(each) for each in self._entries()}
+
+    def refused(self) -> set[Asked]:
+        entries = self._entries()
+        return {_asked(each) for each in entries if each["responseStatus"].get("code") == 403}
+
+    def _entries(self) -> list[Json]:
+        # The last line may still be being written. A question without an object, such as what the
+        # server serves, is free to all.
+        lines = self._log.read_text().rpartition("\n")[0].splitlines()
+        return [
+            each
+            for each in map(json.loads, lines)
+            if each["user"]["username"].endswith(f":{NAME}") and "objectRef" in each
+        ]
+
+
+def _asked(entry: Mapping[str, Any]) -> Asked:
+    about = entry["objectRef"]
+    parts = [about[key] for key in ("resource", "subresource") if key in about]
+    return about.get("apiGroup", ""), "/".join(parts), entry["verb"]
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    return Audit(tmp_path_factory.mktemp("audit"))
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory, audit: Audit) -> Iterator[ChartPlane]:
+    enforced = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
+    made = started(
+        ChartPlane(
+            folder=tmp_path_factory.mktemp("audited-plane"),
+            feature_gates=("WatchList=false",),
+            apiserver_flags=(*audit.flags(), enforced),
+        )
+    )
+    ControlPlane.install_crds(made, [_group_crd(VOLCANO), _group_crd(SCHEDULER_PLUGINS)])
+    priority = {"metadata": {"name": "high"}, "value": 1000}
+    made.endpoint.request("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", priority)
+    yield made
+    made.stop()
+
+
+def _group_crd(resource: Resource) -> Json:
+    """PodGroups of a gang scheduler; what they hold is its own affair."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{resource.plural}.{resource.group}",
+            # The group of scheduler-plugins is one that Kubernetes guards.
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+        },
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced",
+            "names": {"plural": resource.plural, "singular": "podgroup", "kind": "PodGroup"},
+            "versions": [version],
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return helm_at(tmp_path_factory.mktemp("helm"), plane)
+
+
+@pytest.fixture(scope="module")
+def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[World]:
+    made = World("chart", plane)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
+    """The namespace of the release."""
+    name = plane.create_namespace("release-")
+    yield name
+    helm.uninstall(namespace=name)
+    plane.delete_namespace(name)
+
+
+async def test_each_permission_is_asked_for_and_nothing_is_missing(
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World, audit: Audit
+) -> None:
+    await asyncio.to_thread(helm.install, namespace=home)
+    operator = operator_of(chart_world, plane, namespace=home)
+    await asyncio.to_thread(operator.start)
+    async with scene_in(chart_world) as scene:
+        await _a_job_lives_and_is_cleared_away(scene)
+        await _orphans_are_adopted(scene)
+        await _names_are_taken(scene, operator)
+        await _a_pod_does_not_go_away(scene, audit)
+        await _the_lease_is_lost(scene, home, audit)
+    await asyncio.to_thread(operator.stop)
+    for scheduler, groups in (("volcano", VOLCANO), ("coscheduling", SCHEDULER_PLUGINS)):
+        value = f"operator.gangSchedulerName={scheduler}"
+        await asyncio.to_thread(helm.install, value, namespace=home)
+        operator = operator_of(chart_world, plane, namespace=home)
+        await asyncio.to_thread(operator.start)
+        async with scene_in(chart_world) as scene:
+            await _a_gang_is_gathered(scene, groups, audit)
+        await asyncio.to_thread(operator.stop)
+    assert audit.refused() == set()
+    assert audit.asked() == _declared() - {_FINALIZERS}
+
+
+def _declared() -> Set[Asked]:
+    return {(each.resource.group, each.name, verb) for each in PERMISSIONS for verb in each.verbs}
+
+
+async def _a_job_lives_and_is_cleared_away(scene: Scene) -> None:
+    scene.puppet.play("life-*", runs, exits(0))
+    policy = {"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 1}
+    await scene.submit("W1", name="life", run_policy=policy)
+    await scene.gone("life")
+    await scene.children()
+
+
+async def _orphans_are_adopted(scene: Scene) -> None:
+    labels = {
+        f"{LABELS}/operator-name": "tfjob-controller",
+        f"{LABELS}/job-name": "found",
+        f"{LABELS}/replica-type": "worker",
+        f"{LABELS}/replica-index": "0",
+    }
+    await _make_children(scene, "found-worker-0", labels)
+    await scene.submit("W1", name="found")
+
+    async def are_adopted() -> bool:
+        found = (await scene.pods(), await scene.services())
+        return all("ownerReferences" in each["found-worker-0"]["metadata"] for each in found)
+
+    await scene.eventually("both are adopted", are_adopted, name="found")
+
+
+async def _names_are_taken(scene: Scene, operator: OperatorProcess) -> None:
+    await _make_children(scene, "taken-worker-0", {})
+    await scene.submit("W1", name="taken")
+    await scene.event("FailedCreatePod", name="taken")
+    await scene.event("FailedCreateService", name="taken")
+    await asyncio.to_thread(operator.stop)
+    await asyncio.to_thread(operator.start)
+
+    async def is_counted_on() -> bool:
+        told = await scene.events("taken")
+        return any(each["count"] > 1 for each in told if each["reason"] == "FailedCreatePod")
+
+    await scene.eventually("the news are counted on", is_counted_on, name="taken")
+
+
+async def _make_children(scene: Scene, name: str, labels: Mapping[str, str]) -> None:
+    path = f"/api/v1/namespaces/{scene.namespace}"
+    metadata = {"name": name, "labels": dict(labels)}
+    pod = {"metadata": metadata, "spec": {"containers": [container()], "restartPolicy": "Never"}}
+    ports = [{"name": "tfjob-port", "port": 2222}]
+    service = {"metadata": metadata, "spec": {"clusterIP": "None", "ports": ports}}
+    await scene.call("POST", f"{path}/pods", pod)
+    await scene.call("POST", f"{path}/services", service)
+
+
+async def _a_pod_does_not_go_away(scene: Scene, audit: Audit) -> None:
+    scene.puppet.play("stuck-*", runs)
+    await scene.submit("W1", name="stuck")
+    await scene.comes_to("Running", name="stuck")
+    path = f"/api/v1/namespaces/{scene.namespace}/pods/stuck-worker-0"
+    await scene.call("PATCH", path, {"metadata": {"finalizers": [HOLD]}})
+    await scene.delete_pod("stuck-worker-0")
+    await _until_asked(scene, audit, ("", "nodes", "get"))
+    await scene.call("PATCH", path, {"metadata": {"finalizers": []}})
+
+
+async def _the_lease_is_lost(scene: Scene, home: str, audit: Audit) -> None:
+    """The chart brings a Lease; one that somebody deleted is made again."""
+    await scene.call("DELETE", LEASES.item(LEASE_NAME, home))
+    await _until_asked(scene, audit, (LEASES.group, LEASES.plural, "create"))
+
+
+async def _a_gang_is_gathered(scene: Scene, groups: Resource, audit: Audit) -> None:
+    path = groups.collection(scene.namespace)
+    kind = {"apiVersion": f"{groups.group}/{groups.version}", "kind": "PodGroup"}
+    await scene.call("POST", path, {**kind, "metadata": {"name": "j"}, "spec": {}})
+    await scene.create(of_types(Worker=replica(2, priorityClassName="high")))
+    await _until_asked(scene, audit, (groups.group, "podgroups", "get"))
+    await scene.call("DELETE", f"{path}/j")
+    await _until_group(scene, path, 2)
+    await scene.call("PATCH", f"{path}/j", {"spec": {"minMember": 1}})
+    await _until_group(scene, path, 2)
+    await scene.patch({"runPolicy": {"suspend": True}})
+    await _until_group(scene, path, None)
+
+
+async def _until_asked(scene: Scene, audit: Audit, asked: Asked) -> None:
+    async def is_asked() -> bool:
+        return asked in audit.asked()
+
+    await scene.eventually(f"asked for {asked}", is_asked)
+
+
+async def _until_group(scene: Scene, path: str, members: int | None) -> None:
+    async def is_so() -> bool:
+        items = (await scene.call("GET", path))["items"]
+        found = [each["spec"].get("minMember") for each in items]
+        return found == ([] if members is None else [members])
+
+    await scene.eventually(f"PodGroup of {members}", is_so)
+
+
+async def test_children_that_hold_up_their_job_need_the_permission_on_finalizers(
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+) -> None:
+    await asyncio.to_thread(helm.install, namespace=home)
+    path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{NAME}"
+    rules = plane.endpoint.request("GET", path)["rules"]
+    less = [rule for rule in rules if rule["resources"] != ["tfjobs/finalizers"]]
+    plane.endpoint.request("PATCH", path, {"rules": less})
+    operator = operator_of(chart_world, plane, namespace=home)
+    await asyncio.to_thread(operator.start)
+    async with scene_in(chart_world) as scene:
+        await scene.submit("W1")
+        await scene.event("FailedCreatePod", "cannot set blockOwnerDeletion", kind="Warning")
+        plane.endpoint.request("PATCH", path, {"rules": rules})
+        await scene.children("j-worker-0")
+    operator.close()
