@@ -1,0 +1,85 @@
+"""From a key to what the decision needs: own children, strays, and facts asked for by name."""
+
+from contextlib import AbstractAsyncContextManager as Opened
+from typing import Any
+
+from tests.support.played_api import CORE, JOBS, Json
+from tests.unit.controller.conftest import KEY, Desk
+from tfjob.controller.gather import Gathered
+from tfjob.core.claim import Claim
+from tfjob.core.invalid import InvalidJob
+
+LABELS = {
+    "training.kubeflow.org/operator-name": "tfjob-controller",
+    "training.kubeflow.org/job-name": "j",
+    "training.kubeflow.org/replica-type": "worker",
+    "training.kubeflow.org/replica-index": "0",
+}
+
+
+def pod(name: str, labels: Any = None, owner: Json | None = None) -> Json:
+    reference = {"apiVersion": "v1", "kind": "x", "name": "x", "uid": "other", "controller": True}
+    owners = [] if owner is None else [{**reference, **owner}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels or LABELS, "ownerReferences": owners},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
+
+
+async def gathered(world: Desk) -> Gathered:
+    await world.look()
+    found = await world.gatherer.gather(KEY)
+    assert found is not None
+    return found
+
+
+async def test_unknown_key_is_nothing(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.look()
+        assert await world.gatherer.gather(KEY) is None
+
+
+async def test_own_children_are_kept_and_others_are_not_seen(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        job = await world.submit("W1")
+        owner = {"kind": "TFJob", "name": "j", "uid": job["metadata"]["uid"]}
+        await world.server.make(f"{CORE}/pods", pod("own", owner=owner))
+        await world.server.make(f"{CORE}/pods", pod("theirs", owner={}))
+        await world.server.make(f"{CORE}/pods", pod("unrelated", labels={"app": "x"}))
+        found = await gathered(world)
+        assert [each.metadata.name for each in found.children.pods] == ["own"]
+        assert list(found.strays) == []
+
+
+async def test_orphan_with_our_labels_and_own_pod_without_them_are_strays(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        job = await world.submit("W1")
+        owner = {"kind": "TFJob", "name": "j", "uid": job["metadata"]["uid"]}
+        await world.server.make(f"{CORE}/pods", pod("orphan"))
+        await world.server.make(f"{CORE}/pods", pod("renamed", labels={"app": "x"}, owner=owner))
+        found = await gathered(world)
+        strays = {(kind, meta.name, claim) for kind, meta, claim in found.strays}
+        assert strays == {("Pod", "orphan", Claim.ADOPT), ("Pod", "renamed", Claim.RELEASE)}
+        assert list(found.children.pods) == []
+
+
+async def test_invalid_job_is_gathered_without_children(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        body = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "j"}}
+        await world.server.make(JOBS, {**body, "spec": {"tfReplicaSpecs": {}}})
+        found = await gathered(world)
+        assert isinstance(found.job, InvalidJob)
+
+
+async def test_job_is_decoded_from_the_bytes_it_came_as(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1", run_policy={"suspend": True})
+        await world.look()
+        stored = world.stores.jobs.get(KEY)
+        assert stored is not None
+        assert stored.manifest()["spec"]["runPolicy"] == {"suspend": True}
+        assert stored.stored_status() == {}

@@ -1,0 +1,156 @@
+"""A status is stored over the object it was decided on, and over no other."""
+
+from contextlib import AbstractAsyncContextManager as Opened
+from typing import Any
+
+import pytest
+
+from tests.support.played_api import JOBS
+from tests.unit.controller.conftest import KEY, Desk
+from tfjob.client.errors import ApiError, Conflict
+from tfjob.client.transport import Request
+from tfjob.controller.gather import Gathered
+from tfjob.controller.objects import JobObject
+from tfjob.controller.statuses import TRIES, Written
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import Job
+from tfjob.core.plan import Plan
+from tfjob.core.reconcile import reconcile
+from tfjob.core.status import JobStatus
+
+
+async def gathered(world: Desk) -> Gathered:
+    await world.look()
+    found = await world.gatherer.gather(KEY)
+    assert found is not None
+    return found
+
+
+async def written(world: Desk, seen: Gathered, plan: Plan | None = None) -> Written | None:
+    def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+        job = world.gatherer.decode(fresh)
+        assert isinstance(job, Job)
+        return job, reconcile(job=job, children=seen.children, now=world.now())
+
+    job, decided = decide(seen.stored)
+    return await world.statuses.write(
+        seen.stored, job=job, plan=plan or decided, children=seen.children, decide=decide
+    )
+
+
+async def touch(world: Desk, **annotations: str) -> None:
+    stored = await world.job()
+    stored["metadata"]["annotations"] = annotations
+    assert (await world.server.ask("PUT", f"{JOBS}/j", stored))["code"] == 200
+
+
+async def store_status(world: Desk, **fields: Any) -> None:
+    stored = await world.job()
+    stored["status"] = {**stored.get("status", {}), **fields}
+    assert (await world.server.ask("PUT", f"{JOBS}/j/status", stored))["code"] == 200
+
+
+async def test_version_of_the_write_is_returned(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit()
+        found = await written(world, await gathered(world))
+        assert found is not None
+        assert found.version == (await world.job())["metadata"]["resourceVersion"]
+        assert await world.conditions() == ["Created"]
+
+
+async def test_plan_without_a_status_writes_nothing(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit()
+        before = world.server.backend.store.revision
+        found = await written(world, await gathered(world), Plan())
+        assert found is not None
+        assert found.version is None
+        assert world.server.backend.store.revision == before
+
+
+async def test_conflict_is_decided_again_and_keeps_what_the_other_wrote(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        await world.submit()
+        seen = await gathered(world)
+        await touch(world, by="somebody else")
+        assert await written(world, seen) is not None
+        stored = await world.job()
+        assert stored["metadata"]["annotations"] == {"by": "somebody else"}
+        assert await world.conditions() == ["Created"]
+
+
+async def test_verdict_that_another_writer_stored_is_not_overwritten(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit()
+        seen = await gathered(world)
+        failed = {"type": "Failed", "status": "True", "reason": "TFJobFailed", "message": "x"}
+        await store_status(world, conditions=[failed])
+        await written(world, seen)
+        assert "Failed" in await world.conditions()
+
+
+async def test_foreign_fields_of_a_status_stay(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit()
+        await store_status(world, fieldOfTomorrow={"a": [1]})
+        await written(world, await gathered(world))
+        status = (await world.job())["status"]
+        assert status["fieldOfTomorrow"] == {"a": [1]}
+        assert await world.conditions() == ["Created"]
+
+
+async def test_endless_conflict_is_given_up_after_some_tries(desk: Opened[Desk]) -> None:
+    asked: list[str] = []
+
+    def refuse(request: Request) -> ApiError | None:
+        if not request.path.endswith("/status"):
+            return None
+        asked.append(request.path)
+        return Conflict("modified")
+
+    async with desk as world:
+        await world.submit()
+        seen = await gathered(world)
+        world.server.refuse = refuse
+        with pytest.raises(Conflict):
+            await written(world, seen)
+        assert len(asked) == TRIES
+
+
+@pytest.mark.parametrize("is_made_anew", [False, True])
+async def test_job_that_is_gone_or_another_one_gets_no_status(
+    desk: Opened[Desk], *, is_made_anew: bool
+) -> None:
+    async with desk as world:
+        await world.submit()
+        seen = await gathered(world)
+        await world.server.ask("DELETE", f"{JOBS}/j")
+        if is_made_anew:
+            await world.submit()
+        assert await written(world, seen) is None
+        assert "status" not in await world.job() or not is_made_anew
+
+
+async def test_only_the_job_that_was_meant_is_deleted(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit()
+        seen = await gathered(world)
+        await world.server.ask("DELETE", f"{JOBS}/j")
+        await world.submit()
+        with pytest.raises(Conflict):
+            await world.statuses.delete(seen.stored)
+        assert (await world.job())["code"] == 200
+
+
+async def test_nothing_decided_twice_leaves_the_stored_status_alone(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit()
+        seen = await gathered(world)
+        await written(world, seen)
+        # The other writer was ourselves, in a life before: the fresh look finds nothing to do.
+        found = await written(world, seen, Plan(status=JobStatus()))
+        assert found is not None
+        assert found.version is None
