@@ -88,6 +88,7 @@ async def test_gap_above_the_replica_count_is_not_filled(scene: Scene) -> None:
     names = [f"j-worker-{index}" for index in range(5)]
     await scene.submit("W5", restart="OnFailure")
     await scene.children(*names)
+    await scene.event("SuccessfulCreatePod", "Created pod: j-worker-3")
     scene.world.operator.kill()
     base = f"/api/v1/namespaces/{scene.namespace}"
     await scene.call("DELETE", f"{base}/pods/j-worker-3?gracePeriodSeconds=0")

@@ -59,8 +59,11 @@ class Kubelet:
             path = f"{self._path(current)}/binding"
             await self._api.call("POST", path, {"metadata": identity, "target": target})
         except ApiError as refusal:
-            # A scheduler, or our own first attempt, was faster: what counts is that it is bound.
-            if refusal.status != 409 or not (await self.read(current))["spec"].get("nodeName"):
+            # A scheduler, or our own first attempt, was faster: what counts is that it is bound;
+            # or somebody deleted the pod, which reading it tells.
+            if refusal.status not in (404, 409):
+                raise
+            if not (await self.read(current))["spec"].get("nodeName"):
                 raise
         return await self.read(current)
 
