@@ -52,6 +52,7 @@ class LocalCluster:
         backoff: Backoff | None = None,
     ) -> None:
         _check_format(data / "format")
+        _make(data)
         self.data = data.absolute()
         self._dialects = dialects
         self._settings = settings_of_machine(
@@ -163,13 +164,23 @@ async def _replace(api: Api, crd: dict[str, Any]) -> None:
     await api.replace(path, {**crd, "metadata": {**crd["metadata"], **version}}, decode=Stored)
 
 
+def _make(data: Path) -> None:
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(data, error) from error
+
+
+def _unusable(data: Path, error: OSError) -> FolderError:
+    return FolderError(f"{data}: cannot be used as data folder: {error.strerror}")
+
+
 def _locked(data: Path) -> int:
     """Take the folder for this process, or say who has it."""
     try:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise FolderError(f"{data}: cannot be used as data folder: {error.strerror}") from error
+        raise _unusable(data, error) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -186,7 +197,12 @@ def _locked(data: Path) -> int:
 
 def _check_format(path: Path) -> None:
     """Before anything is touched: an older program must not write into a newer one's folder."""
-    text = path.read_text(encoding="utf-8").strip() if path.exists() else ""
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unusable(path.parent, error) from error
     if text and (not text.isdigit() or int(text) > FORMAT):
         raise FolderError(
             f"{path.parent}: was written by a newer tfjob (format {text}, this one knows {FORMAT});"

@@ -1,0 +1,55 @@
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Command
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A cluster on `tmp_path/data`, in a process of its own."""
+    words = [sys.executable, "-m", "tfjob.cli.main", "local", "up", "--data"]
+    with subprocess.Popen(
+        [*words, str(tmp_path / "data")], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("tfjob local: up at https://127.0.0.1:")
+        yield process
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.communicate()
+
+
+def test_a_cluster_is_found_used_by_one_and_taken_down(
+    tmp_path: Path, up: "subprocess.Popen[str]", command: Command
+) -> None:
+    data = str(tmp_path / "data")
+    status = command("local", "status", "--data", data)
+    assert status.code == 0
+    assert f"(process {up.pid})" in status.out
+    assert f"export KUBECONFIG={data}/kubeconfig" in status.out
+    assert "0 jobs, 0 unfinished" in status.out
+    second = command("local", "up", "--data", data)
+    assert second.code == 1
+    assert f"a cluster already runs on this folder (process {up.pid})" in second.err
+    assert command("local", "down", "--data", data) == (0, "tfjob local: down\n", "")
+    assert up.wait(20) == 0
+
+
+def test_nothing_runs_where_nothing_was_started(tmp_path: Path, command: Command) -> None:
+    sentence = f"tfjob local: nothing runs on {tmp_path}\n"
+    assert command("local", "status", "--data", str(tmp_path)) == (1, sentence, "")
+    assert command("local", "down", "--data", str(tmp_path)) == (0, sentence, "")
+
+
+def test_a_port_in_use_is_said_so(tmp_path: Path, command: Command) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = command("local", "up", "--data", str(tmp_path / "data"), "--port", str(port))
+    assert done.code == 1
+    assert done.err == (f"error: port {port} is in use; name another one, or none, with --port\n")

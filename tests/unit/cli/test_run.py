@@ -1,0 +1,166 @@
+"""`tfjob run` as a whole: real processes, the real operator, no cluster but its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.cli.conftest import Command
+
+Json = dict[str, Any]
+IN_A_DATA_FOLDER = {"objects.sqlite", "kubeconfig", "tfjob.log", "node"}
+
+
+def job(*command: str, name: str = "j", policy: Json | None = None, **replica: Any) -> Json:
+    container = {"name": "tensorflow", "image": "x", "command": list(command)}
+    worker = {"restartPolicy": "Never", "template": {"spec": {"containers": [container]}}}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": {"name": name},
+        "spec": {"runPolicy": policy or {}, "tfReplicaSpecs": {"Worker": {**worker, **replica}}},
+    }
+
+
+def written(folder: Path, *documents: Json) -> str:
+    path = folder / "job.yaml"
+    path.write_text(yaml.safe_dump_all(documents))
+    return str(path)
+
+
+def test_success_is_zero_and_nothing_is_left(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", "of somebody else")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    file = written(tmp_path, job("sh", "-c", "pwd; echo [$TF_CONFIG]"))
+    done = command("run", file)
+    assert done.code == 0, done.err
+    assert f"[worker-0] {tmp_path.resolve()}" in done.out
+    assert "[worker-0] []" in done.out
+    assert done.out.splitlines()[-1] == "succeeded: TFJob default/j successfully completed."
+    assert list(tmp_path.glob("tfjob-????????")) == []
+
+
+def test_failure_is_one_and_shows_the_last_lines_of_who_failed(
+    tmp_path: Path, command: Command
+) -> None:
+    broken = job("sh", "-c", "echo so it ends; exit 3", policy={"cleanPodPolicy": "All"})
+    done = command("run", written(tmp_path, broken), "--logs", "none")
+    assert done.code == 1
+    assert done.out.splitlines()[-3:] == [
+        "worker-0 failed first (exit code 3); its last lines:",
+        "    so it ends",
+        "failed: TFJob default/j has failed because 1 Worker replica(s) failed.",
+    ]
+
+
+def test_a_command_that_is_not_there_is_127(tmp_path: Path, command: Command) -> None:
+    done = command("run", written(tmp_path, job("no-such-command")))
+    assert done.code == 1
+    assert "worker-0 failed first (exit code 127)" in done.out
+    assert 'command "no-such-command" was not found on this machine' in done.out
+
+
+def test_objects_beside_the_job_are_there_before_it(tmp_path: Path, command: Command) -> None:
+    words = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "words"},
+        "data": {"greeting": "good morning"},
+    }
+    asks = job("sh", "-c", "echo $WORD")
+    source = {"configMapKeyRef": {"name": "words", "key": "greeting"}}
+    (container,) = asks["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+    container["env"] = [{"name": "WORD", "valueFrom": source}]
+    done = command("run", "-", stdin=yaml.safe_dump_all([words, asks]).encode())
+    assert done.code == 0, done.err
+    assert "[worker-0] good morning" in done.out
+
+
+def test_data_is_kept_where_asked_and_used_again(tmp_path: Path, command: Command) -> None:
+    file, data = written(tmp_path, job("sh", "-c", "echo again")), tmp_path / "data"
+    for _ in range(2):
+        assert command("run", file, "--data", str(data)).code == 0
+    assert {each.name for each in data.iterdir()} >= IN_A_DATA_FOLDER
+
+
+def test_time_that_is_over_is_three(tmp_path: Path, command: Command) -> None:
+    done = command("run", written(tmp_path, job("sleep", "600")), "--timeout", "100ms")
+    assert done.code == 3
+    assert done.out.splitlines()[-1] == "failed: j: the time is over"
+
+
+def test_every_fault_is_shown_and_nothing_starts(tmp_path: Path, command: Command) -> None:
+    bad = job("x", name="Bad_Name", policy={"backoffLimit": -1}, replicas=-2, restartPolicy="Maybe")
+    file, data = written(tmp_path, bad), tmp_path / "data"
+    done = command("run", file, "--data", str(data))
+    assert done.code == 2
+    places = ("metadata.name", "backoffLimit", "replicas", "restartPolicy")
+    assert [place for place in places if f"{place}: " not in done.err] == []
+    assert not data.exists()
+
+
+def test_a_container_that_is_only_an_image_is_refused(tmp_path: Path, command: Command) -> None:
+    image = job()
+    del image["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
+    done = command("run", written(tmp_path, image))
+    assert done.code == 2
+    assert "images are not run here, so every container needs a command" in done.err
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_exactly_one_job_is_taken(tmp_path: Path, command: Command, count: int) -> None:
+    file = written(tmp_path, *[job("true", name=f"j{place}") for place in range(count)])
+    done = command("run", file)
+    assert done.code == 2
+    assert f"holds {count} jobs; `tfjob run` takes exactly one" in done.err
+
+
+def test_a_folder_of_a_newer_version_is_not_touched(tmp_path: Path, command: Command) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "format").write_text("99\n")
+    done = command("run", written(tmp_path, job("true")), "--data", str(data))
+    assert done.code == 2
+    assert "was written by a newer tfjob (format 99" in done.err
+    assert [each.name for each in data.iterdir()] == ["format"]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -> None:
+    # In a container's command $$ stands for one dollar sign.
+    script = "trap '' TERM; echo pid $$$$; while :; do sleep 1; done"
+    if times == 1:
+        script = "echo pid $$$$; exec sleep 600"
+    file = written(tmp_path, job("sh", "-c", script))
+    words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            pid = int(_line(process, r"\] pid (\d+)"))
+            process.send_signal(signal.SIGINT)
+            _line(process, "(told to end)")
+            if times == 2:
+                process.send_signal(signal.SIGINT)
+            rest, _ = process.communicate(timeout=25)
+        finally:
+            process.kill()
+    assert process.returncode == 130
+    assert rest.splitlines()[-1] == "failed: j: interrupted"
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def _line(process: "subprocess.Popen[str]", pattern: str) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        found = re.search(pattern, line)
+        if found:
+            return found.group(1)
+    raise AssertionError(f"the output ended without {pattern}")

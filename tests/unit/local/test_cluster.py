@@ -1,0 +1,67 @@
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfjob.cli.jobs import stored_dialects
+from tfjob.client.http import Stored
+from tfjob.client.resource import Resource
+from tfjob.local.cluster import FolderError, LocalCluster
+
+NODES = Resource("", "v1", "nodes", namespaced=False)
+CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def cluster(data: Path, environ: Mapping[str, str] | None = None) -> LocalCluster:
+    return LocalCluster(
+        data, workdir=data.parent, dialects=stored_dialects(), environ=environ or {}
+    )
+
+
+async def test_what_was_stored_is_found_again_and_definitions_are_renewed(tmp_path: Path) -> None:
+    body = {"metadata": {"name": "kept"}}
+    name = "tfjobs.kubeflow.org"
+    async with cluster(tmp_path / "data") as first:
+        await first.api.create(MAPS, body, decode=Stored)
+        await first.api.patch(
+            CRDS.item(name), {"spec": {"names": {"shortNames": ["old"]}}}, decode=Stored
+        )
+    async with cluster(tmp_path / "data") as second:
+        assert (await second.api.get(f"{MAPS}/kept", decode=Stored)).metadata.name == "kept"
+        crd: dict[str, Any] = await second.api.get(CRDS.item(name), decode=dict)
+    assert "shortNames" not in crd["spec"]["names"]
+
+
+async def test_one_folder_has_one_cluster(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with cluster(data):
+        with pytest.raises(FolderError) as error:
+            await cluster(data).start()
+    assert f"a cluster already runs on this folder (process {os.getpid()})" in str(error.value)
+
+
+def test_a_folder_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match="cannot be used as data folder"):
+        cluster(tmp_path / "file" / "data")
+
+
+def test_a_newer_folder_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "format").write_text("2\n")
+    with pytest.raises(FolderError, match=r"newer tfjob \(format 2, this one knows 1\)"):
+        cluster(tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["format"]
+
+
+def test_the_task_of_the_caller_is_not_the_task_of_a_replica(tmp_path: Path) -> None:
+    made = cluster(tmp_path, {"TF_CONFIG": "{}", "KEPT": "yes", "PATH": "/bin"})
+    assert made._settings.environ["KEPT"] == "yes"
+    assert "TF_CONFIG" not in made._settings.environ
+
+
+def test_nothing_can_be_asked_before_the_start(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="not started"):
+        _ = cluster(tmp_path).api
