@@ -177,9 +177,14 @@ class Operator:
 
     async def _take_up_work(self, elector: Elector) -> None:
         """Whoever becomes leader looks at every job once: nobody did meanwhile."""
+        await self._synced()
+        has_counted = False
         while True:
             await elector.became_leader.wait()
             _log.info("leading")
+            if not has_counted:
+                self._count_jobs()
+                has_counted = True
             self._enqueue_all()
             await elector.lost.wait()
             _log.warning("lease lost: no more writes until it is held again")
@@ -195,15 +200,20 @@ class Operator:
 
     async def _measure(self) -> None:
         await self._synced()
-        self.metrics.seed(
-            (each.metadata.namespace, self._gatherer.decode(each).status)
-            for each in self._watches.jobs.store
-        )
+        if self._elector is None:
+            self._count_jobs()
         _log.info("caches filled", extra={"jobs": len(self._watches.jobs.store)})
         while True:
             self.metrics.queue_depth.labels("tfjob-controller").set(len(self.queue))
             self.metrics.leader.set(self._leads)
             await asyncio.sleep(1.0)
+
+    def _count_jobs(self) -> None:
+        """Counters begin with the jobs there are when this operator begins to work."""
+        self.metrics.seed(
+            (each.metadata.namespace, self._gatherer.decode(each).status)
+            for each in self._watches.jobs.store
+        )
 
     async def _check_gang(self) -> None:
         groups = group_resource(self.settings.jobs.gang_scheduler_name)

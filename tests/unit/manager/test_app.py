@@ -1,0 +1,250 @@
+"""The operator as a whole, in a world without a network and under virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.played_api import CORE, JOBS, Played
+from tests.support.simulation import virtual_time
+from tests.support.tfjobs import tfjob
+from tfjob.client.config import Config
+from tfjob.client.errors import Unreachable
+from tfjob.client.http import Api
+from tfjob.dialects.base import Settings as JobSettings
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.local.apiserver.store import Change
+from tfjob.manager.app import Operator, StartError, World
+from tfjob.manager.health import AddressError
+from tfjob.manager.settings import Settings
+
+QUIET = Settings(metrics_address="0", health_address="0", lease_namespace="kube-system")
+Act = Callable[[Played], Awaitable[None]]
+
+
+def operator(server: Played, settings: Settings = QUIET, identity: str = "me") -> Operator:
+    def connect(config: Config, **options: Any) -> Api:
+        return server.line.connect(config, **options)
+
+    return Operator(
+        Config(server="http://played.invalid"),
+        settings,
+        dialect=KubeflowV1(),
+        identity=identity,
+        world=World(connect=connect, timing=virtual_time.timing(lambda: 0.5), now=virtual_time.now),
+    )
+
+
+def with_(**fields: Any) -> Settings:
+    return msgspec.structs.replace(QUIET, **fields)
+
+
+def played(act: Act) -> None:
+    """Run a test in virtual time; whatever it starts must have ended when it ends."""
+
+    async def run() -> None:
+        async with Played(clock=virtual_time.now) as server:
+            await act(server)
+            await asyncio.sleep(1)
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    virtual_time.run(run())
+
+
+def counted(one: Operator, name: str) -> float:
+    labels = {"job_namespace": "default", "framework": "tensorflow"}
+    full = f"training_operator_jobs_{name}_total"
+    return one.metrics.registry.get_sample_value(full, labels) or 0.0
+
+
+def test_operator_makes_jobs_true_and_ends_when_told() -> None:
+    async def act(server: Played) -> None:
+        one = operator(server)
+        running = asyncio.create_task(one.run())
+        await asyncio.sleep(5)
+        assert one.is_ready
+        await server.make(JOBS, tfjob("C1 W2"))
+        await asyncio.sleep(5)
+        assert len(await server.names("pods")) == 3
+        assert counted(one, "created") == 1
+        one.stop()
+        await running
+        assert len(one.queue) == one.queue.delayed == 0
+
+    played(act)
+
+
+def test_operator_is_not_ready_before_its_caches_are_filled() -> None:
+    async def act(server: Played) -> None:
+        server.line.is_cut = True
+        one = operator(server)
+        running = asyncio.create_task(one.run())
+        await asyncio.sleep(60)
+        before = one.is_ready
+        server.line.is_cut = False
+        await asyncio.sleep(60)
+        assert (before, one.is_ready) == (False, True)
+        one.stop()
+        await running
+
+    played(act)
+
+
+def test_counters_equal_the_objects_after_a_restart() -> None:
+    async def act(server: Played) -> None:
+        for name in ("a", "b", "c"):
+            await server.make(JOBS, tfjob(name=name))
+        for _ in range(2):
+            one = operator(server)
+            running = asyncio.create_task(one.run())
+            await asyncio.sleep(5)
+            assert counted(one, "created") == 3
+            one.stop()
+            await running
+
+    played(act)
+
+
+def test_only_the_leader_works_and_the_lease_is_released_at_the_end() -> None:
+    async def act(server: Played) -> None:
+        elected = with_(is_leader_elected=True)
+        one, two = operator(server, elected, "one"), operator(server, elected, "two")
+        first = asyncio.create_task(one.run())
+        await asyncio.sleep(5)
+        second = asyncio.create_task(two.run())
+        await asyncio.sleep(5)
+        await server.make(JOBS, tfjob())
+        await asyncio.sleep(5)
+        assert await server.names("pods") == ["j-worker-0"]
+        assert (counted(one, "created"), counted(two, "created")) == (1, 0)
+        one.stop()
+        await first
+        await server.make(JOBS, tfjob(name="k"))
+        # Released, not expired: the next one need not wait for the lease to run out.
+        await asyncio.sleep(5)
+        assert await server.names("pods") == ["j-worker-0", "k-worker-0"]
+        two.stop()
+        await second
+
+    played(act)
+
+
+def test_new_leader_counts_the_jobs_it_takes_over() -> None:
+    async def act(server: Played) -> None:
+        elected = with_(is_leader_elected=True)
+        one, two = operator(server, elected, "one"), operator(server, elected, "two")
+        first = asyncio.create_task(one.run())
+        await asyncio.sleep(5)
+        second = asyncio.create_task(two.run())
+        await asyncio.sleep(5)
+        await server.make(JOBS, tfjob())
+        await asyncio.sleep(5)
+        one.stop()
+        await first
+        await asyncio.sleep(5)
+        assert counted(two, "created") == 1
+        two.stop()
+        await second
+
+    played(act)
+
+
+def test_operator_of_one_namespace_leaves_the_others_alone() -> None:
+    async def act(server: Played) -> None:
+        one = operator(server, with_(namespace="kube-public"))
+        running = asyncio.create_task(one.run())
+        await server.make(JOBS, tfjob())
+        await asyncio.sleep(30)
+        assert await server.names("pods") == []
+        assert not any("/apis/kubeflow.org/v1/tfjobs" in name for name in server.line.requests)
+        one.stop()
+        await running
+
+    played(act)
+
+
+@pytest.mark.parametrize(("seconds", "is_healed"), [(0, False), (60, True)])
+def test_resync_looks_again_at_what_no_event_told(seconds: int, *, is_healed: bool) -> None:
+    async def act(server: Played) -> None:
+        one = operator(server, with_(resync=timedelta(seconds=seconds)))
+        running = asyncio.create_task(one.run())
+        await server.make(JOBS, tfjob())
+        await asyncio.sleep(10)
+        looked = one.metrics.registry.get_sample_value
+        labels = {"controller": "tfjob-controller", "result": "success"}
+        before = looked("controller_runtime_reconcile_total", labels)
+        await asyncio.sleep(100)
+        after = looked("controller_runtime_reconcile_total", labels)
+        assert (after != before) is is_healed
+        one.stop()
+        await running
+
+    played(act)
+
+
+def test_missing_definition_of_groups_is_a_start_error() -> None:
+    async def act(server: Played) -> None:
+        settings = with_(jobs=JobSettings(gang_scheduler_name="volcano"))
+        with pytest.raises(StartError, match=r"install crd: podgroups.scheduling.volcano.sh"):
+            await operator(server, settings).run()
+
+    played(act)
+
+
+def test_address_that_cannot_be_had_ends_the_start() -> None:
+    async def act(server: Played) -> None:
+        with pytest.raises(AddressError, match="nonsense"):
+            await operator(server, with_(health_address="nonsense")).run()
+
+    played(act)
+
+
+def test_cancelled_operator_leaves_no_task() -> None:
+    async def act(server: Played) -> None:
+        running = asyncio.create_task(operator(server).run())
+        await asyncio.sleep(5)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    played(act)
+
+
+def test_write_under_way_is_finished_before_the_end() -> None:
+    async def act(server: Played) -> None:
+        one = operator(server)
+        running = asyncio.create_task(one.run())
+        await asyncio.sleep(5)
+
+        def stop_at_first_pod(change: Change) -> None:
+            if change.key.resource == "pods":
+                one.stop()
+
+        server.backend.store.listen(stop_at_first_pod)
+        await server.make(JOBS, tfjob("W20"))
+        await running
+        assert len(await server.names("pods")) == 20
+        assert "conditions" in (await server.ask("GET", f"{JOBS}/j"))["status"]
+        assert len(await server.names("services")) == 20
+        assert (await server.ask("GET", f"{CORE}/events"))["items"]
+
+    played(act)
+
+
+def test_background_task_that_fails_ends_the_operator_with_its_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def act(server: Played) -> None:
+        one = operator(server)
+
+        async def broken() -> None:
+            raise Unreachable("a bug of ours")
+
+        monkeypatch.setattr(one, "_measure", broken)
+        with pytest.raises(Unreachable):
+            await one.run()
+
+    played(act)

@@ -1,0 +1,60 @@
+"""Logs: a constant message with facts beside it, for people or for machines."""
+
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from tfjob.manager import logs
+
+LOG = logging.getLogger("tfjob.test")
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_console_shows_facts_as_words(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.set_up(style="console", level="info")
+    LOG.warning("pass failed", extra={"job": "j", "why": "two words", "count": 3})
+    line = capsys.readouterr().err
+    assert line.endswith('Z WARNING pass failed job=j why="two words" count=3\n')
+
+
+def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.set_up(style="json", level="info")
+    LOG.info("leading", extra={"jobs": 2, "odd": {1, 2}})
+    shown = json.loads(capsys.readouterr().err)
+    assert (shown["level"], shown["msg"], shown["jobs"]) == ("info", "leading", 2)
+    assert shown["logger"] == "tfjob.test"
+    assert shown["ts"].endswith("Z")
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_traceback_of_our_own_fault_is_kept(capsys: pytest.CaptureFixture[str], style: str) -> None:
+    logs.set_up(style=style, level="info")
+    try:
+        print(1 / int("0"))
+    except ZeroDivisionError:
+        LOG.exception("pass failed")
+    assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [("debug", "DIWE"), ("info", "IWE"), ("warning", "WE"), ("error", "E")],
+)
+def test_level_decides_what_is_shown(
+    capsys: pytest.CaptureFixture[str], level: str, shown: str
+) -> None:
+    logs.set_up(style="console", level=level)
+    for letter, number in zip("DIWE", (10, 20, 30, 40), strict=True):
+        LOG.log(number, letter)
+    lines = capsys.readouterr().err.splitlines()
+    assert "".join(line[-1] for line in lines) == shown

@@ -1,0 +1,95 @@
+"""Counters follow what is stored, under the names that dashboards know."""
+
+from prometheus_client import generate_latest
+
+from tests.support.builders import NOW
+from tfjob.core.status import Condition, ConditionType, JobStatus
+from tfjob.manager.metrics import Metrics
+
+NAMES = (
+    "created_pods_total",
+    "deleted_pods_total",
+    "failed_pods_total",
+    "succeeded_service_creation_total",
+    "failed_service_creation_total",
+    "created_pod_groups_total",
+    "deleted_pod_groups_total",
+    "tf_operator_is_leader",
+    "python_info",
+    "process_cpu_seconds_total",
+)
+
+
+def status(*kinds: ConditionType) -> JobStatus:
+    return JobStatus(
+        conditions=tuple(Condition(kind, "True", "r", "m", NOW, NOW) for kind in kinds)
+    )
+
+
+def jobs(metrics: Metrics, name: str, namespace: str = "n") -> float:
+    labels = {"job_namespace": namespace, "framework": "tensorflow"}
+    full = f"training_operator_jobs_{name}_total"
+    return metrics.registry.get_sample_value(full, labels) or 0.0
+
+
+def test_every_name_of_the_contract_is_exposed() -> None:
+    metrics = Metrics()
+    metrics.passed(result="success", seconds=0.1)
+    metrics.passed(result="error", seconds=0.1)
+    metrics.queue_depth.labels("tfjob-controller").set(3)
+    metrics.requested("get", "pods", 200, 0.1)
+    text = generate_latest(metrics.registry).decode()
+    for name in NAMES:
+        assert f"\n{name}" in text
+    assert (
+        'controller_runtime_reconcile_total{controller="tfjob-controller",result="error"}' in text
+    )
+    assert 'controller_runtime_reconcile_errors_total{controller="tfjob-controller"} 1.0' in text
+    assert 'controller_runtime_reconcile_time_seconds_count{controller="tfjob-controller"}' in text
+    assert 'workqueue_depth{name="tfjob-controller"} 3.0' in text
+    assert 'rest_client_requests_total{code="200",method="get",resource="pods"} 1.0' in text
+    assert "_created{" not in text
+
+
+def test_transition_is_counted_when_it_is_stored_and_once() -> None:
+    metrics = Metrics()
+    created = status(ConditionType.CREATED)
+    ended = status(ConditionType.CREATED, ConditionType.SUCCEEDED)
+    metrics.status_stored("n", before=JobStatus(), after=created)
+    metrics.status_stored("n", before=created, after=created)
+    metrics.status_stored("n", before=created, after=ended)
+    metrics.status_stored("n", before=ended, after=ended)
+    assert (jobs(metrics, "created"), jobs(metrics, "successful")) == (1, 1)
+    assert jobs(metrics, "failed") == 0
+    assert jobs(metrics, "created", "other") == 0
+
+
+def test_counters_start_from_the_jobs_there_are() -> None:
+    metrics = Metrics()
+    metrics.seed(
+        [
+            ("n", status(ConditionType.CREATED, ConditionType.FAILED)),
+            ("n", status(ConditionType.CREATED)),
+            ("m", JobStatus()),
+        ]
+    )
+    assert (jobs(metrics, "created"), jobs(metrics, "failed")) == (2, 1)
+    assert jobs(metrics, "created", "m") == 0
+
+
+def test_children_are_counted_by_kind_and_unknown_kinds_not_at_all() -> None:
+    metrics = Metrics()
+    for kind in ("Pod", "Service", "PodGroup", "ConfigMap", "Job"):
+        metrics.child_created(kind)
+        metrics.child_failed(kind)
+        metrics.child_deleted(kind)
+    value = metrics.registry.get_sample_value
+    assert [value(name) for name in NAMES[:7]] == [1] * 7
+
+
+def test_two_operators_in_one_process_count_apart() -> None:
+    one, two = Metrics(), Metrics()
+    one.job_deleted("n")
+    one.restarted("n", replicas=3)
+    assert (jobs(one, "deleted"), jobs(one, "restarted")) == (1, 3)
+    assert (jobs(two, "deleted"), jobs(two, "restarted")) == (0, 0)
