@@ -14,6 +14,7 @@ from tests.support.controlplane.podstatus import Pod
 from tests.support.controlplane.ports import LOOPBACK
 from tests.support.controlplane.puppet import Puppet, runs
 from tests.support.helm import (
+    CHART,
     NAME,
     ChartPlane,
     Helm,
@@ -24,8 +25,10 @@ from tests.support.helm import (
     started,
 )
 from tests.support.operator_process import OperatorProcess
+from tests.support.permissive_crd import permissive
 from tests.support.scene import Scene, scene_in
 from tests.support.worlds import World
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.manager.settings import LEASE_NAME
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the chart.
@@ -237,6 +240,21 @@ def test_lease_of_somebody_else_is_used_and_left_alone(
     helm.uninstall(namespace=home)
     found = plane.endpoint.request("GET", f"{path}/{LEASE_NAME}")
     assert (found["metadata"]["uid"], found["spec"]["holderIdentity"]) == (uid, "peer")
+
+
+def test_old_definitions_are_left_by_helm_and_replaced_by_the_command_it_names(
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+) -> None:
+    helm.install(namespace=home)
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD[2]}"
+    ours = plane.endpoint.request("GET", path)["spec"]["versions"]
+    chart_world.replace_crd(permissive(KubeflowV1().crd()))
+    told = helm.install("replicas=2", namespace=home)
+    assert plane.endpoint.request("GET", path)["spec"]["versions"] != ours
+    [command] = [line.split() for line in told.splitlines() if "kubectl apply" in line]
+    assert command[-2:] == ["-f", "charts/tfjob/crds/"]
+    chart_world.kubectl(*command[1:-1], str(CHART / "crds"))
+    assert plane.endpoint.request("GET", path)["spec"]["versions"] == ours
 
 
 def test_second_operator_for_the_whole_cluster_is_refused(
