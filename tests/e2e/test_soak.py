@@ -40,6 +40,19 @@ async def live_through(scene: Scene, first: int) -> None:
     await scene.eventually("every job is gone", are_gone, name=names[0], seconds=120)
     # The pods follow their jobs; only then has the operator heard the last of them.
     await scene.puppet.until("no pod is left", lambda pods: not pods, seconds=60)
+    await hear_the_last(scene)
+
+
+async def hear_the_last(scene: Scene) -> None:
+    """Events are sent in the background: sizes are compared when none waits to be sent."""
+    path = f"/api/v1/namespaces/{scene.namespace}/events"
+
+    async def are_told() -> bool:
+        query = "fieldSelector=reason%3DSuccessfulDeleteJob"
+        return len((await scene.call("GET", f"{path}?{query}"))["items"]) == BATCH
+
+    await scene.eventually("every end is told", are_told, seconds=120)
+    await scene.call("DELETE", path)
 
 
 @only_kubernetes
