@@ -23,6 +23,7 @@ from tfjob.cli.following import Follower, Verdict
 from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.cli.screen import screen_for
 from tfjob.client.errors import ApiError
+from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job
 from tfjob.dialects.base import Settings
 from tfjob.k8s import field
@@ -75,12 +76,14 @@ def run(arguments: argparse.Namespace) -> int:
     faults = [line for each in found for line in _fault_lines(each)]
     if len(found) != 1:
         faults.append(f"{arguments.file}: holds {len(found)} jobs; `tfjob run` takes exactly one")
-    if faults:
+    if faults or (faults := _unknown_replica(arguments.logs, found[0])):
         return _say(*faults)
     try:
         return asyncio.run(_run([each.value for each in read], arguments, job=found[0]))
     except (FolderError, VerbError) as error:
         return _say(str(error))
+    except BrokenPipeError:
+        return _without_reader(found[0].title)
     except (BrokenError, ApiError, OSError, sqlite3.Error) as error:
         data = arguments.data or tempfile.gettempdir()
         why = f"the local cluster broke down: {error} (its data is in {data})"
@@ -140,13 +143,30 @@ def _fault_lines(checked: Checked) -> list[str]:
     return lines
 
 
+def _unknown_replica(wanted: str, checked: Checked) -> list[str]:
+    """The fault of asking for the lines of a replica that the job does not have."""
+    job = _decoded(checked)
+    if wanted in {"all", "none"} or not isinstance(job, Job):
+        return []
+    counts = {replica.label.lower(): replica.count for replica in job.replicas}
+    kind, _, index = wanted.rpartition("-")
+    if wanted in counts or (index.isdecimal() and int(index) < counts.get(kind, 0)):
+        return []
+    known = ", ".join(["all", "none", *counts, *(f"{each}-0" for each in counts), "…"])
+    return [f"--logs {wanted}: {checked.title} has no such replica; it may be {known}"]
+
+
+def _decoded(checked: Checked) -> Job | InvalidJob | None:
+    if checked.dialect is None:
+        return None
+    return checked.dialect.decode(checked.document.value, Settings())
+
+
 def _local_faults(checked: Checked) -> list[Fault]:
     """What a cluster could run and this machine cannot: a container that is only an image."""
-    if checked.dialect is None:
-        return []
-    job = checked.dialect.decode(checked.document.value, Settings())
+    job = _decoded(checked)
     if not isinstance(job, Job):
-        return list(job.faults)
+        return list(job.faults) if job is not None else []
     return [
         field.required(
             f"spec.tfReplicaSpecs[{replica.type}].template.spec.containers[{place}].command",
@@ -162,6 +182,12 @@ def _local_faults(checked: Checked) -> list[Fault]:
 
 def _folder_of(file: str) -> Path:
     return Path() if file == documents.STDIN else Path(file).parent
+
+
+def _without_reader(title: str) -> int:
+    """Nobody reads the output any more, as after `| head`; what is still buffered goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return _say(f"{title}: the output was closed, so the job was ended", code=interrupts.EXIT_CODE)
 
 
 def _say(*lines: str, code: int = BAD_INPUT) -> int:

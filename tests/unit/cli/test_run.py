@@ -115,6 +115,17 @@ def test_a_container_that_is_only_an_image_is_refused(tmp_path: Path, command: C
     assert "images are not run here, so every container needs a command" in done.err
 
 
+@pytest.mark.parametrize("name", ["chief", "worker-1", "worker-x", ""])
+def test_lines_of_a_replica_that_there_is_not_are_refused(
+    tmp_path: Path, command: Command, name: str
+) -> None:
+    done = command("run", written(tmp_path, job("true")), "--logs", name)
+    assert done.code == 2
+    assert done.err == (
+        f"--logs {name}: TFJob j has no such replica; it may be all, none, worker, worker-0, …\n"
+    )
+
+
 @pytest.mark.parametrize("count", [0, 2])
 def test_exactly_one_job_is_taken(tmp_path: Path, command: Command, count: int) -> None:
     file = written(tmp_path, *[job("true", name=f"j{place}") for place in range(count)])
@@ -155,6 +166,18 @@ def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -
     assert rest.splitlines()[-1] == "failed: j: interrupted"
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:
+    file = written(tmp_path, job("sh", "-c", "while echo more; do sleep 0.05; done"))
+    words = [sys.executable, "-m", "tfjob.cli.main", "run", file]
+    with subprocess.Popen(words, stdout=-1, stderr=-1, text=True) as process:
+        _line(process, "(more)")
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(25) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == "TFJob j: the output was closed, so the job was ended\n"
 
 
 def _line(process: "subprocess.Popen[str]", pattern: str) -> str:
