@@ -4,7 +4,7 @@ Law: what the cluster did to a pod (eviction, drain, a deleted pod) never counts
 failure; a restart is counted once per pod, however often it is seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
@@ -90,13 +90,14 @@ def is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
 
 
 def recorded(
-    pod: Pod, *, index: int, stored: ReplicaStatus, now: datetime
+    pods: Mapping[int, Pod], *, stored: ReplicaStatus, now: datetime
 ) -> tuple[RecentRestart, ...]:
-    """The record of recent restarts after one more, of this index."""
-    last = stored.recent_of(index)
-    streak = last.streak if last is not None and not _ran_steadily(pod, now) else 0
-    entry = RecentRestart(index=index, uid=pod.metadata.uid, streak=streak + 1, at=time.whole(now))
-    return (*(each for each in stored.recent if each.index != index), entry)
+    """The record of recent restarts after one more of each of these pods, given by index."""
+    kept = (each for each in stored.recent if each.index not in pods)
+    return (
+        *kept,
+        *(_entry(pod, index=index, stored=stored, now=now) for index, pod in pods.items()),
+    )
 
 
 def due(stored: ReplicaStatus, index: int, *, now: datetime, longest: timedelta) -> datetime | None:
@@ -166,6 +167,12 @@ def _ended_before_deletion(pod: Pod) -> bool:
     finished = time.parse(ended.finished_at) if ended is not None else None
     asked = deletion_asked_at(pod.metadata)
     return finished is not None and asked is not None and finished < asked
+
+
+def _entry(pod: Pod, *, index: int, stored: ReplicaStatus, now: datetime) -> RecentRestart:
+    last = stored.recent_of(index)
+    streak = last.streak if last is not None and not _ran_steadily(pod, now) else 0
+    return RecentRestart(index=index, uid=pod.metadata.uid, streak=streak + 1, at=time.whole(now))
 
 
 def _ran_steadily(pod: Pod, now: datetime) -> bool:

@@ -6,13 +6,14 @@ import msgspec
 
 from tfjob.core import backoff, counts
 from tfjob.core.draft import Draft
-from tfjob.core.job import RestartPolicy
+from tfjob.core.job import Replica, RestartPolicy
 from tfjob.core.observe import Slot, View
 from tfjob.core.plan import ChildKind, EventType, deletes_of
 from tfjob.core.restart import RESTARTING, Fate, fate_of, is_recorded, recorded, within_budget
 from tfjob.k8s.pod import Pod
 
 Fates = Sequence[tuple[Slot, Fate]]
+_RECORDED = frozenset({Fate.RESTART, Fate.REPLACE})
 
 
 def judged(draft: Draft, seen: View) -> Fates:
@@ -48,22 +49,29 @@ def restart(draft: Draft, fates: Fates) -> None:
             continue
         if fate is not Fate.AWAIT:
             draft.deletes.extend(deletes_of(ChildKind.POD, [slot.pod.metadata]))
-        if fate in {Fate.RESTART, Fate.REPLACE}:
-            _record(draft, slot, slot.pod, is_counted=fate is Fate.RESTART)
         _tell(draft, slot, slot.pod)
+    for replica in draft.job.replicas:
+        _record(draft, replica, fates)
 
 
-def _record(draft: Draft, slot: Slot, pod: Pod, *, is_counted: bool) -> None:
-    kind = slot.replica.type
-    stored = draft.status.of(kind)
-    in_place = pod.restart_count if draft.job.rules.budget_counts_container_restarts else 0
+def _record(draft: Draft, replica: Replica, fates: Fates) -> None:
+    """All of a type at once: one by one is slow when a wide job fails as a whole."""
+    own = [(slot, slot.pod, fate) for slot, fate in fates if slot.replica is replica]
+    again = {slot.index: pod for slot, pod, fate in own if pod is not None and fate in _RECORDED}
+    if not again:
+        return
+    counted = [again[slot.index] for slot, _, fate in own if fate is Fate.RESTART]
+    stored = draft.status.of(replica.type)
+    in_place = 0
+    if draft.job.rules.budget_counts_container_restarts:
+        in_place = sum(pod.restart_count for pod in counted)
     changed = msgspec.structs.replace(
         stored,
-        restarts=stored.restarts + (1 + in_place if is_counted else 0),
-        recent=recorded(pod, index=slot.index, stored=stored, now=draft.now),
+        restarts=stored.restarts + len(counted) + in_place,
+        recent=recorded(again, stored=stored, now=draft.now),
     )
-    draft.set_status(replicas={**draft.status.replicas, kind: changed})
-    draft.restarts += 1
+    draft.set_status(replicas={**draft.status.replicas, replica.type: changed})
+    draft.restarts += len(again)
 
 
 def _tell(draft: Draft, slot: Slot, pod: Pod) -> None:

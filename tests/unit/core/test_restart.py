@@ -221,11 +221,21 @@ def test_a_budget_that_only_stops_restarts_fails_the_decider_and_tolerates_other
 
 def test_the_first_record_of_an_index_starts_a_streak() -> None:
     pod = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
-    entries = restart.recorded(pod, index=1, stored=recorded_as("other"), now=at(0.7))
+    entries = restart.recorded({1: pod}, stored=recorded_as("other"), now=at(0.7))
     assert entries == (
         RecentRestart(index=0, uid="other", streak=1, at=NOW),
         RecentRestart(index=1, uid="x", streak=1, at=NOW),
     )
+
+
+def test_restarts_of_one_pass_are_recorded_together_in_their_order() -> None:
+    again = {index: a_pod("worker", index, "Failed", uid=f"w{index}") for index in (0, 2, 1)}
+    entries = restart.recorded(again, stored=recorded_as("old", streak=1), now=NOW)
+    assert [(each.index, each.uid, each.streak) for each in entries] == [
+        (0, "w0", 2),
+        (2, "w2", 1),
+        (1, "w1", 1),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -235,14 +245,14 @@ def test_a_streak_goes_on_unless_the_container_ran_ten_minutes(
     ran: tuple[float, float], streak: int
 ) -> None:
     pod = a_pod("worker", 0, "Failed", exit_code=1, uid="x", ran=ran)
-    (entry,) = restart.recorded(pod, index=0, stored=recorded_as("w", streak=3), now=NOW)
+    (entry,) = restart.recorded({0: pod}, stored=recorded_as("w", streak=3), now=NOW)
     assert (entry.streak, entry.uid, entry.at) == (streak, "x", NOW)
 
 
 @pytest.mark.parametrize(("now", "streak"), [(545, 1), (544, 4)])
 def test_a_pod_without_exit_ran_from_its_start_until_now(now: float, streak: int) -> None:
     evicted = a_pod("worker", 0, "Failed", pod_reason="Evicted")
-    (entry,) = restart.recorded(evicted, index=0, stored=recorded_as("w", streak=3), now=at(now))
+    (entry,) = restart.recorded({0: evicted}, stored=recorded_as("w", streak=3), now=at(now))
     assert entry.streak == streak
 
 
@@ -252,7 +262,7 @@ def test_a_pod_that_never_started_did_not_run_steadily() -> None:
         pod, status=msgspec.structs.replace(pod.status, start_time=None)
     )
     stored = recorded_as("w", streak=1)
-    (entry,) = restart.recorded(unstarted, index=0, stored=stored, now=at(9999))
+    (entry,) = restart.recorded({0: unstarted}, stored=stored, now=at(9999))
     assert entry.streak == 2
 
 

@@ -1,5 +1,6 @@
 """The algebra of conditions, and what a status knows of itself."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
@@ -158,3 +159,26 @@ def test_the_recent_restart_of_an_index_is_found_by_its_index() -> None:
     first, second = (RecentRestart(index=index, uid="u", streak=1, at=NOW) for index in (3, 0))
     found = ReplicaStatus(recent=(first, second))
     assert (found.recent_of(0), found.recent_of(3), found.recent_of(1)) == (second, first, None)
+
+
+def test_all_replicas_together_read_the_record_of_restarts_once() -> None:
+    read: list[str] = []
+
+    class Watched(tuple[RecentRestart, ...]):
+        def __iter__(self) -> Iterator[RecentRestart]:
+            read.append("forwards")
+            return super().__iter__()
+
+        def __reversed__(self) -> Iterator[RecentRestart]:
+            read.append("backwards")
+            return reversed(list(super().__iter__()))
+
+    entries = [RecentRestart(index=index, uid="u", streak=1, at=NOW) for index in range(100)]
+    found = ReplicaStatus(recent=Watched(entries))
+    assert [found.recent_of(index) for index in range(100)] == entries
+    assert read == ["backwards"]
+
+
+def test_of_two_records_of_one_index_the_first_counts() -> None:
+    first, second = (RecentRestart(index=0, uid=uid, streak=1, at=NOW) for uid in "ab")
+    assert ReplicaStatus(recent=(first, second)).recent_of(0) == first
