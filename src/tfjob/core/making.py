@@ -4,6 +4,7 @@ from collections.abc import Set as AbstractSet
 
 from tfjob.core import gang, replicas, scaling
 from tfjob.core.draft import Draft
+from tfjob.core.moments import shifted
 from tfjob.core.observe import Children, View
 from tfjob.core.plan import EventType
 from tfjob.core.wording import Phrase
@@ -28,7 +29,7 @@ def is_admitted(draft: Draft, children: Children) -> bool:
         return True
     if gang.is_note_due(draft.status.last_reconcile_time, draft.now):
         draft.set_status(last_reconcile_time=draft.stamp)
-    draft.wake(draft.now + gang.POLL)
+    draft.wake(shifted(draft.now, gang.POLL))
     return False
 
 

@@ -1,5 +1,6 @@
 """Scenarios of the contract: gang scheduling with a PodGroup."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -47,6 +48,12 @@ def group_of(job: Job, plan: Plan) -> dict[str, Any]:
 
 def pods_of(job: Job, plan: Plan) -> list[dict[str, Any]]:
     return [each for each in manifests_of(job, plan) if each["kind"] == "Pod"]
+
+
+def test_a_gang_that_waits_at_the_end_of_the_calendar_is_no_error() -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    plan = decide(a_job("W1", settings=VOLCANO), now=last, pod_group=a_group("Pending"))
+    assert plan.wake_at == last
 
 
 @pytest.mark.scenario(124)
