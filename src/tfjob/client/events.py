@@ -73,6 +73,15 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+_ONCE_AND_DONE: Final = _Series(
+    Event(type="", reason="", message="", api_version="", kind="", namespace="", name="", uid=""),
+    first=datetime.min.replace(tzinfo=UTC),
+    last=datetime.min.replace(tzinfo=UTC),
+    is_once=True,
+)
+"""Stands for all news that were told once and for all: of them only the name is remembered."""
+
+
 class EventRecorder:
     """`record` from anywhere, `run` in the background (more than once to send in parallel)."""
 
@@ -225,7 +234,7 @@ class EventRecorder:
             self._queue.add_after(identity, series.not_before - self._time())
             return
         self._waiting.pop(identity, None)
-        self._told[identity] = series
+        self._told[identity] = _ONCE_AND_DONE if series.is_once else series
         if len(self._told) > self._thrift.remembered:
             self._told.popitem(last=False)
 

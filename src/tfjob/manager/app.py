@@ -39,7 +39,7 @@ from tfjob.manager.watching import Watches, group_resource, watches
 _log: Final = logging.getLogger(__name__)
 IN_FLIGHT: Final = 64
 """Writes of children at one time, over all jobs."""
-EVENT_SENDERS: Final = 4
+EVENT_SENDERS: Final = 8
 FAREWELL: Final = 20.0
 """Seconds that passes under way have to end when the operator stops."""
 
