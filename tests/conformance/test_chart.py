@@ -26,6 +26,7 @@ from tests.support.helm import (
 )
 from tests.support.operator_process import OperatorProcess
 from tests.support.permissive_crd import permissive
+from tests.support.pod_process import pod_of
 from tests.support.scene import Scene, scene_in
 from tests.support.worlds import World
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
@@ -165,6 +166,16 @@ async def test_operator_works_with_the_rights_of_its_account_alone(
         operator.close()
         assert ("leases", home) in {each[:2] for each in before}
         assert ("leases", home) not in {each[:2] for each in everything(plane.endpoint)}
+
+
+async def test_operator_works_from_its_pod_without_writing_to_a_disk(
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+) -> None:
+    await asyncio.to_thread(helm.install, namespace=home)
+    async with scene_in(chart_world) as scene:
+        with pod_of(plane, namespace=home) as log:
+            await _job_succeeds(scene)
+        assert "forbidden" not in log.read_text().lower()
 
 
 async def _job_succeeds(scene: Scene) -> None:
