@@ -14,6 +14,7 @@ CODE := src tests tools $(if $(wildcard benchmarks/*.py),benchmarks)
 # Units first: what needs nothing fails soonest.
 TESTS := tests/unit $(wildcard tests/simulation tests/conformance)
 TEST_JOBS ?= 2
+TOOLS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok helm
 
 .PHONY: help
 help: ## List the verbs
@@ -58,8 +59,18 @@ demo: .venv/.examples ## Set up and train with parameter servers on this machine
 	@$(BIN)/python -m tools.demo
 
 .PHONY: e2e
-e2e: .venv/.examples ## Set up TensorFlow and run every example
-	$(BIN)/pytest -v tests/e2e/test_examples.py
+e2e: .venv/.examples .venv-sdk/.locked control-plane ## Run every example, the Kubeflow SDK, the hand-over and 2,000 jobs
+	$(BIN)/pytest -v tests/e2e
+
+.venv-sdk/.locked: requirements/sdk.txt
+	$(call new_venv,.venv-sdk)
+	@.venv-sdk/bin/python $(LOCKED) -r requirements/sdk.txt
+	@touch $@
+
+.PHONY: control-plane
+control-plane: setup ## Build a real control plane from Go modules into the user's cache, once
+	@$(BIN)/python -m tests.support.controlplane.toolchain $(TOOLS) >/dev/null \
+	  || echo "control-plane: NOT ALL OF IT COULD BE HAD; the tests that need it say so and are skipped"
 
 ##: checking
 
@@ -108,7 +119,7 @@ scenarios-check: setup ## Every offline scenario of the contract is shown by a t
 	$(BIN)/python -m tools.scenarios
 
 .PHONY: test
-test: setup ## Set up and run the tests
+test: setup control-plane ## Set up and run the tests
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/pytest -n $(TEST_JOBS) $(TESTS)
 
 ##: changing
@@ -129,6 +140,7 @@ lock: .venv-lock/.locked ## Write requirements/*.txt anew (UPGRADE=1: with newer
 	$(call compile,examples,pyproject.toml --extra examples -c requirements/dev.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
 	$(call compile,mutate,pyproject.toml --group mutate -c requirements/runtime.txt)
+	$(call compile,sdk,--group sdk)
 	$(call compile,lock,--group lock)
 
 # $(1) names the lock, $(2) says what goes in. dev comes first: the others follow its versions,
