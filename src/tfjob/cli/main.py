@@ -4,6 +4,7 @@ Only the verb that was asked for is imported, so that the quick ones start quick
 """
 
 import argparse
+import errno
 import importlib
 import io
 import sys
@@ -24,6 +25,7 @@ VERBS = {
     "delete": "delete jobs",
     "operator": "run jobs on a Kubernetes cluster, as its operator",
 }
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 
 class Verb(Protocol):
@@ -35,6 +37,8 @@ class Verb(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the result is the exit code."""
+    if sys.stdout is None:  # closed by whoever started us: nobody reads
+        _give_up_output()
     for stream in (sys.stdout, sys.stderr):
         # What a job holds may not fit the terminal's alphabet: better spelt out than a failure.
         if isinstance(stream, io.TextIOWrapper):
@@ -44,13 +48,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser(verb)
     arguments = parser.parse_args(_rewritten(words, verb))
     try:
-        return _verb(arguments.verb).run(arguments)
+        return _run(_verb(arguments.verb), arguments)
     except BrokenPipeError:
         # The reader of our output (head, less) has had enough: that is no failure of ours.
-        sys.stderr.close()
+        _give_up_output()
         return 0
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        sys.stderr.write(f"tfjob: the output cannot be written: {error.strerror}; it is cut off\n")
+        _give_up_output()
+        return 1
+
+
+def _run(verb: Verb, arguments: argparse.Namespace) -> int:
+    code = verb.run(arguments)
+    sys.stdout.flush()  # a failure to write is ours to tell, not the interpreter's
+    return code
+
+
+def _give_up_output() -> None:
+    """What waits to be written must not fail a second time when the interpreter ends."""
+    sys.stdout = io.StringIO()
 
 
 def _rewritten(words: list[str], verb: str | None) -> list[str]:

@@ -1,5 +1,6 @@
 """The verbs as a whole: each is found, explains itself, and only what is asked for is loaded."""
 
+import errno
 import io
 import subprocess
 import sys
@@ -67,6 +68,37 @@ def test_reader_that_has_had_enough_is_no_failure(
     monkeypatch.setattr(sys, "stdout", Closed())
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert main(["plan", str(file)]) == 0
+
+
+class Full(io.StringIO):
+    """Takes what it is given and cannot pass it on, as a full disk does."""
+
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_output_that_cannot_be_written_is_told_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(tfjob()))
+    complaints = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", Full())
+    monkeypatch.setattr(sys, "stderr", complaints)
+    assert main(["validate", str(file)]) == 1
+    assert complaints.getvalue() == (
+        "tfjob: the output cannot be written: No space left on device; it is cut off\n"
+    )
+
+
+@pytest.mark.parametrize("verb", ["validate", "plan"])
+def test_output_that_is_closed_changes_no_verdict(
+    verb: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(yaml.safe_dump(tfjob()))
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main([verb, str(file)]) == 0
 
 
 def test_interrupt_ends_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
