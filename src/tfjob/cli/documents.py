@@ -1,9 +1,10 @@
 """YAML files as documents that know where each of their fields stands.
 
-Timestamps stay text and a key may stand once, as an API server has it. A file that cannot be
-read is a sentence for its reader, never a traceback.
+Values are read as the tools of Kubernetes read them, and a key may stand once. A file that cannot
+be read is a sentence for its reader, never a traceback.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -68,6 +69,8 @@ def read(file: str) -> list[Document]:
 
 def _text(file: str) -> str:
     shown = shown_name(file)
+    if file == STDIN and sys.stdin is None:
+        raise DocumentError(f"{shown}: cannot be read: it is closed")
     try:
         raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     except (OSError, ValueError) as error:
@@ -81,28 +84,51 @@ def _text(file: str) -> str:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads what JSON can say; a date is text."""
+    """Reads what JSON can say, as the tools of Kubernetes do: a date and a time are text, and a
+    number may have an exponent without a point."""
 
 
+_OTHERWISE = {f"tag:yaml.org,2002:{name}" for name in ("timestamp", "int", "float")}
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, regexp) for tag, regexp in resolvers if tag not in _OTHERWISE]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int",
+    re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$"),
+    list("-+0123456789"),
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+    list("-+.0123456789"),
+)
 
 
-def _check_depth(shown: str, text: str) -> None:
-    """What is nested too deeply would end the program in the middle of composing it."""
-    depth = 0
+def _check_bounds(shown: str, text: str) -> None:
+    """What is nested too deeply would end the program in the middle of composing it, and what is
+    too much would keep it for a long time."""
+    depth = number = values = 0
     for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.DocumentStartEvent):
+            number, values = number + 1, 0
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
+        values += isinstance(event, yaml.NodeEvent)
+        place = f"{shown}:{event.start_mark.line + 1}"
         if depth > DEEPEST:
-            place = f"{shown}:{event.start_mark.line + 1}"
             raise DocumentError(f"{place}: nested too deeply: at most {DEEPEST} levels are read")
+        if values > MOST_VALUES:
+            raise DocumentError(
+                f"{place}: document {number} is too large: over {MOST_VALUES} values"
+            )
 
 
 def _documents(shown: str, text: str) -> Iterator[Document]:
-    _check_depth(shown, text)
+    _check_bounds(shown, text)
     loader = _Loader(text)
     number = 0
     while loader.check_node():

@@ -1,11 +1,13 @@
 """Files become documents that know their lines, or one sentence that says why not."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tfjob.cli import documents
 from tfjob.cli.documents import Document, DocumentError
+from tfjob.dialects.reading import MOST_VALUES
 
 BOMB = "\n".join(
     [
@@ -46,6 +48,42 @@ def test_json_is_read_too_tabs_and_byte_order_mark_included(tmp_path: Path) -> N
 def test_timestamp_stays_text(tmp_path: Path) -> None:
     (found,) = read(tmp_path, "a: 2026-01-02\nb: 2026-01-02T03:04:05Z\n")
     assert found.value == {"a": "2026-01-02", "b": "2026-01-02T03:04:05Z"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1:30", "1:30"),
+        ("12:30:45.5", "12:30:45.5"),
+        ("1e9", 1e9),
+        ("1e-3", 0.001),
+        ("-2.5E+2", -250.0),
+        ("08", 8.0),
+        ("0x10", 16),
+        ("010", 8),
+        ("1_000", 1000),
+        ("-0", 0),
+        ("1e", "1e"),
+        ("v1", "v1"),
+        ("1.2.3", "1.2.3"),
+        ("0b", "0b"),
+    ],
+)
+def test_numbers_are_read_as_kubectl_reads_them(tmp_path: Path, text: str, value: object) -> None:
+    (found,) = read(tmp_path, f"a: {text}\n")
+    assert found.value == {"a": value}
+    assert type(found.value["a"]) is type(value)
+
+
+def test_document_of_too_many_values_is_refused_before_it_is_built(tmp_path: Path) -> None:
+    text = f"x: 1\n---\ny:\n- [{'0,' * MOST_VALUES}]\n"
+    assert complaint(tmp_path, text) == ":4: document 2 is too large: over 1000000 values"
+
+
+def test_standard_input_that_is_closed_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DocumentError, match=r"^standard input: cannot be read: it is closed$"):
+        documents.read("-")
 
 
 def test_items_of_a_list_are_documents_with_lines_of_their_own(tmp_path: Path) -> None:
