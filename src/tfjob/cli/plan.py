@@ -1,6 +1,7 @@
 """`tfjob plan FILE`: the children a job would get, as YAML, decided by the operator's own rules."""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -19,6 +20,9 @@ from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
+
+_LATER = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
+"""What only an object on its way out has."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +71,7 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
     if checked.dialect is None or checked.faults:
         place = f"{document.file}: document {document.number}, {checked.title}"
         return _refuse([f"{place}: has faults and is not planned", *checked.report()])
-    job = checked.dialect.decode(_named(document.value), settings)
+    job = checked.dialect.decode(_as_new(document.value), settings)
     if not isinstance(job, Job):
         return _refuse(fault.text for fault in job.faults)
     for warning in advice(job):
@@ -78,14 +82,20 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
         sys.stderr.write(f"{checked.title}: managed by another controller; nothing is planned\n")
     elif job.policy.is_suspended:
         sys.stderr.write(f"{checked.title}: suspended; nothing is planned until it is resumed\n")
+    elif job.total == 0:
+        sys.stderr.write(f"{checked.title}: no replica type has replicas; nothing is planned\n")
     return 0
 
 
-def _named(manifest: Manifest) -> Manifest:
-    """With a name: one that the API server would complete ends in its five letters as x."""
-    metadata = manifest["metadata"]
+def _as_new(manifest: Manifest) -> Manifest:
+    """The job as it is when it is made, also where the file shows one that has run already.
+
+    A name that the API server would complete ends in its five letters as x.
+    """
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in _LATER}
     name = metadata.get("name") or f"{metadata['generateName']}xxxxx"
-    return {**manifest, "metadata": {**metadata, "name": name}}
+    new = {key: value for key, value in manifest.items() if key != "status"}
+    return {**new, "metadata": {**metadata, "name": name}}
 
 
 def planned(job: Job) -> Iterator[dict[str, Any]]:
@@ -118,6 +128,14 @@ class _Dumper(yaml.CSafeDumper):
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base class decides by it
         return True
+
+
+# Text that other readers of YAML take for a number or a truth is put in quotes.
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[.0-9]+[eE][-+]?[0-9]+$"), list("-+.0123456789")
+)
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?0o[0-7_]+$"), list("-+0"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
 
 
 def _yaml(manifest: dict[str, Any]) -> str:

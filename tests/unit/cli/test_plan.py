@@ -1,5 +1,6 @@
 """`tfjob plan`: what the operator would make, byte for byte, and nothing for a faulty job."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,40 @@ def test_plan_equals_what_the_core_makes(tmp_path: Path, command: Command) -> No
     assert [without_namespace(each) for each in shown] == made_by_the_core(job)
     assert {each["metadata"]["namespace"] for each in shown} == {"default"}
     assert len(shown) == 10
+
+
+def test_job_that_has_run_already_is_planned_as_a_new_one(tmp_path: Path, command: Command) -> None:
+    job = tfjob("W2")
+    ended = {
+        **job,
+        "metadata": {**job["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "status": {
+            "conditions": [{"type": "Succeeded", "status": "True"}],
+            "replicaStatuses": {"Worker": {"completedIndexes": "0-1"}},
+        },
+    }
+    new = command("plan", written(tmp_path, job))
+    assert command("plan", written(tmp_path, ended)) == new
+    assert len(children_of(new)) == 4
+
+
+def test_job_without_replicas_says_why_nothing_is_planned(tmp_path: Path, command: Command) -> None:
+    done = command("plan", written(tmp_path, tfjob("W0")))
+    assert (done.code, done.out) == (0, "")
+    assert done.err.endswith(": no replica type has replicas; nothing is planned\n")
+
+
+@pytest.mark.parametrize("text", ["1e-3", "12e4", "0o7", "y", "N", "yes", "1:30", "2026-01-01"])
+def test_text_that_looks_like_something_else_is_shown_in_quotes(
+    tmp_path: Path, command: Command, text: str
+) -> None:
+    job = tfjob("W1")
+    container = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    container["args"] = [text]
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(job))
+    done = command("plan", str(path))
+    assert f"- '{text}'\n" in done.out
 
 
 def test_plan_is_written_out_without_aliases(tmp_path: Path, command: Command) -> None:
