@@ -40,7 +40,12 @@ class Checked(msgspec.Struct):
         metadata = value.get("metadata")
         metadata = metadata if isinstance(metadata, Mapping) else {}
         name = metadata.get("name") or metadata.get("generateName") or "without a name"
-        return f"{value.get('kind') or 'object'} {name}"
+        return _on_one_line(f"{value.get('kind') or 'object'} {name}")
+
+
+def _on_one_line(text: str) -> str:
+    """With everything that would move a terminal's cursor or colour its text spelt out."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def check(document: Document) -> Checked | None:

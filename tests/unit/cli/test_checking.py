@@ -32,6 +32,12 @@ def test_job_of_a_known_version_is_read_by_its_dialect(version: str) -> None:
     assert (found.title, list(found.faults)) == ("TFJob j", [])
 
 
+def test_title_stays_on_one_line_and_moves_no_cursor() -> None:
+    found = checked({**tfjob(), "metadata": {"name": "a\x1b[31m\né"}})
+    assert found is not None
+    assert found.title == "TFJob a\\x1b[31m\\né"
+
+
 @pytest.mark.parametrize(
     "value",
     [
