@@ -11,7 +11,7 @@ x_train, x_test, y_train, y_test = train_test_split(images, labels, random_state
 layers = tf.keras.layers
 model = tf.keras.Sequential([layers.Dense(64, activation="relu"), layers.Dense(10)])
 model.compile(
-    optimizer=tf.keras.optimizers.SGD(0.3),
+    optimizer=tf.keras.optimizers.Adam(0.01),
     loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     metrics=["accuracy"],
 )
