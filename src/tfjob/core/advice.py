@@ -1,4 +1,4 @@
-"""What TensorFlow will refuse or hang on although the job is valid: warnings, never faults.
+"""What will be refused or hang although the job is valid: warnings, never faults.
 
 Each says what happens and what to write instead.
 """
@@ -6,11 +6,13 @@ Each says what happens and what to write instead.
 from collections.abc import Iterator
 
 from tfjob.core.job import Job, Replica, RestartPolicy
+from tfjob.core.template_advice import template_advice
 
 
 def advice(job: Job) -> list[str]:
     roles = {replica.task: replica for replica in job.replicas if replica.count}
-    return [*_on_master(job, roles), *_on_servers(roles), *_on_exit_code(roles)]
+    on_templates = [each for replica in roles.values() for each in template_advice(replica)]
+    return [*_on_master(job, roles), *_on_servers(roles), *_on_exit_code(roles), *on_templates]
 
 
 def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
