@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.operator_identity import identity_on
 from tests.support.own_server import OwnServer
 from tests.support.scene import Scene, scene_in
 from tests.support.worlds import World
@@ -20,8 +21,8 @@ only_kubernetes = pytest.mark.parametrize("world", ["kubernetes"], indirect=True
 
 @pytest.fixture(scope="session")
 def kubernetes_world(control_plane: ControlPlane) -> Iterator[World]:
-    """A real control plane with the operator on it."""
-    world = World("kubernetes", control_plane)
+    """A real control plane with the operator on it, under its own ServiceAccount."""
+    world = World("kubernetes", control_plane, identity=identity_on(control_plane))
     yield world
     world.close()
 

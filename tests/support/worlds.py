@@ -38,11 +38,22 @@ class Server(Protocol):
 
 
 class World:
-    """One API server with the CRD installed; `operator` is shared, others can be started."""
+    """One API server with the CRD installed; `operator` is shared, others can be started.
 
-    def __init__(self, name: str, server: Server, *, crd: Mapping[str, Any] | None = None) -> None:
+    `identity` is the kubeconfig that operators have unless they are given another.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        server: Server,
+        *,
+        crd: Mapping[str, Any] | None = None,
+        identity: Path | None = None,
+    ) -> None:
         self.name = name
         self.server = server
+        self._identity = identity or server.kubeconfig
         server.install_crds([KubeflowV1().crd() if crd is None else crd])
         self._processes = Processes(server.folder)
         self._started: list[OperatorProcess] = []
@@ -62,7 +73,7 @@ class World:
     ) -> OperatorProcess:
         """An operator that is not started yet; it ends with the world."""
         made = OperatorProcess(
-            kubeconfig or self.server.kubeconfig,
+            kubeconfig or self._identity,
             name=name,
             processes=self._processes,
             flags=flags,

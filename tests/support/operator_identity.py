@@ -1,0 +1,48 @@
+"""The operator's own identity on a real cluster: a ServiceAccount with the chart's permissions.
+
+Law: what the table of permissions does not name, the operator of the tests cannot do either.
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.endpoint import ApiError
+from tfjob.manager.permissions import PERMISSIONS, Need
+
+NAME: Final = "tfjob-operator"
+NAMESPACE: Final = "default"
+_NEEDS: Final = (Need.JOBS, Need.CLUSTER, Need.LEADERSHIP)
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def identity_on(plane: ControlPlane) -> Path:
+    """A kubeconfig that may do what the chart lets the operator do, and nothing else."""
+    account = {"metadata": {"name": NAME}}
+    _create(plane, f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", account)
+    _create(plane, f"{_RBAC}/clusterroles", {"metadata": {"name": NAME}, "rules": _rules()})
+    subject = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}
+    binding = {"metadata": {"name": NAME}, "roleRef": role, "subjects": [subject]}
+    _create(plane, f"{_RBAC}/clusterrolebindings", binding)
+    return plane.kubeconfig_for(NAME, namespace=NAMESPACE)
+
+
+def _rules() -> list[dict[str, Any]]:
+    return [
+        {
+            "apiGroups": [each.resource.group],
+            "resources": [each.name],
+            "verbs": list(each.verbs),
+        }
+        for each in PERMISSIONS
+        if each.need in _NEEDS
+    ]
+
+
+def _create(plane: ControlPlane, path: str, body: dict[str, Any]) -> None:
+    try:
+        plane.endpoint.request("POST", path, body)
+    except ApiError as refusal:
+        if refusal.reason != "AlreadyExists":
+            raise
