@@ -60,7 +60,7 @@ def _fate(restart: str, chance: random.Random) -> list[int]:
     """Exit codes one after the other; the last is the end."""
     if restart == "Never":
         return [PERMANENT if chance.random() < 0.15 else 0]
-    failures = [RETRYABLE] * chance.choice([0, 0, 1, 2])
+    failures = [RETRYABLE] * chance.choice([0, 1, 2, 3])
     if restart == "ExitCode" and chance.random() < 0.15:
         return [*failures, PERMANENT]
     return [*failures, 0]

@@ -191,7 +191,7 @@ async def _weathered(chunks: AsyncIterator[bytes], line: Line) -> AsyncGenerator
             if line.died.is_set() or line.is_cut:
                 raise aiohttp.ClientPayloadError
             if weather.drops_watch():
-                if weather.chance.random() < 0.3:
+                if weather.chance.random() < 0.5:
                     yield _EXPIRED
                 elif weather.chance.random() < 0.5:
                     yield chunk[: len(chunk) // 2]
