@@ -12,8 +12,9 @@ import msgspec
 from tfjob.cli.documents import Document
 from tfjob.cli.unknown_fields import unknown_fields
 from tfjob.dialects.base import Dialect
+from tfjob.dialects.reading import Reader
 from tfjob.dialects.registry import DIALECTS, dialect_for
-from tfjob.k8s import field
+from tfjob.k8s import field, names
 from tfjob.k8s.field import Fault
 
 
@@ -61,8 +62,27 @@ def check(document: Document) -> Checked | None:
         Fault(path, field.FaultKind.DUPLICATE, detail="the key stands twice", remedy="keep one")
         for path, _ in document.repeated
     ]
-    faults = [*repeated, *dialect.validate(value), *unknown_fields(value, dialect)]
-    return Checked(document, dialect, faults)
+    found = [*dialect.validate(value), *_of_metadata(value), *unknown_fields(value, dialect)]
+    return Checked(document, dialect, [*repeated, *found])
+
+
+def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:
+    """What an API server refuses in every object, before it asks what the object means."""
+    metadata = value.get("metadata")
+    if not isinstance(metadata, Mapping):
+        return []
+    reader = Reader()
+    namespace = reader.text(metadata.get("namespace"), "metadata.namespace")
+    for problem in names.dns1123_label_problems(namespace) if namespace else ():
+        remedy = "use the name of a namespace, or leave the field out"
+        reader.note(field.invalid("metadata.namespace", namespace, problem, remedy=remedy))
+    labels = reader.labels(metadata.get("labels"), "metadata.labels")
+    reader.labels(metadata.get("annotations"), "metadata.annotations")
+    for key, each in labels.items():
+        for problem in (*names.label_key_problems(str(key)), *names.label_value_problems(each)):
+            path, shown = "metadata.labels", f"{key}={each}"
+            reader.note(field.invalid(path, shown, problem, remedy="change or remove the label"))
+    return reader.faults
 
 
 def _almost_a_job(value: Mapping[str, Any]) -> list[Fault]:

@@ -32,6 +32,34 @@ def test_job_of_a_known_version_is_read_by_its_dialect(version: str) -> None:
     assert (found.title, list(found.faults)) == ("TFJob j", [])
 
 
+@pytest.mark.parametrize(
+    ("metadata", "fault"),
+    [
+        ({"namespace": 3}, "metadata.namespace in body must be of type string"),
+        ({"namespace": "Bad_NS"}, 'metadata.namespace: Invalid value: "Bad_NS": a lowercase RFC'),
+        ({"namespace": "a.b"}, 'metadata.namespace: Invalid value: "a.b": must not contain dots'),
+        ({"labels": {"a": 3}}, "metadata.labels.a in body must be of type string"),
+        ({"labels": {"a": None}}, "metadata.labels.a in body must be of type string"),
+        ({"labels": ["a"]}, "metadata.labels in body must be of type object"),
+        ({"labels": {"a b": "c"}}, 'metadata.labels: Invalid value: "a b=c": name part must'),
+        ({"labels": {"a": "b c"}}, 'metadata.labels: Invalid value: "a=b c": a valid label must'),
+        ({"annotations": {"a": 3}}, "metadata.annotations.a in body must be of type string"),
+    ],
+)
+def test_metadata_that_an_api_server_refuses_is_a_fault(
+    metadata: dict[str, Any], fault: str
+) -> None:
+    assert fault in faults_of({**tfjob(), "metadata": {"name": "j", **metadata}})
+
+
+def test_metadata_that_an_api_server_takes_is_no_fault() -> None:
+    labels = {"app": "", "example.com/Team_1": "x.y", "a": "b" * 63}
+    metadata = {"name": "j", "namespace": "1-ns", "labels": labels, "annotations": {"a": "b c"}}
+    assert faults_of({**tfjob(), "metadata": metadata}) == faults_of(tfjob())
+    empty: dict[str, Any] = {"name": "j", "namespace": None, "labels": None, "annotations": {}}
+    assert faults_of({**tfjob(), "metadata": empty}) == faults_of(tfjob())
+
+
 def test_title_stays_on_one_line_and_moves_no_cursor() -> None:
     found = checked({**tfjob(), "metadata": {"name": "a\x1b[31m\né"}})
     assert found is not None

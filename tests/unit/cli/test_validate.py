@@ -102,7 +102,7 @@ def test_every_file_and_every_document_is_looked_at(tmp_path: Path, command: Com
 
 
 def test_standard_input_is_read_as_utf8_whatever_the_terminal_speaks(command: Command) -> None:
-    job = {**tfjob(), "metadata": {"name": "j", "labels": {"a": "ü"}}}
+    job = {**tfjob(), "metadata": {"name": "j", "annotations": {"a": "ü"}}}
     text = yaml.safe_dump(job, allow_unicode=True).encode()
     assert command("validate", "-", stdin=text).out == (
         "standard input: document 1, TFJob j: valid\n"
