@@ -129,6 +129,8 @@ class _Name(NamedTuple):
 
 def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
     given = _Name("metadata.name", reader.text(metadata.get("name"), "metadata.name"))
+    if not isinstance(metadata.get("name"), str | None):
+        return None
     if not given.text:
         path = "metadata.generateName"
         prefix = reader.text(metadata.get("generateName"), path)

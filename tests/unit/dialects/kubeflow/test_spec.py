@@ -47,6 +47,13 @@ def test_types_come_in_the_order_in_which_children_are_made() -> None:
     assert [each.type for each in found.replicas] == ["Chief", "PS", "Worker", "Evaluator"]
 
 
+@pytest.mark.parametrize("name", [123, True, ["j"], {"a": "b"}])
+def test_name_of_the_wrong_type_is_one_fault_and_not_also_missing(name: object) -> None:
+    _, faults = read({**manifest("W1"), "metadata": {"name": name}})
+    assert faults.startswith("metadata.name: Invalid value: ")
+    assert "is required" not in faults
+
+
 @pytest.mark.parametrize("count", [0, 1, 10_000])
 def test_number_of_replicas_is_taken_as_it_is(count: int) -> None:
     found, faults = read(manifest(f"W{count}"))
