@@ -1,0 +1,58 @@
+import argparse
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.background_cluster import background_cluster
+from tfjob.cli import cluster
+from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.client.errors import Forbidden
+
+Work = Callable[[Cluster], Awaitable[int]]
+
+
+def arguments(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    cluster.add_arguments(parser, all_namespaces=True)
+    return parser.parse_args(words)
+
+
+def raising(error: Exception) -> Work:
+    async def work(_: Cluster) -> int:
+        raise error
+
+    return work
+
+
+def test_flags_choose_the_namespace(tmp_path: Path) -> None:
+    seen: list[tuple[str | None, str]] = []
+
+    async def work(connected: Cluster) -> int:
+        seen.append((connected.namespace, connected.one_namespace))
+        return 7
+
+    with background_cluster(tmp_path / "data") as up:
+        for words in ([], ["-n", "team"], ["-A"]):
+            assert cluster.run(arguments(*words, *up.flags), work) == 7
+    assert seen == [("default", "default"), ("team", "team"), (None, "default")]
+
+
+@pytest.mark.parametrize(
+    "error", [VerbError("it cannot be done"), Forbidden("it cannot be done", status=403)]
+)
+def test_what_stops_a_verb_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    with background_cluster(tmp_path / "data") as up:
+        assert cluster.run(arguments(*up.flags), raising(error)) == 1
+    assert capsys.readouterr().err == "error: it cannot be done\n"
+
+
+def test_a_context_that_there_is_not_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with background_cluster(tmp_path / "data") as up:
+        words = ["--context", "elsewhere", *up.flags]
+        assert cluster.run(arguments(*words), raising(AssertionError())) == 1
+    assert "elsewhere" in capsys.readouterr().err

@@ -1,0 +1,72 @@
+from typing import Any
+
+import msgspec
+
+from tests.support.tfjobs import tfjob
+from tfjob.cli import jobs
+from tfjob.dialects.base import Settings
+from tfjob.k8s.pod import Pod
+
+UID = "u-1"
+
+
+def found(roles: str) -> jobs.Found:
+    manifest = tfjob(roles)
+    manifest["metadata"] |= {"namespace": "default", "uid": UID}
+    (dialect,) = jobs.stored_dialects()
+    return jobs.Found(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))
+
+
+def pod(kind: str, index: object, *, owner: str = UID) -> Pod:
+    labels = {
+        "training.kubeflow.org/replica-type": kind,
+        "training.kubeflow.org/replica-index": str(index),
+    }
+    owners = [{"uid": owner, "controller": True, "kind": "TFJob", "name": "j"}]
+    body: dict[str, Any] = {
+        "metadata": {"name": f"j-{kind}-{index}", "labels": labels, "ownerReferences": owners}
+    }
+    return msgspec.convert(body, type=Pod)
+
+
+def test_pods_stand_as_their_replicas_are_made_and_by_number() -> None:
+    shuffled = [pod("worker", 10), pod("worker", 9), pod("ps", 0), pod("chief", 0)]
+    shown = jobs.in_order(found("C1 P1 W12"), shuffled)
+    assert [each.metadata.name for each in shown] == [
+        "j-chief-0",
+        "j-ps-0",
+        "j-worker-9",
+        "j-worker-10",
+    ]
+
+
+def test_pods_of_somebody_else_are_left_out() -> None:
+    assert jobs.in_order(found("W1"), [pod("worker", 0, owner="u-2")]) == []
+
+
+def test_a_pod_with_an_odd_index_does_not_stop_the_others() -> None:
+    shown = jobs.in_order(found("W2"), [pod("worker", 1), pod("worker", "²")])
+    assert [each.metadata.name for each in shown] == ["j-worker-²", "j-worker-1"]
+
+
+def test_a_replica_is_called_by_type_and_number() -> None:
+    assert jobs.replica_name(found("W2"), pod("worker", 1)) == "worker-1"
+
+
+def test_replicas_are_counted_by_type() -> None:
+    assert jobs.replicas_text(found("C1 P2 W4")) == "1 chief, 2 ps, 4 worker"
+
+
+def test_a_job_that_cannot_be_read_has_no_pods_and_no_replicas() -> None:
+    broken = found("W1")
+    broken.manifest["spec"] = {"tfReplicaSpecs": {"Boss": {}}}
+    broken.job = broken.dialect.decode(broken.manifest, Settings())
+    assert jobs.in_order(broken, [pod("worker", 0)]) == []
+    assert jobs.replicas_text(broken) == ""
+    assert jobs.replica_name(broken, pod("worker", 0)) == "j-worker-0"
+
+
+def test_two_versions_of_one_resource_are_asked_for_once() -> None:
+    assert [f"{each.group}/{each.plural}" for each in jobs.stored_dialects()] == [
+        "kubeflow.org/tfjobs"
+    ]
