@@ -42,6 +42,7 @@ class Server:
 
     def __init__(self) -> None:
         self.stored: dict[str, dict[str, Any]] = {}
+        self.attempts = 0
         self.writes = 0
         self.faults: list[ApiError] = []
         self.loses_answers = False
@@ -75,6 +76,7 @@ class Server:
         return decode()
 
     async def _reach(self) -> None:
+        self.attempts += 1
         if self.hold is not None:
             await self.hold.wait()
         if self.faults:
@@ -215,6 +217,9 @@ async def test_what_the_server_refuses_is_dropped_and_counted() -> None:
         await settle()
         assert w.recorder.dropped == 1
         assert len(w.server.stored) == 1
+        w.recorder.record(news("a"), key="Created")
+        await settle()
+        assert len(w.server.stored) == 2
 
 
 async def test_trouble_without_end_is_given_up() -> None:
@@ -245,7 +250,7 @@ async def test_what_is_remembered_is_bounded_and_keeps_what_is_used() -> None:
             await settle()
         assert len(w.recorder._told) == 10
         assert w.recorder.dropped == 0
-        assert w.server.writes == 50
+        assert w.server.attempts == 50
 
 
 async def test_closing_sends_what_waits() -> None:

@@ -186,7 +186,7 @@ async def test_whoever_stops_running_stops_leading() -> None:
         assert w.time.pending == 0
 
 
-async def test_a_leader_renews_and_stays_the_only_one() -> None:
+async def test_a_leader_renews_and_stays_the_only_one(caplog: pytest.LogCaptureFixture) -> None:
     async with world() as w:
         w.candidate("a")
         await w.advance(0.25)
@@ -196,6 +196,7 @@ async def test_a_leader_renews_and_stays_the_only_one() -> None:
             assert w.leader() == "a"
         assert w.server.spec["leaseTransitions"] == 0
         assert 55 <= w.server.writes <= 65
+        assert "no longer leader" not in caplog.messages
 
 
 async def test_a_leader_that_renews_need_not_read() -> None:
