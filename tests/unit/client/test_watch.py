@@ -1,131 +1,33 @@
 """Claims about following a collection through every kind of break."""
 
-import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 
 import msgspec
 import pytest
 
-from tests.support.fake_api import Answer, Asked, FakeApi, refusal, text, whole
+from tests.support.fake_api import Answer, FakeApi, refusal, text, whole
 from tests.support.fake_time import Instant
-from tfjob.client.cache import Informer
+from tests.support.recorded_watch import (
+    CHANGES,
+    FINAL,
+    SCOPE,
+    STATE,
+    STATE_END,
+    Faithful,
+    Follower,
+    Pod,
+    bookmark,
+    follower,
+    item,
+    line,
+    whole_session,
+)
 from tfjob.client.config import Config
 from tfjob.client.errors import Forbidden
 from tfjob.client.http import Api
-from tfjob.client.listing import Scope
-from tfjob.client.resource import PODS
-from tfjob.client.store import Store
 from tfjob.client.watch import Patience, Watch
-from tfjob.k8s.meta import ObjectMeta
-
-SCOPE = Scope(resource=PODS, namespace="ns", labels="app=x")
-END = {"k8s.io/initial-events-end": "true"}
-Contents = dict[str, str]
-
-
-class Pod(msgspec.Struct, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
-    size: int = 0
-
-
-def item(name: str, version: int, **extra: object) -> dict[str, object]:
-    metadata = {"namespace": "ns", "name": name, "uid": name, "resourceVersion": str(version)}
-    return {"metadata": metadata, **extra}
-
-
-def line(kind: str, name: str, version: int, **extra: object) -> bytes:
-    return msgspec.json.encode({"type": kind, "object": item(name, version, **extra)}) + b"\n"
-
-
-def bookmark(version: int, *, ends_initial: bool = False) -> bytes:
-    metadata: dict[str, object] = {"resourceVersion": str(version)}
-    if ends_initial:
-        metadata["annotations"] = END
-    return msgspec.json.encode({"type": "BOOKMARK", "object": {"metadata": metadata}}) + b"\n"
-
-
-STATE = [line("ADDED", "a", 1), line("ADDED", "b", 2), line("ADDED", "c", 3)]
-STATE_END = bookmark(3, ends_initial=True)
-CHANGES = {
-    4: line("MODIFIED", "a", 4),
-    5: line("DELETED", "b", 5),
-    6: line("ADDED", "d", 6),
-    7: bookmark(7),
-    8: line("MODIFIED", "c", 8),
-}
-FINAL = {"a": "4", "c": "8", "d": "6"}
-
-
-def since(version: int) -> list[bytes]:
-    return [text for revision, text in CHANGES.items() if revision > version]
-
-
-def whole_session() -> bytes:
-    return b"".join([*STATE, STATE_END, *CHANGES.values()])
-
-
-class Faithful:
-    """A server with one history, after a list of other answers that come first."""
-
-    def __init__(self, first: Sequence[Answer] = (), *, can_stream: bool = True) -> None:
-        self._first = list(first)
-        self._can_stream = can_stream
-        self._open = asyncio.Event()
-
-    def __call__(self, asked: Asked) -> Answer:
-        if self._first:
-            return self._first.pop(0)
-        if "watch" not in asked.query:
-            items = [item("a", 1), item("b", 2), item("c", 3)]
-            return whole({"metadata": {"resourceVersion": "3"}, "items": items})
-        if "resourceVersion" in asked.query:
-            return self.stream(since(int(asked.query["resourceVersion"])))
-        if not self._can_stream:
-            return refusal(422, "Invalid", "sendInitialEvents: Forbidden: not enabled")
-        return self.stream([*STATE, STATE_END, *since(3)])
-
-    def stream(self, chunks: Sequence[bytes]) -> Answer:
-        """A stream that stays open."""
-        return Answer(chunks=chunks, hold_after=self._open)
-
-
-class Follower:
-    """An informer on a watch, and what it told."""
-
-    def __init__(self, api: Api, time: Instant, patience: Patience) -> None:
-        self.time = time
-        self.watch = Watch(api, SCOPE, decode=Pod, patience=patience, timing=time.timing)
-        self.told: list[tuple[str | None, str | None]] = []
-        self.informer = Informer(self.watch, store=Store[Pod](), on_change=self._note)
-
-    def _note(self, old: Pod | None, new: Pod | None) -> None:
-        self.told.append((_version(old), _version(new)))
-
-    async def until(self, version: int) -> Contents:
-        """What is stored once the version has been seen."""
-        running = asyncio.create_task(self.informer.run())
-        seen = asyncio.create_task(self.informer.wait_for_version(("ns", "-"), str(version)))
-        await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
-        is_seen = seen.done()
-        running.cancel()
-        seen.cancel()
-        await asyncio.gather(running, seen, return_exceptions=True)
-        assert is_seen, running
-        return {pod.metadata.name: pod.metadata.resource_version for pod in self.informer.store}
-
-
-def _version(pod: Pod | None) -> str | None:
-    return None if pod is None else f"{pod.metadata.name}{pod.metadata.resource_version}"
-
-
-@asynccontextmanager
-async def follower(
-    script: Callable[[Asked], Answer], patience: Patience | None = None
-) -> AsyncIterator[tuple[Follower, FakeApi]]:
-    async with FakeApi(script) as fake, Api(Config(server=fake.url)) as api:
-        yield Follower(api, Instant(), patience or Patience()), fake
 
 
 def queries(fake: FakeApi) -> list[Mapping[str, str]]:
