@@ -9,6 +9,9 @@ from tfjob.core.plan import ChildKind
 from tfjob.core.status import ConditionType, JobStatus
 from tfjob.k8s import time
 
+PASSES_TO_REST = 5
+"""While nothing else happens: restart what may be, hit the limit, end, tidy up, find nothing."""
+
 _BUSY = frozenset({ConditionType.RUNNING, ConditionType.RESTARTING})
 _ENDS = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
@@ -66,10 +69,11 @@ def finish_is_final(made: Pass) -> None:
 
 def counts_fit(made: Pass) -> None:
     """Whenever replicas are counted, every one is counted at most once."""
-    if made.plan.status is None or made.job.status.is_finished or is_resting(made):
+    before, then = made.job.status, after(made)
+    if before.replicas == then.replicas or before.is_finished or is_resting(made):
         return
     for replica in made.job.replicas:
-        found = made.plan.status.of(replica.type)
+        found = then.of(replica.type)
         assert 0 <= found.active + found.succeeded + found.failed <= replica.count
 
 
@@ -98,16 +102,17 @@ def creates_are_due(made: Pass) -> None:
 
 def deletes_are_meant(made: Pass) -> None:
     """Only what was seen is deleted, each once, and no replica that does its work."""
-    metas = {pod.metadata.uid for pod in made.children.pods}
-    metas |= {service.metadata.uid for service in made.children.services}
-    metas |= {made.children.pod_group.metadata.uid} if made.children.pod_group else set()
-    uids = [each.uid for each in made.plan.deletes]
-    assert set(uids) <= metas
-    assert len(set(uids)) == len(uids)
+    children, group = made.children, made.children.pod_group
+    seen = {(ChildKind.POD, pod.metadata.uid) for pod in children.pods}
+    seen |= {(ChildKind.SERVICE, service.metadata.uid) for service in children.services}
+    seen |= {(ChildKind.POD_GROUP, group.metadata.uid)} if group else set()
+    gone = [(each.kind, each.uid) for each in made.plan.deletes]
+    assert set(gone) <= seen
+    assert len(set(gone)) == len(gone)
     if after(made).is_finished or is_resting(made) or is_resuming(made):
         return
     working = {slot.pod.metadata.uid for slot in _slots(made) if slot.pod and _works(slot)}
-    assert not working & set(uids)
+    assert not working & {uid for kind, uid in gone if kind == ChildKind.POD}
 
 
 def size_is_bounded(made: Pass) -> None:

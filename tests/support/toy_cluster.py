@@ -192,8 +192,9 @@ class ToyCluster:
             self.put_pod(pod)
             self._floor["pods"] = len(self._past) - 1
         elif create.kind == ChildKind.SERVICE and create.name not in self.services:
-            made = Service(_new_meta(manifest["metadata"], uid=self._uid(), now=self.now))
-            self._change(services={**self.services, create.name: made})
+            self.put_service(
+                Service(_new_meta(manifest["metadata"], uid=self._uid(), now=self.now))
+            )
             self._floor["services"] = len(self._past) - 1
         elif create.kind == ChildKind.POD_GROUP and self.group is None:
             meta = ObjectMeta(name=create.name, uid=self._uid())
@@ -238,6 +239,9 @@ class ToyCluster:
 
     def drop_pod(self, name: str) -> None:
         self._change(pods={key: pod for key, pod in self.pods.items() if key != name})
+
+    def put_service(self, service: Service) -> None:
+        self._change(services={**self.services, service.metadata.name: service})
 
     def drop_service(self, name: str) -> None:
         kept = {key: each for key, each in self.services.items() if key != name}

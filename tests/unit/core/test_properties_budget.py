@@ -7,11 +7,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.support import laws, toy_pods
 from tests.support.builders import manifest
+from tests.support.laws import PASSES_TO_REST
 from tests.support.strategies import CLOCK_STEPS, MOVES, lags
 from tests.support.toy_cluster import Lag, Pass, ToyCluster
 from tfjob.core.status import ConditionType
 
-PASSES_TO_REST = 5
 OWN_FAILURE = "own failure"
 DISRUPTIONS = ("Evicted", "delete", "vanish", "preempt", "finish")
 LIMIT_REACHED = "Job j has failed because it has reached the specified backoff limit"
@@ -141,4 +141,4 @@ class Budget(RuleBasedStateMachine):
 
 
 TestBudget = Budget.TestCase
-TestBudget.settings = hypothesis_settings(stateful_step_count=40)
+TestBudget.settings = hypothesis_settings(max_examples=200, stateful_step_count=40)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.support import laws, toy_pods
+from tests.support.laws import PASSES_TO_REST
 from tests.support.strategies import (
     CLOCK_JUMPS,
     CLOCK_STEPS,
@@ -23,7 +24,6 @@ from tests.support.toy_cluster import Lag, Pass, ToyCluster, is_ended, pods_by_p
 from tfjob.core.status import ConditionType, JobStatus
 from tfjob.dialects.base import Settings
 
-PASSES_TO_REST = 6
 BACKOFF = "reached the specified backoff limit"
 OF_REPLICAS = "replica(s) failed."
 
@@ -179,4 +179,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = hypothesis_settings(stateful_step_count=40)
+TestLife.settings = hypothesis_settings(max_examples=300, stateful_step_count=40)

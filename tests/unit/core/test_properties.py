@@ -1,0 +1,211 @@
+"""The laws of one pass, and of passes repeated until there is nothing left to do."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from tests.support import laws, toy_pods
+from tests.support.builders import decoded, manifest
+from tests.support.laws import PASSES_TO_REST
+from tests.support.odd_worlds import odd_clusters, odd_pods
+from tests.support.strategies import POLICIES, clusters
+from tests.support.toy_cluster import Lag, Pass, ToyCluster
+from tfjob.core.observe import Children
+from tfjob.core.plan import Plan
+from tfjob.core.reconcile import reconcile
+from tfjob.core.status import ConditionType, JobStatus
+
+ROUNDS_TO_REST = 6
+"""So often a job that is left alone has to be woken, at most, until nothing is left to do."""
+
+T = TypeVar("T")
+
+
+def decided(cluster: ToyCluster) -> Pass:
+    """One pass without its effects."""
+    _, children = cluster.look(Lag())
+    plan = reconcile(job=cluster.job, children=children, now=cluster.now)
+    return Pass(job=cluster.job, children=children, now=cluster.now, plan=plan)
+
+
+def in_any_order(plan: Plan) -> dict[str, Any]:
+    """A plan as a value that knows no order of its effects."""
+    found: dict[str, Any] = msgspec.to_builtins(plan)
+    for key in ("creates", "updates", "deletes", "events"):
+        found[key] = sorted(found[key], key=repr)
+    return found
+
+
+def reversed_keys(value: Any) -> Any:
+    """The same JSON with the keys of all its objects the other way round."""
+    if isinstance(value, dict):
+        return {key: reversed_keys(value[key]) for key in reversed(value)}
+    if isinstance(value, list):
+        return [reversed_keys(each) for each in value]
+    return value
+
+
+def shuffled(data: st.DataObject, values: Sequence[T]) -> list[T]:
+    return data.draw(st.permutations(list(values)))
+
+
+@given(cluster=clusters() | odd_clusters(), data=st.data())
+def test_the_order_of_children_and_of_keys_does_not_matter(
+    cluster: ToyCluster, data: st.DataObject
+) -> None:
+    """Law: the same objects in another order, and the same JSON with its keys in another order,
+    give the same plan up to the order of its parts."""
+    made = decided(cluster)
+    children = msgspec.structs.replace(
+        made.children,
+        pods=shuffled(data, made.children.pods),
+        services=shuffled(data, made.children.services),
+    )
+    job = decoded(reversed_keys(dict(cluster.manifest)), cluster.settings)
+    other = reconcile(job=job, children=children, now=cluster.now)
+    assert in_any_order(other) == in_any_order(made.plan)
+
+
+@given(cluster=clusters())
+def test_every_law_of_a_pass_holds_in_every_world_that_can_be_reached(cluster: ToyCluster) -> None:
+    """Law: all that holds for one pass, see the laws themselves."""
+    assume(not cluster.is_gone)
+    laws.check(decided(cluster))
+
+
+@given(cluster=odd_clusters())
+def test_an_absurd_world_gives_a_bounded_plan_and_no_exception(cluster: ToyCluster) -> None:
+    """Law: whatever is stored and whatever runs, there is a plan; it is no larger than the job and
+    its children, makes nothing beside what is there and takes nothing that it did not see."""
+    made = decided(cluster)
+    laws.size_is_bounded(made)
+    laws.creates_are_due(made)
+    laws.deletes_are_meant(made)
+    laws.rest_is_complete(made)
+
+
+@given(cluster=clusters() | odd_clusters())
+def test_plans_carried_out_come_to_a_fixed_point(cluster: ToyCluster) -> None:
+    """Law: while nothing else happens and no time passes, at most PASSES_TO_REST passes are made,
+    of which the last has nothing to write, and one more would have nothing to write either."""
+    assume(not cluster.is_gone)
+    passes = cluster.settle(most=PASSES_TO_REST)
+    event(f"{len(passes)} passes")
+    if not cluster.is_gone:
+        assert passes[-1].plan.is_quiet
+        assert cluster.run_pass().plan.is_quiet
+
+
+@given(cluster=clusters())
+def test_a_job_left_alone_comes_to_rest(cluster: ToyCluster) -> None:
+    """Law: woken when it asks to be, with every terminating pod gone by then, a job needs at most
+    ROUNDS_TO_REST rounds until it asks for nothing any more, or only for admission by its gang's
+    scheduler. What a lost node holds is taken by force, unless the job has ended or rests."""
+    for _ in range(ROUNDS_TO_REST):
+        passes = cluster.settle(most=PASSES_TO_REST)
+        if cluster.is_gone or _is_at_rest(cluster, passes):
+            return
+        toy_pods.finish_all(cluster)
+        if passes[-1].plan.wake_at is not None:
+            cluster.now = max(cluster.now, passes[-1].plan.wake_at)
+    raise AssertionError(f"still busy after {ROUNDS_TO_REST} rounds: {cluster.run_pass().plan}")
+
+
+def _is_at_rest(cluster: ToyCluster, passes: Sequence[Pass]) -> bool:
+    leaving = [pod for pod in cluster.pods.values() if pod.metadata.is_terminating]
+    is_over = cluster.status.is_finished or cluster.status.is_true(ConditionType.SUSPENDED)
+    if not all(is_over and pod.spec.node_name in cluster.lost_nodes for pod in leaving):
+        return False
+    is_waiting = cluster.status.last_reconcile_time is not None and cluster.group is not None
+    return passes[-1].plan.wake_at is None or is_waiting
+
+
+@given(cluster=clusters(), pods=odd_pods())
+def test_a_finished_job_makes_nothing_and_keeps_its_verdict(
+    cluster: ToyCluster, pods: list[Any]
+) -> None:
+    """Law: Succeeded and Failed are final and never both true, whatever pods do afterwards."""
+    cluster.limit(activeDeadlineSeconds=0, ttlSecondsAfterFinished=None, suspend=False)
+    cluster.run_pass()
+    cluster.admit()
+    cluster.settle(most=PASSES_TO_REST)
+    before = cluster.status
+    assume(not cluster.is_gone)
+    assert before.is_finished
+    plan = reconcile(job=cluster.job, children=Children(pods=pods), now=cluster.now)
+    after = plan.status or before
+    assert not plan.creates
+    assert after.conditions == before.conditions
+    assert after.completion_time == before.completion_time
+    ends = [after.is_true(ConditionType.SUCCEEDED), after.is_true(ConditionType.FAILED)]
+    assert sum(ends) == 1
+
+
+@given(cluster=clusters())
+def test_a_suspended_job_owns_nothing_and_starts_whole_when_it_is_resumed(
+    cluster: ToyCluster,
+) -> None:
+    """Law: suspended, a job ends up without pods, services and group; resumed, every replica is
+    made again, also those that had succeeded, and restarts so far stay counted."""
+    cluster.suspend(is_suspended=True)
+    cluster.settle(most=PASSES_TO_REST)
+    assume(not cluster.status.is_finished and not cluster.is_gone)
+    assert cluster.status.is_true(ConditionType.SUSPENDED)
+    for name in list(cluster.pods):
+        cluster.drop_pod(name)
+    restarts = cluster.status.restarts
+    assert cluster.run_pass().plan.is_quiet
+    assert (cluster.pods, cluster.services, cluster.group) == ({}, {}, None)
+    cluster.suspend(is_suspended=False)
+    cluster.limit(activeDeadlineSeconds=None)
+    cluster.run_pass()
+    cluster.admit()
+    cluster.run_pass()
+    assert len(cluster.pods) == len(cluster.services) == cluster.job.total
+    assert cluster.status.restarts == restarts
+
+
+@given(
+    policy=st.sampled_from(POLICIES),
+    before=st.integers(0, 4),
+    between=st.integers(0, 4),
+    after=st.integers(0, 4),
+    is_gone_between=st.booleans(),
+)
+def test_scaling_touches_nothing_but_what_is_too_many_or_missing(
+    policy: str, before: int, between: int, after: int, is_gone_between: bool
+) -> None:
+    """Law: down and up again, replicas below all three counts keep their pods, the job goes on,
+    and in the end exactly the wanted replicas have a pod."""
+    cluster = ToyCluster(manifest(f"C1 W{before}", restart=policy))
+    cluster.run_pass()
+    toy_pods.start_all(cluster)
+    cluster.run_pass()
+    untouched = {name: pod.metadata.uid for name, pod in cluster.pods.items()}
+    for count in (between, after):
+        cluster.scale("Worker", count)
+        cluster.settle(most=PASSES_TO_REST)
+        if is_gone_between:
+            toy_pods.finish_all(cluster)
+            cluster.settle(most=PASSES_TO_REST)
+    toy_pods.finish_all(cluster)
+    cluster.settle(most=PASSES_TO_REST)
+    kept = {f"j-worker-{index}" for index in range(min(before, between, after))} | {"j-chief-0"}
+    assert {name: cluster.pods[name].metadata.uid for name in kept} == {
+        name: untouched[name] for name in kept
+    }
+    assert set(cluster.pods) == {"j-chief-0", *(f"j-worker-{index}" for index in range(after))}
+    assert cluster.status.conditions[-1].type == ConditionType.RUNNING
+
+
+@given(cluster=clusters())
+def test_a_stored_status_is_read_back_as_it_was_decided(cluster: ToyCluster) -> None:
+    """Law: writing a status and reading it back loses nothing, so that it is written only once."""
+    plan = decided(cluster).plan
+    assume(plan.status is not None)
+    decided_on: JobStatus | None = plan.status
+    cluster.run_pass()
+    assert cluster.status == decided_on
