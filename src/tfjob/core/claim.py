@@ -6,6 +6,7 @@ Law: what another controller owns is never touched, and nothing on its way out i
 from enum import Enum, auto
 
 from tfjob.core.job import Job
+from tfjob.core.observe import place_of
 from tfjob.k8s.meta import ObjectMeta
 
 
@@ -27,6 +28,5 @@ def claim_of(job: Job, meta: ObjectMeta) -> Claim:
 
 
 def _has_place(job: Job, meta: ObjectMeta) -> bool:
-    index = meta.labels.get(job.labels.index, "")
-    kinds = {replica.label for replica in job.replicas}
-    return meta.labels.get(job.labels.type) in kinds and index.isascii() and index.isdigit()
+    place = place_of(job, meta)
+    return place is not None and place[0] in {replica.label for replica in job.replicas}

@@ -48,7 +48,14 @@ def test_owner_labels_and_deletion_decide_whose_an_object_is(
 
 @pytest.mark.parametrize(
     ("role", "index"),
-    [("launcher", 0), (None, 0), ("worker", None), ("worker", "-1"), ("worker", "²")],
+    [
+        ("launcher", 0),
+        (None, 0),
+        ("worker", None),
+        ("worker", "-1"),
+        ("worker", "²"),
+        pytest.param("worker", "0000000001", id="index-too-long-to-be-read"),
+    ],
 )
 def test_an_orphan_without_a_place_is_not_adopted(role: str | None, index: str | None) -> None:
     assert claim_of(JOB, meta("x", role=role, index=index, owner=None)) is Claim.IGNORE
