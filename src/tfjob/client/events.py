@@ -25,6 +25,8 @@ _log: Final = logging.getLogger(__name__)
 
 _Id = tuple[str, str]
 """Namespace and name of the Event object."""
+_MOST_GROWTHS: Final = 32
+"""Writes after which a pause grows no more: a power without a bound overflows."""
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -176,10 +178,13 @@ class EventRecorder:
         count = series.count
         try:
             await self._write(identity, series, count=count)
+            self._settle(identity, series, count=count)
         except ApiError as fault:
             self._fail(identity, series, fault)
-        else:
-            self._settle(identity, series, count=count)
+        except Exception:  # noqa: BLE001 - one piece of news must not end the telling of all
+            _log.exception("event dropped by a fault of ours", extra={"event": identity})
+            self._queue.forget(identity)
+            self._drop(identity)
         finally:
             self._sending.discard(identity)
 
@@ -224,7 +229,8 @@ class EventRecorder:
         )
 
     def _settle(self, identity: _Id, series: _Series, *, count: int) -> None:
-        pause = self._thrift.interval * self._thrift.growth**series.writes
+        growths = min(series.writes, _MOST_GROWTHS)
+        pause = self._thrift.interval * self._thrift.growth**growths
         series.sent = count
         series.writes += 1
         series.not_before = self._time() + min(pause, self._thrift.longest_interval)

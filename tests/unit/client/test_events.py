@@ -11,7 +11,6 @@ from tests.support.fake_time import FakeTime, settle
 from tfjob.client.config import Config
 from tfjob.client.errors import (
     AlreadyExists,
-    ApiError,
     Forbidden,
     NotFound,
     ServerTimeout,
@@ -44,7 +43,7 @@ class Server:
         self.stored: dict[str, dict[str, Any]] = {}
         self.attempts = 0
         self.writes = 0
-        self.faults: list[ApiError] = []
+        self.faults: list[Exception] = []
         self.loses_answers = False
         self.hold: asyncio.Event | None = None
 
@@ -167,6 +166,27 @@ async def test_a_job_that_is_stuck_for_a_day_makes_under_ten_writes() -> None:
             w.recorder.record(news(), key="Stuck", is_once=False)
             await w.time.advance(60)
         assert w.server.writes < 10
+
+
+async def test_news_that_repeat_for_years_are_still_written() -> None:
+    thrift = Thrift(interval=1.0, longest_interval=2.0)
+    async with recording(thrift) as w:
+        for _ in range(700):
+            w.recorder.record(news(), key="Stuck", is_once=False)
+            await w.time.advance(2)
+        assert w.server.counts() == [700]
+        assert w.server.writes == 700
+        assert w.recorder.dropped == 0
+
+
+async def test_a_fault_of_ours_costs_one_event_and_not_the_sender() -> None:
+    async with recording() as w:
+        w.server.faults = [RuntimeError("a bug")]
+        w.recorder.record(news("a"), key="Created")
+        w.recorder.record(news("b"), key="Created")
+        await settle()
+        assert [event["involvedObject"]["name"] for event in w.server.stored.values()] == ["b"]
+        assert w.recorder.dropped == 1
 
 
 async def test_a_count_goes_on_after_a_restart() -> None:
