@@ -4,7 +4,8 @@ Asked only when a decision turns on them, and remembered for a short while. Wher
 allowed, nothing is assumed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
@@ -16,6 +17,8 @@ NODES: Final = Resource("", "v1", "nodes", namespaced=False)
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 KEPT_SECONDS: Final = 30.0
 _MOST_KEPT: Final = 1000
+_ASKED_AT_ONCE: Final = 16
+"""Requests for facts under way at one time, over all jobs."""
 
 V = TypeVar("V")
 
@@ -42,8 +45,9 @@ class _Remembered(Generic[V]):
         return value if self._clock() - at < KEPT_SECONDS else None
 
     def put(self, name: str, value: V) -> V:
+        self._values.pop(name, None)
         if len(self._values) >= _MOST_KEPT:
-            self._values.clear()
+            del self._values[next(iter(self._values))]
         self._values[name] = (self._clock(), value)
         return value
 
@@ -53,13 +57,30 @@ class Facts:
         self._api = api
         self._nodes = _Remembered[bool](clock)
         self._priorities = _Remembered[int](clock)
+        self._turn = asyncio.Semaphore(_ASKED_AT_ONCE)
 
     async def lost_nodes(self, names: Iterable[str]) -> frozenset[str]:
         """Those of the named nodes that the cluster no longer knows."""
-        return frozenset([name for name in set(names) if name and await self._is_lost(name)])
+        lost = await self._each(set(names) - {""}, self._is_lost)
+        return frozenset(name for name, is_lost in lost.items() if is_lost)
 
     async def priorities(self, names: Iterable[str]) -> Mapping[str, int]:
-        return {name: await self._priority(name) for name in set(names)}
+        return await self._each(set(names), self._priority)
+
+    async def _each(self, names: set[str], ask: Callable[[str], Awaitable[V]]) -> dict[str, V]:
+        """The answers by name; the first trouble is raised when all have been asked."""
+
+        async def in_turn(name: str) -> V:
+            async with self._turn:
+                return await ask(name)
+
+        answers: dict[str, V] = {}
+        found = await asyncio.gather(*map(in_turn, names), return_exceptions=True)
+        for name, answer in zip(names, found, strict=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            answers[name] = answer
+        return answers
 
     async def _is_lost(self, name: str) -> bool:
         known = self._nodes.get(name)

@@ -1,9 +1,11 @@
 """Facts that are asked for by name: once in a while, and without assuming what may not be asked."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from tests.support.fake_time import settle
 from tfjob.client.errors import Forbidden, NotFound, Transient
 from tfjob.controller.facts import KEPT_SECONDS, Facts
 
@@ -15,10 +17,13 @@ class Cluster:
         self.answers = answers
         self.asked: list[str] = []
         self.time = 0.0
+        self.hold: asyncio.Event | None = None
         self.facts = Facts(self, clock=lambda: self.time)
 
     async def get(self, path: str, *, decode: type[Any]) -> Any:
         self.asked.append(path)
+        if self.hold is not None:
+            await self.hold.wait()
         answer = self.answers.get(path, NotFound("no"))
         if isinstance(answer, Exception):
             raise answer
@@ -69,3 +74,36 @@ async def test_what_is_remembered_is_bounded() -> None:
     names = [f"n{number}" for number in range(2500)]
     assert await cluster.facts.lost_nodes(names) == set(names)
     assert len(cluster.facts._nodes._values) <= 1000
+
+
+async def test_oldest_answer_makes_room_for_a_new_one() -> None:
+    cluster = Cluster({})
+    for number in range(1001):
+        await cluster.facts.lost_nodes([f"n{number}"])
+    cluster.asked.clear()
+    await cluster.facts.lost_nodes([f"n{number}" for number in range(1, 1001)])
+    assert cluster.asked == []
+    await cluster.facts.lost_nodes(["n0"])
+    assert cluster.asked == ["/api/v1/nodes/n0"]
+
+
+async def test_several_nodes_are_asked_about_at_once_but_not_all() -> None:
+    cluster = Cluster({})
+    cluster.hold = asyncio.Event()
+    names = [f"n{number}" for number in range(40)]
+    jobs = [asyncio.create_task(cluster.facts.lost_nodes(names[part::2])) for part in range(2)]
+    await settle()
+    assert len(cluster.asked) == 16
+    cluster.hold.set()
+    assert await jobs[0] | await jobs[1] == set(names)
+    assert len(cluster.asked) == 40
+
+
+async def test_trouble_with_one_node_loses_no_answer_about_another() -> None:
+    cluster = Cluster({NODE: Transient("500")})
+    with pytest.raises(Transient):
+        await cluster.facts.lost_nodes(["a", "b", "c"])
+    cluster.answers[NODE] = {}
+    cluster.asked.clear()
+    assert await cluster.facts.lost_nodes(["a", "b", "c"]) == {"b", "c"}
+    assert cluster.asked == [NODE]
