@@ -72,7 +72,7 @@ class Gatherer:
             return None
         job = self.decode(stored)
         if isinstance(job, InvalidJob):
-            return Gathered(stored=stored, job=job)
+            return Gathered(stored=stored, job=job, children=self._owned(job.owner.uid))
         pods, stray_pods = self._claimed(job, self._stores.pods)
         services, stray_services = self._claimed(job, self._stores.services)
         return Gathered(
@@ -87,6 +87,11 @@ class Gatherer:
 
     def decode(self, stored: JobObject) -> Job | InvalidJob:
         return self._dialect.decode(stored.manifest(), self._settings)
+
+    def _owned(self, uid: str) -> Children:
+        """What still runs of a job that cannot be read: its owner is all there is to go by."""
+        pods, services = self._stores.pods, self._stores.services
+        return Children(pods=pods.owned_by(uid), services=services.owned_by(uid))
 
     async def _children(
         self, job: Job, pods: Sequence[Pod], services: Sequence[Service]

@@ -1,17 +1,24 @@
-"""A stored job that no rule can read: it fails with a sentence that says why, and stays failed."""
+"""A stored job that no rule can read: it fails with a sentence that says why, and stays failed.
+
+Law: what still runs of a rejected job goes; what has ended stays to be looked at. A job that came
+to its end before it became unreadable is left alone, with everything it kept.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
-from tfjob.core.job import Owner
-from tfjob.core.plan import EventType, JobEvent, Plan
+from tfjob.core import cleanup
+from tfjob.core.job import CleanPolicy, Owner
+from tfjob.core.observe import Children
+from tfjob.core.plan import Delete, EventType, JobEvent, Plan
 from tfjob.core.status import Condition, ConditionType, JobStatus, with_condition
 from tfjob.core.wording import Wording
 from tfjob.k8s import field, time
 
 _MOST_FAULTS = 20
+_NOTHING = Children()
 
 
 class InvalidJob(msgspec.Struct, frozen=True):
@@ -25,28 +32,54 @@ class InvalidJob(msgspec.Struct, frozen=True):
     is_deleting: bool = False
 
 
-def reject(job: InvalidJob, *, now: datetime) -> Plan:
-    if job.is_external or job.is_deleting or job.status.is_finished:
+def reject(job: InvalidJob, *, children: Children = _NOTHING, now: datetime) -> Plan:
+    """Decide about a job that cannot run; `children` are the pods and services it owns."""
+    if job.is_external or job.is_deleting:
         return Plan()
-    stamp = time.whole(now)
+    if job.status.is_finished:
+        return Plan(deletes=_removals(children)) if _is_rejected(job) else Plan()
+    failed = _verdict(job, at=time.whole(now))
+    status = with_condition(job.status, failed)
+    event = JobEvent(
+        type=EventType.WARNING,
+        reason=failed.reason,
+        message=failed.message,
+        key=f"verdict/{job.owner.uid}",
+    )
+    return Plan(
+        deletes=_removals(children),
+        status=msgspec.structs.replace(status, completion_time=failed.last_update),
+        events=[event],
+    )
+
+
+def _is_rejected(job: InvalidJob) -> bool:
+    """It has failed because it could not be read, and not in another way before."""
+    failed = job.status.condition(ConditionType.FAILED)
+    return failed is not None and failed.is_true and failed.reason == job.wording.invalid.reason
+
+
+def _removals(children: Children) -> tuple[Delete, ...]:
+    """What the job asked to be kept cannot be known; what holds resources goes."""
+    gone = cleanup.removals(
+        CleanPolicy.RUNNING,
+        pods=children.pods,
+        services=[each.metadata for each in children.services],
+        ends_unfinished=True,
+    )
+    return tuple(gone)
+
+
+def _verdict(job: InvalidJob, *, at: datetime) -> Condition:
     phrase = job.wording.invalid
-    message = phrase.say(detail=_detail(job.faults))
-    condition = Condition(
+    return Condition(
         type=ConditionType.FAILED.value,
         status="True",
         reason=phrase.reason,
-        message=message,
-        last_update=stamp,
-        last_transition=stamp,
+        message=phrase.say(detail=_detail(job.faults)),
+        last_update=at,
+        last_transition=at,
     )
-    status = with_condition(job.status, condition)
-    event = JobEvent(
-        type=EventType.WARNING,
-        reason=phrase.reason,
-        message=message,
-        key=f"verdict/{job.owner.uid}",
-    )
-    return Plan(status=msgspec.structs.replace(status, completion_time=stamp), events=[event])
 
 
 def _detail(faults: Sequence[field.Fault]) -> str:

@@ -67,12 +67,22 @@ async def test_orphan_with_our_labels_and_own_pod_without_them_are_strays(
         assert list(found.children.pods) == []
 
 
-async def test_invalid_job_is_gathered_without_children(desk: Opened[Desk]) -> None:
+async def test_invalid_job_has_what_it_owns_and_claims_nothing(desk: Opened[Desk]) -> None:
     async with desk as world:
         body = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "j"}}
-        await world.server.make(JOBS, {**body, "spec": {"tfReplicaSpecs": {}}})
+        job = await world.server.make(JOBS, {**body, "spec": {"tfReplicaSpecs": {}}})
+        owner = {"kind": "TFJob", "name": "j", "uid": job["metadata"]["uid"]}
+        own = pod("renamed", labels={"app": "x"}, owner=owner)
+        await world.server.make(f"{CORE}/pods", own)
+        await world.server.make(f"{CORE}/pods", pod("theirs", owner={}))
+        await world.server.make(f"{CORE}/pods", pod("orphan"))
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": own["metadata"]}
+        await world.server.make(f"{CORE}/services", {**service, "spec": {"clusterIP": "None"}})
         found = await gathered(world)
         assert isinstance(found.job, InvalidJob)
+        assert [each.metadata.name for each in found.children.pods] == ["renamed"]
+        assert [each.metadata.name for each in found.children.services] == ["renamed"]
+        assert list(found.strays) == []
 
 
 async def test_job_is_decoded_from_the_bytes_it_came_as(desk: Opened[Desk]) -> None:

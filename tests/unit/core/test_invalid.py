@@ -3,9 +3,20 @@
 import msgspec
 import pytest
 
-from tests.support.builders import NOW, at, conditions_of, events_of, manifest, rejected
+from tests.support.builders import (
+    NOW,
+    at,
+    conditions_of,
+    deleted_names,
+    events_of,
+    manifest,
+    pods,
+    rejected,
+    services_of,
+)
 from tfjob.core.invalid import InvalidJob, reject
-from tfjob.core.plan import Plan
+from tfjob.core.observe import Children
+from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.status import Condition, JobStatus
 from tfjob.k8s import field
 
@@ -59,6 +70,14 @@ def condition(kind: str) -> Condition:
     )
 
 
+RUNNING = JobStatus(conditions=(condition("Created"), condition("Running")), start_time=NOW)
+
+
+def children(workers: str) -> Children:
+    found = pods(worker=workers)
+    return Children(pods=found, services=services_of(found))
+
+
 def test_a_job_that_has_ended_stays_as_it_ended() -> None:
     for kind in ("Failed", "Succeeded"):
         status = JobStatus(conditions=(condition(kind),))
@@ -66,8 +85,44 @@ def test_a_job_that_has_ended_stays_as_it_ended() -> None:
 
 
 def test_a_running_job_that_became_unreadable_fails() -> None:
-    status = JobStatus(conditions=(condition("Created"), condition("Running")), start_time=NOW)
-    plan = reject(a_bad_job(status=status), now=at(5))
+    plan = reject(a_bad_job(status=RUNNING), now=at(5))
     assert plan.status is not None
     assert conditions_of(plan.status) == ["Created", "Running=F", "Failed"]
     assert (plan.status.start_time, plan.status.completion_time) == (NOW, at(5))
+
+
+def test_what_still_runs_of_a_rejected_job_goes_and_what_has_ended_stays() -> None:
+    plan = reject(a_bad_job(status=RUNNING), children=children("RPUSFT"), now=NOW)
+    gone = ["j-worker-0", "j-worker-1", "j-worker-2"]
+    assert deleted_names(plan, ChildKind.POD) == gone
+    assert deleted_names(plan, ChildKind.SERVICE) == gone
+    assert plan.status is not None
+
+
+def test_a_rejected_job_is_emptied_until_nothing_of_it_runs() -> None:
+    first = reject(a_bad_job(status=RUNNING), children=children("RR"), now=NOW)
+    assert first.status is not None
+    failed = a_bad_job(status=first.status)
+    again = reject(failed, children=children("-R"), now=at(60))
+    assert deleted_names(again, ChildKind.POD) == ["j-worker-1"]
+    assert (again.status, again.events) == (None, ())
+    assert reject(failed, children=children("SF"), now=at(60)).is_quiet
+
+
+def test_a_service_left_behind_by_its_pod_goes_with_a_rejected_job() -> None:
+    left = Children(services=children("R").services)
+    plan = reject(a_bad_job(status=RUNNING), children=left, now=NOW)
+    assert deleted_names(plan, ChildKind.SERVICE) == ["j-worker-0"]
+
+
+@pytest.mark.parametrize("kind", ["Failed", "Succeeded"])
+def test_a_job_that_ended_before_it_became_unreadable_keeps_its_pods(kind: str) -> None:
+    status = JobStatus(conditions=(condition(kind),))
+    assert reject(a_bad_job(status=status), children=children("RS"), now=NOW) == Plan()
+
+
+@pytest.mark.parametrize("fields", [{"is_external": True}, {"is_deleting": True}])
+def test_the_pods_of_a_job_that_is_not_ours_or_goes_are_not_touched(
+    fields: dict[str, bool],
+) -> None:
+    assert reject(a_bad_job(**fields), children=children("R"), now=NOW) == Plan()
