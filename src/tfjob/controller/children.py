@@ -18,6 +18,7 @@ from tfjob.client.errors import (
     Invalid,
     NamespaceTerminating,
     NotFound,
+    ServerTimeout,
 )
 from tfjob.client.fair import FairPool
 from tfjob.client.http import Api, Stored
@@ -29,6 +30,7 @@ from tfjob.controller.observer import Observer
 from tfjob.controller.reporter import Reporter
 from tfjob.core.build import Builder
 from tfjob.core.claim import Claim, claim_of
+from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
 from tfjob.k8s.meta import ObjectMeta
@@ -37,12 +39,17 @@ _SILENT: Final = frozenset({ChildKind.POD_GROUP})
 """Kinds whose creation is not told."""
 
 
+MOST_CREATES: Final = 1000
+"""Children made in one pass: a wide job is looked at again before it gets the rest."""
+
+
 class Report(msgspec.Struct):
     """What became of a job's children: versions to wait for, and what went wrong."""
 
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     errors: list[ApiError] = msgspec.field(default_factory=list)
     is_waiting: bool = False
+    has_more: bool = False
 
     @property
     def is_hopeless(self) -> bool:
@@ -53,59 +60,83 @@ class Report(msgspec.Struct):
 class Hands:
     """Carries out the part of a plan that concerns children."""
 
-    def __init__(self, api: Api, pool: FairPool, observer: Observer) -> None:
+    def __init__(
+        self,
+        api: Api,
+        pool: FairPool,
+        observer: Observer,
+        *,
+        may_write: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._api = api
         self._pool = pool
         self._observer = observer
+        self._may_write = may_write
 
-    async def carry_out(self, job: Job, plan: Plan, reporter: Reporter) -> Report:
+    async def carry_out(self, job: Job | InvalidJob, plan: Plan, reporter: Reporter) -> Report:
         work = _Work(self._api, job, reporter=reporter, observer=self._observer)
         await self._all(work.key, [partial(work.update, each) for each in plan.updates])
         deletes = [partial(work.delete, each) for each in plan.deletes]
-        creates = [partial(work.create, each) for each in plan.creates]
+        creates = [partial(work.create, each) for each in plan.creates[:MOST_CREATES]]
         await self._all(work.key, [*deletes, *creates])
+        work.report.has_more = len(plan.creates) > MOST_CREATES
         return work.report
 
-    async def claim(self, job: Job, strays: Sequence[Stray], *, job_path: str) -> list[ApiError]:
+    async def claim(
+        self, job: Job, strays: Sequence[Stray], *, job_path: str
+    ) -> tuple[int, list[ApiError]]:
         """Adopt or release each stray; what failed for one is told and stops no other."""
-        errors: list[ApiError] = []
+        adopts = any(claim is Claim.ADOPT for _, _, claim in strays)
+        may_adopt = adopts and await claims.may_adopt(self._api, job.owner, job_path)
+        claimed, errors = 0, list[ApiError]()
         for kind, meta, claim in strays:
             resource = kind_of(kind, job).resource
             try:
-                if claim is Claim.ADOPT:
-                    await claims.adopt(self._api, job, resource, meta, job_path=job_path)
-                else:
+                if claim is Claim.RELEASE:
                     await claims.release(self._api, job, resource, meta)
+                elif may_adopt:
+                    await claims.adopt(self._api, job, resource, meta)
+                else:
+                    continue
             except ApiError as error:
                 errors.append(error)
-        return errors
+            else:
+                claimed += 1
+        return claimed, errors
 
     async def _all(self, key: Key, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
-        if len(work) == 1:
-            await self._pool.run(key, work[0])
-            return
         async with asyncio.TaskGroup() as group:
             for each in work:
-                group.create_task(self._pool.run(key, each))
+                group.create_task(self._pool.run(key, partial(self._as_leader, each)))
+
+    async def _as_leader(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Asked before each write: a pass may have begun long before it ends."""
+        if self._may_write():
+            await work()
 
 
 class _Work:
     """The children of one job in one pass."""
 
-    def __init__(self, api: Api, job: Job, *, reporter: Reporter, observer: Observer) -> None:
+    def __init__(
+        self, api: Api, job: Job | InvalidJob, *, reporter: Reporter, observer: Observer
+    ) -> None:
         self._api = api
         self._job = job
-        self._builder = Builder(job)
+        self._builder = Builder(job) if isinstance(job, Job) else None
         self._reporter = reporter
         self._observer = observer
-        self.key: Key = (job.namespace, job.name)
+        self._namespace = job.owner.namespace
+        self.key: Key = (self._namespace, job.owner.name)
         self.report = Report()
 
     async def create(self, create: Create) -> None:
+        if self._builder is None:
+            raise TypeError(f"{create.name}: a job that cannot be read has no children to make")
         kind = kind_of(create.kind, self._job)
         try:
             made = await self._api.create(
-                kind.resource.collection(self._job.namespace),
+                kind.resource.collection(self._namespace),
                 self._builder.manifest(create),
                 decode=Stored,
                 field_validation="Strict" if create.kind == ChildKind.POD else None,
@@ -113,25 +144,21 @@ class _Work:
         except AlreadyExists as error:
             await self._meet(create, kind, error)
             return
+        except ServerTimeout as error:
+            # It may exist by now: the next pass will see.
+            self.report.errors.append(error)
+            return
         except ApiError as error:
             self._create_failed(create, error)
             return
-        self._note_version(create.kind, made.metadata)
         self._observer.child_created(create.kind)
-        if create.kind not in _SILENT:
-            self._reporter.done(
-                self._job.wording.child_created,
-                kind=create.kind,
-                noun=kind.noun,
-                child=create.name,
-                uid=made.metadata.uid,
-            )
+        self._made(create, kind, made.metadata)
 
     async def delete(self, delete: Delete) -> None:
         kind = kind_of(delete.kind, self._job)
         try:
             await self._api.delete(
-                kind.resource.item(delete.name, self._job.namespace),
+                kind.resource.item(delete.name, self._namespace),
                 uid=delete.uid,
                 grace_seconds=0 if delete.is_forced else None,
                 propagation="Background" if delete.kind == ChildKind.JOB else None,
@@ -156,7 +183,7 @@ class _Work:
     async def update(self, update: Update) -> None:
         kind = kind_of(update.kind, self._job)
         body = {"metadata": {"uid": update.uid}, **update.body}
-        path = kind.resource.item(update.name, self._job.namespace)
+        path = kind.resource.item(update.name, self._namespace)
         try:
             changed = await self._api.patch(path, body, decode=Stored)
         except (NotFound, Conflict):
@@ -171,7 +198,7 @@ class _Work:
 
     async def _meet(self, create: Create, kind: Kind, error: ApiError) -> None:
         """Something stands under the name; whose it is decides what that means."""
-        path = kind.resource.item(create.name, self._job.namespace)
+        path = kind.resource.item(create.name, self._namespace)
         try:
             found = (await self._api.get(path, decode=Stored)).metadata
         except NotFound:
@@ -184,15 +211,26 @@ class _Work:
             self.report.is_waiting = True
         elif found.controller_uid != self._job.owner.uid:
             self._create_failed(create, error)
-        elif claim_of(self._job, found) is Claim.RELEASE:
-            await self._let_go(kind, found)
+        elif isinstance(self._job, Job) and claim_of(self._job, found) is Claim.RELEASE:
+            await self._let_go(self._job, kind, found)
             self._create_failed(create, error)
         else:
-            self._note_version(create.kind, found)
+            self._made(create, kind, found)
 
-    async def _let_go(self, kind: Kind, found: ObjectMeta) -> None:
+    def _made(self, create: Create, kind: Kind, made: ObjectMeta) -> None:
+        self._note_version(create.kind, made)
+        if create.kind not in _SILENT:
+            self._reporter.done(
+                self._job.wording.child_created,
+                kind=create.kind,
+                noun=kind.noun,
+                child=create.name,
+                uid=made.uid,
+            )
+
+    async def _let_go(self, job: Job, kind: Kind, found: ObjectMeta) -> None:
         try:
-            await claims.release(self._api, self._job, kind.resource, found)
+            await claims.release(self._api, job, kind.resource, found)
         except ApiError as error:
             self.report.errors.append(error)
 

@@ -13,10 +13,8 @@ from tfjob.core.job import Job, Owner
 from tfjob.k8s.meta import ObjectMeta
 
 
-async def adopt(api: Api, job: Job, resource: Resource, meta: ObjectMeta, *, job_path: str) -> None:
+async def adopt(api: Api, job: Job, resource: Resource, meta: ObjectMeta) -> None:
     """Make an orphan a child. A child that is gone is no error."""
-    if not await _still_wanted(api, job.owner, job_path):
-        return
     body = _patch(meta, {"ownerReferences": [job.owner.reference()]})
     await _send(api, resource, meta, body)
 
@@ -28,7 +26,8 @@ async def release(api: Api, job: Job, resource: Resource, meta: ObjectMeta) -> N
     await _send(api, resource, meta, body)
 
 
-async def _still_wanted(api: Api, owner: Owner, job_path: str) -> bool:
+async def may_adopt(api: Api, owner: Owner, job_path: str) -> bool:
+    """A fresh look shows the job, and that it stays."""
     try:
         fresh = await api.get(job_path, decode=Stored)
     except NotFound:

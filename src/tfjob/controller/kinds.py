@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from tfjob.client.resource import PODS, SERVICES, Resource
+from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind
 
@@ -23,9 +24,9 @@ _KINDS: Final = {
 }
 
 
-def kind_of(name: str, job: Job) -> Kind:
+def kind_of(name: str, job: Job | InvalidJob) -> Kind:
     """The kind of a child; a PodGroup's API depends on the scheduler."""
-    if name == ChildKind.POD_GROUP and job.gang is not None:
+    if name == ChildKind.POD_GROUP and isinstance(job, Job) and job.gang is not None:
         group, _, version = job.gang.api_version.partition("/")
         return Kind(Resource(group, version, "podgroups"), "PodGroup")
     return _KINDS[name]

@@ -5,6 +5,7 @@ costs time and never a second child. That memory is only a courtesy: without it 
 preconditions keep things right.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -17,6 +18,7 @@ from tfjob.client.queue import QueueClosed, WorkQueue
 from tfjob.client.wire import Key
 from tfjob.controller.observer import Observer
 from tfjob.controller.passes import Outcome
+from tfjob.controller.statuses import NotLeadingError
 
 _log: Final = logging.getLogger(__name__)
 LOOK_AGAIN: Final = 1.0
@@ -88,6 +90,8 @@ class Loop:
                 await self._work(key)
             finally:
                 self._queue.done(key)
+            # A pass that writes nothing waits for nothing: probes, watches and the lease go first.
+            await asyncio.sleep(0)
 
     async def _work(self, key: Key) -> None:
         if not self._may_write():
@@ -102,6 +106,8 @@ class Loop:
             outcome = await self._passer.reconcile(key)
         except ApiError as error:
             outcome = Outcome(errors=[error])
+        except NotLeadingError:
+            return
         except Exception:  # noqa: BLE001 - see below
             # A bug of ours must cost one job some time, never the other jobs their operator.
             _log.exception("pass failed", extra={"namespace": key[0], "job": key[1]})
@@ -139,6 +145,8 @@ class Loop:
             self._wake_in_time(key, outcome)
             return
         self._queue.forget(key)
+        if outcome.has_more:
+            self._queue.add(key)
         if outcome.is_waiting:
             self._queue.add_after(key, WAIT_FOR_NAME)
         self._wake_in_time(key, outcome)

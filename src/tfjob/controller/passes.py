@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from tfjob.client.errors import ApiError, Invalid, NotFound
+from tfjob.client.errors import ApiError, Conflict, Invalid, NotFound
 from tfjob.client.events import EventRecorder
 from tfjob.client.wire import Key
 from tfjob.controller.children import Hands, Report
@@ -34,6 +34,7 @@ class Outcome(msgspec.Struct):
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     errors: list[ApiError] = msgspec.field(default_factory=list)
     is_waiting: bool = False
+    has_more: bool = False
     is_hopeless: bool = False
 
 
@@ -63,19 +64,27 @@ class Reconciler:
         reporter = Reporter(
             self._recorder, job.owner, version=gathered.stored.metadata.resource_version
         )
-        if isinstance(job, Job) and gathered.strays and not job.is_external:
-            return await self._claim(job, gathered)
+        claimed, refused = await self._claim(gathered)
+        if claimed or any(error.is_retryable for error in refused):
+            return Outcome(is_waiting=True, errors=refused)
         plan = self._decide(gathered, job)
         if plan.deletes_job:
             return await self._delete_job(job, gathered.stored, reporter)
-        if plan.is_status_first:
-            outcome = await self._store(gathered, plan, reporter)
-            if not outcome.errors:
-                _merge(outcome, await self._children(job, plan, reporter))
+        outcome = await self._carry_out(gathered, plan, reporter)
+        outcome.errors += refused
+        return outcome
+
+    async def _carry_out(self, gathered: Gathered, plan: Plan, reporter: Reporter) -> Outcome:
+        """Children first, unless the status must be stored before they may go."""
+        if not plan.is_status_first:
+            report = await self._children(gathered.job, plan, reporter)
+            _, outcome = await self._store(gathered, plan, reporter)
+            _merge(outcome, report)
             return outcome
-        report = await self._children(job, plan, reporter)
-        outcome = await self._store(gathered, plan, reporter)
-        _merge(outcome, report)
+        written, outcome = await self._store(gathered, plan, reporter)
+        if written is not None:
+            # What was stored may have been decided anew, and only that is true.
+            _merge(outcome, await self._children(written.job, written.plan, reporter))
         return outcome
 
     def _decide(self, gathered: Gathered, job: Job | InvalidJob) -> Plan:
@@ -83,18 +92,22 @@ class Reconciler:
             return reject(job, now=self._now())
         return reconcile(job=job, children=gathered.children, now=self._now())
 
-    async def _claim(self, job: Job, gathered: Gathered) -> Outcome:
-        """Strays first; the next pass sees what came of it."""
+    async def _claim(self, gathered: Gathered) -> tuple[int, list[ApiError]]:
+        """How many strays were claimed, which the next pass sees, and what was refused."""
+        job = gathered.job
+        if isinstance(job, InvalidJob) or job.is_external or not gathered.strays:
+            return 0, []
         path = self._statuses.path(gathered.stored)
-        errors = await self._hands.claim(job, gathered.strays, job_path=path)
-        return Outcome(is_waiting=True, errors=errors)
+        return await self._hands.claim(job, gathered.strays, job_path=path)
 
     async def _children(self, job: Job | InvalidJob, plan: Plan, reporter: Reporter) -> Report:
-        if isinstance(job, InvalidJob) or not (plan.creates or plan.deletes or plan.updates):
+        if not (plan.creates or plan.deletes or plan.updates):
             return Report()
         return await self._hands.carry_out(job, plan, reporter)
 
-    async def _store(self, gathered: Gathered, plan: Plan, reporter: Reporter) -> Outcome:
+    async def _store(
+        self, gathered: Gathered, plan: Plan, reporter: Reporter
+    ) -> tuple[Written | None, Outcome]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
             job = self._gatherer.decode(fresh)
             return job, self._decide(gathered, job)
@@ -110,8 +123,10 @@ class Reconciler:
         except ApiError as error:
             if isinstance(error, Invalid) and isinstance(gathered.job, InvalidJob):
                 _tell_without_proof(plan, reporter)
-            return Outcome(errors=[error])
-        return Outcome() if written is None else self._tell(written, plan, reporter)
+            return None, Outcome(errors=[error])
+        if written is None:
+            return None, Outcome()
+        return written, self._tell(written, plan, reporter)
 
     def _tell(self, written: Written, plan: Plan, reporter: Reporter) -> Outcome:
         """What the stored status proves may now be told and counted."""
@@ -136,6 +151,9 @@ class Reconciler:
             await self._statuses.delete(stored)
         except NotFound:
             return Outcome()
+        except Conflict:
+            # Changed since it was decided about; its time may have been, too.
+            return Outcome(is_waiting=True)
         except ApiError as error:
             reporter.failed(
                 wording.child_delete_failed, kind=_JOB_KIND, child=name, error=error.message
@@ -159,4 +177,5 @@ def _merge(outcome: Outcome, report: Report) -> None:
     outcome.versions |= report.versions
     outcome.errors += report.errors
     outcome.is_waiting |= report.is_waiting
+    outcome.has_more |= report.has_more
     outcome.is_hopeless |= report.is_hopeless

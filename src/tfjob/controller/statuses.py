@@ -1,7 +1,7 @@
 """Writes to the job itself: its status, only over the object that was decided on, and its end.
 
 On conflict the job is read afresh and decided again; nothing of another writer is overwritten.
-Fields of the status that we do not know stay as they are.
+Fields at the top of the status that we do not know stay as they are.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,10 @@ TRIES: Final = 5
 Decide = Callable[[JobObject], tuple[Job | InvalidJob, Plan]]
 
 
+class NotLeadingError(Exception):
+    """Another operator may be at work by now: nothing more is written."""
+
+
 class Written(msgspec.Struct):
     """The decision that was stored, and the version it was stored as (None: nothing to store)."""
 
@@ -33,8 +37,11 @@ class Written(msgspec.Struct):
 
 
 class StatusWriter:
-    def __init__(self, api: Api, dialect: Dialect) -> None:
+    def __init__(
+        self, api: Api, dialect: Dialect, *, may_write: Callable[[], bool] = lambda: True
+    ) -> None:
         self._api = api
+        self._may_write = may_write
         self._dialect = dialect
         self._resource = Resource(dialect.group, dialect.version, dialect.plural)
 
@@ -71,8 +78,11 @@ class StatusWriter:
         raise AssertionError("the last attempt returns or raises")
 
     async def delete(self, stored: JobObject) -> None:
-        """Delete the job itself; its children follow it."""
-        await self._api.delete(self.path(stored), uid=stored.metadata.uid)
+        """Delete the job itself, if it is as it was decided about; its children follow it."""
+        meta = stored.metadata
+        await self._api.delete(
+            self.path(stored), uid=meta.uid, resource_version=meta.resource_version
+        )
 
     async def _fresh(self, stored: JobObject) -> JobObject | None:
         try:
@@ -85,6 +95,8 @@ class StatusWriter:
         path = self._resource.item(
             stored.metadata.name, stored.metadata.namespace, subresource="status"
         )
+        if not self._may_write():
+            raise NotLeadingError
         return await self._api.replace(path, body, decode=Stored)
 
     def _body(

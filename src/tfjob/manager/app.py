@@ -135,10 +135,10 @@ class Operator:
         )
 
     def _work_loop(self) -> Loop:
-        statuses = StatusWriter(self._api, self._dialect)
+        statuses = StatusWriter(self._api, self._dialect, may_write=self._may_write)
         reconciler = Reconciler(
             gatherer=self._gatherer,
-            hands=Hands(self._api, FairPool(IN_FLIGHT), self.metrics),
+            hands=Hands(self._api, FairPool(IN_FLIGHT), self.metrics, may_write=self._may_write),
             statuses=statuses,
             recorder=self._recorder,
             observer=self.metrics,
@@ -150,8 +150,11 @@ class Operator:
             caches=self._watches.all,
             observer=self.metrics,
             times=Times(now=self._world.now, elapsed=self._world.timing.clock),
-            may_write=lambda: self._leads,
+            may_write=self._may_write,
         )
+
+    def _may_write(self) -> bool:
+        return self._leads
 
     @property
     def _leads(self) -> bool:

@@ -47,8 +47,7 @@ async def test_orphan_is_adopted_beside_its_other_owners(desk: Opened[Desk]) -> 
             f"{CORE}/pods", {**POD, "metadata": {"name": "p", "ownerReferences": [OTHER]}}
         )
         job = await job_of(world)
-        path = f"{JOBS}/j"
-        await claims.adopt(world.server.api, job, PODS, meta_of(pod), job_path=path)
+        await claims.adopt(world.server.api, job, PODS, meta_of(pod))
         assert sorted(await owners(world)) == sorted([job.owner.uid, "other"])
         await claims.release(world.server.api, job, PODS, meta_of(pod))
         assert await owners(world) == ["other"]
@@ -57,15 +56,13 @@ async def test_orphan_is_adopted_beside_its_other_owners(desk: Opened[Desk]) -> 
 async def test_job_that_is_gone_or_another_one_adopts_nothing(desk: Opened[Desk]) -> None:
     async with desk as world:
         await world.submit()
-        pod = meta_of(await world.server.make(f"{CORE}/pods", POD))
         job = await job_of(world)
         path = f"{JOBS}/j"
+        assert await claims.may_adopt(world.server.api, job.owner, path)
         await world.server.ask("DELETE", path)
-        await claims.adopt(world.server.api, job, PODS, pod, job_path=path)
-        assert await owners(world) == []
+        assert not await claims.may_adopt(world.server.api, job.owner, path)
         await world.submit()
-        await claims.adopt(world.server.api, job, PODS, pod, job_path=path)
-        assert await owners(world) == []
+        assert not await claims.may_adopt(world.server.api, job.owner, path)
 
 
 async def test_job_on_its_way_out_adopts_nothing(desk: Opened[Desk]) -> None:
@@ -73,22 +70,19 @@ async def test_job_on_its_way_out_adopts_nothing(desk: Opened[Desk]) -> None:
         stored = await world.submit()
         stored["metadata"]["finalizers"] = ["example.com/wait"]
         await world.server.ask("PUT", f"{JOBS}/j", stored)
-        pod = meta_of(await world.server.make(f"{CORE}/pods", POD))
         job = await job_of(world)
         await world.server.ask("DELETE", f"{JOBS}/j")
-        await claims.adopt(world.server.api, job, PODS, pod, job_path=f"{JOBS}/j")
-        assert await owners(world) == []
+        assert not await claims.may_adopt(world.server.api, job.owner, f"{JOBS}/j")
 
 
 async def test_another_pod_of_the_same_name_is_left_alone(desk: Opened[Desk]) -> None:
     async with desk as world:
         await world.submit()
         job = await job_of(world)
-        path = f"{JOBS}/j"
         gone = ObjectMeta(name="p", namespace="default", uid="gone")
-        await claims.adopt(world.server.api, job, PODS, gone, job_path=path)
+        await claims.adopt(world.server.api, job, PODS, gone)
         await world.server.make(f"{CORE}/pods", POD)
-        await claims.adopt(world.server.api, job, PODS, gone, job_path=path)
+        await claims.adopt(world.server.api, job, PODS, gone)
         await claims.release(world.server.api, job, PODS, gone)
         assert await owners(world) == []
 

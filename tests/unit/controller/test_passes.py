@@ -9,6 +9,8 @@ from tests.support.played_api import CORE, JOBS
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Conflict, Forbidden, Transient
 from tfjob.client.transport import Request
+from tfjob.controller import children
+from tfjob.controller.statuses import NotLeadingError
 
 
 async def test_new_job_gets_its_children_and_its_first_status(desk: Opened[Desk]) -> None:
@@ -192,18 +194,87 @@ async def test_orphan_is_adopted_before_anything_is_decided(desk: Opened[Desk]) 
         assert (owner["uid"], owner["controller"]) == (job["metadata"]["uid"], True)
 
 
-@pytest.mark.parametrize("error", [Transient("500"), Forbidden("no")])
-async def test_adoption_that_fails_is_an_error_of_the_pass(
-    desk: Opened[Desk], error: ApiError
-) -> None:
+async def test_adoption_that_may_succeed_later_is_waited_for(desk: Opened[Desk]) -> None:
     async with desk as world:
-        await world.submit("W1")
-        await world.one_pass()
-        pod = await world.server.ask("GET", f"{CORE}/pods/j-worker-0")
-        del pod["metadata"]["ownerReferences"]
-        await world.server.ask("PUT", f"{CORE}/pods/j-worker-0", pod)
+        await orphaned_pod(world)
+        error = Transient("500")
         world.server.refuse = lambda request: error if request.verb == "patch" else None
         assert (await world.one_pass()).errors == [error]
+
+
+async def test_stray_that_is_refused_for_good_does_not_stop_its_job(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await orphaned_pod(world)
+        await world.server.ask("DELETE", f"{CORE}/services/j-worker-0")
+        error = Forbidden("no")
+        world.server.refuse = lambda request: error if request.verb == "patch" else None
+        assert error in (await world.one_pass()).errors
+        assert (await world.server.ask("GET", f"{CORE}/services/j-worker-0"))["kind"] == "Service"
+
+
+async def orphaned_pod(world: Desk) -> None:
+    await world.submit("W1")
+    await world.one_pass()
+    pod = await world.server.ask("GET", f"{CORE}/pods/j-worker-0")
+    del pod["metadata"]["ownerReferences"]
+    await world.server.ask("PUT", f"{CORE}/pods/j-worker-0", pod)
+
+
+async def test_limit_that_was_raised_meanwhile_costs_no_pod(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1", run_policy={"activeDeadlineSeconds": 60})
+        await world.one_pass()
+        world.time += timedelta(seconds=61)
+        await world.look()
+        job = await world.job()
+        job["spec"]["runPolicy"]["activeDeadlineSeconds"] = 600
+        assert (await world.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        await world.reconciler.reconcile(KEY)
+        assert "Failed" not in await world.conditions()
+        pod = await world.server.ask("GET", f"{CORE}/pods/j-worker-0")
+        assert pod["kind"] == "Pod"
+        assert "deletionTimestamp" not in pod["metadata"]
+
+
+async def test_time_to_live_that_was_taken_back_meanwhile_saves_the_job(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        await world.submit("W1", run_policy={"ttlSecondsAfterFinished": 5})
+        await world.one_pass()
+        await world.end_pod("j-worker-0", 0)
+        await world.one_pass()
+        world.time += timedelta(seconds=60)
+        await world.look()
+        job = await world.job()
+        del job["spec"]["runPolicy"]["ttlSecondsAfterFinished"]
+        assert (await world.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        outcome = await world.reconciler.reconcile(KEY)
+        assert outcome.is_waiting
+        assert (await world.job())["kind"] == "TFJob"
+
+
+async def test_wide_job_is_made_in_several_passes(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(children, "MOST_CREATES", 3)
+    async with desk as world:
+        await world.submit("W2")
+        assert (await world.one_pass()).has_more
+        assert not (await world.one_pass()).has_more
+        assert await world.server.names("pods") == ["j-worker-0", "j-worker-1"]
+
+
+async def test_operator_that_lost_its_lead_in_a_pass_writes_no_more(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        leads = iter([True, False, False])
+        world.hands._may_write = world.statuses._may_write = lambda: next(leads, False)
+        with pytest.raises(NotLeadingError):
+            await world.one_pass()
+        assert await world.server.names("services") == ["j-worker-0"]
+        assert await world.server.names("pods") == []
+        assert "status" not in await world.job()
 
 
 async def test_job_of_another_manager_is_left_alone(desk: Opened[Desk]) -> None:
