@@ -89,7 +89,7 @@ class Reconciler:
 
     def _decide(self, gathered: Gathered, job: Job | InvalidJob) -> Plan:
         if isinstance(job, InvalidJob):
-            return reject(job, now=self._now())
+            return reject(job, children=gathered.children, now=self._now())
         return reconcile(job=job, children=gathered.children, now=self._now())
 
     async def _claim(self, gathered: Gathered) -> tuple[int, list[ApiError]]:

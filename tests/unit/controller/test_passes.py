@@ -277,6 +277,19 @@ async def test_operator_that_lost_its_lead_in_a_pass_writes_no_more(desk: Opened
         assert "status" not in await world.job()
 
 
+async def test_job_that_can_no_longer_be_read_keeps_nothing_running(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        await world.one_pass()
+        job = await world.job()
+        job["spec"]["tfReplicaSpecs"] = {"Launcher": {}}
+        assert (await world.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        await world.one_pass()
+        assert "Failed" in await world.conditions()
+        left = await world.server.ask("GET", f"{CORE}/pods/j-worker-0")
+        assert left["kind"] == "Status" or "deletionTimestamp" in left["metadata"]
+
+
 async def test_job_of_another_manager_is_left_alone(desk: Opened[Desk]) -> None:
     async with desk as world:
         await world.submit("W1", run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
