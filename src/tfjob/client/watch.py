@@ -49,6 +49,10 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     shortest_watch: int = 290
     longest_watch: int = 590
     slack: float = 30.0
+    longest_silence: float = 180.0
+    """A server that lives sends a bookmark about every minute."""
+    answer: float = 30.0
+    """An answer to a watch begins at once; what it brings may take its time."""
     initial_idle: float = 10.0
     healthy_after: float = 5.0
     first_delay: float = 0.1
@@ -121,9 +125,10 @@ class Watch(Generic[T]):
         async with self._api.stream(
             self._scope.path,
             params=self._watch_params(lasts),
-            idle=self._idle(phases, lasts),
+            idle=min(self._idle(phases, lasts), self._patience.answer),
         ) as stream:
             self._opened_at = self._timing.clock()
+            stream.idle = self._idle(phases, lasts)
             buffer = LineBuffer()
             async for chunk in stream:
                 for event in self._events_in(buffer.feed(chunk), phases):
@@ -160,7 +165,7 @@ class Watch(Generic[T]):
     def _idle(self, phases: Phases[T], lasts: int) -> float:
         if phases.is_gathering:
             return self._patience.initial_idle
-        return lasts + self._patience.slack
+        return min(lasts + self._patience.slack, self._patience.longest_silence)
 
     def _events_in(self, lines: list[bytes], phases: Phases[T]) -> Iterator[Event[T]]:
         for line in lines:

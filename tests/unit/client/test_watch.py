@@ -1,8 +1,10 @@
 """Claims about following a collection through every kind of break."""
 
+import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Never
 
 import msgspec
 import pytest
@@ -27,6 +29,7 @@ from tests.support.recorded_watch import (
 from tfjob.client.config import Config
 from tfjob.client.errors import Forbidden
 from tfjob.client.http import Api
+from tfjob.client.transport import Stream
 from tfjob.client.watch import Patience, Watch
 
 
@@ -183,6 +186,67 @@ async def test_a_silent_watch_is_opened_again_where_it_was() -> None:
     async with follower(Faithful([silent]), patience) as (follow, fake):
         assert await follow.until(8) == FINAL
     assert queries(fake)[1]["resourceVersion"] == "4"
+
+
+async def test_silence_is_borne_for_less_than_a_long_watch_lasts() -> None:
+    silent = Faithful().stream([b"".join([*STATE, STATE_END, CHANGES[4]])])
+    quiet_from_the_start = Faithful().stream([])
+    answers = [silent, quiet_from_the_start]
+    patience = Patience(longest_silence=0.1)
+    async with follower(Faithful(answers), patience) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert {query.get("resourceVersion") for query in queries(fake)[1:]} == {"4"}
+
+
+async def test_an_answer_that_does_not_begin_is_not_waited_for_as_long_as_a_change() -> None:
+    started = Answer(chunks=[*STATE, STATE_END])
+    never = Answer(hold_before=asyncio.Event())
+    async with follower(Faithful([started, never]), Patience(answer=0.5)) as (follow, fake):
+        assert await follow.until(8) == FINAL
+    assert {query.get("resourceVersion") for query in queries(fake)[1:]} == {"3"}
+
+
+class Limits:
+    """An API that brings one state and notes how long a watch would wait: to begin, to go on."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float | None, float | None]] = []
+
+    async def list_page(self, path: str, **_: object) -> Never:
+        raise AssertionError(path)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, *, params: Mapping[str, str] | None = None, idle: float | None = None
+    ) -> AsyncIterator[Stream]:
+        assert path
+        assert params
+        yield Told(self, idle)
+
+
+class Told(Stream):
+    """The state in one piece, from no connection at all."""
+
+    def __init__(self, limits: Limits, idle: float | None) -> None:
+        self.idle = self.asked = idle
+        self._limits = limits
+        self._left = [b"".join([*STATE, STATE_END])]
+
+    async def __anext__(self) -> bytes:
+        self._limits.seen.append((self.asked, self.idle))
+        if not self._left:
+            raise StopAsyncIteration
+        return self._left.pop()
+
+
+async def test_a_watch_waits_longer_for_changes_than_for_its_answer() -> None:
+    limits = Limits()
+    watch = Watch(limits, SCOPE, decode=Pod, timing=Instant().timing)
+    async with aclosing(watch.events()) as events:
+        for _ in range(2):
+            await anext(events)
+    gathering, following, again = limits.seen[:3]
+    assert (gathering, following, again) == ((10, 10), (10, 180), (30, 180))
 
 
 async def test_failed_attempts_wait_longer_each_time_until_there_is_progress() -> None:
