@@ -85,7 +85,11 @@ class Operator:
             timing=timing,
         )
         self._recorder = EventRecorder(self._api, component=OPERATOR, now=now)
-        self._elector = _elector(self._api, settings, identity=identity, world=self._world)
+        # Renewing a lease must not wait behind the work: a slow leader is still the leader.
+        self._election_api = self._world.connect(
+            config, on_request=self.metrics.requested, timing=timing
+        )
+        self._elector = _elector(self._election_api, settings, identity=identity, world=self._world)
         self._watches = self._follow()
         self._gatherer = Gatherer(
             dialect,
@@ -256,6 +260,7 @@ class Operator:
             await self._elector.release()
         for server in self._servers:
             await server.cleanup()
+        await self._election_api.close()
         await self._api.close()
 
 

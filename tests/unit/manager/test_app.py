@@ -22,19 +22,27 @@ from tfjob.manager.health import AddressError
 from tfjob.manager.settings import Settings
 
 QUIET = Settings(metrics_address="0", health_address="0", lease_namespace="kube-system")
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{QUIET.lease_name}"
 Act = Callable[[Played], Awaitable[None]]
 
 
-def operator(server: Played, settings: Settings = QUIET, identity: str = "me") -> Operator:
-    def connect(config: Config, **options: Any) -> Api:
-        return server.line.connect(config, **options)
-
+def operator(
+    server: Played,
+    settings: Settings = QUIET,
+    identity: str = "me",
+    *,
+    connect: Callable[..., Api] | None = None,
+) -> Operator:
     return Operator(
         Config(server="http://played.invalid"),
         settings,
         dialect=KubeflowV1(),
         identity=identity,
-        world=World(connect=connect, timing=virtual_time.timing(lambda: 0.5), now=virtual_time.now),
+        world=World(
+            connect=connect or server.line.connect,
+            timing=virtual_time.timing(lambda: 0.5),
+            now=virtual_time.now,
+        ),
     )
 
 
@@ -128,6 +136,53 @@ def test_only_the_leader_works_and_the_lease_is_released_at_the_end() -> None:
         assert await server.names("pods") == ["j-worker-0", "k-worker-0"]
         two.stop()
         await second
+
+    played(act)
+
+
+def test_lease_is_kept_while_work_waits_for_its_turn() -> None:
+    async def act(server: Played) -> None:
+        slow = with_(is_leader_elected=True, qps=0.2, burst=1)
+        one = operator(server, slow, "one")
+        running = asyncio.create_task(one.run())
+        await asyncio.sleep(60)
+        await server.make(JOBS, tfjob("W40"))
+        for _ in range(20):
+            await asyncio.sleep(10)
+            lease = await server.ask("GET", LEASE)
+            assert lease["spec"]["holderIdentity"] == "one"
+            assert lease["spec"]["leaseTransitions"] == 0
+            assert one._leads
+        assert len(await server.names("pods")) < 40
+        one.stop()
+        await running
+
+    played(act)
+
+
+def test_every_connection_is_closed_at_the_end() -> None:
+    async def act(server: Played) -> None:
+        opened: list[Api] = []
+        closed: list[Api] = []
+
+        class Counted(Api):
+            async def close(self) -> None:
+                closed.append(self)
+                await super().close()
+
+        def connect(config: Config, **options: Any) -> Api:
+            api = Counted(config, **options)
+            api._transport = server.line.connect(config, **options)._transport
+            opened.append(api)
+            return api
+
+        one = operator(server, with_(is_leader_elected=True), connect=connect)
+        running = asyncio.create_task(one.run())
+        await asyncio.sleep(5)
+        one.stop()
+        await running
+        assert len(opened) == 2
+        assert set(closed) == set(opened)
 
     played(act)
 
