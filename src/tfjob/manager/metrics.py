@@ -1,7 +1,8 @@
 """What the operator counts, under the names that dashboards of training-operator know.
 
-Counters follow stored state: at start they are set from the jobs there are, afterwards they move
-with each transition that was stored. So they equal the objects, also after a restart.
+Counters of jobs follow stored state: at start they are set from the jobs there are, afterwards they
+move with each transition that was stored. So they equal the objects, also after a restart. What no
+status holds, such as the number of pods that were replaced, is counted from the start on.
 """
 
 from collections.abc import Iterable
@@ -44,7 +45,7 @@ class Metrics:
                 ("deleted", "Jobs deleted because their time had come"),
                 ("successful", "Jobs that succeeded"),
                 ("failed", "Jobs that failed"),
-                ("restarted", "Replicas started again"),
+                ("restarted", "Pods replaced since the operator started"),
             )
         }
         self._created = {
@@ -92,11 +93,14 @@ class Metrics:
         return Counter(name, text, labels, registry=self.registry)
 
     def seed(self, statuses: Iterable[tuple[str, JobStatus]]) -> None:
-        """Count the jobs that are there when the operator starts."""
+        """Count the jobs that are there when the operator starts.
+
+        Their restarts are not: a status holds those that count towards the backoff limit, with
+        restarts of containers in place and without pods that were disrupted, while this counter
+        is about every pod that was replaced.
+        """
         for namespace, status in statuses:
             self.status_stored(namespace, before=JobStatus(), after=status)
-            if status.restarts:
-                self.restarted(namespace, replicas=status.restarts)
 
     def status_stored(self, namespace: str, *, before: JobStatus, after: JobStatus) -> None:
         for kind, name in (

@@ -3,7 +3,7 @@
 from prometheus_client import generate_latest
 
 from tests.support.builders import NOW
-from tfjob.core.status import Condition, ConditionType, JobStatus
+from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.manager.metrics import Metrics
 
 NAMES = (
@@ -75,6 +75,14 @@ def test_counters_start_from_the_jobs_there_are() -> None:
     )
     assert (jobs(metrics, "created"), jobs(metrics, "failed")) == (2, 1)
     assert jobs(metrics, "created", "m") == 0
+
+
+def test_restarts_of_a_status_are_no_replaced_pods() -> None:
+    metrics = Metrics()
+    metrics.seed([("n", JobStatus(replicas={"Worker": ReplicaStatus(restarts=5)}))])
+    assert jobs(metrics, "restarted") == 0
+    metrics.restarted("n", replicas=2)
+    assert jobs(metrics, "restarted") == 2
 
 
 def test_children_are_counted_by_kind_and_unknown_kinds_not_at_all() -> None:
