@@ -40,4 +40,5 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
         making.make(draft, children, seen)
         reporting.show_progress(draft, seen, fates)
         draft.wake(deadline.ends_at(job.policy.deadline, draft.status.start_time))
+    restarting.forget(draft, children, seen)
     return draft.plan()

@@ -5,6 +5,7 @@ failure; a restart is counted once per pod, however often it is seen.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
@@ -13,7 +14,7 @@ from tfjob.core.moments import shifted
 from tfjob.core.observe import Slot, deletion_asked_at
 from tfjob.core.status import RecentRestart, ReplicaStatus
 from tfjob.k8s import time
-from tfjob.k8s.pod import Phase, Pod
+from tfjob.k8s.pod import Phase, Pod, Running
 
 STEADY = timedelta(minutes=10)
 """A pod that ran this long ends a streak of restarts."""
@@ -100,6 +101,26 @@ def recorded(
     )
 
 
+def still_told(
+    stored: ReplicaStatus, slots: Sequence[Slot], *, there: AbstractSet[str], now: datetime
+) -> tuple[RecentRestart, ...]:
+    """The record without restarts that nothing follows from any more.
+
+    Such a pod is gone (`there` are the UIDs of those that are not), and its index runs steadily
+    again or will never be made again. `slots` are all of the type, in the order of their index.
+    """
+
+    def is_over(each: RecentRestart) -> bool:
+        if not each.is_restart or each.uid in there:
+            return False
+        if each.index >= len(slots) or each.index in stored.completed:
+            return True
+        slot = slots[each.index]
+        return slot.is_active and slot.pod is not None and _ran_steadily(slot.pod, now)
+
+    return tuple(each for each in stored.recent if not is_over(each))
+
+
 def due(stored: ReplicaStatus, index: int, *, now: datetime, longest: timedelta) -> datetime | None:
     """When a missing replica may be made again, or None if that is now."""
     last = stored.recent_of(index)
@@ -177,6 +198,15 @@ def _entry(pod: Pod, *, index: int, stored: ReplicaStatus, now: datetime) -> Rec
 
 def _ran_steadily(pod: Pod, now: datetime) -> bool:
     ended = pod.terminated(TRAINING_CONTAINER)
-    started = time.parse(ended.started_at if ended and ended.started_at else pod.status.start_time)
+    run = ended or _running(pod)
+    started = time.parse(run.started_at if run and run.started_at else pod.status.start_time)
     finished = (time.parse(ended.finished_at) if ended else None) or now
     return started is not None and finished - started >= STEADY
+
+
+def _running(pod: Pod) -> Running | None:
+    """Its training container's run; a pod starts long before that if an image is slow to come."""
+    for status in pod.status.container_statuses:
+        if status.name == TRAINING_CONTAINER:
+            return status.state.running
+    return None

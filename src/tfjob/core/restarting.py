@@ -7,9 +7,17 @@ import msgspec
 from tfjob.core import backoff, counts
 from tfjob.core.draft import Draft
 from tfjob.core.job import Replica, RestartPolicy
-from tfjob.core.observe import Slot, View
+from tfjob.core.observe import Children, Slot, View
 from tfjob.core.plan import ChildKind, EventType, deletes_of
-from tfjob.core.restart import RESTARTING, Fate, fate_of, is_recorded, recorded, within_budget
+from tfjob.core.restart import (
+    RESTARTING,
+    Fate,
+    fate_of,
+    is_recorded,
+    recorded,
+    still_told,
+    within_budget,
+)
 from tfjob.k8s.pod import Pod
 
 Fates = Sequence[tuple[Slot, Fate]]
@@ -52,6 +60,19 @@ def restart(draft: Draft, fates: Fates) -> None:
         _tell(draft, slot, slot.pod)
     for replica in draft.job.replicas:
         _record(draft, replica, fates)
+
+
+def forget(draft: Draft, children: Children, seen: View) -> None:
+    """Drop what is over from the record of restarts, where the status is written anyway: the
+    record of a wide job stays short, and its being too long is never a reason to write."""
+    there = {pod.metadata.uid for pod in children.pods}
+    replicas = dict(draft.status.replicas)
+    for replica in draft.job.replicas:
+        stored = draft.status.of(replica.type)
+        if stored.recent and stored != draft.job.status.of(replica.type):
+            told = still_told(stored, seen.slots[replica.type], there=there, now=draft.now)
+            replicas[replica.type] = msgspec.structs.replace(stored, recent=told)
+    draft.set_status(replicas=replicas)
 
 
 def _record(draft: Draft, replica: Replica, fates: Fates) -> None:

@@ -292,3 +292,33 @@ def test_a_running_container_is_no_exit() -> None:
     running = ContainerStatus(name="tensorflow", state=ContainerState(running=Running()))
     pod = a_pod("worker", 0, "Failed", others=[running])
     assert fate(a_job("W1", restart="ExitCode"), pod) is Fate.RESTART
+
+
+def told(pod: Pod, *, uid: str = "gone", now: float) -> int:
+    """How many restarts of worker 0 are still told when this is its pod."""
+    slots = view(a_job("W1"), Children(pods=[pod])).all_slots()
+    stored = recorded_as(uid, streak=3)
+    return len(restart.still_told(stored, slots, there={pod.metadata.uid}, now=at(now)))
+
+
+@pytest.mark.parametrize(("now", "expected"), [(544, 1), (545, 0)])
+def test_a_restart_is_told_until_the_next_pod_has_run_ten_minutes(
+    now: float, expected: int
+) -> None:
+    assert told(a_pod(), now=now) == expected
+
+
+@pytest.mark.parametrize(("now", "expected"), [(899, 1), (900, 0)])
+def test_a_slow_start_of_the_container_is_no_steady_run(now: float, expected: int) -> None:
+    state = ContainerState(running=Running(started_at="2026-01-02T03:09:05Z"))
+    late = a_pod(others=[ContainerStatus(name="tensorflow", state=state)])
+    assert told(late, now=now) == expected
+
+
+@pytest.mark.parametrize("pod", [*pods(worker="P"), *pods(worker="U"), *pods(worker="T")])
+def test_a_restart_is_told_while_the_next_pod_does_not_run(pod: Pod) -> None:
+    assert told(pod, now=9999) == 1
+
+
+def test_a_restart_is_told_while_its_own_pod_is_there() -> None:
+    assert told(a_pod(uid="x"), uid="x", now=9999) == 1
