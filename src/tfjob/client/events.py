@@ -17,6 +17,7 @@ import msgspec
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound, ServerTimeout
 from tfjob.client.http import Stored
 from tfjob.client.queue import QueueClosed, WorkQueue
+from tfjob.client.recent import Recent
 from tfjob.client.resource import EVENTS
 from tfjob.client.timing import Timers
 from tfjob.k8s.event import Event, event_name, manifest
@@ -49,7 +50,10 @@ class Thrift(msgspec.Struct, frozen=True, kw_only=True):
     """How much a recorder keeps and how often it writes; times in seconds."""
 
     waiting: int = 10_000
-    remembered: int = 4_096
+    remembered: int = 50_000
+    """The latest news told once, known again for certain; up to twice as many, of 80 bytes each."""
+    repeated: int = 4_096
+    """News told again and again whose count is kept."""
     interval: float = 60.0
     growth: float = 3.0
     longest_interval: float = 6 * 3600.0
@@ -75,15 +79,6 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-_ONCE_AND_DONE: Final = _Series(
-    Event(type="", reason="", message="", api_version="", kind="", namespace="", name="", uid=""),
-    first=datetime.min.replace(tzinfo=UTC),
-    last=datetime.min.replace(tzinfo=UTC),
-    is_once=True,
-)
-"""Stands for all news that were told once and for all: of them only the name is remembered."""
-
-
 class EventRecorder:
     """`record` from anywhere, `run` in the background (more than once to send in parallel)."""
 
@@ -103,6 +98,7 @@ class EventRecorder:
         self._now = now
         self._queue = WorkQueue[_Id](timers=timers)
         self._waiting: dict[_Id, _Series] = {}
+        self._told_once = Recent(self._thrift.remembered)
         self._told: OrderedDict[_Id, _Series] = OrderedDict()
         self._sending: set[_Id] = set()
         self._complaint = ""
@@ -112,12 +108,12 @@ class EventRecorder:
     def record(self, event: Event, *, key: str, is_once: bool = True) -> None:
         """Tell news; the key says which news of one object are the same."""
         identity = (event.namespace or "default", event_name(event, key))
+        if self._told_once.saw(identity):
+            return
         series = self._waiting.get(identity) or self._told.get(identity)
         if series is None:
             self._begin(identity, event, is_once=is_once)
-        elif series.is_once:
-            self._remember(identity)
-        else:
+        elif not series.is_once:
             self._repeat(identity, series, event)
 
     async def run(self) -> None:
@@ -240,14 +236,15 @@ class EventRecorder:
             self._queue.add_after(identity, series.not_before - self._time())
             return
         self._waiting.pop(identity, None)
-        self._told[identity] = _ONCE_AND_DONE if series.is_once else series
-        if len(self._told) > self._thrift.remembered:
-            self._told.popitem(last=False)
+        self._remember(identity, series)
 
-    def _remember(self, identity: _Id) -> None:
-        """What is told again is not the first to be forgotten."""
-        if identity in self._told:
-            self._told.move_to_end(identity)
+    def _remember(self, identity: _Id, series: _Series) -> None:
+        if series.is_once:
+            self._told_once.add(identity)
+            return
+        self._told[identity] = series
+        if len(self._told) > self._thrift.repeated:
+            self._told.popitem(last=False)
 
     def _fail(self, identity: _Id, series: _Series, fault: ApiError) -> None:
         series.is_doubtful = series.is_doubtful or isinstance(fault, ServerTimeout)

@@ -268,9 +268,31 @@ async def test_what_is_remembered_is_bounded_and_keeps_what_is_used() -> None:
             w.recorder.record(news(f"job-{number}"), key="Created")
             w.recorder.record(news("job-0"), key="Created")
             await settle()
-        assert len(w.recorder._told) == 10
+        assert len(w.recorder._told_once) <= 20
         assert w.recorder.dropped == 0
         assert w.server.attempts == 50
+
+
+async def test_counts_that_are_kept_are_bounded() -> None:
+    async with recording(Thrift(repeated=10)) as w:
+        for number in range(50):
+            w.recorder.record(news(f"job-{number}"), key="Stuck", is_once=False)
+            await settle()
+        assert len(w.recorder._told) == 10
+        w.recorder.record(news("job-0"), key="Stuck", is_once=False)
+        await settle()
+        assert sorted(w.server.counts()) == [1] * 49 + [2]
+
+
+async def test_ten_thousand_news_told_in_each_pass_are_sent_once() -> None:
+    async with recording() as w:
+        for _ in range(3):
+            for number in range(10_000):
+                w.recorder.record(news(f"pod-{number}"), key="Pending")
+            while w.recorder._waiting:
+                await settle()
+        assert w.server.attempts == 10_000
+        assert w.recorder.dropped == 0
 
 
 async def test_closing_sends_what_waits() -> None:
