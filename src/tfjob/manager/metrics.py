@@ -1,7 +1,7 @@
 """What the operator counts, under the names that dashboards of training-operator know.
 
 Counters of jobs follow stored state: at start they are set from the jobs there are, afterwards they
-move with each transition that was stored. So they equal the objects, also after a restart. What no
+move with each change that was stored. So they equal the objects, also after a restart. What no
 status holds, such as the number of pods that were replaced, is counted from the start on.
 """
 
@@ -45,7 +45,7 @@ class Metrics:
                 ("deleted", "Jobs deleted because their time had come"),
                 ("successful", "Jobs that succeeded"),
                 ("failed", "Jobs that failed"),
-                ("restarted", "Pods replaced since the operator started"),
+                ("restarted", "Restarts of replicas, as the statuses of jobs hold them"),
             )
         }
         self._created = {
@@ -63,6 +63,11 @@ class Metrics:
             ChildKind.POD: self._counter("deleted_pods", "Pods deleted"),
             ChildKind.POD_GROUP: self._counter("deleted_pod_groups", "PodGroups deleted"),
         }
+        self._replaced = self._counter(
+            "tfjob_pods_replaced",
+            "Pods replaced since the operator started, disrupted ones included",
+            "job_namespace",
+        )
         self._add_runtime()
 
     def _add_runtime(self) -> None:
@@ -93,12 +98,7 @@ class Metrics:
         return Counter(name, text, labels, registry=self.registry)
 
     def seed(self, statuses: Iterable[tuple[str, JobStatus]]) -> None:
-        """Count the jobs that are there when the operator starts.
-
-        Their restarts are not: a status holds those that count towards the backoff limit, with
-        restarts of containers in place and without pods that were disrupted, while this counter
-        is about every pod that was replaced.
-        """
+        """Count the jobs that are there when the operator starts."""
         for namespace, status in statuses:
             self.status_stored(namespace, before=JobStatus(), after=status)
 
@@ -110,9 +110,12 @@ class Metrics:
         ):
             if after.is_true(kind) and not before.is_true(kind):
                 self._count_job(name, namespace)
+        if after.restarts > before.restarts:
+            self._count_job("restarted", namespace, after.restarts - before.restarts)
 
     def restarted(self, namespace: str, *, replicas: int) -> None:
-        self._count_job("restarted", namespace, replicas)
+        """Pods are replaced, also those whose loss is no restart because they were disrupted."""
+        self._replaced.labels(namespace).inc(replicas)
 
     def job_deleted(self, namespace: str) -> None:
         self._count_job("deleted", namespace)

@@ -26,6 +26,10 @@ def status(*kinds: ConditionType) -> JobStatus:
     )
 
 
+def restarts(**counts: int) -> JobStatus:
+    return JobStatus(replicas={kind: ReplicaStatus(restarts=n) for kind, n in counts.items()})
+
+
 def jobs(metrics: Metrics, name: str, namespace: str = "n") -> float:
     labels = {"job_namespace": namespace, "framework": "tensorflow"}
     full = f"training_operator_jobs_{name}_total"
@@ -77,12 +81,22 @@ def test_counters_start_from_the_jobs_there_are() -> None:
     assert jobs(metrics, "created", "m") == 0
 
 
-def test_restarts_of_a_status_are_no_replaced_pods() -> None:
+def test_restarts_are_those_of_the_statuses_while_working_and_after_a_start() -> None:
+    first, second = restarts(Worker=1), restarts(Worker=4, PS=1)
+    working, started = Metrics(), Metrics()
+    working.status_stored("n", before=JobStatus(), after=first)
+    working.status_stored("n", before=first, after=first)
+    working.status_stored("n", before=first, after=second)
+    started.seed([("n", second)])
+    assert jobs(working, "restarted") == jobs(started, "restarted") == 5
+
+
+def test_replaced_pods_are_counted_apart_from_restarts() -> None:
     metrics = Metrics()
-    metrics.seed([("n", JobStatus(replicas={"Worker": ReplicaStatus(restarts=5)}))])
-    assert jobs(metrics, "restarted") == 0
     metrics.restarted("n", replicas=2)
-    assert jobs(metrics, "restarted") == 2
+    value = metrics.registry.get_sample_value
+    assert value("tfjob_pods_replaced_total", {"job_namespace": "n"}) == 2
+    assert jobs(metrics, "restarted") == 0
 
 
 def test_children_are_counted_by_kind_and_unknown_kinds_not_at_all() -> None:
@@ -98,6 +112,6 @@ def test_children_are_counted_by_kind_and_unknown_kinds_not_at_all() -> None:
 def test_two_operators_in_one_process_count_apart() -> None:
     one, two = Metrics(), Metrics()
     one.job_deleted("n")
-    one.restarted("n", replicas=3)
+    one.seed([("n", restarts(Worker=3))])
     assert (jobs(one, "deleted"), jobs(one, "restarted")) == (1, 3)
     assert (jobs(two, "deleted"), jobs(two, "restarted")) == (0, 0)
