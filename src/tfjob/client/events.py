@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -90,6 +91,7 @@ class EventRecorder:
         thrift: Thrift | None = None,
         timers: Timers | None = None,
         now: Callable[[], datetime] = _now,
+        on_drop: Callable[[], None] | None = None,
     ) -> None:
         self._api = api
         self._component = component
@@ -101,7 +103,9 @@ class EventRecorder:
         self._told_once = Recent(self._thrift.remembered)
         self._told: OrderedDict[_Id, _Series] = OrderedDict()
         self._sending: set[_Id] = set()
-        self._complaint = ""
+        self._on_drop = on_drop
+        self._dropped_lately = 0
+        self._dropped_at = 0.0
         self._is_closed = False
         self.dropped = 0
 
@@ -132,26 +136,40 @@ class EventRecorder:
         """Send what still waits, in at most `limit` seconds; the rest is dropped and counted."""
         self._is_closed = True
         self._queue.close()
-        try:
+        with suppress(TimeoutError):  # What is left then is told below.
             async with asyncio.timeout(limit):
                 for identity in self._left():
                     await self._deliver(identity)
-        except TimeoutError:
-            _log.warning("events dropped at the end", extra={"count": len(self._left())})
         for identity in self._left():
-            self._drop(identity)
+            self._drop(identity, f"not sent within the last {limit} s")
+        self._sum_up()
 
     def _left(self) -> list[_Id]:
         """What waits and is not just being sent."""
         return [identity for identity in self._waiting if identity not in self._sending]
 
-    def _drop(self, identity: _Id) -> None:
+    def _drop(self, identity: _Id, cause: object) -> None:
+        """The first of many is told at once, their number when it is over."""
         self._waiting.pop(identity, None)
+        self._queue.forget(identity)
+        if not self._dropped_lately:
+            trace = cause if isinstance(cause, Exception) else None
+            facts = {"event": identity, "fault": str(cause)}
+            _log.warning("events are being dropped", extra=facts, exc_info=trace)
         self.dropped += 1
+        self._dropped_lately += 1
+        self._dropped_at = self._time()
+        if self._on_drop is not None:
+            self._on_drop()
+
+    def _sum_up(self) -> None:
+        if self._dropped_lately:
+            _log.warning("events were dropped", extra={"count": self._dropped_lately})
+            self._dropped_lately = 0
 
     def _begin(self, identity: _Id, event: Event, *, is_once: bool) -> None:
         if self._is_closed or len(self._waiting) >= self._thrift.waiting:
-            self.dropped += 1
+            self._drop(identity, f"{len(self._waiting)} events wait already")
             return
         now = self._now()
         self._waiting[identity] = _Series(event, first=now, last=now, is_once=is_once)
@@ -177,10 +195,8 @@ class EventRecorder:
             self._settle(identity, series, count=count)
         except ApiError as fault:
             self._fail(identity, series, fault)
-        except Exception:  # noqa: BLE001 - one piece of news must not end the telling of all
-            _log.exception("event dropped by a fault of ours", extra={"event": identity})
-            self._queue.forget(identity)
-            self._drop(identity)
+        except Exception as fault:  # noqa: BLE001 - one piece of news must not end the telling
+            self._drop(identity, fault)
         finally:
             self._sending.discard(identity)
 
@@ -230,7 +246,8 @@ class EventRecorder:
         series.sent = count
         series.writes += 1
         series.not_before = self._time() + min(pause, self._thrift.longest_interval)
-        self._complaint = ""
+        if self._time() - self._dropped_at >= self._thrift.interval:
+            self._sum_up()
         self._queue.forget(identity)
         if series.count > count:
             self._queue.add_after(identity, series.not_before - self._time())
@@ -251,11 +268,7 @@ class EventRecorder:
         if fault.is_retryable and self._queue.failures(identity) + 1 < self._thrift.tries:
             self._queue.retry(identity)
             return
-        self._queue.forget(identity)
-        self._drop(identity)
-        if self._complaint != type(fault).__name__:
-            self._complaint = type(fault).__name__
-            _log.warning("event dropped", extra={"event": identity, "fault": str(fault)})
+        self._drop(identity, str(fault))
 
     def _time(self) -> float:
         return (self._timers or asyncio.get_running_loop()).time()

@@ -84,7 +84,9 @@ class Operator:
             on_request=self.metrics.requested,
             timing=timing,
         )
-        self._recorder = EventRecorder(self._api, component=OPERATOR, now=now)
+        self._recorder = EventRecorder(
+            self._api, component=OPERATOR, now=now, on_drop=self.metrics.event_dropped
+        )
         # Renewing a lease must not wait behind the work: a slow leader is still the leader.
         self._election_api = self._world.connect(
             config, on_request=self.metrics.requested, timing=timing

@@ -90,6 +90,9 @@ class Metrics:
         self.leader = Gauge(
             "tf_operator_is_leader", "1 while this operator works", registry=self.registry
         )
+        self._events_dropped = self._counter(
+            "tfjob_events_dropped", "Events that could not be kept or sent"
+        )
         self._requests = self._counter(
             "rest_client_requests", "Requests to the API server", "code", "method", "resource"
         )
@@ -128,6 +131,9 @@ class Metrics:
 
     def child_deleted(self, kind: str) -> None:
         _count(self._deleted, kind)
+
+    def event_dropped(self) -> None:
+        self._events_dropped.inc()
 
     def passed(self, *, result: str, seconds: float) -> None:
         self._passes.labels(_CONTROLLER, result).inc()

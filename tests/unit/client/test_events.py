@@ -1,10 +1,12 @@
 """Claims about telling news in the background."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+import pytest
 
 from tests.support.fake_api import FakeApi, refusal, whole
 from tests.support.fake_time import FakeTime, settle
@@ -86,7 +88,9 @@ class Server:
 
 
 class World:
-    def __init__(self, thrift: Thrift | None = None) -> None:
+    def __init__(
+        self, thrift: Thrift | None = None, on_drop: Callable[[], None] | None = None
+    ) -> None:
         self.server = Server()
         self.time = FakeTime()
         self.recorder = EventRecorder(
@@ -95,6 +99,7 @@ class World:
             thrift=thrift,
             timers=self.time,
             now=lambda: START + timedelta(seconds=self.time.time() - 1000),
+            on_drop=on_drop,
         )
 
 
@@ -240,6 +245,38 @@ async def test_what_the_server_refuses_is_dropped_and_counted() -> None:
         w.recorder.record(news("a"), key="Created")
         await settle()
         assert len(w.server.stored) == 2
+
+
+async def test_many_dropped_events_are_told_twice_at_first_and_in_sum(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def told() -> list[tuple[str, int | None]]:
+        return [(each.getMessage(), getattr(each, "count", None)) for each in caplog.records]
+
+    async with recording() as w:
+        for number in range(20):
+            w.server.faults = [Forbidden("not you")]
+            w.recorder.record(news(f"refused-{number}"), key="Created")
+            w.recorder.record(news(f"taken-{number}"), key="Created")
+            await w.time.advance(1)
+        assert told() == [("events are being dropped", None)]
+        await w.time.advance(60)
+        w.recorder.record(news("taken"), key="Created")
+        await settle()
+        assert told()[1:] == [("events were dropped", 20)]
+        w.server.faults = [Forbidden("not you")]
+        w.recorder.record(news("refused"), key="Created")
+        await settle()
+    assert told()[2:] == [("events are being dropped", None), ("events were dropped", 1)]
+
+
+async def test_each_dropped_event_is_told_to_who_counts_them() -> None:
+    counted: list[int] = []
+    w = World(Thrift(waiting=1), on_drop=lambda: counted.append(1))
+    for number in range(3):
+        w.recorder.record(news(f"job-{number}"), key="Created")
+    await w.recorder.close()
+    assert len(counted) == w.recorder.dropped == 2
 
 
 async def test_trouble_without_end_is_given_up() -> None:

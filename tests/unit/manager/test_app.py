@@ -12,8 +12,9 @@ from tests.support.played_api import CORE, JOBS, Played
 from tests.support.simulation import virtual_time
 from tests.support.tfjobs import tfjob
 from tfjob.client.config import Config
-from tfjob.client.errors import Unreachable
+from tfjob.client.errors import ApiError, Forbidden, Unreachable
 from tfjob.client.http import Api
+from tfjob.client.transport import Request
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.local.apiserver.store import Change
@@ -285,6 +286,24 @@ def test_write_under_way_is_finished_before_the_end() -> None:
         assert "conditions" in (await server.ask("GET", f"{JOBS}/j"))["status"]
         assert len(await server.names("services")) == 20
         assert (await server.ask("GET", f"{CORE}/events"))["items"]
+
+    played(act)
+
+
+def test_dropped_events_are_counted() -> None:
+    async def act(server: Played) -> None:
+        def refuse(request: Request) -> ApiError | None:
+            return Forbidden("no events") if request.path.endswith("/events") else None
+
+        server.refuse = refuse
+        one = operator(server, connect=lambda *_, **__: server.api)
+        running = asyncio.create_task(one.run())
+        await server.make(JOBS, tfjob())
+        await asyncio.sleep(5)
+        assert (one.metrics.registry.get_sample_value("tfjob_events_dropped_total") or 0) >= 2
+        assert await server.names("pods") == ["j-worker-0"]
+        one.stop()
+        await running
 
     played(act)
 
