@@ -20,7 +20,7 @@ from tfjob.controller.reporter import Reporter
 from tfjob.controller.statuses import StatusWriter, Written
 from tfjob.core.invalid import InvalidJob, reject
 from tfjob.core.job import Job
-from tfjob.core.plan import Plan
+from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
 
 JOBS: Final = "jobs"
@@ -70,9 +70,28 @@ class Reconciler:
         plan = self._decide(gathered, job)
         if plan.deletes_job:
             return await self._delete_job(job, gathered.stored, reporter)
+        if any(create.kind == ChildKind.POD for create in plan.creates):
+            sure = await self._made_sure(gathered)
+            if sure is None:
+                return Outcome()
+            gathered, plan = sure
         outcome = await self._carry_out(gathered, plan, reporter)
         outcome.errors += refused
         return outcome
+
+    async def _made_sure(self, gathered: Gathered) -> tuple[Gathered, Plan] | None:
+        """Decide anew on the job as it is now, before any pod is made.
+
+        A cache of pods may be ahead of the cache of jobs: what seems to be missing may have run
+        and been cleaned up, after an end that the cache of jobs has not seen.
+        """
+        fresh = await self._statuses.fresh(gathered.stored)
+        if fresh is None:
+            return None
+        job = self._gatherer.decode(fresh)
+        again = msgspec.structs.replace(gathered, stored=fresh, job=job)
+        plan = self._decide(again, job)
+        return again, msgspec.structs.replace(plan, deletes_job=False)
 
     async def _carry_out(self, gathered: Gathered, plan: Plan, reporter: Reporter) -> Outcome:
         """Children first, unless the status must be stored before they may go."""
@@ -134,8 +153,9 @@ class Reconciler:
             reporter.tell(event)
         namespace = written.job.owner.namespace
         outcome = Outcome(wake_at=written.plan.wake_at)
-        if written.version is not None and written.plan.status is not None:
+        if written.version is not None:
             outcome.versions[JOBS] = written.version
+        if written.plan.status is not None:
             self._observer.status_stored(
                 namespace, before=written.job.status, after=written.plan.status
             )

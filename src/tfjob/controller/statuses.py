@@ -29,7 +29,11 @@ class NotLeadingError(Exception):
 
 
 class Written(msgspec.Struct):
-    """The decision that was stored, and the version it was stored as (None: nothing to store)."""
+    """The decision that was stored, and the version of the job that must be seen before another.
+
+    That is the version it was stored as, or the one it was decided on afresh; None where the
+    cache knew all along.
+    """
 
     job: Job | InvalidJob
     plan: Plan
@@ -58,9 +62,10 @@ class StatusWriter:
         decide: Decide,
     ) -> Written | None:
         """Store the plan's status; None when the job is gone or has become another one."""
+        known: str | None = None
         for attempt in range(TRIES):
             if plan.status is None:
-                return Written(job, plan, None)
+                return Written(job, plan, known)
             try:
                 made = await self._put(stored, self._body(stored, job, plan, children))
             except NotFound:
@@ -70,10 +75,10 @@ class StatusWriter:
                     raise
             else:
                 return Written(job, plan, made.metadata.resource_version)
-            fresh = await self._fresh(stored)
+            fresh = await self.fresh(stored)
             if fresh is None:
                 return None
-            stored = fresh
+            stored, known = fresh, fresh.metadata.resource_version
             job, plan = decide(stored)
         raise AssertionError("the last attempt returns or raises")
 
@@ -84,7 +89,8 @@ class StatusWriter:
             self.path(stored), uid=meta.uid, resource_version=meta.resource_version
         )
 
-    async def _fresh(self, stored: JobObject) -> JobObject | None:
+    async def fresh(self, stored: JobObject) -> JobObject | None:
+        """The same job as the server has it now; None when it is gone."""
         try:
             fresh = await self._api.get(self.path(stored), decode=JobObject)
         except NotFound:

@@ -83,6 +83,10 @@ class Draft:
         )
 
     def _is_status_first(self) -> bool:
-        """A verdict is stored before the pods it follows from may go: nothing else remembers it."""
-        ends = self.status.is_finished and not self.job.status.is_finished
-        return ends or self.job.rules.counts_before_delete
+        """A verdict is stored before the pods it follows from may go, and so is a suspension that
+        takes them away: nothing else remembers why they went."""
+        before, after = self.job.status, self.status
+        ends = after.is_finished and not before.is_finished
+        suspended = ConditionType.SUSPENDED
+        rests = after.is_true(suspended) and not before.is_true(suspended)
+        return ends or rests or self.job.rules.counts_before_delete

@@ -236,6 +236,27 @@ async def test_limit_that_was_raised_meanwhile_costs_no_pod(desk: Opened[Desk]) 
         assert "deletionTimestamp" not in pod["metadata"]
 
 
+async def test_pods_that_an_end_took_away_are_not_made_again_by_a_stale_view(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        await world.submit("W1", run_policy={"cleanPodPolicy": "All"})
+        await world.one_pass()
+        await world.look()
+        old = world.stores.jobs.get(KEY)
+        assert old is not None
+        await world.end_pod("j-worker-0", 0)
+        await world.one_pass()
+        await world.one_pass()
+        assert await world.server.names("pods") == []
+        await world.look()
+        world.stores.jobs.put(old)
+        outcome = await world.reconciler.reconcile(KEY)
+        assert await world.server.names("pods") == []
+        assert await world.conditions() == ["Created", "Succeeded"]
+        assert outcome.errors == []
+
+
 async def test_time_to_live_that_was_taken_back_meanwhile_saves_the_job(
     desk: Opened[Desk],
 ) -> None:
