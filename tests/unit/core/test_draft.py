@@ -87,3 +87,31 @@ def test_the_plan_carries_what_was_collected(deletes_job: bool) -> None:
     draft.restarts = 2
     plan = draft.plan(deletes_job=deletes_job)
     assert (plan.restarts, plan.deletes_job, plan.is_status_first) == (2, deletes_job, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (ConditionType.SUCCEEDED, True),
+        (ConditionType.FAILED, True),
+        (ConditionType.SUSPENDED, True),
+        (ConditionType.RUNNING, False),
+        (ConditionType.RESTARTING, False),
+    ],
+)
+def test_an_end_and_a_suspension_are_stored_before_anything_is_done(
+    kind: ConditionType, expected: bool
+) -> None:
+    draft = a_draft()
+    draft.set_condition(kind, PHRASE, facts={"what": "x"})
+    assert draft.plan().is_status_first is expected
+
+
+@pytest.mark.parametrize("kind", ["Succeeded", "Failed", "Suspended"])
+def test_what_is_stored_already_hurries_nothing(kind: str) -> None:
+    stored = {"conditions": [{"type": kind, "status": "True"}]}
+    draft = Draft(a_job("W1", status=stored), now=NOW)
+    draft.set_status(start_time=NOW)
+    plan = draft.plan()
+    assert plan.status is not None
+    assert not plan.is_status_first
