@@ -219,7 +219,9 @@ class _Namer:
                 **value,
                 "columnDefinitions": [_plain_column(c) for c in value["columnDefinitions"]],
             }
-        if isinstance(value.get("items"), list) and isinstance(value.get("metadata"), dict):
+        is_collection = isinstance(value.get("items"), list) or value.get("kind") == "Table"
+        if is_collection and "resourceVersion" in (value.get("metadata") or {}):
+            # How far the whole server had come, which others have a part in.
             value = {**value, "metadata": {**value["metadata"], "resourceVersion": "<list>"}}
         if "metadata" in value and isinstance(value["metadata"], dict):
             value = {**value, "metadata": self._meta(value["metadata"])}
