@@ -129,10 +129,11 @@ def size_is_bounded(made: Pass) -> None:
 
 
 def rest_is_complete(made: Pass) -> None:
-    """A suspended job makes nothing, and asks every pod that is left to go."""
+    """A suspended job makes nothing, counts nothing as active, and asks every pod to go."""
     if not is_resting(made):
         return
     assert not made.plan.creates
+    assert not any(each.active for each in after(made).replicas.values())
     staying = [pod for pod in made.children.pods if not pod.metadata.is_terminating]
     deleted = {each.uid for each in made.plan.deletes}
     assert {pod.metadata.uid for pod in staying} <= deleted
@@ -206,5 +207,6 @@ def _held_back(made: Pass, then: JobStatus) -> list[datetime]:
         last = stored.recent_of(slot.index)
         assert last is not None, "a replica is missing and nothing says why"
         delay = min(10 * 2 ** (last.streak - 2), 300)
+        assert last.at <= made.now, "a restart in the future holds nothing back"
         moments.append(last.at + timedelta(seconds=delay))
     return moments

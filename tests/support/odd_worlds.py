@@ -87,10 +87,11 @@ _statuses = st.builds(
 @st.composite
 def odd_pods(draw: st.DrawFn) -> list[Pod]:
     """Pods of a job `j`, at most one of each name; others of other names may share their places."""
-    places = st.tuples(st.sampled_from([kind.lower() for kind in MOST]), st.integers(0, 4))
-    canonical = draw(st.lists(places, unique=True, max_size=5))
+    roles = st.sampled_from(["worker", "ps", *(kind.lower() for kind in MOST)])
+    places = st.tuples(roles, st.integers(0, 5))
+    canonical = draw(st.lists(places, unique=True, max_size=6))
     found = [draw(_pod(f"j-{role}-{index}", role, str(index))) for role, index in canonical]
-    odd_index = st.sampled_from(["0", "1", "-1", "x", "", "1234567890"])
+    odd_index = st.sampled_from(["0", "0", "1", "-1", "x", "", "1234567890"])
     for number in range(draw(st.integers(0, 2))):
         role = draw(st.sampled_from(["worker", "ps", "stranger"]))
         found.append(draw(_pod(f"adopted-{number}", role, draw(odd_index))))
@@ -118,10 +119,11 @@ def _pod(draw: st.DrawFn, name: str, role: str, index: str) -> Pod:
     return Pod(metadata=meta, spec=node, status=draw(_statuses))
 
 
+_LIVELY = (ConditionType.CREATED, ConditionType.RUNNING, ConditionType.RESTARTING)
 _stored_conditions = st.lists(
     st.fixed_dictionaries(
         {
-            "type": st.sampled_from([*ConditionType, "Else"]).map(str),
+            "type": st.sampled_from([*ConditionType, *_LIVELY, "Else"]).map(str),
             "status": st.sampled_from(["True", "False", "Unknown"]),
         },
         optional={
@@ -179,5 +181,5 @@ def odd_clusters(draw: st.DrawFn) -> ToyCluster:
         cluster.put_pod(pod)
     for service in services_of(draw(odd_pods())):
         cluster.put_service(service)
-    cluster.suspend(is_suspended=draw(st.booleans()))
+    cluster.suspend(is_suspended=draw(st.sampled_from([False, False, True])))
     return cluster

@@ -126,14 +126,20 @@ class ToyCluster:
         return seen["job"], children
 
     def run_pass(self, *, lag: Lag | None = None, crash_after: int | None = None) -> Pass:
-        """Look, decide, carry out; `crash_after` so many effects the operator is replaced."""
+        """Look, decide, carry out; `crash_after` so many effects the operator is replaced.
+
+        Before a pod is made the job is read afresh, and so it is where somebody else has written
+        to it before its status is stored: then all is decided anew.
+        """
         seen, children = self.look(lag or Lag())
-        job = self._read(seen.manifest)
-        plan = reconcile(job=job, children=children, now=self.now)
-        ends = plan.status is not None and plan.status.is_finished
-        effects = self._effects(job, plan, is_going_on=not ends and not job.status.is_finished)
-        store = self._storing(job, plan, children=children, version=seen.version)
-        ordered = [store, *effects] if plan.is_status_first else [*effects, store]
+        made = self._decided(seen.manifest, children)
+        if any(each.kind == ChildKind.POD for each in made.plan.creates):
+            seen, made = self._past[-1], self._decided(self.manifest, children)
+        if made.plan.is_status_first and seen.version != self._version:
+            seen, made = self._past[-1], self._decided(self.manifest, children)
+        effects = self._effects(made)
+        store: Callable[[], None] = partial(self._store, made, version=seen.version)
+        ordered = [store, *effects] if made.plan.is_status_first else [*effects, store]
         done = ordered[: len(ordered) if crash_after is None else crash_after]
         before = set(self.truth.restarted)
         for effect in done:
@@ -142,7 +148,7 @@ class ToyCluster:
         if is_crashed:
             self.truth.unwritten |= self.truth.restarted - before
             self._floor = dict.fromkeys(Lag.__struct_fields__, len(self._past) - 1)
-        return Pass(job=job, children=children, now=self.now, plan=plan, is_crashed=is_crashed)
+        return msgspec.structs.replace(made, is_crashed=is_crashed)
 
     def settle(self, *, most: int) -> list[Pass]:
         """Passes until one has nothing to write, or `most` of them; the last is quiet."""
@@ -151,35 +157,31 @@ class ToyCluster:
             made.append(self.run_pass())
         return made
 
-    def _effects(self, job: Job, plan: Plan, *, is_going_on: bool) -> list[Callable[[], None]]:
-        builder = Builder(job)
+    def _decided(self, manifest: Mapping[str, Any], children: Children) -> Pass:
+        job = self._read(manifest)
+        plan = reconcile(job=job, children=children, now=self.now)
+        return Pass(job=job, children=children, now=self.now, plan=plan)
+
+    def _effects(self, made: Pass) -> list[Callable[[], None]]:
+        builder, plan = Builder(made.job), made.plan
+        ends = plan.status is not None and plan.status.is_finished
         effects: list[Callable[[], None]] = []
         effects += [partial(self._update, each) for each in plan.updates]
-        delete = partial(self._delete, is_going_on=is_going_on)
+        delete = partial(self._delete, is_going_on=not ends and not made.job.status.is_finished)
         effects += [partial(delete, each) for each in plan.deletes]
         effects += [partial(self._create, each, builder) for each in plan.creates]
         return effects
 
-    def _storing(
-        self, job: Job, plan: Plan, *, children: Children, version: int
-    ) -> Callable[[], None]:
-        """The last effect: the status, decided anew if somebody else wrote in between."""
-
-        def store() -> None:
-            self.is_gone = self.is_gone or plan.deletes_job
-            chosen, about = plan, job
-            if version != self._version:
-                about = self.job
-                chosen = reconcile(job=about, children=children, now=self.now)
-            if chosen.status is None or self.is_gone:
-                return
-            shown = DIALECT.encode_status(about, chosen.status, children)
-            self._write(
-                {**self.manifest, "status": msgspec.json.decode(msgspec.json.encode(shown))}
-            )
-            self._floor["job"] = len(self._past) - 1
-
-        return store
+    def _store(self, made: Pass, *, version: int) -> None:
+        """The status, decided anew if somebody else wrote in between."""
+        self.is_gone = self.is_gone or made.plan.deletes_job
+        if version != self._version:
+            made = self._decided(self.manifest, made.children)
+        if made.plan.status is None or self.is_gone:
+            return
+        shown = DIALECT.encode_status(made.job, made.plan.status, made.children)
+        self._write({**self.manifest, "status": msgspec.json.decode(msgspec.json.encode(shown))})
+        self._floor["job"] = len(self._past) - 1
 
     # The API server
 

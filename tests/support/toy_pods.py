@@ -3,6 +3,7 @@
 Each move takes the cluster and the name of a pod, and changes nothing where it cannot happen.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -159,9 +160,14 @@ def start_all(cluster: ToyCluster) -> None:
         start(cluster, name)
 
 
-def finish_all(cluster: ToyCluster) -> None:
+def finish_all(cluster: ToyCluster, *, but: Collection[str] = ()) -> None:
     for name in sorted(cluster.pods):
-        finish(cluster, name)
+        if name not in but:
+            finish(cluster, name)
+
+
+def terminating(cluster: ToyCluster) -> list[str]:
+    return [name for name, pod in cluster.pods.items() if pod.metadata.is_terminating]
 
 
 def _is_started_again(cluster: ToyCluster, pod: Pod, code: int) -> bool:

@@ -1,6 +1,7 @@
 """The laws of one pass, and of passes repeated until there is nothing left to do."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import msgspec
@@ -85,6 +86,9 @@ def test_an_absurd_world_gives_a_bounded_plan_and_no_exception(cluster: ToyClust
     laws.creates_are_due(made)
     laws.deletes_are_meant(made)
     laws.rest_is_complete(made)
+    before = made.job.status
+    if not before.is_finished and before.condition(ConditionType.CREATED) is None:
+        assert laws.after(made).conditions[0].type == ConditionType.CREATED
 
 
 @given(cluster=clusters() | odd_clusters())
@@ -97,6 +101,20 @@ def test_plans_carried_out_come_to_a_fixed_point(cluster: ToyCluster) -> None:
     if not cluster.is_gone:
         assert passes[-1].plan.is_quiet
         assert cluster.run_pass().plan.is_quiet
+
+
+@given(cluster=clusters(), percent=st.integers(0, 99))
+def test_time_alone_does_nothing_before_the_moment_that_was_asked_for(
+    cluster: ToyCluster, percent: int
+) -> None:
+    """Law: between a pass with nothing to write and the time it asks to be woken at, no pass has
+    anything to write; if it asks for none, none ever has. Lost nodes are news from outside."""
+    assume(not cluster.is_gone and not cluster.lost_nodes)
+    last = cluster.settle(most=PASSES_TO_REST)[-1]
+    assume(last.plan.is_quiet)
+    span = timedelta(days=1) if last.plan.wake_at is None else last.plan.wake_at - cluster.now
+    cluster.now += span * percent / 100
+    assert cluster.run_pass().plan.is_quiet
 
 
 @given(cluster=clusters())

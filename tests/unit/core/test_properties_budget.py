@@ -45,9 +45,10 @@ class Budget(RuleBasedStateMachine):
     @rule(effects=st.integers(0, 8), lag=st.just(Lag()) | lags)
     def crash(self, effects: int, lag: Lag) -> None:
         """What was decided on the truth and lost is decided again by whoever comes next."""
+        earlier = toy_pods.terminating(self.cluster)
         made = self._pass(lag=lag, crash_after=effects)
         if lag == Lag() and laws.after(made).is_finished:
-            toy_pods.finish_all(self.cluster)
+            toy_pods.finish_all(self.cluster, but=earlier)
             assert laws.after(self._pass()).is_finished
 
     @rule(pick=st.integers(0, 4), is_seen=st.booleans())
