@@ -67,14 +67,11 @@ class Life(RuleBasedStateMachine):
     def crash(self, lag: Lag, effects: int) -> None:
         """The operator dies after some effects of a plan; another one takes over. An end that was
         decided on the truth is decided again, also when the pods that were asked to go are gone."""
-        staying = [
-            name for name, pod in self.cluster.pods.items() if not pod.metadata.is_terminating
-        ]
+        earlier = toy_pods.terminating(self.cluster)
         made = self._run(lag=lag, crash_after=effects)
         self._judge(made)
         if lag == Lag() and laws.after(made).is_finished and not self.cluster.is_gone:
-            for name in self.cluster.pods.keys() & set(staying):
-                toy_pods.finish(self.cluster, name)
+            toy_pods.finish_all(self.cluster, but=earlier)
             again = self._run()
             self._judge(again)
             assert laws.after(again).is_finished
