@@ -33,6 +33,8 @@ Json = dict[str, Any]
 Asked = tuple[str, str, str]
 LABELS = "training.kubeflow.org"
 HOLD = "example.invalid/hold"
+COLLECTOR_LEARNS = 120.0
+"""The cluster's garbage collector asks every 30 s which kinds there are, then fills a cache."""
 _POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -184,7 +186,7 @@ async def _a_job_lives_and_is_cleared_away(scene: Scene) -> None:
     policy = {"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 1}
     await scene.submit("W1", name="life", run_policy=policy)
     await scene.gone("life")
-    await scene.children()
+    await scene.children(seconds=COLLECTOR_LEARNS)
 
 
 async def _orphans_are_adopted(scene: Scene) -> None:

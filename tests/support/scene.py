@@ -187,7 +187,7 @@ class Scene:
                 raise AssertionError(f"not so after {seconds} s: {what}\n{await self._told(name)}")
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def children(self, *names: str) -> None:
+    async def children(self, *names: str, seconds: float = 30.0) -> None:
         """Wait until pods and services of exactly these names exist and none is on its way out."""
 
         async def are_there() -> bool:
@@ -195,7 +195,7 @@ class Scene:
             leaving = [each for each in pods.values() if "deletionTimestamp" in each["metadata"]]
             return set(pods) == set(names) == set(services) and not leaving
 
-        await self.eventually(f"children {names}", are_there)
+        await self.eventually(f"children {names}", are_there, seconds=seconds)
 
     async def gone(self, name: str = "j") -> None:
         """Wait until a job does not exist."""
