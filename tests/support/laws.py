@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from tests.support.toy_cluster import Pass
-from tfjob.core.job import Job
+from tfjob.core.job import Job, RestartPolicy
 from tfjob.core.observe import Slot, view
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import ConditionType, JobStatus
@@ -139,6 +139,26 @@ def rest_is_complete(made: Pass) -> None:
     assert {pod.metadata.uid for pod in staying} <= deleted
 
 
+def resume_starts_anew(made: Pass) -> None:
+    """A resumed job's time begins now, or when its pods may come."""
+    start = after(made).start_time
+    assert not is_resuming(made) or start is None or start == time.whole(made.now)
+
+
+def failures_are_answered(made: Pass) -> None:
+    """No failure is passed over: under Never it fails the job, else its pod goes at once, unless
+    a limit is about to say otherwise or the type tolerates it."""
+    if after(made).is_finished or is_resting(made) or is_resuming(made) or _is_waiting(made):
+        return
+    deleted = {each.uid for each in made.plan.deletes}
+    for slot in _slots(made):
+        if slot.pod is None or not slot.is_failed or slot.replica.tolerates_failure:
+            continue
+        assert slot.replica.restart is not RestartPolicy.NEVER
+        is_going = slot.is_terminating or slot.pod.metadata.uid in deleted
+        assert is_going or made.job.policy.backoff_limit is not None
+
+
 def wakes_in_time(made: Pass) -> None:
     """A pass is never asked for in a second that is over, and no later than the next thing that
     time alone does."""
@@ -161,6 +181,8 @@ def check(made: Pass) -> None:
         deletes_are_meant,
         size_is_bounded,
         rest_is_complete,
+        resume_starts_anew,
+        failures_are_answered,
         wakes_in_time,
     ):
         law(made)
@@ -174,6 +196,11 @@ def _works(slot: Slot) -> bool:
     return not (slot.is_failed or slot.is_terminating or slot.is_leaving)
 
 
+def _is_waiting(made: Pass) -> bool:
+    """Its gang's scheduler may keep the job from going on."""
+    return made.job.gang is not None and made.job.gang.waits_for_admission
+
+
 def _moments(made: Pass) -> list[datetime]:
     """What must happen later although nothing else does: end of time, expiry, held-back pods."""
     job, then = made.job, after(made)
@@ -184,7 +211,7 @@ def _moments(made: Pass) -> list[datetime]:
     found = []
     if job.policy.deadline is not None and then.start_time is not None:
         found.append(then.start_time + job.policy.deadline)
-    if then.start_time is not None and (job.gang is None or not job.gang.waits_for_admission):
+    if then.start_time is not None and not _is_waiting(made):
         found.extend(_held_back(made, then))
     return found
 

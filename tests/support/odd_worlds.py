@@ -93,8 +93,10 @@ def odd_pods(draw: st.DrawFn) -> list[Pod]:
     found = [draw(_pod(f"j-{role}-{index}", role, str(index))) for role, index in canonical]
     odd_index = st.sampled_from(["0", "0", "1", "-1", "x", "", "1234567890"])
     for number in range(draw(st.integers(0, 2))):
-        role = draw(st.sampled_from(["worker", "ps", "stranger"]))
-        found.append(draw(_pod(f"adopted-{number}", role, draw(odd_index))))
+        odd = st.tuples(st.sampled_from(["worker", "ps", "stranger"]), odd_index)
+        shared = [(role, str(index)) for role, index in canonical]
+        role, place = draw(st.sampled_from(shared) | odd if shared else odd)
+        found.append(draw(_pod(f"adopted-{number}", role, place)))
     return found
 
 

@@ -32,6 +32,7 @@ MOVES: Mapping[str, Move] = {
     "delete": toy_pods.delete,
     "vanish": toy_pods.vanish,
     "finish": toy_pods.finish,
+    "hold": toy_pods.hold,
     "fall silent": toy_pods.fall_silent,
     "lose node": toy_pods.lose_node,
 }

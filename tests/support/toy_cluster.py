@@ -89,6 +89,7 @@ class ToyCluster:
         self.services: Mapping[str, Service] = {}
         self.group: PodGroup | None = None
         self.lost_nodes: set[str] = set()
+        self.held: set[str] = set()
         self.policies: dict[str, str] = {}
         self.truth = Truth()
         self.is_gone = False
@@ -226,14 +227,17 @@ class ToyCluster:
             self._change(group=None)
 
     def take(self, name: str, *, is_forced: bool = False) -> None:
-        """A deletion is asked for: at once for what has ended or was never placed."""
+        """A deletion is asked for: at once for what has ended or was never placed, unless somebody
+        holds it."""
         pod = self.pods[name]
-        if is_forced or is_ended(pod) or not pod.spec.node_name:
+        is_over = is_forced or is_ended(pod) or not pod.spec.node_name
+        if is_over and pod.metadata.uid not in self.held:
             self.drop_pod(name)
         elif not pod.metadata.is_terminating:
-            gone_by = time.render(self.now + timedelta(seconds=GRACE))
+            grace = 0 if is_over else GRACE
+            gone_by = time.render(self.now + timedelta(seconds=grace))
             self.put_pod(
-                _with_meta(pod, deletion_timestamp=gone_by, deletion_grace_period_seconds=GRACE)
+                _with_meta(pod, deletion_timestamp=gone_by, deletion_grace_period_seconds=grace)
             )
 
     def put_pod(self, pod: Pod) -> None:

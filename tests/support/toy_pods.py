@@ -133,6 +133,11 @@ def vanish(cluster: ToyCluster, name: str) -> None:
     cluster.drop_pod(name)
 
 
+def hold(cluster: ToyCluster, name: str) -> None:
+    """A finalizer keeps the pod once it is deleted, until whoever set it is done."""
+    cluster.held.add(cluster.pods[name].metadata.uid)
+
+
 def finish(cluster: ToyCluster, name: str) -> None:
     """A terminating pod's kubelet is done with it; a lost node's kubelet never is."""
     pod = cluster.pods[name]

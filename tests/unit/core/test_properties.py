@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from hypothesis import assume, event, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from tests.support import laws, toy_pods
@@ -18,6 +19,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import ConditionType, JobStatus
+from tfjob.dialects.base import Settings
 
 ROUNDS_TO_REST = 6
 """So often a job that is left alone has to be woken, at most, until nothing is left to do."""
@@ -53,6 +55,7 @@ def shuffled(data: st.DataObject, values: Sequence[T]) -> list[T]:
     return data.draw(st.permutations(list(values)))
 
 
+@hypothesis_settings(max_examples=300)
 @given(cluster=clusters() | odd_clusters(), data=st.data())
 def test_the_order_of_children_and_of_keys_does_not_matter(
     cluster: ToyCluster, data: st.DataObject
@@ -139,6 +142,25 @@ def _is_at_rest(cluster: ToyCluster, passes: Sequence[Pass]) -> bool:
         return False
     is_waiting = cluster.status.last_reconcile_time is not None and cluster.group is not None
     return passes[-1].plan.wake_at is None or is_waiting
+
+
+@given(limit=st.integers(1, 30), passed=st.integers(0, 29))
+def test_a_deadline_is_kept_also_while_a_gang_waits_for_its_scheduler(
+    limit: int, passed: int
+) -> None:
+    """Law: whoever waits for something else is still woken when the job's time is over."""
+    assume(passed < limit)
+    given = manifest("W2", run_policy={"activeDeadlineSeconds": limit})
+    cluster = ToyCluster(given, settings=Settings(gang_scheduler_name="volcano"))
+    cluster.run_pass()
+    cluster.admit()
+    cluster.run_pass()
+    ends_at = cluster.now + timedelta(seconds=limit)
+    cluster.drop_group()
+    cluster.advance(passed)
+    made = cluster.run_pass()
+    assert made.plan.wake_at is not None
+    assert made.plan.wake_at <= ends_at
 
 
 @given(cluster=clusters(), pods=odd_pods())
