@@ -19,7 +19,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import Settings
+from tfjob.dialects.base import Observed, Settings
 from tfjob.k8s import patch, time
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Phase, Pod, PodStatus
@@ -180,7 +180,7 @@ class ToyCluster:
             made = self._decided(self.manifest, made.children)
         if made.plan.status is None or self.is_gone:
             return
-        shown = DIALECT.encode_status(made.job, made.plan.status, made.children)
+        shown = DIALECT.encode_status(made.job, made.plan.status, Observed(children=made.children))
         self._write({**self.manifest, "status": msgspec.json.decode(msgspec.json.encode(shown))})
         self._floor["job"] = len(self._past) - 1
 

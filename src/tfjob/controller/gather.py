@@ -25,6 +25,7 @@ from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
+from tfjob.k8s.standing import Standing
 
 T = TypeVar("T", bound=HasMetadata)
 Stray = tuple[str, ObjectMeta, Claim]
@@ -39,7 +40,7 @@ class Stores(msgspec.Struct):
     services: Store[Service]
     batch_jobs: Store[BatchJob] | None = None
     pod_groups: Store[PodGroup] | None = None
-    companions: Sequence[tuple[str, Store[HasMetadata]]] = ()
+    companions: Sequence[tuple[str, Store[Standing]]] = ()
 
 
 class Gathered(msgspec.Struct):
@@ -105,11 +106,11 @@ class Gatherer:
             services=services,
             jobs=stores.batch_jobs.owned_by(uid) if stores.batch_jobs else (),
             pod_group=groups[0] if groups else None,
-            companions=frozenset(
-                (kind, each.metadata.name)
+            companions={
+                (kind, each.metadata.name): each
                 for kind, store in stores.companions
                 for each in store.owned_by(uid)
-            ),
+            },
             lost_nodes=await self._facts.lost_nodes(stuck_on) if stuck_on else frozenset(),
             priorities=await self._facts.priorities(_priority_classes(job)) if job.gang else {},
         )

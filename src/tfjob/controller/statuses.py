@@ -17,7 +17,7 @@ from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
-from tfjob.dialects.base import Dialect
+from tfjob.dialects.base import Dialect, Observed
 
 TRIES: Final = 5
 
@@ -109,9 +109,9 @@ class StatusWriter:
         self, stored: JobObject, job: Job | InvalidJob, plan: Plan, children: Children
     ) -> dict[str, Any]:
         assert plan.status is not None  # noqa: S101 - for the type checker; the caller asked
-        old = self._dialect.encode_status(job, job.status, children)
+        old = self._dialect.encode_status(job, job.status, Observed(children=children))
         foreign = {key: value for key, value in stored.stored_status().items() if key not in old}
-        shown = self._dialect.encode_status(job, plan.status, children)
+        shown = self._dialect.encode_status(job, plan.status, Observed(children=children))
         meta = stored.metadata
         return {
             "apiVersion": f"{self._dialect.group}/{self._dialect.version}",

@@ -20,6 +20,7 @@ from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
+from tfjob.k8s.standing import Standing
 
 
 class Children(msgspec.Struct, frozen=True):
@@ -29,7 +30,7 @@ class Children(msgspec.Struct, frozen=True):
     services: Sequence[Service] = ()
     jobs: Sequence[BatchJob] = ()
     pod_group: PodGroup | None = None
-    companions: frozenset[tuple[str, str]] = frozenset()
+    companions: Mapping[tuple[str, str], Standing] = {}
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
 

@@ -3,19 +3,39 @@
 Everything here is pure. A dialect never raises on what a user wrote: it returns faults.
 """
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import msgspec
 
 from tfjob.core.invalid import InvalidJob
-from tfjob.core.job import Job
+from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children
 from tfjob.core.status import JobStatus
 from tfjob.k8s.field import Fault
 
 Manifest = Mapping[str, Any]
+
+
+class Accelerator(msgspec.Struct, frozen=True):
+    """What a container gets that asks for one resource."""
+
+    volumes: Sequence[Mapping[str, str]] = ()
+    """Each with `name`, `mountPath` and `hostPath`."""
+    env: Sequence[Mapping[str, str]] = ()
+
+
+class ControllerConfig(msgspec.Struct, frozen=True):
+    """What an admin says in the controller's configuration file."""
+
+    tf_image: str = ""
+    server_source: str = ""
+    """The program of parameter servers without a template; empty for the one that comes along."""
+    accelerators: Mapping[str, Accelerator] = {}
+    has_job_in_names: bool = False
+    has_cluster_ips: bool = False
+    clean_policy: str = "None"
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -28,6 +48,51 @@ class Settings(msgspec.Struct, frozen=True):
     cluster_domain: str = ""
     gang_scheduler_name: str = ""
     force_delete_after: timedelta | None = None
+    controller: ControllerConfig = ControllerConfig()
+    group_backend: str = "t9k"
+    """Which PodGroups serve jobs that name their scheduler: `t9k`, `volcano` or `none`."""
+    served: frozenset[str] = frozenset()
+    """Optional APIs that the cluster has, as `group/version/plural`."""
+
+
+class ChildApi(msgspec.Struct, frozen=True):
+    """A kind of object beside the replicas, and where an API server keeps it."""
+
+    kind: str
+    group: str
+    version: str
+    plural: str
+    is_optional: bool = False
+    """A cluster may do without it, and the dialect then does, too."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.group}/{self.version}/{self.plural}"
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """What a status is written against, for dialects that show more than the neutral one."""
+
+    children: Children = Children()
+    stored: Mapping[str, Any] = {}
+    """The status as it stands."""
+    now: datetime = datetime.min.replace(tzinfo=UTC)
+    trouble: str = ""
+    """Why a child could not be made in this pass."""
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """Something that another dialect cannot express, and what becomes of it."""
+
+    path: str
+    message: str
+
+
+class Translation(msgspec.Struct, frozen=True):
+    """A job in another dialect, and what was lost on the way."""
+
+    manifest: dict[str, Any]
+    losses: Sequence[Loss] = ()
 
 
 class Dialect(Protocol):
@@ -40,6 +105,14 @@ class Dialect(Protocol):
     @property
     def plural(self) -> str: ...
     @property
+    def component(self) -> str:
+        """Who tells the events of these jobs."""
+
+    @property
+    def workload(self) -> Workload:
+        """What runs the replicas of these jobs."""
+
+    @property
     def child_selector(self) -> str:
         """Which objects of a cluster can be children of this dialect's jobs at all."""
 
@@ -47,16 +120,47 @@ class Dialect(Protocol):
     def job_label(self) -> str:
         """The label by which children name their job."""
 
+    @property
+    def companions(self) -> Sequence[ChildApi]:
+        """Kinds of objects beside the replicas, but for services."""
+
+    @property
+    def shows_children(self) -> bool:
+        """The status tells more than the neutral one: it may change when that does not."""
+
+    def pod_groups(self, settings: Settings) -> ChildApi | None:
+        """The PodGroups by which these jobs are gathered, if they are."""
+
     def validate(self, manifest: Manifest) -> list[Fault]:
         """Every fault of a job as a user wrote it."""
 
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         """What a stored job means."""
 
+    def completed(
+        self,
+        manifest: Manifest,
+        settings: Settings,
+        *,
+        tokens: Iterator[str],
+        is_taken: Callable[[str], bool],
+    ) -> dict[str, Any] | None:
+        """The spec to store before the first child is made; None where it may stay as it is.
+
+        `tokens` are random words of lower-case letters and digits, four characters long;
+        `is_taken` knows the names of services that stand in the job's namespace.
+        """
+
     def encode_status(
-        self, job: Job | InvalidJob, status: JobStatus, children: Children
+        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
     ) -> dict[str, Any]:
         """The status in the API's own shape."""
+
+    def to_hub(self, manifest: Manifest) -> Translation:
+        """The same job as `kubeflow.org/v1`. The manifest has no faults."""
+
+    def from_hub(self, manifest: Manifest) -> Translation:
+        """A `kubeflow.org/v1` job without faults as this dialect would have it."""
 
     def crd(self) -> dict[str, Any]:
         """The definition that makes an API server know this API."""

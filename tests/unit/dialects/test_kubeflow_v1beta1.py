@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.builders import a_pod, conditions_of, decide, manifest, replica_spec
 from tfjob.core.job import CleanPolicy, Job
-from tfjob.core.observe import Children
-from tfjob.dialects.base import Settings
+from tfjob.dialects.base import Observed, Settings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.dialects.kubeflow_v1beta1 import KubeflowV1beta1
 
@@ -117,8 +116,8 @@ def test_status_is_written_as_v1_writes_it() -> None:
     job = read(old())
     plan = decide(job)
     assert plan.status is not None
-    shown = OLD.encode_status(job, plan.status, Children())
-    assert shown == KubeflowV1().encode_status(job, plan.status, Children())
+    shown = OLD.encode_status(job, plan.status, Observed())
+    assert shown == KubeflowV1().encode_status(job, plan.status, Observed())
 
 
 def test_both_versions_have_one_definition() -> None:

@@ -8,9 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfjob.core.group import Gang
+from tfjob.dialects.base import ChildApi
 
 _VOLCANO = "volcano"
 _OFF = frozenset({"", "none"})
+VOLCANO = ChildApi("PodGroup", "scheduling.volcano.sh", "v1beta1", "podgroups")
+SCHEDULER_PLUGINS = ChildApi("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups")
+
+
+def pod_groups(scheduler: str) -> ChildApi | None:
+    """The PodGroups of a scheduler by its flag; None where gang scheduling is off."""
+    if scheduler.lower() in _OFF:
+        return None
+    return VOLCANO if scheduler.lower() == _VOLCANO else SCHEDULER_PLUGINS
 
 
 def gang_for(

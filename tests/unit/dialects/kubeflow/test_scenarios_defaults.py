@@ -8,8 +8,7 @@ import pytest
 from tests.support.builders import a_job, container, decide, decoded, manifest, replica_spec
 from tests.unit.dialects.rendering import pods_of, services_of, tf_configs, training_container
 from tfjob.core.job import CleanPolicy, RestartPolicy
-from tfjob.core.observe import Children
-from tfjob.dialects.base import Settings
+from tfjob.dialects.base import Observed, Settings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 
 TRAINING_PORT = {"name": "tfjob-port", "containerPort": 2222}
@@ -31,7 +30,7 @@ def test_type_in_any_case_means_the_canonical_one(key: str) -> None:
     assert [replica.type for replica in job.replicas] == ["Worker"]
     assert list(pods_of(job)) == ["j-worker-0"]
     assert plan.status is not None
-    assert list(KubeflowV1().encode_status(job, plan.status, Children())["replicaStatuses"]) == [
+    assert list(KubeflowV1().encode_status(job, plan.status, Observed())["replicaStatuses"]) == [
         "Worker"
     ]
     assert given == before

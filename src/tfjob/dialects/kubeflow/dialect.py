@@ -1,0 +1,49 @@
+"""What all versions of a TFJob share: names, labels, status and definition."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import Job, Workload
+from tfjob.core.status import JobStatus
+from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings
+from tfjob.dialects.kubeflow import crd as kubeflow_crd
+from tfjob.dialects.kubeflow import status as kubeflow_status
+from tfjob.dialects.kubeflow import words
+from tfjob.dialects.kubeflow.gang import pod_groups
+
+
+class TFJobDialect:
+    group = words.GROUP
+    kind = words.KIND
+    plural = words.PLURAL
+    component = words.OPERATOR
+    workload = Workload.POD
+    child_selector = words.CHILD_SELECTOR
+    job_label = words.LABEL_JOB
+    companions: tuple[ChildApi, ...] = ()
+    shows_children = False
+
+    def pod_groups(self, settings: Settings) -> ChildApi | None:
+        return pod_groups(settings.gang_scheduler_name)
+
+    def completed(
+        self,
+        manifest: Manifest,  # noqa: ARG002 - a TFJob's spec stays as its user wrote it
+        settings: Settings,  # noqa: ARG002 - as above
+        *,
+        tokens: Iterator[str],  # noqa: ARG002 - as above
+        is_taken: Callable[[str], bool],  # noqa: ARG002 - as above
+    ) -> dict[str, Any] | None:
+        return None
+
+    def encode_status(
+        self,
+        job: Job | InvalidJob,  # noqa: ARG002 - other dialects show more than the neutral status
+        status: JobStatus,
+        observed: Observed,  # noqa: ARG002 - as above
+    ) -> dict[str, Any]:
+        return kubeflow_status.encode(status)
+
+    def crd(self) -> dict[str, Any]:
+        return kubeflow_crd.definition()
