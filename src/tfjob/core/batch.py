@@ -16,6 +16,12 @@ def latest(pods: Sequence[Pod]) -> Pod | None:
     return max(pods, key=_age_key, default=None)
 
 
+def spokesman(pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decider: bool) -> Pod | None:
+    """The pod by which the replica is judged."""
+    ended = [pod for pod in pods if _is_permanent(end_of(pod), exit_codes)] if is_decider else []
+    return latest(ended or pods)
+
+
 def phase_of(
     job: BatchJob | None, pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decider: bool
 ) -> Phase:
@@ -23,7 +29,7 @@ def phase_of(
         return Phase.UNKNOWN
     if job.status.succeeded >= 1:
         return Phase.SUCCEEDED
-    if is_decider and any(_is_permanent(_end_of(pod), exit_codes) for pod in pods):
+    if is_decider and any(_is_permanent(end_of(pod), exit_codes) for pod in pods):
         return Phase.FAILED
     newest = latest(pods)
     if newest is None:
@@ -51,7 +57,8 @@ def _is_permanent(ended: Terminated | None, exit_codes: ExitCodes) -> bool:
     return not exit_codes.is_retryable(ended.exit_code, reason=ended.reason)
 
 
-def _end_of(pod: Pod) -> Terminated | None:
+def end_of(pod: Pod) -> Terminated | None:
+    """How its training container ended, or ended before it was started again."""
     status = _training(pod)
     if status is None:
         return None

@@ -51,7 +51,7 @@ class Builder:
                 "ownerReferences": self._owners,
             },
             "spec": {
-                "clusterIP": "None",
+                **({} if replica.has_cluster_ip else {"clusterIP": "None"}),
                 "publishNotReadyAddresses": True,
                 "selector": self._indexed(replica.selector, index),
                 "ports": [_port(port) for port in replica.service_ports],

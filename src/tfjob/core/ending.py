@@ -1,11 +1,13 @@
 """How a job ends and what is left to do once it has: verdict, clean-up, bookkeeping, expiry."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from tfjob.core import cleanup, counts, deadline, gang, reporting, success
 from tfjob.core.draft import Draft
 from tfjob.core.job import TRAINING_CONTAINER, Decider, Replica
-from tfjob.core.observe import Children, View
+from tfjob.core.observe import Children, Slot, View, replica_services
 from tfjob.core.plan import ChildKind, EventType, Plan
 from tfjob.core.restart import Fate
 from tfjob.core.restarting import Fates
@@ -17,15 +19,20 @@ from tfjob.k8s import time
 def is_ended(draft: Draft, seen: View, fates: Fates) -> bool:
     """Give the verdict, if there is one; success comes first."""
     if success.is_succeeded(draft.job.rules.decider, seen):
-        _finish(draft, ConditionType.SUCCEEDED, draft.job.wording.succeeded)
+        facts = success.decisive_slot(draft.job.rules.decider, seen).facts
+        _finish(draft, ConditionType.SUCCEEDED, draft.job.wording.succeeded, facts=facts)
         return True
     return _is_failed(draft, seen, fates)
 
 
 def fail(
-    draft: Draft, phrase: Phrase, *, event: EventType = EventType.NORMAL, **facts: object
+    draft: Draft,
+    phrase: Phrase,
+    *,
+    event: EventType = EventType.NORMAL,
+    facts: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
-    _finish(draft, ConditionType.FAILED, phrase, event=event, **facts)
+    _finish(draft, ConditionType.FAILED, phrase, event=event, facts=facts)
 
 
 def is_won_before_rest(draft: Draft, seen: View) -> bool:
@@ -83,7 +90,7 @@ def clean_up(draft: Draft, children: Children, seen: View, *, ends_unfinished: b
         draft.job.policy.clean,
         pods=children.pods,
         jobs=children.jobs,
-        services=[service.metadata for service in children.services],
+        services=[service.metadata for service in replica_services(draft.job, children)],
         ends_unfinished=ends_unfinished,
     )
     draft.deletes.extend(going)
@@ -115,19 +122,30 @@ def remove_group(draft: Draft, children: Children) -> None:
 def _is_failed(draft: Draft, seen: View, fates: Fates) -> bool:
     wording = draft.job.wording
     for replica in draft.job.in_status_order():
-        if any(fate is Fate.FAIL_BY_CODE and slot.replica is replica for slot, fate in fates):
+        slot = _first(fates, replica, Fate.FAIL_BY_CODE)
+        if slot is not None:
             _show_what_ran(draft, seen)
-            fail(draft, wording.failed_exit_code, event=EventType.WARNING, type=replica.type)
-            _tell_count(draft, replica)
+            fail(draft, wording.failed_exit_code, event=EventType.WARNING, facts=slot.facts)
+            _tell_count(draft, slot)
             return True
     for replica in draft.job.in_status_order():
-        own = [fate for slot, fate in fates if slot.replica is replica]
-        if Fate.FAIL in own or _is_used_up(replica, seen, own):
+        slot = _first(fates, replica, Fate.FAIL) or _last_one(replica, seen, fates)
+        if slot is not None:
             _show_what_ran(draft, seen)
-            failed = draft.status.of(replica.type).failed
-            fail(draft, wording.failed, type=replica.type, count=failed)
+            facts = {**slot.facts, "count": _failures(draft, slot)}
+            fail(draft, wording.failed, facts=facts)
             return True
     return False
+
+
+def _first(fates: Fates, replica: Replica, wanted: Fate) -> Slot | None:
+    """The first replica of a type that has this fate."""
+    own = (slot for slot, fate in fates if fate is wanted and slot.replica is replica)
+    return next(own, None)
+
+
+def _failures(draft: Draft, slot: Slot) -> int:
+    return draft.status.of(slot.replica.type).failed
 
 
 def _show_what_ran(draft: Draft, seen: View) -> None:
@@ -136,21 +154,22 @@ def _show_what_ran(draft: Draft, seen: View) -> None:
         reporting.show_running(draft, seen)
 
 
-def _is_used_up(replica: Replica, seen: View, fates: list[Fate]) -> bool:
-    """Failures were tolerated until nobody was left to go on."""
-    if not replica.tolerates_failure or Fate.TOLERATE not in fates:
-        return False
+def _last_one(replica: Replica, seen: View, fates: Fates) -> Slot | None:
+    """A failed replica after whose failure nobody was left to go on; until then it was borne."""
+    if not replica.tolerates_failure:
+        return None
+    borne = [slot for slot, fate in fates if fate is Fate.TOLERATE and slot.replica is replica]
     over = sum(slot.is_succeeded for slot in seen.slots[replica.type])
-    return over + fates.count(Fate.TOLERATE) == replica.count
+    return borne[-1] if borne and over + len(borne) == replica.count else None
 
 
-def _tell_count(draft: Draft, replica: Replica) -> None:
+def _tell_count(draft: Draft, slot: Slot) -> None:
     phrase = draft.job.wording.failed
     message = phrase.say(
         name=draft.job.name,
         namespace=draft.job.namespace,
-        type=replica.type,
-        count=draft.status.of(replica.type).failed,
+        **slot.facts,
+        count=_failures(draft, slot),
     )
     draft.tell(EventType.NORMAL, phrase.reason, message, key=f"verdict/count/{draft.job.owner.uid}")
 
@@ -161,13 +180,13 @@ def _finish(
     phrase: Phrase,
     *,
     event: EventType = EventType.NORMAL,
-    **facts: object,
+    facts: Mapping[str, object],
 ) -> None:
     message = draft.set_condition(kind, phrase, facts=facts)
     draft.set_status(completion_time=draft.status.completion_time or draft.stamp)
     if message is not None:
         key = f"verdict/{draft.job.owner.uid}"
-        draft.tell(event, phrase.reason, message, key=key)
+        draft.tell(EventType(phrase.type or event), phrase.reason, message, key=key)
 
 
 def _verdict_time(draft: Draft) -> datetime:

@@ -57,7 +57,8 @@ def step(
             "spec": spec,
         }
         create = Create(kind=ChildKind.POD_GROUP, name=gang.group_name, body=body)
-        return GangStep(create=create, may_create_pods=not gang.waits_for_admission)
+        is_awaited = gang.waits_for_admission or gang.waits_for_group
+        return GangStep(create=create, may_create_pods=not is_awaited)
     return GangStep(
         update=_update(gang, existing, spec), may_create_pods=_is_admitted(gang, existing)
     )
@@ -131,7 +132,7 @@ def _spec(
 
 def _is_admitted(gang: Gang, existing: PodGroup) -> bool:
     if not gang.waits_for_admission:
-        return True
+        return not (gang.waits_for_group and existing.metadata.is_terminating)
     return not existing.metadata.is_terminating and existing.status.phase not in {"", "Pending"}
 
 

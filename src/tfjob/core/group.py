@@ -21,6 +21,8 @@ class Gang(msgspec.Struct, frozen=True):
     keeps_stored_queue: bool = False
     computes_resources: bool = True
     waits_for_admission: bool = False
+    waits_for_group: bool = False
+    """No pod is made before the group stands; its scheduler need not have said anything."""
     stays_with_pods: bool = False
 
     def mark(

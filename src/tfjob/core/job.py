@@ -88,6 +88,8 @@ class Replica(msgspec.Struct, frozen=True):
     tolerates_failure: bool = False
     restarts_on_success: bool = False
     overrides_template_policy: bool = False
+    has_cluster_ip: bool = False
+    """Its services have an address of their own, and not those of the pods behind them."""
     commands: Sequence[Sequence[str]] = ()
 
     def name(self, index: int) -> str:
@@ -166,6 +168,8 @@ class Companion(msgspec.Struct, frozen=True):
     kind: str
     name: str
     manifest: Mapping[str, Any]
+    kept: Mapping[str, Any] = {}
+    """Fields of its spec that follow the job for as long as both are there."""
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -203,6 +207,8 @@ class Job(msgspec.Struct, frozen=True):
     companions: Sequence[Companion] = ()
     annotations: Mapping[str, str] = {}
     claim: Mapping[str, str] = {}
+    warnings: Sequence[tuple[str, str]] = ()
+    """Reasons and messages that its user is told once while it lives."""
     status: JobStatus = JobStatus()
     is_external: bool = False
     is_deleting: bool = False

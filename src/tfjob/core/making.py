@@ -29,6 +29,7 @@ def is_admitted(draft: Draft, children: Children) -> bool:
         return True
     if gang.is_note_due(draft.status.last_reconcile_time, draft.now):
         draft.set_status(last_reconcile_time=draft.stamp)
+    draft.creates.extend(replicas.missing_companions(draft.job, children))
     draft.wake(shifted(draft.now, gang.POLL))
     return False
 

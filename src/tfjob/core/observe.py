@@ -13,6 +13,7 @@ import msgspec
 from tfjob.core import batch
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, RestartPolicy, Workload
 from tfjob.core.moments import shifted
+from tfjob.core.plan import ChildKind
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 from tfjob.k8s.batch import BatchJob
@@ -73,6 +74,24 @@ class Slot(msgspec.Struct):
         return self.phase is Phase.FAILED or (self.phase is Phase.RUNNING and self.is_terminating)
 
     @property
+    def exit_code(self) -> int | None:
+        """How its training container ended last, if that is known."""
+        ended = None if self.pod is None else self.pod.terminated(TRAINING_CONTAINER)
+        if ended is None and self.pod is not None and self.job is not None:
+            ended = batch.end_of(self.pod)
+        return None if ended is None else ended.exit_code
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What is told of it: its type, its pod, and the code that ended it."""
+        code = self.exit_code
+        return {
+            "type": self.replica.type,
+            "child": self.name if self.pod is None else self.pod.metadata.name,
+            "code": "unknown" if code is None else code,
+        }
+
+    @property
     def is_done(self) -> bool:
         """Succeeded for certain: its training container is known to have exited with 0."""
         if not self.is_succeeded:
@@ -107,7 +126,7 @@ def view(job: Job, children: Children) -> View:
         else:
             pods.setdefault((replica.type, place[1]), []).append(pod)
     batch_jobs = {each.metadata.name: each for each in children.jobs}
-    services, surplus_services = _services(job, children.services, by_label)
+    services, surplus_services = _services(job, replica_services(job, children), by_label)
     return View(
         slots={
             replica.type: [
@@ -120,6 +139,14 @@ def view(job: Job, children: Children) -> View:
         surplus_pods=surplus,
         surplus_services=surplus_services,
     )
+
+
+def replica_services(job: Job, children: Children) -> Sequence[Service]:
+    """The services of replicas: those beside them have a life of their own."""
+    beside = {each.name for each in job.companions if each.kind == ChildKind.SERVICE}
+    if not beside:
+        return children.services
+    return [each for each in children.services if each.metadata.name not in beside]
 
 
 def judged_phase(pod: Pod, *, pod_policy: str) -> Phase:
@@ -168,13 +195,11 @@ def _slot(
 def _observe_batch(slot: Slot, job: Job, pods: Sequence[Pod], found: BatchJob | None) -> None:
     """Pods that a vanished batch Job left behind are nobody's."""
     slot.job = found
-    slot.pod = batch.latest(pods) if found is not None else None
-    slot.phase = batch.phase_of(
-        found,
-        pods,
-        exit_codes=job.rules.exit_codes,
-        is_decider=job.rules.decider.includes(slot.replica.type, slot.index),
-    )
+    is_decider = job.rules.decider.includes(slot.replica.type, slot.index)
+    codes = job.rules.exit_codes
+    if found is not None:
+        slot.pod = batch.spokesman(pods, exit_codes=codes, is_decider=is_decider)
+    slot.phase = batch.phase_of(found, pods, exit_codes=codes, is_decider=is_decider)
 
 
 def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:

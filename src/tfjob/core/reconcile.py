@@ -6,7 +6,7 @@ and failure are never both true. The order below is the order of precedence.
 
 from datetime import datetime
 
-from tfjob.core import deadline, ending, limits, making, reporting, restarting, resting
+from tfjob.core import deadline, ending, limits, making, replicas, reporting, restarting, resting
 from tfjob.core.draft import Draft
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, view
@@ -19,9 +19,11 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
         return Plan()
     draft = Draft(job, now=now)
     seen = view(job, children)
+    draft.updates.extend(replicas.changed_companions(job, children))
     if job.status.is_finished:
         return ending.finished(draft, children, seen)
     reporting.note_created(draft)
+    reporting.warn(draft)
     if not job.policy.is_suspended:
         seen = resting.resumed(draft, children, seen)
     elif not ending.is_won_before_rest(draft, seen):

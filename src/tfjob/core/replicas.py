@@ -10,8 +10,9 @@ from datetime import datetime
 from tfjob.core import restart
 from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children, Slot, View
-from tfjob.core.plan import ChildKind, Create
+from tfjob.core.plan import ChildKind, Create, Update
 from tfjob.core.status import JobStatus
+from tfjob.k8s.standing import Standing
 
 
 def missing_services(job: Job, view: View) -> list[Create]:
@@ -45,17 +46,42 @@ def missing_workloads(
 
 
 def missing_companions(job: Job, children: Children) -> list[Create]:
+    if not job.companions:
+        return []
+    services = {each.metadata.name for each in children.services}
+    there = {*children.companions, *((ChildKind.SERVICE, name) for name in services)}
     return [
         Create(kind=each.kind, name=each.name, body=_owned(job, each.manifest))
         for each in job.companions
-        if (each.kind, each.name) not in children.companions
+        if (each.kind, each.name) not in there
     ]
+
+
+def changed_companions(job: Job, children: Children) -> list[Update]:
+    """Companions that no longer say what the job keeps in them."""
+    updates: list[Update] = []
+    for each in job.companions:
+        found = children.companions.get((each.kind, each.name))
+        if found is None or found.metadata.is_terminating or _says(found, each.kept):
+            continue
+        body = {"spec": dict(each.kept)}
+        updates.append(Update(kind=each.kind, name=each.name, uid=found.metadata.uid, body=body))
+    return updates
 
 
 def _is_missing(job: Job, slot: Slot) -> bool:
     if slot.is_completed:
         return False
     return slot.job is None if job.workload is Workload.JOB else slot.pod is None
+
+
+def _says(found: Standing, kept: Mapping[str, object]) -> bool:
+    """Nothing said is the same as no."""
+    stored = {name: getattr(found.spec, name) for name in kept}
+    return all(
+        stored[name] == value or (stored[name] is None and value is False)
+        for name, value in kept.items()
+    )
 
 
 def _owned(job: Job, manifest: Mapping[str, object]) -> dict[str, object]:

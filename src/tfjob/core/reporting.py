@@ -3,8 +3,9 @@
 from tfjob.core import abnormal, counts, stuck, success
 from tfjob.core.draft import Draft
 from tfjob.core.observe import Children, View
+from tfjob.core.plan import EventType
 from tfjob.core.restart import RESTARTING
-from tfjob.core.restarting import Fates
+from tfjob.core.restarting import Fates, restarts_so_far
 from tfjob.core.status import Condition, ConditionType
 
 
@@ -22,6 +23,13 @@ def note_created(draft: Draft) -> None:
         last_transition=draft.stamp,
     )
     draft.set_status(conditions=(created, *draft.status.conditions))
+
+
+def warn(draft: Draft) -> None:
+    """What the job itself has to say, once each."""
+    for reason, message in draft.job.warnings:
+        key = f"warning/{draft.job.owner.uid}/{reason}/{message}"
+        draft.tell(EventType.WARNING, reason, message, key=key)
 
 
 def report(draft: Draft, children: Children, seen: View) -> None:
@@ -46,12 +54,12 @@ def count(draft: Draft, seen: View) -> None:
 
 
 def show_progress(draft: Draft, seen: View, fates: Fates) -> None:
-    restarting = min(
-        (slot.replica.type for slot, fate in fates if fate in RESTARTING), default=None
-    )
+    again = [slot for slot, fate in fates if fate in RESTARTING]
+    restarting = min(again, key=lambda slot: slot.replica.type, default=None)
     if restarting is not None:
         phrase = draft.job.wording.restarting
-        draft.set_condition(ConditionType.RESTARTING, phrase, facts={"type": restarting})
+        facts = {**restarting.facts, **restarts_so_far(draft)}
+        draft.set_condition(ConditionType.RESTARTING, phrase, facts=facts)
     else:
         show_running(draft, seen)
 

@@ -51,15 +51,21 @@ def _is_counted(draft: Draft, slot: Slot) -> bool:
     return is_recorded(slot.pod, draft.status.of(slot.replica.type), slot.index)
 
 
+def restarts_so_far(draft: Draft) -> dict[str, object]:
+    """The job's restarts and how many it may have, as they are told."""
+    limit = draft.job.policy.backoff_limit
+    return {"restarts": draft.status.restarts, "limit": "unlimited" if limit is None else limit}
+
+
 def restart(draft: Draft, fates: Fates) -> None:
+    for replica in draft.job.replicas:
+        _record(draft, replica, fates)
     for slot, fate in fates:
         if slot.pod is None or fate not in RESTARTING or fate is Fate.HELD:
             continue
         if fate is not Fate.AWAIT:
             draft.deletes.extend(deletes_of(ChildKind.POD, [slot.pod.metadata]))
         _tell(draft, slot, slot.pod)
-    for replica in draft.job.replicas:
-        _record(draft, replica, fates)
 
 
 def forget(draft: Draft, children: Children, seen: View) -> None:
@@ -97,6 +103,7 @@ def _record(draft: Draft, replica: Replica, fates: Fates) -> None:
 
 def _tell(draft: Draft, slot: Slot, pod: Pod) -> None:
     phrase = draft.job.wording.restarting
-    facts = {"name": draft.job.name, "namespace": draft.job.namespace, "type": slot.replica.type}
-    key = f"restarting/{pod.metadata.uid}"
-    draft.tell(EventType.WARNING, phrase.reason, phrase.say(**facts), key=key)
+    owner = {"name": draft.job.name, "namespace": draft.job.namespace}
+    message = phrase.say(**owner, **slot.facts, **restarts_so_far(draft))
+    kind = EventType(phrase.type or EventType.WARNING)
+    draft.tell(kind, phrase.reason, message, key=f"restarting/{pod.metadata.uid}")

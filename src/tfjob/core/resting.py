@@ -4,7 +4,7 @@ import msgspec
 
 from tfjob.core import ending, replicas, suspend
 from tfjob.core.draft import Draft
-from tfjob.core.observe import Children, View, view
+from tfjob.core.observe import Children, View, replica_services, view
 from tfjob.core.plan import ChildKind, EventType, Plan, deletes_of
 from tfjob.core.status import Condition, ConditionType, flipped
 from tfjob.k8s import time
@@ -19,7 +19,7 @@ def suspended(draft: Draft, children: Children, seen: View) -> Plan:
         draft.creates.extend(replicas.missing_companions(draft.job, children))
         draft.creates.extend(replicas.missing_services(draft.job, seen))
     else:
-        services = (each.metadata for each in children.services)
+        services = (each.metadata for each in replica_services(draft.job, children))
         draft.deletes.extend(deletes_of(ChildKind.SERVICE, services))
     ending.remove_group(draft, children)
     types = [replica.type for replica in draft.job.in_status_order()]

@@ -25,6 +25,11 @@ def is_running(decider: Decider, view: View, *, only_chosen: bool = False) -> bo
     return any(slot.is_active for slot in _deciding(decider, view))
 
 
+def decisive_slot(decider: Decider, view: View) -> Slot:
+    """The replica that a success is told of: there is one in every job that has succeeded."""
+    return chosen_slot(decider, view) or _deciding(decider, view)[0]
+
+
 def chosen_slot(decider: Decider, view: View) -> Slot | None:
     """The one replica that decides by itself, if there is such a one."""
     if decider.index is None or not decider.types:

@@ -9,6 +9,8 @@ import msgspec
 class Phrase(msgspec.Struct, frozen=True):
     reason: str
     message: str
+    type: str = ""
+    """`Normal` or `Warning`, where its event is of another type than is usual."""
 
     def say(self, **facts: object) -> str:
         return self.message.format(**facts)
@@ -39,3 +41,5 @@ class Wording(msgspec.Struct, frozen=True):
     child_deleted: Phrase
     child_delete_failed: Phrase
     component: str
+    group_create_failed: Phrase | None = None
+    """Said instead where it is the gang's group that cannot be made."""

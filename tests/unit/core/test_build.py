@@ -106,6 +106,11 @@ def test_the_service_is_the_worked_object_of_the_contract() -> None:
     }
 
 
+def test_a_service_can_have_an_address_of_its_own() -> None:
+    job = changed(a_job("W1"), has_cluster_ip=True)
+    assert "clusterIP" not in Builder(job).service(job.replicas[0], 0)["spec"]
+
+
 def test_a_services_ports_carry_their_protocol_if_one_is_given() -> None:
     port = {"name": "data", "containerPort": 9, "protocol": "UDP"}
     job = decoded(worker_of({"spec": {"containers": [container(ports=[port])]}}))

@@ -95,6 +95,15 @@ def test_a_group_on_its_way_out_admits_nobody() -> None:
     assert step(leaving).may_create_pods
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_pods_wait_for_a_group_that_is_made_each_time_until_it_stands(waits: bool) -> None:
+    found = step(waits_for_group=waits)
+    assert found.create is not None
+    assert found.may_create_pods is not waits
+    assert step(a_group(), waits_for_group=waits).may_create_pods
+    assert step(a_group(is_leaving=True), waits_for_group=waits).may_create_pods is not waits
+
+
 def test_a_group_that_says_what_it_should_is_left_alone() -> None:
     found = step(a_group({"minMember": 2, "queue": "q", "of": "others"}), fields={"queue": "q"})
     assert (found.create, found.update) == (None, None)

@@ -23,7 +23,9 @@ from tests.support.builders import (
 )
 from tfjob.core.job import Companion, Decider, ExitCodes, Job, Replica, RestartPolicy
 from tfjob.core.status import ReplicaStatus
+from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Running
+from tfjob.k8s.standing import Standing
 
 CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
 
@@ -336,7 +338,7 @@ def test_only_the_master_shows_whether_the_job_runs() -> None:
 def test_a_companion_that_is_there_is_not_made_again() -> None:
     board = Companion(kind="Deployment", name="board", manifest={})
     job = msgspec.structs.replace(master_job("W1"), companions=[board])
-    there = frozenset({("Deployment", "board")})
+    there = {("Deployment", "board"): Standing(metadata=ObjectMeta(name="board"))}
     assert created_names(decide(job), "Deployment") == ["board"]
     assert created_names(decide(job, companions=there), "Deployment") == []
     assert status_after(job, decide(job)).start_time == NOW
