@@ -19,7 +19,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Settings
+from tfjob.dialects.base import Observed, Settings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.service import Service
@@ -67,7 +67,7 @@ class World:
             plan = reconcile(job=self.job, children=self.children, now=NOW)
             if plan.status is None:
                 return
-            shown = DIALECT.encode_status(self.job, plan.status, self.children)
+            shown = DIALECT.encode_status(self.job, plan.status, Observed(children=self.children))
             self.manifest = {**self.manifest, "status": shown}
         raise AssertionError("the job does not come to rest: nothing can be measured")
 

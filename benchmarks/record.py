@@ -1,0 +1,98 @@
+"""What was measured, as data: kept whole as JSON, and summed up by medians.
+
+Law: nothing measured is thrown away, and a figure is never shown without its spread.
+"""
+
+import os
+import platform
+import statistics
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from benchmarks.contestants import CONTESTANTS
+
+RESULTS: Final = Path(__file__).parent / "results"
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One scenario, done once by one contestant; `load` is that of the machine before it."""
+
+    scenario: str
+    title: str
+    contestant: str
+    repetition: int
+    figures: dict[str, float]
+    requests: dict[str, int] = {}
+    load: float = 0.0
+
+
+class Machine(msgspec.Struct, frozen=True):
+    cores: int
+    system: str
+    python: str
+
+
+class Record(msgspec.Struct):
+    """A whole benchmark."""
+
+    command: str
+    machine: Machine
+    runs: list[Run]
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """The repetitions of one figure."""
+
+    median: float
+    least: float
+    most: float
+    count: int
+
+
+def this_machine() -> Machine:
+    system = f"{platform.system()} {platform.machine()}"
+    return Machine(os.cpu_count() or 0, system, platform.python_version())
+
+
+def summary(runs: Iterable[Run], scenario: str, contestant: str, figure: str) -> Summary | None:
+    """None where it was not measured."""
+    values = [
+        run.figures[figure]
+        for run in runs
+        if run.scenario == scenario and run.contestant == contestant and figure in run.figures
+    ]
+    if not values:
+        return None
+    return Summary(statistics.median(values), min(values), max(values), len(values))
+
+
+def requests_per_run(runs: Iterable[Run], scenario: str, contestant: str) -> dict[str, float]:
+    """Medians over the repetitions, by verb and resource."""
+    found = [
+        run.requests for run in runs if (run.scenario, run.contestant) == (scenario, contestant)
+    ]
+    names = sorted({name for each in found for name in each})
+    return {name: statistics.median(each.get(name, 0) for each in found) for name in names}
+
+
+def scenarios(runs: Iterable[Run]) -> dict[str, str]:
+    """Names and titles in the order in which they were run."""
+    return {run.scenario: run.title for run in runs}
+
+
+def contestants(runs: Iterable[Run], scenario: str) -> list[str]:
+    """Those who ran it, in the order of the programme."""
+    found = {run.contestant for run in runs if run.scenario == scenario}
+    return [name for name in CONTESTANTS if name in found]
+
+
+def load(path: Path) -> Record:
+    return msgspec.json.decode(path.read_bytes(), type=Record)
+
+
+def save(record: Record, path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")

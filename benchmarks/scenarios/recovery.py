@@ -1,0 +1,72 @@
+"""A pod fails and is replaced: how long its place is empty, at rest and under load."""
+
+import asyncio
+import statistics
+import time
+from typing import Any, Final
+
+from benchmarks.scenarios import many
+from benchmarks.sight import JOBS, PODS, job
+from benchmarks.stage import Measured, Stage
+
+_PAUSE: Final = 0.05
+_LIMIT: Final = 120.0
+
+
+async def measure(stage: Stage, *, jobs: int, load: int) -> Measured:
+    """Percentiles of the time from the failure of a pod until its replacement exists."""
+    await many.measure(stage, jobs=jobs)
+    mark = await stage.mark()
+    names = [f"job-{number}-worker-1" for number in range(jobs)]
+    idle = [await _replaced(stage, name) for name in names]
+    under_load = await _under_load(stage, jobs=jobs, load=load)
+    return await stage.used_since(
+        mark,
+        idle_p50=statistics.median(idle),
+        idle_p99=_percentile(idle, 0.99),
+        load_p50=statistics.median(under_load),
+        load_p99=_percentile(under_load, 0.99),
+    )
+
+
+async def _under_load(stage: Stage, *, jobs: int, load: int) -> list[float]:
+    """One failure after the other at a fixed pace, while many new jobs are being made."""
+    bodies = [job(f"load-{number}", workers=many.REPLICAS - 1) for number in range(load)]
+    async with asyncio.TaskGroup() as group:
+        group.create_task(stage.server.create_all(JOBS, bodies))
+        found: list[asyncio.Task[float]] = []
+        for number in range(jobs):
+            name = f"job-{number}-worker-2"
+            found.append(group.create_task(_replaced(stage, name)))
+            await asyncio.sleep(_PAUSE)
+    return [task.result() for task in found]
+
+
+async def _replaced(stage: Stage, name: str) -> float:
+    sight = stage.sight
+    failed = sight.pods[name]
+    await stage.server.patch(f"{PODS}/{name}/status", _failure())
+    began = time.monotonic()
+    there = await sight.until(
+        lambda: sight.pods.get(name, failed) != failed, what=f"a new {name}", limit=_LIMIT
+    )
+    return max(there - began, 0.0)
+
+
+def _failure() -> dict[str, Any]:
+    """The end of a pod whose node was taken away, which asks for another try."""
+    ended = {"exitCode": 137, "reason": "Error", "finishedAt": "2026-01-02T03:04:05Z"}
+    container = {
+        "name": "tensorflow",
+        "image": "registry.example/train:1",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"terminated": ended},
+    }
+    return {"status": {"phase": "Failed", "containerStatuses": [container]}}
+
+
+def _percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
