@@ -1,0 +1,71 @@
+"""Any part of the local cluster may die at any time: the job still ends as the contract says."""
+
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.local_world import SPLIT, WHOLE, LocalWorld
+from tests.support.siege import Siege, Writer, assert_nothing_is_left
+
+Json = dict[str, Any]
+POLICIES = ("ExitCode", "OnFailure", "Never")
+PROGRAM = """
+import fcntl, os, sys, time
+steps = os.path.join(os.environ["FOLDER"], "steps")
+file = open(steps, "a+")
+try:
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    sys.exit("another one of me is running")
+for _ in range(len(open(steps).read()), 12):
+    time.sleep(0.05)
+    print("x", end="", file=file, flush=True)
+"""
+
+
+def resumes(policy: str) -> list[Json]:
+    """A claim, and a worker that goes on in it where the one before it stopped."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "steps"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    container = {
+        "name": "tensorflow",
+        "image": "x",
+        "command": ["python", "-c", PROGRAM],
+        "env": [{"name": "FOLDER", "value": "/steps"}],
+        "volumeMounts": [{"name": "steps", "mountPath": "/steps"}],
+    }
+    volume = {"name": "steps", "persistentVolumeClaim": {"claimName": "steps"}}
+    template = {"spec": {"containers": [container], "volumes": [volume]}}
+    worker = {"restartPolicy": policy, "template": template}
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": {"name": "resumes"},
+        "spec": {"tfReplicaSpecs": {"Worker": worker}},
+    }
+    return [claim, job]
+
+
+@pytest.mark.parametrize(("parts", "kills"), [(SPLIT, 6), (WHOLE, 4)], ids=["split", "whole"])
+def test_ten_kills_change_no_verdict_and_lose_nothing(
+    tmp_path: Path, parts: tuple[str, ...], kills: int
+) -> None:
+    with LocalWorld(tmp_path, workdir=tmp_path, parts=parts) as world:
+        siege = Siege(world, seed=20, span=1.0)
+        policies = cycle(POLICIES)
+        with Writer(world) as writer:
+            while siege.kills < kills:
+                policy = next(policies)
+                # One in place is at once; the next would wait for its back-off.
+                most = 1 if (policy, parts) == ("OnFailure", WHOLE) else 3
+                siege.play(resumes(policy), most=most, limit=20)
+        assert writer.acknowledged
+        assert not writer.lost()
+        world.end()
+        assert_nothing_is_left(world)

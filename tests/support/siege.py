@@ -1,0 +1,210 @@
+"""Jobs under fire: processes of a local cluster are killed at random times while jobs run.
+
+Law: every draw comes from one seed, and every failure names it with all kills so far. The promises
+are those of the contract: a killed replica has exit code 137, and the job's restart policy decides;
+a killed operator or API server changes no verdict; what was acknowledged stays; nothing runs twice.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support import machine
+from tests.support.controlplane.endpoint import ApiError
+from tests.support.local_world import LocalWorld
+
+Json = dict[str, Any]
+KILLED = 137
+_PAUSE = 0.05
+_HARMLESS = frozenset({"operator", "apiserver"})
+_PLURALS = {
+    "TFJob": "/apis/kubeflow.org/v1/namespaces/{}/tfjobs",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{}/persistentvolumeclaims",
+}
+
+
+@dataclass
+class Round:
+    """One job and what was done to it."""
+
+    namespace: str
+    job: Json
+    hits: int = 0
+    """Replicas that a kill took with it for certain."""
+    near: int = 0
+    """Containers that were about to begin or to end when a kill came."""
+    told: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        jobs = _PLURALS["TFJob"].format(self.namespace)
+        return f"{jobs}/{self.job['metadata']['name']}"
+
+    @property
+    def policies(self) -> set[str]:
+        replicas = self.job["spec"]["tfReplicaSpecs"].values()
+        return {str(each.get("restartPolicy", "Never")) for each in replicas}
+
+
+class Writer:
+    """Writes objects all the time and remembers which of them were acknowledged."""
+
+    def __init__(self, world: LocalWorld) -> None:
+        self._world = world
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._write)
+        self.acknowledged: dict[str, str] = {}
+
+    def __enter__(self) -> "Writer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def lost(self) -> dict[str, str]:
+        """What was acknowledged and is not there as it was."""
+        found = self._world.call("GET", "/api/v1/namespaces/default/configmaps")["items"]
+        kept = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in found}
+        made = dict(self.acknowledged)
+        return {name: made[name] for name in made if kept.get(name) != made[name]}
+
+    def _write(self) -> None:
+        number = 0
+        while not self._is_over.wait(_PAUSE):
+            number += 1
+            body = {"metadata": {"name": f"note-{number}"}}
+            with suppress(OSError, ApiError):
+                path = "/api/v1/namespaces/default/configmaps"
+                made = self._world.call("POST", path, body)["metadata"]
+                self.acknowledged[made["name"]] = made["resourceVersion"]
+
+
+class Siege:
+    """Rounds of jobs on one world until enough has been killed."""
+
+    def __init__(self, world: LocalWorld, *, seed: int, span: float) -> None:
+        self.kills = 0
+        self._world = world
+        self._seed = seed
+        self._draw = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
+        self._span = span
+        self._rounds: list[Round] = []
+
+    def play(self, documents: Sequence[Json], *, most: int, limit: float) -> Round:
+        """One job from its creation to its verdict, with up to `most` kills on the way."""
+        played = self._submit(documents)
+        self._rounds.append(played)
+        try:
+            for _ in range(most):
+                if self._is_over(played, within=self._span * self._draw.random() ** 2):
+                    break
+                self._kill(played)
+            what = f"{played.path} has a verdict"
+            self._world.until(what, lambda: self._is_over(played), seconds=limit)
+            self._judge(played)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story()}") from error
+        return played
+
+    def story(self) -> str:
+        """The seed, and every kill so far."""
+        lines = [f"  {each.path}: {', '.join(each.told) or 'spared'}" for each in self._rounds]
+        return "\n".join([f"seed {self._seed}, {self.kills} kills:", *lines])
+
+    def _submit(self, documents: Sequence[Json]) -> Round:
+        namespace = f"round-{len(self._rounds)}"
+        self._world.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        for each in documents:
+            self._world.call("POST", _PLURALS[each["kind"]].format(namespace), each)
+        job = next(each for each in documents if each["kind"] == "TFJob")
+        return Round(namespace=namespace, job=job)
+
+    def _kill(self, played: Round) -> None:
+        """Kill one process of one kind, the kinds being equally likely."""
+        found = self._running()
+        choices: dict[str, Sequence[machine.Process]] = {
+            "replica": machine.replicas(found),
+            "supervisor": machine.supervisors(found),
+        }
+        kinds = [*self._world.parts, *(kind for kind in choices if choices[kind])]
+        kind = self._draw.choice(kinds)
+        if kind in self._world.parts:
+            self._kill_part(kind, played)
+        else:
+            self._kill_process(kind, self._draw.choice(choices[kind]), played)
+
+    def _kill_part(self, part: str, played: Round) -> None:
+        self._world.pause(part)
+        found = self._running()
+        alive = [f"{each.host}" for each in machine.replicas(found)]
+        self._world.kill(part)
+        self.kills += 1
+        if part not in _HARMLESS:
+            played.hits += len(alive)
+            played.near += len(machine.supervisors(found)) - len(alive)
+        played.told.append(f"{part} ({', '.join(alive) or 'nothing'} running)")
+        self._world.start(part)
+
+    def _kill_process(self, kind: str, process: machine.Process, played: Round) -> None:
+        was_alive = process.kill()
+        self.kills += was_alive
+        if was_alive and kind == "replica":
+            played.hits += 1
+        played.near += 1
+        played.told.append(f"{kind} {process.run}")
+
+    def _running(self) -> list[machine.Process]:
+        found = self._world.running()
+        assert not machine.twice(found), f"one replica runs twice: {machine.twice(found)}"
+        return found
+
+    def _is_over(self, played: Round, *, within: float = 0.0) -> bool:
+        """Whether the job has its verdict, now or within some seconds."""
+        deadline = time.monotonic() + within
+        while True:
+            with suppress(OSError):
+                if self._verdict(played):
+                    return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, _PAUSE))
+
+    def _verdict(self, played: Round) -> str:
+        job = self._world.call("GET", played.path)
+        conditions = job.get("status", {}).get("conditions", [])
+        found = [each["type"] for each in conditions if each["status"] == "True"]
+        return next((each for each in found if each in {"Succeeded", "Failed"}), "")
+
+    def _judge(self, played: Round) -> None:
+        """The verdict is what the contract promises for what happened."""
+        verdict, containers = self._verdict(played), self._containers(played)
+        codes = {each["state"].get("terminated", {}).get("exitCode") for each in containers}
+        what = f"{played.path} has {verdict}, exit codes {codes}"
+        if played.policies != {"Never"}:
+            assert verdict == "Succeeded", what
+            return
+        assert not any(each["restartCount"] for each in containers), f"{what}, restarted"
+        # A kill may come when a program has said its last word and is about to end.
+        assert codes == ({KILLED} if verdict == "Failed" else {0}), what
+        assert verdict == "Succeeded" or played.hits + played.near, f"{what}, and no kill was near"
+
+    def _containers(self, played: Round) -> list[Json]:
+        path = f"/api/v1/namespaces/{played.namespace}/pods"
+        pods = self._world.call("GET", path)["items"]
+        return [each for pod in pods for each in pod["status"]["containerStatuses"]]
+
+
+def assert_nothing_is_left(world: LocalWorld) -> None:
+    """After the last part has ended: no process of any container, and nobody listens."""
+    deadline = time.monotonic() + 10
+    while (left := world.running()) and time.monotonic() < deadline:
+        time.sleep(_PAUSE)
+    assert not left
+    assert not world.open_ports()
