@@ -139,6 +139,7 @@ lock: .venv-lock/.locked ## Write requirements/*.txt anew (UPGRADE=1: with newer
 	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt)
 	$(call compile,examples,pyproject.toml --extra examples -c requirements/dev.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
+	$(call compile,bench,pyproject.toml --group bench -c requirements/dev.txt)
 	$(call compile,mutate,pyproject.toml --group mutate -c requirements/runtime.txt)
 	$(call compile,sdk,--group sdk)
 	$(call compile,lock,--group lock)
@@ -159,13 +160,25 @@ endef
 
 ##: measuring
 
+.venv/.bench: .venv/.installed requirements/bench.txt
+	@$(BIN)/python $(LOCKED) -r requirements/bench.txt
+	@touch $@
+
+.PHONY: bench
+bench: .venv/.bench control-plane ## tfjob beside the Go operator, all scenarios (BENCH="--quick": within 5 minutes)
+	$(BIN)/python -m benchmarks $(BENCH)
+
+.PHONY: bench-check
+bench-check: .venv/.bench control-plane ## The same, and fail when a limit is broken
+	$(BIN)/python -m benchmarks --check $(BENCH)
+
 .PHONY: bench-core
 bench-core: setup ## How long one decision takes
 	$(BIN)/python -m benchmarks.bench_core
 
 .PHONY: bench-quick
-bench-quick: setup ## 100 jobs on a real control plane, beside the Go training-operator
-	$(BIN)/python -m benchmarks.bench_quick
+bench-quick: .venv/.bench control-plane ## A first impression within 5 minutes
+	$(BIN)/python -m benchmarks --quick $(BENCH)
 
 .PHONY: mutate
 mutate: .venv-mutate/.locked ## Break the core on purpose and list the breaks that no test notices (ONLY=pattern)

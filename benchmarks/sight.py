@@ -109,7 +109,7 @@ class Sight:
         )
 
     async def _follow(self, path: str, known: dict[str, str], *, accept: str) -> None:
-        """A busy server ends the watches of those who do not keep up: they go on where they were."""
+        """A busy server ends the watch of who does not keep up; it goes on where it was."""
         version = "0"
         try:
             for _ in range(_MOST_WATCHES):
