@@ -1,6 +1,7 @@
 """Plays API cases against a server and makes answers of two servers comparable.
 
-A case is a list of requests with names for what differs between servers ({ns}, {saved values}).
+A case is a list of requests with names for what differs between servers ({ns}, {saved values});
+those listed under `named` are shown by their names in the answers.
 Answers are normalised: UIDs, times, revisions, addresses and ages become names, so that equality
 between two values is kept while the values themselves are not.
 """
@@ -84,7 +85,8 @@ async def play(target: Target, case: Json) -> list[Json]:
                 names[name] = _at(answer["body"], path)
             if not step.get("hide"):
                 shown = _shown(answer, step.get("only"))
-                namer.tokens |= {value: f"<{key}>" for key, value in names.items() if key == "ns"}
+                known = {"ns", *(case.get("named") or ())}
+                namer.tokens |= {value: f"<{key}>" for key, value in names.items() if key in known}
                 answers.append(namer.normalised(shown))
     finally:
         for path in case.get("cleanup") or ():
@@ -241,8 +243,8 @@ class _Namer:
             return self._revisions.setdefault(text, f"<rv-{len(self._revisions) + 1}>")
         if key == "continue":
             return "<continue>"
-        for value, name in self.tokens.items():
-            text = text.replace(value, name)
+        for value in sorted(self.tokens, key=len, reverse=True):
+            text = text.replace(value, self.tokens[value])
         text = _UID.sub(lambda m: self.tokens.setdefault(m[0], f"<uid-{len(self.tokens)}>"), text)
         text = _ADDRESS.sub("<address>", text)
         return _TIME.sub("<time>", text)

@@ -242,6 +242,14 @@ def _deployment(deployment: Json) -> None:
     deployment["status"] = {}
 
 
+def _replica_set(replica_set: Json) -> None:
+    spec = replica_set.setdefault("spec", {})
+    spec.setdefault("replicas", 1)
+    template = spec.setdefault("template", {})
+    pod_spec(template.setdefault("spec", {}))
+    replica_set["status"] = {"replicas": 0}
+
+
 def _secret(secret: Json) -> None:
     secret.setdefault("type", "Opaque")
 
@@ -276,6 +284,7 @@ _BY_KIND: dict[str, Callable[[Json], None]] = {
     "Namespace": _namespace,
     "Job": _job,
     "Deployment": _deployment,
+    "ReplicaSet": _replica_set,
     "Secret": _secret,
     "PersistentVolumeClaim": _claim,
     "PriorityClass": _priority_class,

@@ -115,6 +115,11 @@ _POD_FIELDS = (
     "status.podIP",
     "status.nominatedNodeName",
 )
+_SCALE_OF_PODS: Json = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".spec.selector",
+}
 
 BUILT_IN: tuple[Kind, ...] = (
     Kind(kind="ConfigMap", plural="configmaps", short_names=("cm",)),
@@ -182,11 +187,18 @@ BUILT_IN: tuple[Kind, ...] = (
         categories=("all",),
         has_status=True,
         has_generation=True,
-        scale={
-            "specReplicasPath": ".spec.replicas",
-            "statusReplicasPath": ".status.replicas",
-            "labelSelectorPath": ".spec.selector",
-        },
+        scale=_SCALE_OF_PODS,
+    ),
+    Kind(
+        group="apps",
+        kind="ReplicaSet",
+        plural="replicasets",
+        short_names=("rs",),
+        categories=("all",),
+        has_status=True,
+        has_generation=True,
+        selectable=("status.replicas",),
+        scale=_SCALE_OF_PODS,
     ),
     Kind(
         group="batch",

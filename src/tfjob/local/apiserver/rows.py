@@ -159,6 +159,21 @@ def _deployment(obj: Json, now: datetime) -> Row:
     ]
 
 
+def _replica_set(obj: Json, now: datetime) -> Row:
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    names, images = _containers((spec.get("template") or {}).get("spec") or {})
+    return [
+        obj["metadata"]["name"],
+        spec.get("replicas", 0),
+        status.get("replicas") or 0,
+        status.get("readyReplicas") or 0,
+        _age(obj, now),
+        names,
+        images,
+        _selector(spec.get("selector")),
+    ]
+
+
 def _node(obj: Json, now: datetime) -> Row:
     status = obj.get("status") or {}
     conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
@@ -271,6 +286,13 @@ BUILT_IN: dict[str, tuple[str, Callable[[Json, datetime], Row]]] = {
     "PriorityClass": (
         "Name | Value:integer | Global-Default:boolean | Age | PreemptionPolicy",
         _priority_class,
+    ),
+    "ReplicaSet": (
+        (
+            "Name | Desired:integer | Current:integer | Ready:integer | Age | "
+            "Containers+ | Images+ | Selector+"
+        ),
+        _replica_set,
     ),
     "Secret": ("Name | Type | Data | Age", _secret),
     "Service": ("Name | Type | Cluster-IP | External-IP | Port(s) | Age | Selector+", _service),

@@ -12,7 +12,7 @@ from typing import Any
 
 from tfjob.k8s import names
 from tfjob.k8s.field import duplicate, forbidden, invalid, required
-from tfjob.local.apiserver import metadata, status
+from tfjob.local.apiserver import metadata, status, workloadrules
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.metadata import Faults
 from tfjob.local.apiserver.podrules import pod_spec_faults
@@ -88,6 +88,8 @@ def update_faults(kind: Kind, obj: Json, old: Json) -> Faults:
         faults += _frozen_data_faults(obj, old)
     if kind.resource == "services":
         faults += _service_change_faults(obj, old)
+    if kind.group == "apps":
+        faults += workloadrules.fixed_selector_faults(obj, old)
     return faults
 
 
@@ -208,37 +210,6 @@ def _lease(lease: Json) -> Faults:
     return faults
 
 
-def _job(job: Json) -> Faults:
-    spec = job.get("spec") or {}
-    faults: Faults = [
-        invalid(f"spec.{field}", spec[field], "must be greater than or equal to 0")
-        for field in ("parallelism", "completions", "backoffLimit", "ttlSecondsAfterFinished")
-        if isinstance(spec.get(field), int) and spec[field] < 0
-    ]
-    template = (spec.get("template") or {}).get("spec") or {}
-    faults += pod_spec_faults(template, "spec.template.spec")
-    if template.get("restartPolicy") == "Always":
-        allowed = 'valid values: "OnFailure", "Never"'
-        faults.append(required("spec.template.spec.restartPolicy", allowed))
-    return faults
-
-
-def _deployment(deployment: Json) -> Faults:
-    spec = deployment.get("spec") or {}
-    faults: Faults = []
-    selector = spec.get("selector")
-    template = spec.get("template") or {}
-    if not selector:
-        faults.append(required("spec.selector", ""))
-    else:
-        labels = (template.get("metadata") or {}).get("labels") or {}
-        wanted = selector.get("matchLabels") or {}
-        if any(labels.get(key) != value for key, value in wanted.items()):
-            detail = "`selector` does not match template `labels`"
-            faults.append(invalid("spec.template.metadata.labels", labels, detail))
-    return [*faults, *pod_spec_faults(template.get("spec") or {}, "spec.template.spec")]
-
-
 def _event(event: Json) -> Faults:
     about = (event.get("involvedObject") or {}).get("namespace", "")
     namespace = event["metadata"].get("namespace", "")
@@ -254,7 +225,8 @@ _BY_KIND: dict[str, Callable[[Json], Faults]] = {
     "ConfigMap": _config_map,
     "Secret": _secret,
     "Lease": _lease,
-    "Job": _job,
-    "Deployment": _deployment,
+    "Job": workloadrules.job_faults,
+    "Deployment": workloadrules.pods_faults,
+    "ReplicaSet": workloadrules.pods_faults,
     "Event": _event,
 }

@@ -17,8 +17,10 @@ from aiohttp import web
 
 from tfjob.local.apiserver import auth, bootstrap, certificate, kubeconfig, status
 from tfjob.local.apiserver.backend import Backend, Clock, PodLogs, system_clock
+from tfjob.local.apiserver.deployments import DeploymentController
 from tfjob.local.apiserver.gc import Collector
 from tfjob.local.apiserver.jobs import JobController
+from tfjob.local.apiserver.replicasets import ReplicaSetController
 from tfjob.local.apiserver.request import Answer, Stream
 from tfjob.local.apiserver.router import Incoming, answer, refused
 from tfjob.local.apiserver.store import KEPT_REVISIONS, Store
@@ -95,7 +97,9 @@ class ApiServer:
             self._backend = None
             raise
         self._spawn(Collector(self._backend).run(), "garbage collector")
-        self._spawn(JobController(self._backend).run(), "job controller")
+        for controller in (JobController, ReplicaSetController, DeploymentController):
+            work = controller(self._backend)
+            self._spawn(work.run(), f"{work.kind} controller")
         kubeconfig.write(self.kubeconfig_path, url=self.url, token=self.token, ca=self._ca())
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:

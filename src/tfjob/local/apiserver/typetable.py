@@ -164,6 +164,10 @@ RollingUpdateDeployment: maxUnavailable:x maxSurge:x
 DeploymentSpec: replicas:i selector:LabelSelector template:PodTemplateSpec
   strategy:DeploymentStrategy minReadySeconds:i revisionHistoryLimit:i paused:b
   progressDeadlineSeconds:i
+ReplicaSet: kind apiVersion metadata:ObjectMeta spec:ReplicaSetSpec status:ReplicaSetStatus
+ReplicaSetStatus: replicas:i fullyLabeledReplicas:i readyReplicas:i availableReplicas:i
+  terminatingReplicas:i observedGeneration:l conditions:[Condition]
+ReplicaSetSpec: replicas:i minReadySeconds:i selector:LabelSelector template:PodTemplateSpec
 CustomResourceDefinition: kind apiVersion metadata:ObjectMeta spec:CustomResourceDefinitionSpec
   status:{*}
 CustomResourceDefinitionSpec: group names:CustomResourceDefinitionNames scope

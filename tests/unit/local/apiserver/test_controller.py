@@ -1,0 +1,88 @@
+"""The working loop of a controller."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tfjob.local.apiserver import controller as module
+from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.controller import Controller
+from tfjob.local.apiserver.store import Key, Store, StoreFullError
+
+KEY = Key("things", "ns", "a")
+
+
+class Attentive(Controller):
+    """Writes down whom it attended to; refuses the first time if told to."""
+
+    resource = "things"
+    kind = "Thing"
+
+    def __init__(self, backend: Backend, *, fails: bool = False) -> None:
+        super().__init__(backend)
+        self.seen: list[str] = []
+        self.is_failing = fails
+        self.is_busy = asyncio.Event()
+
+    def attend(self, key: Key) -> None:
+        if self.is_failing:
+            self.is_failing = False
+            raise StoreFullError("no room")
+        self.seen.append(key.name)
+        self.is_busy.set()
+
+
+def backend_at(path: Path, moment: datetime) -> Backend:
+    return Backend(Store(path / "objects.sqlite"), clock=lambda: moment)
+
+
+def thing(name: str) -> dict[str, object]:
+    return {"metadata": {"name": name, "namespace": "ns"}}
+
+
+async def attended(one: Attentive) -> None:
+    task = asyncio.create_task(one.run())
+    try:
+        async with asyncio.timeout(10):
+            await one.is_busy.wait()
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_what_was_there_before_is_attended_to(tmp_path: Path) -> None:
+    backend = backend_at(tmp_path, datetime.now(UTC))
+    backend.store.put(KEY, thing("a"))
+    one = Attentive(backend)
+    await attended(one)
+    assert one.seen == ["a"]
+
+
+async def test_a_full_disk_is_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.0)
+    backend = backend_at(tmp_path, datetime.now(UTC))
+    backend.store.put(KEY, thing("a"))
+    one = Attentive(backend, fails=True)
+    await attended(one)
+    assert one.seen == ["a"]
+
+
+async def test_an_object_is_attended_to_when_its_moment_comes(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    one = Attentive(backend_at(tmp_path, now))
+    one.wake_at(KEY, now + timedelta(seconds=5))
+    one.wake_at(KEY, now)
+    await attended(one)
+    assert one.seen == ["a"]
+
+
+def test_an_owner_is_attended_to_when_its_child_changes(tmp_path: Path) -> None:
+    one = Attentive(backend_at(tmp_path, datetime.now(UTC)))
+    pod = thing("p")
+    refs = [{"kind": "Thing", "name": "a", "uid": "u", "controller": True}]
+    pod["metadata"] = {"name": "p", "namespace": "ns", "ownerReferences": refs}
+    one.backend.store.put(Key("pods", "ns", "p"), pod)
+    one.step()
+    assert (one.seen, one.is_idle) == (["a"], True)
