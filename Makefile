@@ -176,6 +176,10 @@ bench-check: .venv/.bench control-plane ## The same, and fail when a limit is br
 bench-core: setup ## How long one decision takes
 	$(BIN)/python -m benchmarks.bench_core
 
+.PHONY: bench-local
+bench-local: setup ## The local cluster beside its limits (BENCH="--check": fail when one is broken)
+	$(BIN)/python -m benchmarks.bench_local $(BENCH)
+
 .PHONY: bench-quick
 bench-quick: .venv/.bench control-plane ## A first impression within 5 minutes
 	$(BIN)/python -m benchmarks --quick $(BENCH)

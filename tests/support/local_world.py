@@ -84,7 +84,7 @@ class LocalWorld:
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """One request; raises OSError while nobody answers, ApiError when refused."""
-        return self._endpoint().request(method, path, body)
+        return endpoint_of(self.data / "kubeconfig").request(method, path, body)
 
     def until(self, what: str, is_so: Callable[[], object], *, seconds: float = _PATIENCE) -> None:
         """Wait for something, as long as no part has ended by itself."""
@@ -101,15 +101,6 @@ class LocalWorld:
             path = "/apis/kubeflow.org/v1/tfjobs"
             return bool(self.call("GET", path))
         return False
-
-    def _endpoint(self) -> Endpoint:
-        document = yaml.safe_load((self.data / "kubeconfig").read_text())
-        cluster = document["clusters"][0]["cluster"]
-        return Endpoint(
-            server=cluster["server"],
-            token=document["users"][0]["user"]["token"],
-            certificate=base64.b64decode(cluster["certificate-authority-data"]).decode(),
-        )
 
     def _command(self, part: str) -> list[str]:
         tfjob = [sys.executable, "-m", "tfjob.cli.main"]
@@ -128,3 +119,14 @@ class LocalWorld:
                 *(f"--kubeconfig={os.fspath(self.data / 'kubeconfig')}", *flags),
             ],
         }[part]
+
+
+def endpoint_of(kubeconfig: Path) -> Endpoint:
+    """The API server that a local cluster has written down."""
+    document = yaml.safe_load(kubeconfig.read_text())
+    cluster = document["clusters"][0]["cluster"]
+    return Endpoint(
+        server=cluster["server"],
+        token=document["users"][0]["user"]["token"],
+        certificate=base64.b64decode(cluster["certificate-authority-data"]).decode(),
+    )

@@ -1,0 +1,74 @@
+"""The local API server alone, as a process that can be measured from outside.
+
+Law: it is the server of `tfjob local up` with TLS and all, and nothing else is in its process. Run
+as a module it is that process: `python -m benchmarks.local_server DATA`.
+"""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfjob.local.apiserver.server import ApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    import aiohttp
+
+
+class LocalServer:
+    """`with LocalServer(data) as server`: it answers inside, and has ended afterwards."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        self.start_seconds = 0.0
+
+    def __enter__(self) -> "LocalServer":
+        began = time.monotonic()
+        words = [sys.executable, "-m", "benchmarks.local_server", str(self._data)]
+        self._process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+        self.start_seconds = time.monotonic() - began
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.communicate()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @asynccontextmanager
+    async def client(self) -> "AsyncIterator[aiohttp.ClientSession]":
+        """A client of it with as many connections as are asked for."""
+        # The server's own start is measured without what a client needs.
+        import aiohttp  # noqa: PLC0415
+
+        from tests.support.local_world import endpoint_of  # noqa: PLC0415
+
+        endpoint = endpoint_of(self._data / "kubeconfig")
+        connector = aiohttp.TCPConnector(limit=0, ssl=endpoint.ssl_context() or True)
+        async with aiohttp.ClientSession(
+            endpoint.server, headers=endpoint.headers(), connector=connector
+        ) as session:
+            yield session
+
+
+async def serve(data: Path) -> None:
+    """Serve until SIGTERM; says so when it listens."""
+    asked = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked.set)
+    async with ApiServer(data):
+        print("ready", flush=True)
+        await asked.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1])))
