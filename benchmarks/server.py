@@ -16,6 +16,7 @@ from tests.support.controlplane.endpoint import MERGE_PATCH, Endpoint
 
 AT_ONCE = 64
 """Writes of the harness at one time."""
+_BUSY_SECONDS = 0.2
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _COUNTER = re.compile(r"^apiserver_request_total\{(?P<labels>.*)\} (?P<value>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -62,11 +63,17 @@ class Server:
         return await self._send("GET", path)
 
     async def watch(self, path: str, *, version: str, accept: str) -> AsyncGenerator[bytes]:
-        """The lines of a watch; from version 0 on it begins with what there is."""
+        """The lines of a watch, none where the server is too busy to begin one.
+
+        From version 0 on it begins with what there is.
+        """
         url = f"{self._endpoint.server}{path}?watch=true&resourceVersion={version}"
         headers = {**self._endpoint.headers(), "Accept": accept}
         limits = aiohttp.ClientTimeout(total=None)
         async with self._session.get(url, ssl=self._tls, headers=headers, timeout=limits) as answer:
+            if answer.status == 429:
+                await asyncio.sleep(_BUSY_SECONDS)
+                return
             answer.raise_for_status()
             rest = b""
             async for chunk in answer.content.iter_any():
