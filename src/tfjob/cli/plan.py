@@ -1,17 +1,15 @@
 """`tfjob plan FILE`: the children a job would get, as YAML, decided by the operator's own rules."""
 
 import argparse
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import yaml
-
 from tfjob.cli import documents
+from tfjob.cli.advising import placed_advice
 from tfjob.cli.checking import Checked, check
-from tfjob.core.advice import advice
+from tfjob.cli.yaml_text import as_yaml
 from tfjob.core.build import Builder
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
@@ -74,10 +72,11 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
     job = checked.dialect.decode(_as_new(document.value), settings)
     if not isinstance(job, Job):
         return _refuse(fault.text for fault in job.faults)
-    for warning in advice(job):
-        sys.stderr.write(f"warning: {checked.title}: {warning}\n")
+    for warning in placed_advice(document, job):
+        place = warning.place(document)
+        sys.stderr.write(f"{place}warning: {checked.title}: {warning.text}\n")
     for manifest in planned(job):
-        sys.stdout.write("---\n" + _yaml(manifest))
+        sys.stdout.write("---\n" + as_yaml(manifest))
     if job.is_external:
         sys.stderr.write(f"{checked.title}: managed by another controller; nothing is planned\n")
     elif job.policy.is_suspended:
@@ -121,28 +120,6 @@ def _manifests(job: Job, plan: Plan) -> Iterator[dict[str, Any]]:
         metadata = manifest["metadata"]
         name = {"name": metadata["name"], "namespace": job.namespace}
         yield {**manifest, "metadata": {**name, **metadata}}
-
-
-class _Dumper(yaml.CSafeDumper):
-    """Writes shared parts out in full: what is shown is what would be sent."""
-
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base class decides by it
-        return True
-
-
-# Text that other readers of YAML take for a number or a truth is put in quotes.
-_Dumper.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[.0-9]+[eE][-+]?[0-9]+$"), list("-+.0123456789")
-)
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?0o[0-7_]+$"), list("-+0"))
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
-
-
-def _yaml(manifest: dict[str, Any]) -> str:
-    text: str = yaml.dump(
-        manifest, Dumper=_Dumper, sort_keys=False, width=2**20, allow_unicode=True
-    )
-    return text
 
 
 def _refuse(reasons: Iterable[str]) -> int:

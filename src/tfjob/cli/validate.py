@@ -8,10 +8,8 @@ from typing import Any
 import msgspec
 
 from tfjob.cli import documents
+from tfjob.cli.advising import advice_on
 from tfjob.cli.checking import Checked, check
-from tfjob.core.advice import advice
-from tfjob.core.job import Job
-from tfjob.dialects.base import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,7 +17,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="how to print"
     )
-    parser.epilog = "Exit code: 0 when every job is valid, 1 when anything has a fault."
+    parser.add_argument("--strict", action="store_true", help="warnings make exit code 1, too")
+    parser.epilog = (
+        "Exit code: 0 when every job is valid, 1 when anything has a fault or, with --strict, a"
+        " warning."
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(_as_json(found, problems))
     else:
         _print(found, problems)
-    return 1 if problems or any(each.faults for each in found) else 0
+    is_warned = arguments.strict and any(advice_on(each) for each in found)
+    return 1 if is_warned or problems or any(each.faults for each in found) else 0
 
 
 def _check_file(file: str) -> tuple[list[Checked], list[str]]:
@@ -48,13 +51,6 @@ def _check_file(file: str) -> tuple[list[Checked], list[str]]:
     return jobs, []
 
 
-def warnings_of(checked: Checked) -> Sequence[str]:
-    if checked.dialect is None or checked.faults:
-        return ()
-    job = checked.dialect.decode(checked.document.value, Settings())
-    return advice(job) if isinstance(job, Job) else ()
-
-
 def _print(found: Sequence[Checked], problems: Sequence[str]) -> None:
     for checked in found:
         document = checked.document
@@ -65,8 +61,8 @@ def _print(found: Sequence[Checked], problems: Sequence[str]) -> None:
             print(f"{place}: {counted(len(checked.faults), 'fault')}")
         for line in checked.report():
             print(line)
-        for warning in warnings_of(checked):
-            print(f"  warning: {warning}")
+        for warning in advice_on(checked):
+            print(f"  {warning.place(document)}warning: {warning.text}")
     for problem in problems:
         print(problem)
 
@@ -94,7 +90,7 @@ def _job_as_json(checked: Checked) -> dict[str, Any]:
             }
             for fault in checked.faults
         ],
-        "warnings": list(warnings_of(checked)),
+        "warnings": [{"line": each.line, "text": each.text} for each in advice_on(checked)],
     }
 
 

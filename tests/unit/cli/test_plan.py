@@ -164,9 +164,10 @@ def test_job_that_gets_nothing_now_says_why(
 
 
 def test_warning_goes_beside_the_plan(tmp_path: Path, command: Command) -> None:
-    done = command("plan", written(tmp_path, tfjob("M1 W1")))
+    file = written(tmp_path, tfjob("M1 W1"))
+    done = command("plan", file)
     assert done.code == 0
-    assert done.err.startswith("warning: TFJob j: Master: ")
+    assert done.err.startswith(f"{file}:7: warning: TFJob j: Master: ")
     assert "warning" not in done.out
 
 

@@ -143,14 +143,23 @@ def test_file_without_a_job_is_a_fault(
     assert done.out.startswith(f"{file}: holds no job: {reason}")
 
 
-def test_warning_is_no_fault(tmp_path: Path, command: Command) -> None:
+def test_warning_is_no_fault_and_stands_beside_its_line(tmp_path: Path, command: Command) -> None:
     file = written(tmp_path, tfjob("M1 W2"))
     done = command("validate", file)
     assert done.code == 0
-    assert "  warning: Master: TensorFlow 2 strategies refuse the task type" in done.out
+    assert f"  {file}:7: warning: Master: TensorFlow 2 strategies refuse the task" in done.out
     shown = json.loads(command("validate", file, "--output=json").out)
     assert shown["jobs"][0]["faults"] == []
-    assert shown["jobs"][0]["warnings"][0].startswith("Master: ")
+    (warning,) = shown["jobs"][0]["warnings"]
+    assert warning["line"] == 7
+    assert warning["text"].startswith("Master: ")
+
+
+def test_strict_makes_a_warning_count(tmp_path: Path, command: Command) -> None:
+    warned, clean = written(tmp_path, tfjob("M1 W2")), written(tmp_path, tfjob(), name="b.yaml")
+    assert command("validate", "--strict", warned).code == 1
+    assert command("validate", "--strict", "-o", "json", warned).code == 1
+    assert command("validate", "--strict", clean).code == 0
 
 
 @pytest.mark.parametrize(
