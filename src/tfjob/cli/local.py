@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from tfjob.cli import jobs
+from tfjob.cli.breakdowns import BREAKDOWNS, sentence
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.cluster_log import FILE, logging_to
 from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
-from tfjob.local.cluster import FolderError, LocalCluster
+from tfjob.local.cluster import LocalCluster
 
 _PATIENCE: Final = 30.0
 
@@ -69,19 +70,17 @@ def _up(arguments: argparse.Namespace) -> int:
         if not asyncio.run(work()):
             where = arguments.data / FILE
             return _say(f"a part of the cluster ended by itself; {where} tells why")
-    except FolderError as error:
-        return _say(str(error))
-    except OSError as error:
+    except BrokenPipeError:
+        raise
+    except BREAKDOWNS as error:
         return _say(_trouble(error, arguments))
     return 0
 
 
-def _trouble(error: OSError, arguments: argparse.Namespace) -> str:
-    if isinstance(error, BrokenPipeError):
-        raise error
-    if error.errno == errno.EADDRINUSE:
+def _trouble(error: Exception, arguments: argparse.Namespace) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"port {arguments.port} is in use; name another one, or none, with --port"
-    return f"the cluster cannot go on: {error} (its data is in {arguments.data})"
+    return sentence(error, arguments.data)
 
 
 async def _asked(heard: Interrupts) -> None:

@@ -6,7 +6,6 @@ Everything in the file is checked before anything starts; the exit code is the j
 import argparse
 import asyncio
 import os
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,13 +15,13 @@ from typing import Any, Final
 
 from tfjob.cli import documents, interrupts, jobs
 from tfjob.cli.applying import apply_all
+from tfjob.cli.breakdowns import BREAKDOWNS, sentence
 from tfjob.cli.checking import Checked, check
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.following import Follower, Verdict
 from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.cli.screen import screen_for
-from tfjob.client.errors import ApiError
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job
 from tfjob.dialects.base import Settings
@@ -84,9 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _say(str(error))
     except BrokenPipeError:
         return _without_reader(found[0].title)
-    except (BrokenError, ApiError, OSError, sqlite3.Error) as error:
-        data = arguments.data or tempfile.gettempdir()
-        why = f"the local cluster broke down: {error} (its data is in {data})"
+    except (BrokenError, *BREAKDOWNS) as error:
+        why = sentence(error, arguments.data or Path(tempfile.gettempdir()))
         return _say(f"{found[0].title}: {why}", code=BROKEN)
 
 
