@@ -6,7 +6,7 @@ be read is a sentence for its reader, never a traceback.
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,39 @@ class Document(msgspec.Struct):
             place, node = entry
             line = _line(place)
         return line
+
+    def spelt(self, path: str) -> str:
+        """The path itself or, where no such field is, that of the only field of its name.
+
+        A field may stand elsewhere in an older version of the same API.
+        """
+        steps = _steps(path)
+        if not steps or _holds(self.node, steps):
+            return path
+        alike = [found for found in _paths(self.node) if _steps(found)[-1] == steps[-1]]
+        return alike[0] if len(alike) == 1 else path
+
+
+def _holds(node: Any, steps: Sequence[str]) -> bool:
+    for step in steps:
+        entry = _entry(node, step)
+        if entry is None:
+            return False
+        node = entry[1]
+    return True
+
+
+def _paths(node: Any, path: str = "") -> Iterator[str]:
+    """The path of every field."""
+    if isinstance(node, yaml.SequenceNode):
+        for index, child in enumerate(node.value):
+            yield from _paths(child, f"{path}[{index}]")
+    if not isinstance(node, yaml.MappingNode):
+        return
+    for key, child in node.value:
+        own = f"{path}.{key.value}" if path else str(key.value)
+        yield own
+        yield from _paths(child, own)
 
 
 def shown_name(file: str) -> str:

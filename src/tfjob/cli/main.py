@@ -18,6 +18,7 @@ VERBS = {
     "local": "a small cluster on this machine: up, down, status",
     "validate": "check files offline: every fault, with its place and a remedy",
     "plan": "show the pods, services and TF_CONFIG that a job would get",
+    "convert": "say the same jobs in another API, and tell what is lost",
     "get": "list the jobs of a cluster",
     "describe": "tell where a job stands and why it does not go on",
     "logs": "print or follow the log lines of all replicas",
