@@ -11,9 +11,9 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.manager import logs, settings
 from tfjob.manager.app import Operator, StartError
 from tfjob.manager.health import AddressError
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def work() -> None:
         identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        operator = Operator(config, chosen, dialect=KubeflowV1(), identity=identity)
+        operator = Operator(config, chosen, dialects=stored_dialects(), identity=identity)
         operator.stop_on_signals()
         await operator.run()
 

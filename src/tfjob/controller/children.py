@@ -25,7 +25,7 @@ from tfjob.client.http import Api, Stored
 from tfjob.client.wire import Key
 from tfjob.controller import claims
 from tfjob.controller.gather import Stray
-from tfjob.controller.kinds import Kind, kind_of
+from tfjob.controller.kinds import Kind, Kinds
 from tfjob.controller.observer import Observer
 from tfjob.controller.reporter import Reporter
 from tfjob.core.build import Builder
@@ -37,7 +37,8 @@ from tfjob.k8s.meta import ObjectMeta
 
 _SILENT: Final = frozenset({ChildKind.POD_GROUP})
 """Kinds whose creation is not told."""
-
+_STRICT: Final = frozenset({ChildKind.POD, ChildKind.JOB})
+"""Kinds that a user's template goes into: a misspelt field of it is an error, and told."""
 
 MOST_CREATES: Final = 1000
 """Children made in one pass: a wide job is looked at again before it gets the rest."""
@@ -50,6 +51,8 @@ class Report(msgspec.Struct):
     errors: list[ApiError] = msgspec.field(default_factory=list)
     is_waiting: bool = False
     has_more: bool = False
+    trouble: str = ""
+    """Why the first of the children that could not be made could not."""
 
     @property
     def is_hopeless(self) -> bool:
@@ -66,20 +69,23 @@ class Hands:
         pool: FairPool,
         observer: Observer,
         *,
+        kinds: Kinds | None = None,
         may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self._api = api
         self._pool = pool
         self._observer = observer
+        self._kinds = kinds or Kinds()
         self._may_write = may_write
 
     async def carry_out(self, job: Job | InvalidJob, plan: Plan, reporter: Reporter) -> Report:
-        work = _Work(self._api, job, reporter=reporter, observer=self._observer)
+        work = _Work(self._api, job, kinds=self._kinds, reporter=reporter, observer=self._observer)
         await self._all(work.key, [partial(work.update, each) for each in plan.updates])
         deletes = [partial(work.delete, each) for each in plan.deletes]
         creates = [partial(work.create, each) for each in plan.creates[:MOST_CREATES]]
         await self._all(work.key, [*deletes, *creates])
         work.report.has_more = len(plan.creates) > MOST_CREATES
+        work.report.trouble = work.first_trouble(plan.creates)
         return work.report
 
     async def claim(
@@ -90,7 +96,7 @@ class Hands:
         may_adopt = adopts and await claims.may_adopt(self._api, job.owner, job_path)
         claimed, errors = 0, list[ApiError]()
         for kind, meta, claim in strays:
-            resource = kind_of(kind, job).resource
+            resource = self._kinds.of(kind, job).resource
             try:
                 if claim is Claim.RELEASE:
                     await claims.release(self._api, job, resource, meta)
@@ -119,27 +125,42 @@ class _Work:
     """The children of one job in one pass."""
 
     def __init__(
-        self, api: Api, job: Job | InvalidJob, *, reporter: Reporter, observer: Observer
+        self,
+        api: Api,
+        job: Job | InvalidJob,
+        *,
+        kinds: Kinds,
+        reporter: Reporter,
+        observer: Observer,
     ) -> None:
         self._api = api
         self._job = job
+        self._kinds = kinds
         self._builder = Builder(job) if isinstance(job, Job) else None
         self._reporter = reporter
         self._observer = observer
         self._namespace = job.owner.namespace
         self.key: Key = (self._namespace, job.owner.name)
         self.report = Report()
+        self._troubles: dict[tuple[str, str], str] = {}
+
+    def first_trouble(self, creates: Sequence[Create]) -> str:
+        """In the order of the plan, so that the same troubles are told the same way."""
+        if not self._troubles:
+            return ""
+        found = (self._troubles.get((each.kind, each.name)) for each in creates)
+        return next(text for text in found if text is not None)
 
     async def create(self, create: Create) -> None:
         if self._builder is None:
             raise TypeError(f"{create.name}: a job that cannot be read has no children to make")
-        kind = kind_of(create.kind, self._job)
+        kind = self._kinds.of(create.kind, self._job)
         try:
             made = await self._api.create(
                 kind.resource.collection(self._namespace),
                 self._builder.manifest(create),
                 decode=Stored,
-                field_validation="Strict" if create.kind == ChildKind.POD else None,
+                field_validation="Strict" if create.kind in _STRICT else None,
             )
         except AlreadyExists as error:
             await self._meet(create, kind, error)
@@ -155,7 +176,7 @@ class _Work:
         self._made(create, kind, made.metadata)
 
     async def delete(self, delete: Delete) -> None:
-        kind = kind_of(delete.kind, self._job)
+        kind = self._kinds.of(delete.kind, self._job)
         try:
             await self._api.delete(
                 kind.resource.item(delete.name, self._namespace),
@@ -181,7 +202,7 @@ class _Work:
         )
 
     async def update(self, update: Update) -> None:
-        kind = kind_of(update.kind, self._job)
+        kind = self._kinds.of(update.kind, self._job)
         body = {"metadata": {"uid": update.uid}, **update.body}
         path = kind.resource.item(update.name, self._namespace)
         try:
@@ -211,7 +232,7 @@ class _Work:
             self.report.is_waiting = True
         elif found.controller_uid != self._job.owner.uid:
             self._create_failed(create, error)
-        elif isinstance(self._job, Job) and claim_of(self._job, found) is Claim.RELEASE:
+        elif isinstance(self._job, Job) and _is_to_be_released(self._job, create, found):
             await self._let_go(self._job, kind, found)
             self._create_failed(create, error)
         else:
@@ -236,9 +257,13 @@ class _Work:
 
     def _create_failed(self, create: Create, error: ApiError) -> None:
         self.report.errors.append(error)
+        self._troubles[create.kind, create.name] = error.message
         self._observer.child_failed(create.kind)
         if not isinstance(error, NamespaceTerminating):
-            phrase = self._job.wording.child_create_failed
+            wording = self._job.wording
+            phrase = wording.child_create_failed
+            if create.kind == ChildKind.POD_GROUP:
+                phrase = wording.group_create_failed or phrase
             self._reporter.failed(phrase, kind=create.kind, child=create.name, error=error.message)
 
     def _note_version(self, kind: str, made: ObjectMeta) -> None:
@@ -246,3 +271,8 @@ class _Work:
         newest, version = self.report.versions.get(kind, ""), made.resource_version
         if (len(version), version) > (len(newest), newest):
             self.report.versions[kind] = version
+
+
+def _is_to_be_released(job: Job, create: Create, found: ObjectMeta) -> bool:
+    """Only what runs or serves a replica is known by its labels."""
+    return create.body is None and claim_of(job, found) is Claim.RELEASE

@@ -3,9 +3,9 @@
 Reads caches only, but for the facts that are asked for by name. Changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -13,13 +13,14 @@ from tfjob.client.store import Store
 from tfjob.client.wire import HasMetadata, Key
 from tfjob.controller.facts import Facts
 from tfjob.controller.objects import JobObject
+from tfjob.controller.tokens import random_token
 from tfjob.core import stuck
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid import InvalidJob
-from tfjob.core.job import Job
+from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
-from tfjob.dialects.base import Dialect, Settings
+from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
@@ -40,13 +41,14 @@ class Stores(msgspec.Struct):
     services: Store[Service]
     batch_jobs: Store[BatchJob] | None = None
     pod_groups: Store[PodGroup] | None = None
-    companions: Sequence[tuple[str, Store[Standing]]] = ()
+    companions: Mapping[str, Store[Standing]] = {}
 
 
 class Gathered(msgspec.Struct):
     """One job, ready to be decided about. `strays` are children to adopt or to release."""
 
     stored: JobObject
+    manifest: Manifest
     job: Job | InvalidJob
     children: Children = Children()
     strays: Sequence[Stray] = ()
@@ -57,63 +59,109 @@ class Clock(Protocol):
 
 
 class Gatherer:
+    """`settings` may change while it works: optional APIs come and are then served."""
+
     def __init__(
-        self, dialect: Dialect, settings: Settings, *, stores: Stores, facts: Facts, now: Clock
+        self,
+        dialect: Dialect,
+        settings: Settings,
+        *,
+        stores: Stores,
+        facts: Facts,
+        now: Clock,
+        token: Callable[[], str] = random_token,
     ) -> None:
         self._dialect = dialect
-        self._settings = settings
-        self._stores = stores
+        self.settings = settings
+        self.stores = stores
         self._facts = facts
         self._now = now
+        self._token = token
 
     async def gather(self, key: Key) -> Gathered | None:
         """Everything about one job, or None when there is no such job."""
-        stored = self._stores.jobs.get(key)
+        stored = self.stores.jobs.get(key)
         if stored is None:
             return None
-        job = self.decode(stored)
+        manifest = stored.manifest()
+        job = self._dialect.decode(manifest, self.settings)
+        found = Gathered(stored=stored, manifest=manifest, job=job)
         if isinstance(job, InvalidJob):
-            return Gathered(stored=stored, job=job, children=self._owned(job.owner.uid))
-        pods, stray_pods = self._claimed(job, self._stores.pods)
-        services, stray_services = self._claimed(job, self._stores.services)
-        return Gathered(
-            stored=stored,
-            job=job,
-            children=await self._children(job, pods, services),
-            strays=[
-                *((ChildKind.POD, meta, claim) for meta, claim in stray_pods),
-                *((ChildKind.SERVICE, meta, claim) for meta, claim in stray_services),
-            ],
+            found.children = self._owned(job.owner.uid)
+            return found
+        batch_jobs = self._batch_jobs(job.owner.uid)
+        pods, stray_pods = self._pods(job, batch_jobs)
+        services, stray_services = self._claimed(job, self.stores.services)
+        found.strays = [
+            *((ChildKind.POD, meta, claim) for meta, claim in stray_pods),
+            *((ChildKind.SERVICE, meta, claim) for meta, claim in stray_services),
+        ]
+        found.children = await self._children(
+            job, Children(pods=pods, jobs=batch_jobs, services=services)
         )
+        return found
 
     def decode(self, stored: JobObject) -> Job | InvalidJob:
-        return self._dialect.decode(stored.manifest(), self._settings)
+        return self._dialect.decode(stored.manifest(), self.settings)
+
+    def completed(self, manifest: Manifest) -> dict[str, Any] | None:
+        """The spec that must be stored before children are made, if it is not yet."""
+        services, namespace = self.stores.services, manifest["metadata"]["namespace"]
+        return self._dialect.completed(
+            manifest,
+            self.settings,
+            tokens=iter(self._token, ""),
+            is_taken=lambda name: services.get((namespace, name)) is not None,
+        )
 
     def _owned(self, uid: str) -> Children:
         """What still runs of a job that cannot be read: its owner is all there is to go by."""
-        pods, services = self._stores.pods, self._stores.services
-        return Children(pods=pods.owned_by(uid), services=services.owned_by(uid))
+        batch_jobs = self._batch_jobs(uid)
+        pods = [*self.stores.pods.owned_by(uid), *self._made_by(batch_jobs)]
+        return Children(pods=pods, jobs=batch_jobs, services=self.stores.services.owned_by(uid))
 
-    async def _children(
-        self, job: Job, pods: Sequence[Pod], services: Sequence[Service]
-    ) -> Children:
-        uid, stores = job.owner.uid, self._stores
+    def _batch_jobs(self, uid: str) -> Sequence[BatchJob]:
+        return self.stores.batch_jobs.owned_by(uid) if self.stores.batch_jobs else ()
+
+    def _made_by(self, batch_jobs: Sequence[BatchJob]) -> list[Pod]:
+        pods = self.stores.pods
+        return [pod for each in batch_jobs for pod in pods.owned_by(each.metadata.uid)]
+
+    def _pods(
+        self, job: Job, batch_jobs: Sequence[BatchJob]
+    ) -> tuple[list[Pod], list[tuple[ObjectMeta, Claim]]]:
+        """Pods that a batch Job made are that Job's: nothing of them is to be claimed."""
+        if job.workload is Workload.JOB:
+            return self._made_by(batch_jobs), []
+        return self._claimed(job, self.stores.pods)
+
+    async def _children(self, job: Job, found: Children) -> Children:
+        """With what stands beside the replicas, and the facts of the cluster."""
+        uid, stores = job.owner.uid, self.stores
         groups = stores.pod_groups.owned_by(uid) if stores.pod_groups else []
         now = self._now()
-        stuck_on = {pod.spec.node_name for pod in pods if stuck.is_stuck(pod, now=now)}
-        return Children(
-            pods=pods,
-            services=services,
-            jobs=stores.batch_jobs.owned_by(uid) if stores.batch_jobs else (),
+        stuck_on = {pod.spec.node_name for pod in found.pods if stuck.is_stuck(pod, now=now)}
+        return msgspec.structs.replace(
+            found,
             pod_group=groups[0] if groups else None,
-            companions={
-                (kind, each.metadata.name): each
-                for kind, store in stores.companions
-                for each in store.owned_by(uid)
-            },
+            companions=self._companions(job) if job.companions else {},
             lost_nodes=await self._facts.lost_nodes(stuck_on) if stuck_on else frozenset(),
             priorities=await self._facts.priorities(_priority_classes(job)) if job.gang else {},
         )
+
+    def _companions(self, job: Job) -> dict[tuple[str, str], Standing]:
+        uid = job.owner.uid
+        found = {
+            (kind, each.metadata.name): each
+            for kind, store in self.stores.companions.items()
+            for each in store.owned_by(uid)
+        }
+        beside = _services_beside(job)
+        for service in self.stores.services.owned_by(uid):
+            if service.metadata.name in beside:
+                name = service.metadata.name
+                found[ChildKind.SERVICE, name] = Standing(metadata=service.metadata)
+        return found
 
     def _claimed(self, job: Job, store: Store[T]) -> tuple[list[T], list[tuple[ObjectMeta, Claim]]]:
         """The job's children of one kind, and those to adopt or release first."""
@@ -122,13 +170,20 @@ class Gatherer:
         own = store.owned_by(job.owner.uid)
         named = store.labelled(job.namespace, job.claim.get(self._dialect.job_label, ""))
         orphans = [each for each in named if each.metadata.controller_uid is None]
+        beside = _services_beside(job) if job.companions else frozenset()
         for each in (*own, *orphans):
+            if each.metadata.name in beside:
+                continue
             verdict = claim_of(job, each.metadata)
             if verdict is Claim.KEEP:
                 kept.append(each)
             elif verdict is not Claim.IGNORE:
                 strays.append((each.metadata, verdict))
         return kept, strays
+
+
+def _services_beside(job: Job) -> frozenset[str]:
+    return frozenset(each.name for each in job.companions if each.kind == ChildKind.SERVICE)
 
 
 def _priority_classes(job: Job) -> set[str]:

@@ -16,7 +16,7 @@ import msgspec
 from tfjob.client.errors import ApiError, Unauthorized
 from tfjob.client.queue import QueueClosed, WorkQueue
 from tfjob.client.wire import Key
-from tfjob.controller.observer import Observer
+from tfjob.controller.observer import PassObserver
 from tfjob.controller.passes import Outcome
 from tfjob.controller.statuses import NotLeadingError
 
@@ -62,7 +62,7 @@ class Loop:
         queue: WorkQueue[Key],
         *,
         caches: Mapping[str, Progressing],
-        observer: Observer,
+        observer: PassObserver,
         times: Times,
         may_write: Callable[[], bool],
     ) -> None:

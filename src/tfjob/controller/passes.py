@@ -1,5 +1,7 @@
 """One pass over one job: gather, decide, carry out. Children first, then status, then events.
 
+A spec that is to be completed is stored before anything else, and decided on when it comes back.
+
 Knows nothing of queues and timers: the outcome says when to come back.
 """
 
@@ -22,9 +24,11 @@ from tfjob.core.invalid import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
+from tfjob.dialects.base import Observed
 
 JOBS: Final = "jobs"
 _JOB_KIND: Final = "Job"
+_WORKLOADS: Final = frozenset({ChildKind.POD, ChildKind.JOB})
 
 
 class Outcome(msgspec.Struct):
@@ -62,15 +66,20 @@ class Reconciler:
             return Outcome()
         job = gathered.job
         reporter = Reporter(
-            self._recorder, job.owner, version=gathered.stored.metadata.resource_version
+            self._recorder,
+            job.owner,
+            component=job.wording.component,
+            version=gathered.stored.metadata.resource_version,
         )
+        if self._is_incomplete(gathered):
+            return await self._complete(gathered.stored)
         claimed, refused = await self._claim(gathered)
         if claimed or any(error.is_retryable for error in refused):
             return Outcome(is_waiting=True, errors=refused)
         plan = self._decide(gathered, job)
         if plan.deletes_job:
             return await self._delete_job(job, gathered.stored, reporter)
-        if any(create.kind == ChildKind.POD for create in plan.creates):
+        if any(create.kind in _WORKLOADS for create in plan.creates):
             sure = await self._made_sure(gathered)
             if sure is None:
                 return Outcome()
@@ -78,6 +87,24 @@ class Reconciler:
         outcome = await self._carry_out(gathered, plan, reporter)
         outcome.errors += refused
         return outcome
+
+    def _is_incomplete(self, gathered: Gathered) -> bool:
+        job = gathered.job
+        if isinstance(job, InvalidJob) or job.is_external or job.is_deleting:
+            return False
+        if job.status.is_finished:
+            return False
+        return self._gatherer.completed(gathered.manifest) is not None
+
+    async def _complete(self, stored: JobObject) -> Outcome:
+        """Store the spec; the job is decided on when the cache has it."""
+        try:
+            version = await self._statuses.complete(stored, self._gatherer.completed)
+        except Conflict:
+            return Outcome(is_waiting=True)
+        except ApiError as error:
+            return Outcome(errors=[error])
+        return Outcome(versions={} if version is None else {JOBS: version})
 
     async def _made_sure(self, gathered: Gathered) -> tuple[Gathered, Plan] | None:
         """Decide anew on the job as it is now, before any pod is made.
@@ -97,7 +124,7 @@ class Reconciler:
         """Children first, unless the status must be stored before they may go."""
         if not plan.is_status_first:
             report = await self._children(gathered.job, plan, reporter)
-            _, outcome = await self._store(gathered, plan, reporter)
+            _, outcome = await self._store(gathered, plan, reporter, trouble=report.trouble)
             _merge(outcome, report)
             return outcome
         written, outcome = await self._store(gathered, plan, reporter)
@@ -125,7 +152,7 @@ class Reconciler:
         return await self._hands.carry_out(job, plan, reporter)
 
     async def _store(
-        self, gathered: Gathered, plan: Plan, reporter: Reporter
+        self, gathered: Gathered, plan: Plan, reporter: Reporter, *, trouble: str = ""
     ) -> tuple[Written | None, Outcome]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
             job = self._gatherer.decode(fresh)
@@ -136,7 +163,7 @@ class Reconciler:
                 gathered.stored,
                 job=gathered.job,
                 plan=plan,
-                children=gathered.children,
+                observed=Observed(children=gathered.children, now=self._now(), trouble=trouble),
                 decide=decide,
             )
         except ApiError as error:
@@ -155,7 +182,7 @@ class Reconciler:
         outcome = Outcome(wake_at=written.plan.wake_at)
         if written.version is not None:
             outcome.versions[JOBS] = written.version
-        if written.plan.status is not None:
+        if written.is_stored and written.plan.status is not None:
             self._observer.status_stored(
                 namespace, before=written.job.status, after=written.plan.status
             )

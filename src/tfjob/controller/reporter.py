@@ -10,8 +10,11 @@ from tfjob.k8s.event import Event
 class Reporter:
     """Records what is told of one job."""
 
-    def __init__(self, recorder: EventRecorder, owner: Owner, *, version: str) -> None:
+    def __init__(
+        self, recorder: EventRecorder, owner: Owner, *, component: str, version: str
+    ) -> None:
         self._recorder = recorder
+        self._component = component
         self._owner = owner
         self._version = version
 
@@ -45,5 +48,6 @@ class Reporter:
             name=owner.name,
             uid=owner.uid,
             resource_version=self._version,
+            component=self._component,
         )
         self._recorder.record(event, key=key, is_once=is_once)

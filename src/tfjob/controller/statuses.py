@@ -1,10 +1,11 @@
-"""Writes to the job itself: its status, only over the object that was decided on, and its end.
+"""Writes to the job itself: its status, only over the object that was decided on, its completed
+spec, and its end.
 
 On conflict the job is read afresh and decided again; nothing of another writer is overwritten.
 Fields at the top of the status that we do not know stay as they are.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,13 +16,14 @@ from tfjob.client.resource import Resource
 from tfjob.controller.objects import JobObject
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
-from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
-from tfjob.dialects.base import Dialect, Observed
+from tfjob.core.status import JobStatus
+from tfjob.dialects.base import Dialect, Manifest, Observed
 
 TRIES: Final = 5
 
 Decide = Callable[[JobObject], tuple[Job | InvalidJob, Plan]]
+Complete = Callable[[Manifest], dict[str, Any] | None]
 
 
 class NotLeadingError(Exception):
@@ -32,12 +34,13 @@ class Written(msgspec.Struct):
     """The decision that was stored, and the version of the job that must be seen before another.
 
     That is the version it was stored as, or the one it was decided on afresh; None where the
-    cache knew all along.
+    cache knew all along. Without a difference to what stood there nothing was stored.
     """
 
     job: Job | InvalidJob
     plan: Plan
     version: str | None
+    is_stored: bool = False
 
 
 class StatusWriter:
@@ -58,29 +61,51 @@ class StatusWriter:
         *,
         job: Job | InvalidJob,
         plan: Plan,
-        children: Children,
+        observed: Observed,
         decide: Decide,
     ) -> Written | None:
         """Store the plan's status; None when the job is gone or has become another one."""
         known: str | None = None
         for attempt in range(TRIES):
-            if plan.status is None:
+            body = self._body(stored, job, plan, observed)
+            if body is None:
                 return Written(job, plan, known)
             try:
-                made = await self._put(stored, self._body(stored, job, plan, children))
+                made = await self._put(stored, body)
             except NotFound:
                 return None
             except Conflict:
                 if attempt + 1 == TRIES:
                     raise
             else:
-                return Written(job, plan, made.metadata.resource_version)
+                return Written(job, plan, made.metadata.resource_version, is_stored=True)
             fresh = await self.fresh(stored)
             if fresh is None:
                 return None
             stored, known = fresh, fresh.metadata.resource_version
             job, plan = decide(stored)
         raise AssertionError("the last attempt returns or raises")
+
+    async def complete(self, stored: JobObject, complete: Complete) -> str | None:
+        """Store the spec that the whole job, read afresh, shall have; the version to wait for.
+
+        None when the job is gone. Where another writer is faster, Conflict is raised.
+        """
+        try:
+            fresh: dict[str, Any] = await self._api.get(self.path(stored), decode=dict)
+        except NotFound:
+            return None
+        metadata = fresh["metadata"]
+        if metadata["uid"] != stored.metadata.uid:
+            return None
+        spec = complete(fresh)
+        if spec is None or metadata.get("deletionTimestamp"):
+            return str(metadata["resourceVersion"])
+        if not self._may_write():
+            raise NotLeadingError
+        body = {**fresh, "spec": spec}
+        made = await self._api.replace(self.path(stored), body, decode=Stored)
+        return made.metadata.resource_version
 
     async def delete(self, stored: JobObject) -> None:
         """Delete the job itself, if it is as it was decided about; its children follow it."""
@@ -106,12 +131,17 @@ class StatusWriter:
         return await self._api.replace(path, body, decode=Stored)
 
     def _body(
-        self, stored: JobObject, job: Job | InvalidJob, plan: Plan, children: Children
-    ) -> dict[str, Any]:
-        assert plan.status is not None  # noqa: S101 - for the type checker; the caller asked
-        old = self._dialect.encode_status(job, job.status, Observed(children=children))
-        foreign = {key: value for key, value in stored.stored_status().items() if key not in old}
-        shown = self._dialect.encode_status(job, plan.status, Observed(children=children))
+        self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: Observed
+    ) -> dict[str, Any] | None:
+        """What to send; None where nothing has changed."""
+        is_left_alone = job.is_external or job.is_deleting
+        if plan.status is None and (is_left_alone or not self._dialect.shows_children):
+            return None
+        before = stored.stored_status()
+        status = job.status if plan.status is None else plan.status
+        shown = self._shown(job, status, msgspec.structs.replace(observed, stored=before))
+        if self._dialect.shows_children and _said(shown) == _said(before):
+            return None
         meta = stored.metadata
         return {
             "apiVersion": f"{self._dialect.group}/{self._dialect.version}",
@@ -122,5 +152,22 @@ class StatusWriter:
                 "uid": meta.uid,
                 "resourceVersion": meta.resource_version,
             },
-            "status": {**foreign, **shown},
+            "status": shown,
         }
+
+    def _shown(
+        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+    ) -> dict[str, Any]:
+        """The whole status; fields that its dialect does not know stay."""
+        old = self._dialect.encode_status(job, job.status, observed)
+        foreign = {key: value for key, value in observed.stored.items() if key not in old}
+        return {**foreign, **self._dialect.encode_status(job, status, observed)}
+
+
+def _said(value: Any) -> Any:
+    """Without nulls, which an API server may or may not keep: both mean that nothing is said."""
+    if isinstance(value, Mapping):
+        return {key: _said(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [_said(each) for each in value]
+    return value

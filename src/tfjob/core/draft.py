@@ -89,4 +89,4 @@ class Draft:
         ends = after.is_finished and not before.is_finished
         suspended = ConditionType.SUSPENDED
         rests = after.is_true(suspended) and not before.is_true(suspended)
-        return ends or rests or self.job.rules.counts_before_delete
+        return ends or rests or (self.job.rules.counts_before_delete and bool(self.deletes))

@@ -33,7 +33,7 @@ class InvalidJob(msgspec.Struct, frozen=True):
 
 
 def reject(job: InvalidJob, *, children: Children = _NOTHING, now: datetime) -> Plan:
-    """Decide about a job that cannot run; `children` are the pods and services it owns."""
+    """Decide about a job that cannot run; `children` are what it owns that runs or serves."""
     if job.is_external or job.is_deleting:
         return Plan()
     if job.status.is_finished:
@@ -64,6 +64,7 @@ def _removals(children: Children) -> tuple[Delete, ...]:
     gone = cleanup.removals(
         CleanPolicy.RUNNING,
         pods=children.pods,
+        jobs=children.jobs,
         services=[each.metadata for each in children.services],
         ends_unfinished=True,
     )

@@ -33,6 +33,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str
     resource_version: str = ""
+    component: str = ""
+    """Who tells it, where that is another than the one who sends it."""
 
 
 def event_name(event: Event, key: str) -> str:
@@ -48,6 +50,7 @@ def manifest(
     event: Event, *, component: str, name: str, first: datetime, last: datetime, count: int
 ) -> dict[str, Any]:
     """The Event object that says it: told `count` times between `first` and `last`."""
+    teller = event.component or component
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -57,8 +60,8 @@ def manifest(
         "type": str(event.type),
         "reason": event.reason,
         "message": _shortened(event.message),
-        "source": {"component": component},
-        "reportingComponent": component,
+        "source": {"component": teller},
+        "reportingComponent": teller,
         "firstTimestamp": time.render(first),
         "lastTimestamp": time.render(last),
         "count": count,

@@ -63,8 +63,8 @@ class LocalCluster:
         self._api: Api | None = None
         self._recorder: EventRecorder | None = None
         self._agent: NodeAgent | None = None
-        self._operators: list[Operator] = []
-        self._operator_tasks: list[asyncio.Task[None]] = []
+        self._operator: Operator | None = None
+        self._operating: asyncio.Task[None] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -107,22 +107,18 @@ class LocalCluster:
         self._recorder = EventRecorder(self._api, component="tfjob-node")
         self._agent = NodeAgent(ClientApi(self._api, self._recorder), self._settings)
         settings = Settings(metrics_address=_OFF, health_address=_OFF)
-        self._operators = [
-            Operator(config, settings, dialect=dialect, identity="local")
-            for dialect in self._dialects
-        ]
-        self._operator_tasks = [asyncio.create_task(each.run()) for each in self._operators]
+        self._operator = Operator(config, settings, dialects=self._dialects, identity="local")
+        self._operating = asyncio.create_task(self._operator.run())
         own = [asyncio.create_task(each) for each in (self._agent.run(), self._recorder.run())]
-        self._tasks = [*own, *self._operator_tasks]
+        self._tasks = [*own, self._operating]
 
     async def stop(self) -> None:
         """Pods first, so that no process outlives the cluster; then what decides about them."""
         if self._agent is not None:
             await self._agent.stop()
-        for operator in self._operators:
-            operator.stop()
-        if self._operator_tasks:
-            await asyncio.wait(self._operator_tasks, timeout=_FAREWELL)
+        if self._operator is not None and self._operating is not None:
+            self._operator.stop()
+            await asyncio.wait([self._operating], timeout=_FAREWELL)
         if self._recorder is not None:
             await self._recorder.close(limit=1.0)
         if self._api is not None:

@@ -7,7 +7,7 @@ work at once and keeps the caches, so that leading again costs nothing.
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -18,28 +18,23 @@ from tfjob.client.events import EventRecorder
 from tfjob.client.fair import FairPool
 from tfjob.client.http import Api
 from tfjob.client.lease import Elector, Terms
-from tfjob.client.queue import WorkQueue
 from tfjob.client.resource import is_served
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
-from tfjob.client.wire import Key
-from tfjob.controller.children import Hands
-from tfjob.controller.facts import Facts
-from tfjob.controller.gather import Gatherer
-from tfjob.controller.loop import Loop, Times
-from tfjob.controller.passes import Reconciler
-from tfjob.controller.statuses import StatusWriter
+from tfjob.controller.kinds import resource_of
+from tfjob.controller.tokens import random_token
 from tfjob.dialects.base import Dialect
-from tfjob.dialects.kubeflow.words import OPERATOR
 from tfjob.manager import health
+from tfjob.manager.branch import Branch, Shared, cancel
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
-from tfjob.manager.watching import Watches, group_resource, watches
 
 _log: Final = logging.getLogger(__name__)
 IN_FLIGHT: Final = 64
 """Writes of children at one time, over all jobs."""
 EVENT_SENDERS: Final = 8
+COMPONENT: Final = "tfjob-operator"
+"""Who sends events, where no dialect names the teller."""
 FAREWELL: Final = 20.0
 """Seconds that passes under way have to end when the operator stops."""
 
@@ -58,24 +53,25 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     connect: Callable[..., Api] = Api
     timing: Timing = REAL
     now: Callable[[], datetime] = _now
+    token: Callable[[], str] = random_token
+    longest_look: float = 15.0
+    """Seconds between two looks for an API that the cluster does not have yet."""
 
 
 class Operator:
-    """One operator process for one dialect."""
+    """One operator process for any number of dialects, each of them served by a branch."""
 
     def __init__(
         self,
         config: Config,
         settings: Settings,
         *,
-        dialect: Dialect,
+        dialects: Sequence[Dialect],
         identity: str,
         world: World | None = None,
     ) -> None:
         self.settings = settings
         self.metrics = Metrics()
-        self.queue = WorkQueue[Key]()
-        self._dialect = dialect
         self._world = world or World()
         timing, now = self._world.timing, self._world.now
         self._api = self._world.connect(
@@ -85,37 +81,28 @@ class Operator:
             timing=timing,
         )
         self._recorder = EventRecorder(
-            self._api, component=OPERATOR, now=now, on_drop=self.metrics.event_dropped
+            self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
         )
         # Renewing a lease must not wait behind the work: a slow leader is still the leader.
         self._election_api = self._world.connect(
             config, on_request=self.metrics.requested, timing=timing
         )
         self._elector = _elector(self._election_api, settings, identity=identity, world=self._world)
-        self._watches = self._follow()
-        self._gatherer = Gatherer(
-            dialect,
-            settings.jobs,
-            stores=self._watches.stores(),
-            facts=Facts(self._api, clock=timing.clock),
-            now=now,
-        )
-        self.loop = self._work_loop()
+        shared = self._shared()
+        self.branches = [Branch(dialect, shared) for dialect in dialects]
         self._stopping = asyncio.Event()
         self._servers: list[health.Server] = []
 
     async def run(self) -> None:
         """Work until `stop`; then end cleanly."""
         background: list[asyncio.Task[None]] = []
-        workers: list[asyncio.Task[None]] = []
         try:
-            await self._check_gang()
+            await self._check_groups()
             await self._serve()
             background = [_task(each) for each in self._background()]
-            workers = [_task(self._worker()) for _ in range(self.settings.threads)]
-            await self._until_stopped(background + workers)
+            await self._until_stopped(background)
         finally:
-            await self._end(background, workers)
+            await self._end(background)
 
     def stop(self) -> None:
         """Ask the operator to end; nothing that is under way is cut in half."""
@@ -128,35 +115,21 @@ class Operator:
 
     @property
     def is_ready(self) -> bool:
-        return self._watches.has_synced
+        """Every dialect that the cluster has is followed."""
+        return all(branch.is_ready for branch in self.branches)
 
-    def _follow(self) -> Watches:
-        return watches(
-            self._api,
-            self._dialect,
-            namespace=self.settings.namespace,
-            groups=group_resource(self.settings.jobs.gang_scheduler_name),
-            enqueue=self.queue.add_after,
-            timing=self._world.timing,
-        )
-
-    def _work_loop(self) -> Loop:
-        statuses = StatusWriter(self._api, self._dialect, may_write=self._may_write)
-        reconciler = Reconciler(
-            gatherer=self._gatherer,
-            hands=Hands(self._api, FairPool(IN_FLIGHT), self.metrics, may_write=self._may_write),
-            statuses=statuses,
+    def _shared(self) -> Shared:
+        return Shared(
+            api=self._api,
+            pool=FairPool(IN_FLIGHT),
             recorder=self._recorder,
-            observer=self.metrics,
-            now=self._world.now,
-        )
-        return Loop(
-            reconciler,
-            self.queue,
-            caches=self._watches.all,
-            observer=self.metrics,
-            times=Times(now=self._world.now, elapsed=self._world.timing.clock),
+            metrics=self.metrics,
+            settings=self.settings,
             may_write=self._may_write,
+            timing=self._world.timing,
+            now=self._world.now,
+            token=self._world.token,
+            longest_look=self._world.longest_look,
         )
 
     def _may_write(self) -> bool:
@@ -167,69 +140,60 @@ class Operator:
         return self._elector is None or self._elector.is_leader
 
     def _background(self) -> list[Coroutine[Any, Any, None]]:
-        tasks = [each.run() for each in self._watches.all.values()]
+        tasks = [branch.run() for branch in self.branches]
+        tasks += [self._take_up_work(branch) for branch in self.branches]
         tasks += [self._recorder.run() for _ in range(EVENT_SENDERS)]
         tasks.append(self._measure())
         if self.settings.resync:
             tasks.append(self._resync())
         if self._elector is not None:
-            tasks += [self._elector.run(), self._take_up_work(self._elector)]
+            tasks += [self._elector.run(), self._tell_leadership(self._elector)]
         return tasks
 
-    async def _worker(self) -> None:
-        await self._synced()
-        await self.loop.run()
-
-    async def _synced(self) -> None:
-        for each in self._watches.all.values():
-            await each.has_synced.wait()
-
-    async def _take_up_work(self, elector: Elector) -> None:
+    async def _take_up_work(self, branch: Branch) -> None:
         """Whoever becomes leader looks at every job once: nobody did meanwhile."""
-        await self._synced()
-        has_counted = False
+        await branch.has_synced.wait()
+        if self._elector is None:
+            branch.count_jobs()
+            await self._stopping.wait()
+            return
+        while True:
+            await self._elector.became_leader.wait()
+            branch.count_jobs()
+            branch.enqueue_all()
+            await self._elector.lost.wait()
+
+    async def _tell_leadership(self, elector: Elector) -> None:
         while True:
             await elector.became_leader.wait()
             _log.info("leading")
-            if not has_counted:
-                self._count_jobs()
-                has_counted = True
-            self._enqueue_all()
             await elector.lost.wait()
             _log.warning("lease lost: no more writes until it is held again")
 
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(self.settings.resync.total_seconds())
-            self._enqueue_all()
-
-    def _enqueue_all(self) -> None:
-        for each in self._watches.jobs.store:
-            self.queue.add((each.metadata.namespace, each.metadata.name))
+            for branch in self.branches:
+                branch.enqueue_all()
 
     async def _measure(self) -> None:
-        await self._synced()
-        if self._elector is None:
-            self._count_jobs()
-        _log.info("caches filled", extra={"jobs": len(self._watches.jobs.store)})
         while True:
-            self.metrics.queue_depth.labels("tfjob-controller").set(len(self.queue))
+            for branch in self.branches:
+                depth = self.metrics.queue_depth.labels(branch.dialect.component)
+                depth.set(len(branch.queue))
             self.metrics.leader.set(self._leads)
             await asyncio.sleep(1.0)
 
-    def _count_jobs(self) -> None:
-        """Counters begin with the jobs there are when this operator begins to work."""
-        self.metrics.seed(
-            (each.metadata.namespace, self._gatherer.decode(each).status)
-            for each in self._watches.jobs.store
-        )
-
-    async def _check_gang(self) -> None:
-        groups = group_resource(self.settings.jobs.gang_scheduler_name)
-        if groups is not None and not await is_served(self._api, groups):
-            raise StartError(
-                f"crd might be missing, please install crd: {groups.plural}.{groups.group}"
-            )
+    async def _check_groups(self) -> None:
+        """An operator that is told to schedule in gangs does not begin without their API."""
+        wanted = {branch.dialect.pod_groups(self.settings.jobs) for branch in self.branches}
+        for groups in wanted:
+            if groups is None or groups.is_optional:
+                continue
+            if not await is_served(self._api, resource_of(groups)):
+                raise StartError(
+                    f"crd might be missing, please install crd: {groups.plural}.{groups.group}"
+                )
 
     async def _serve(self) -> None:
         for app, address in (
@@ -250,14 +214,14 @@ class Operator:
         for task in done:
             task.result()
 
-    async def _end(
-        self, background: list[asyncio.Task[None]], workers: list[asyncio.Task[None]]
-    ) -> None:
-        self.queue.close()
+    async def _end(self, background: list[asyncio.Task[None]]) -> None:
+        for branch in self.branches:
+            branch.queue.close()
+        workers = [worker for branch in self.branches for worker in branch.workers]
         if workers:
             await asyncio.wait(workers, timeout=FAREWELL)
         await self._recorder.close()
-        await _cancel(background + workers)
+        await cancel(background)
         if self._elector is not None:
             await self._elector.release()
         for server in self._servers:
@@ -286,9 +250,3 @@ def _elector(api: Api, settings: Settings, *, identity: str, world: World) -> El
 
 def _task(work: Coroutine[Any, Any, Any]) -> asyncio.Task[None]:
     return asyncio.get_running_loop().create_task(work)
-
-
-async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -22,7 +22,6 @@ from prometheus_client import (
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import ConditionType, JobStatus
 
-_CONTROLLER: Final = "tfjob-controller"
 _FRAMEWORK: Final = "tensorflow"
 _BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
 
@@ -135,17 +134,33 @@ class Metrics:
     def event_dropped(self) -> None:
         self._events_dropped.inc()
 
-    def passed(self, *, result: str, seconds: float) -> None:
-        self._passes.labels(_CONTROLLER, result).inc()
-        self._seconds.labels(_CONTROLLER).observe(seconds)
-        if result == "error":
-            self._errors.labels(_CONTROLLER).inc()
+    def passes_of(self, controller: str) -> "Passes":
+        """Where one of the operator's controllers counts its passes."""
+        return Passes(controller, results=self._passes, errors=self._errors, lengths=self._seconds)
 
     def requested(self, verb: str, resource: str, code: int, seconds: float) -> None:  # noqa: ARG002 - the hook's shape
         self._requests.labels(str(code), verb, resource).inc()
 
     def _count_job(self, name: str, namespace: str, number: int = 1) -> None:
         self._jobs[name].labels(namespace, _FRAMEWORK).inc(number)
+
+
+class Passes:
+    """The passes of one controller."""
+
+    def __init__(
+        self, controller: str, *, results: Counter, errors: Counter, lengths: Histogram
+    ) -> None:
+        self._controller = controller
+        self._results = results
+        self._errors = errors.labels(controller)
+        self._lengths = lengths.labels(controller)
+
+    def passed(self, *, result: str, seconds: float) -> None:
+        self._results.labels(self._controller, result).inc()
+        self._lengths.observe(seconds)
+        if result == "error":
+            self._errors.inc()
 
 
 def _count(counters: dict[ChildKind, Counter], kind: str) -> None:

@@ -11,8 +11,9 @@ import msgspec
 
 from tfjob.client.resource import EVENTS, LEASES, PODS, SERVICES, Resource
 from tfjob.controller.facts import NODES, PRIORITY_CLASSES
+from tfjob.controller.kinds import resource_of
+from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.manager.watching import SCHEDULER_PLUGINS, VOLCANO
 
 
 class Need(StrEnum):
@@ -110,13 +111,13 @@ PERMISSIONS: Final = (
     ),
     Permission(
         need=Need.VOLCANO,
-        resource=VOLCANO,
+        resource=resource_of(VOLCANO),
         verbs=_CHILD,
         why="one group per job, so that its pods are placed together",
     ),
     Permission(
         need=Need.SCHEDULER_PLUGINS,
-        resource=SCHEDULER_PLUGINS,
+        resource=resource_of(SCHEDULER_PLUGINS),
         verbs=_CHILD,
         why="one group per job, so that its pods are placed together",
     ),

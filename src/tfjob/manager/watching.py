@@ -15,21 +15,23 @@ from tfjob.client.timing import REAL, Timing
 from tfjob.client.watch import Watch
 from tfjob.client.wire import HasMetadata, Key
 from tfjob.controller.gather import Stores
+from tfjob.controller.kinds import BATCH_JOBS, resource_of
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import JOBS
+from tfjob.core.job import Workload
 from tfjob.core.plan import ChildKind
-from tfjob.dialects.base import Dialect
+from tfjob.dialects.base import ChildApi, Dialect, Settings
+from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
+from tfjob.k8s.standing import Standing
 
 T = TypeVar("T", bound=HasMetadata)
 Enqueue = Callable[[Key, float], None]
 """Takes a job and the seconds its pass may wait."""
 GATHERING: Final = 0.1
 """News that others of its kind will follow may wait this long, so that one pass serves them all."""
-VOLCANO: Final = Resource("scheduling.volcano.sh", "v1beta1", "podgroups")
-SCHEDULER_PLUGINS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups")
 _ON_THEIR_WAY: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 
 
@@ -42,87 +44,117 @@ class Following(Protocol):
     def is_caught_up(self, key: Key, version: str) -> bool: ...
 
 
-class Watches(msgspec.Struct):
-    """All that is followed for one dialect."""
+class Source(msgspec.Struct, frozen=True):
+    """Where the objects come from: a server, and one namespace of it or all."""
 
-    jobs: Informer[JobObject]
-    pods: Informer[Pod]
-    services: Informer[Service]
-    pod_groups: Informer[PodGroup] | None
+    api: Api
+    namespace: str | None = None
+    timing: Timing = REAL
 
-    @property
-    def all(self) -> dict[str, Following]:
-        found: dict[str, Following] = {
+
+def apis_beside(dialect: Dialect, settings: Settings) -> list[ChildApi]:
+    """The kinds of children besides those that every job has."""
+    groups = dialect.pod_groups(settings)
+    return [*dialect.companions, *([groups] if groups is not None else [])]
+
+
+class Watches:
+    """All that is followed for one dialect. Optional APIs can be followed from later on."""
+
+    def __init__(
+        self, source: Source, dialect: Dialect, settings: Settings, *, enqueue: Enqueue
+    ) -> None:
+        self._source = source
+        self._dialect = dialect
+        self._enqueue = enqueue
+        own = Resource(dialect.group, dialect.version, dialect.plural)
+        self.jobs = Informer(
+            self._watch(own, JobObject, labels=""),
+            store=Store[JobObject](),
+            on_change=lambda old, new: _for_itself(old or new, enqueue),
+        )
+        self.batch_jobs: Informer[BatchJob] | None = None
+        if dialect.workload is Workload.JOB:
+            self.batch_jobs = self._child(BATCH_JOBS, BatchJob, labels=dialect.child_selector)
+        pods = self._child(PODS, Pod, labels=dialect.child_selector)
+        services = self._child(SERVICES, Service, labels=dialect.child_selector)
+        self.all: dict[str, Following] = {
             JOBS: self.jobs,
-            ChildKind.POD: self.pods,
-            ChildKind.SERVICE: self.services,
+            ChildKind.POD: pods,
+            ChildKind.SERVICE: services,
         }
-        if self.pod_groups is not None:
-            found[ChildKind.POD_GROUP] = self.pod_groups
+        if self.batch_jobs is not None:
+            self.all[ChildKind.JOB] = self.batch_jobs
+        self.stores = Stores(
+            jobs=self.jobs.store,
+            pods=pods.store,
+            services=services.store,
+            batch_jobs=self.batch_jobs.store if self.batch_jobs is not None else None,
+        )
+        for each in apis_beside(dialect, settings):
+            if not each.is_optional or each.name in settings.served:
+                self.follow(each)
+
+    def follow(self, api: ChildApi) -> Following:
+        """One more kind of children."""
+        found: Informer[PodGroup] | Informer[Standing]
+        if api.kind == ChildKind.POD_GROUP:
+            found = self._child(resource_of(api), PodGroup, labels="")
+            self.stores.pod_groups = found.store
+        else:
+            labels = self._dialect.child_selector
+            found = self._child(resource_of(api), Standing, labels=labels)
+            self.stores.companions = {**self.stores.companions, api.kind: found.store}
+        self.all[api.kind] = found
         return found
 
-    def stores(self) -> Stores:
-        return Stores(
-            jobs=self.jobs.store,
-            pods=self.pods.store,
-            services=self.services.store,
-            pod_groups=self.pod_groups.store if self.pod_groups else None,
-        )
+    async def synced(self) -> None:
+        for each in list(self.all.values()):
+            await each.has_synced.wait()
 
     @property
     def has_synced(self) -> bool:
         return all(each.has_synced.is_set() for each in self.all.values())
 
-
-def group_resource(scheduler: str) -> Resource | None:
-    """The PodGroups of a gang scheduler by its flag; None where gang scheduling is off."""
-    if scheduler.lower() in {"", "none"}:
-        return None
-    return VOLCANO if scheduler.lower() == "volcano" else SCHEDULER_PLUGINS
-
-
-def watches(
-    api: Api,
-    dialect: Dialect,
-    *,
-    namespace: str | None,
-    groups: Resource | None,
-    enqueue: Enqueue,
-    timing: Timing = REAL,
-) -> Watches:
-    def child(resource: Resource, kind: type[T], *, labels: str) -> Informer[T]:
-        scope = Scope(resource=resource, namespace=namespace, labels=labels)
+    def _child(self, resource: Resource, kind: type[T], *, labels: str) -> Informer[T]:
         return Informer(
-            Watch(api, scope, decode=kind, timing=timing),
-            store=Store(label=dialect.job_label),
-            on_change=lambda old, new: _for_owner(old, new, dialect=dialect, enqueue=enqueue),
+            self._watch(resource, kind, labels=labels),
+            store=Store(label=self._dialect.job_label),
+            on_change=self._tell,
         )
 
-    own = Resource(dialect.group, dialect.version, dialect.plural)
-    return Watches(
-        jobs=Informer(
-            Watch(api, Scope(resource=own, namespace=namespace), decode=JobObject, timing=timing),
-            store=Store(),
-            on_change=lambda old, new: _for_itself(old or new, enqueue),
-        ),
-        pods=child(PODS, Pod, labels=dialect.child_selector),
-        services=child(SERVICES, Service, labels=dialect.child_selector),
-        pod_groups=child(groups, PodGroup, labels="") if groups else None,
-    )
+    def _watch(self, resource: Resource, kind: type[T], *, labels: str) -> Watch[T]:
+        source = self._source
+        scope = Scope(resource=resource, namespace=source.namespace, labels=labels)
+        return Watch(source.api, scope, decode=kind, timing=source.timing)
+
+    def _tell(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """The job that owns a child, and the one it names: it may have changed hands."""
+        delay = GATHERING if _is_routine(new) else 0.0
+        for key in {key for item in (old, new) if item for key in self._jobs_of(item)}:
+            self._enqueue(key, delay)
+
+    def _jobs_of(self, item: HasMetadata) -> set[Key]:
+        owners = _owners(item, self._dialect.kind) or self._owners_of_maker(item)
+        label = item.metadata.labels.get(self._dialect.job_label)
+        return owners or ({(item.metadata.namespace, label)} if label else set())
+
+    def _owners_of_maker(self, item: HasMetadata) -> set[Key]:
+        """The jobs whose batch Job made a pod: a label may be too short for the name of a job."""
+        if self.batch_jobs is None:
+            return set()
+        makers = map(self.batch_jobs.store.get, _owners(item, ChildKind.JOB))
+        return {
+            key
+            for maker in makers
+            if maker is not None and maker.metadata.uid == item.metadata.controller_uid
+            for key in _owners(maker, self._dialect.kind)
+        }
 
 
 def _for_itself(item: HasMetadata | None, enqueue: Enqueue) -> None:
     if item is not None:
         enqueue((item.metadata.namespace, item.metadata.name), 0.0)
-
-
-def _for_owner(
-    old: HasMetadata | None, new: HasMetadata | None, *, dialect: Dialect, enqueue: Enqueue
-) -> None:
-    """The job that owns a child, and the one it names: it may have changed hands."""
-    delay = GATHERING if _is_routine(new) else 0.0
-    for key in {key for item in (old, new) if item for key in _jobs_of(item, dialect)}:
-        enqueue(key, delay)
 
 
 def _is_routine(new: HasMetadata | None) -> bool:
@@ -132,12 +164,10 @@ def _is_routine(new: HasMetadata | None) -> bool:
     return not isinstance(new, Pod) or new.phase in _ON_THEIR_WAY
 
 
-def _jobs_of(item: HasMetadata, dialect: Dialect) -> set[Key]:
+def _owners(item: HasMetadata, kind: str) -> set[Key]:
     meta = item.metadata
-    owners = {
+    return {
         (meta.namespace, owner.name)
         for owner in meta.owner_references
-        if owner.controller and owner.kind == dialect.kind
+        if owner.controller and owner.kind == kind
     }
-    label = meta.labels.get(dialect.job_label)
-    return owners or ({(meta.namespace, label)} if label else set())

@@ -21,6 +21,8 @@ STORM = 300.0
 PATIENCE = 2000.0
 REST = 60.0
 """Seconds: how long the weather is bad, how long jobs may take, and how long rest is watched."""
+SETTLING = 400.0
+"""Seconds after which news that repeated have been counted out."""
 MOST_REQUESTS_PER_JOB = 120
 
 
@@ -82,7 +84,7 @@ async def _rest(cluster: Cluster) -> list[str]:
         cluster.weather.is_calm = loop.time() > STORM
         await asyncio.sleep(1.0)
     cluster.weather.is_calm = True
-    await asyncio.sleep(REST)
+    await asyncio.sleep(SETTLING)
     before = cluster.backend.store.revision, _requests(cluster.lines)
     await asyncio.sleep(REST)
     after = cluster.backend.store.revision, _requests(cluster.lines)
@@ -90,8 +92,11 @@ async def _rest(cluster: Cluster) -> list[str]:
     if before != after and len(cluster.operators) == 1:
         faults.append(f"no rest: {before} became {after}")
     for name, operator in cluster.operators.items():
-        left = (len(operator.queue), operator.queue.delayed, operator.loop.awaited)
-        if any(left):
+        left = [
+            (len(each.queue), each.queue.delayed, each.loop.awaited if each.loop else 0)
+            for each in operator.branches
+        ]
+        if any(map(any, left)):
             faults.append(f"{name}: waiting, delayed and awaited keys {left}")
     if _requests(cluster.lines) > MOST_REQUESTS_PER_JOB * len(cluster.jobs):
         faults.append(f"{_requests(cluster.lines)} requests")

@@ -141,7 +141,7 @@ class Cluster:
         return Operator(
             Config(server="http://simulated.invalid"),
             settings,
-            dialect=KubeflowV1(),
+            dialects=[KubeflowV1()],
             identity=identity,
             world=World(connect=line.connect, timing=timing, now=virtual_time.now),
         )

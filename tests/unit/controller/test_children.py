@@ -23,7 +23,7 @@ async def carried_out(world: Desk, plan: Plan) -> Report:
     gathered = await world.gatherer.gather(KEY)
     assert isinstance(gathered, Gathered)
     assert isinstance(gathered.job, Job)
-    reporter = Reporter(world.recorder, gathered.job.owner, version="1")
+    reporter = Reporter(world.recorder, gathered.job.owner, component="me", version="1")
     return await world.hands.carry_out(gathered.job, plan, reporter)
 
 

@@ -3,8 +3,10 @@
 import pytest
 
 from tests.support.builders import a_job
-from tfjob.controller.kinds import kind_of
-from tfjob.dialects.base import Settings
+from tfjob.controller.kinds import Kinds
+from tfjob.dialects.base import ChildApi, Settings
+
+BOARD = ChildApi("Board", "toy.example", "v1", "boards")
 
 
 @pytest.mark.parametrize(
@@ -13,12 +15,11 @@ from tfjob.dialects.base import Settings
         ("Pod", "/api/v1/namespaces/n/pods", "pod"),
         ("Service", "/api/v1/namespaces/n/services", "service"),
         ("Job", "/apis/batch/v1/namespaces/n/jobs", "job"),
-        ("ConfigMap", "/api/v1/namespaces/n/configmaps", "configmap"),
-        ("Deployment", "/apis/apps/v1/namespaces/n/deployments", "deployment"),
+        ("Board", "/apis/toy.example/v1/namespaces/n/boards", "board"),
     ],
 )
 def test_kind_has_a_place_and_a_noun(name: str, path: str, noun: str) -> None:
-    found = kind_of(name, a_job())
+    found = Kinds([BOARD]).of(name, a_job())
     assert (found.resource.collection("n"), found.noun) == (path, noun)
 
 
@@ -31,5 +32,5 @@ def test_kind_has_a_place_and_a_noun(name: str, path: str, noun: str) -> None:
 )
 def test_group_lives_where_its_scheduler_looks(scheduler: str, group: str) -> None:
     job = a_job("W2", Settings(gang_scheduler_name=scheduler))
-    path = kind_of("PodGroup", job).resource.collection("n")
+    path = Kinds().of("PodGroup", job).resource.collection("n")
     assert path == f"/apis/{group}/namespaces/n/podgroups"

@@ -44,7 +44,7 @@ class World:
             self,
             self.queue,
             caches={"Pod": self},
-            observer=self.metrics,
+            observer=self.metrics.passes_of("tfjob-controller"),
             times=Times(
                 now=lambda: NOW + timedelta(seconds=self.time.time() - 1000),
                 elapsed=self.time.time,

@@ -17,6 +17,7 @@ from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
+from tfjob.dialects.base import Observed
 
 
 async def gathered(world: Desk) -> Gathered:
@@ -33,8 +34,9 @@ async def written(world: Desk, seen: Gathered, plan: Plan | None = None) -> Writ
         return job, reconcile(job=job, children=seen.children, now=world.now())
 
     job, decided = decide(seen.stored)
+    observed = Observed(children=seen.children)
     return await world.statuses.write(
-        seen.stored, job=job, plan=plan or decided, children=seen.children, decide=decide
+        seen.stored, job=job, plan=plan or decided, observed=observed, decide=decide
     )
 
 

@@ -37,7 +37,7 @@ def operator(
     return Operator(
         Config(server="http://played.invalid"),
         settings,
-        dialect=KubeflowV1(),
+        dialects=[KubeflowV1()],
         identity=identity,
         world=World(
             connect=connect or server.line.connect,
@@ -81,7 +81,7 @@ def test_operator_makes_jobs_true_and_ends_when_told() -> None:
         assert counted(one, "created") == 1
         one.stop()
         await running
-        assert len(one.queue) == one.queue.delayed == 0
+        assert all(len(each.queue) == each.queue.delayed == 0 for each in one.branches)
 
     played(act)
 

@@ -38,8 +38,9 @@ def jobs(metrics: Metrics, name: str, namespace: str = "n") -> float:
 
 def test_every_name_of_the_contract_is_exposed() -> None:
     metrics = Metrics()
-    metrics.passed(result="success", seconds=0.1)
-    metrics.passed(result="error", seconds=0.1)
+    passes = metrics.passes_of("tfjob-controller")
+    passes.passed(result="success", seconds=0.1)
+    passes.passed(result="error", seconds=0.1)
     metrics.queue_depth.labels("tfjob-controller").set(3)
     metrics.requested("get", "pods", 200, 0.1)
     text = generate_latest(metrics.registry).decode()

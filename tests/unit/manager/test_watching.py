@@ -2,23 +2,44 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.builders import a_pod, meta
+from tests.support.played_api import Played
+from tests.support.toy_dialect import BOARD, ToyDialect
 from tfjob.client.wire import Key
+from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Pod
-from tfjob.manager import watching
-from tfjob.manager.watching import GATHERING, SCHEDULER_PLUGINS, VOLCANO, group_resource
+from tfjob.manager.watching import GATHERING, Source, Watches, _for_itself, apis_beside
+
+LONG = "t" * 70
+
+
+class Told:
+    """Watches that nobody runs, and the keys they ask for."""
+
+    def __init__(self, dialect: Dialect | None = None, **settings: Any) -> None:
+        self.keys: dict[Key, float] = {}
+        source = Source(Played().api)
+        self.watches = Watches(
+            source,
+            dialect or KubeflowV1(),
+            Settings(**settings),
+            enqueue=lambda key, delay: self.keys.update({key: delay}),
+        )
+
+    def of(self, old: Any, new: Any) -> dict[Key, float]:
+        self.keys.clear()
+        self.watches._tell(old, new)
+        return self.keys
 
 
 def keys(old: Any, new: Any) -> dict[Key, float]:
-    found: dict[Key, float] = {}
-    watching._for_owner(
-        old, new, dialect=KubeflowV1(), enqueue=lambda key, delay: found.update({key: delay})
-    )
-    return found
+    return Told().of(old, new)
 
 
 def pod(name: str = "j", *, label: str = "", **fields: Any) -> Pod:
@@ -35,20 +56,25 @@ def pod(name: str = "j", *, label: str = "", **fields: Any) -> Pod:
     )
 
 
-def test_child_stands_for_the_job_that_owns_it() -> None:
+def owned(kind: str, owner: str, owner_uid: str, **fields: Any) -> ObjectMeta:
+    reference = OwnerReference(kind=kind, name=owner, uid=owner_uid, controller=True)
+    return ObjectMeta(namespace="n", owner_references=[reference], **fields)
+
+
+async def test_child_stands_for_the_job_that_owns_it() -> None:
     assert set(keys(None, pod("j", label="other"))) == {("n", "j")}
 
 
-def test_orphan_stands_for_the_job_it_names() -> None:
+async def test_orphan_stands_for_the_job_it_names() -> None:
     assert set(keys(None, pod("", label="j"))) == {("n", "j")}
     assert keys(None, pod("")) == {}
 
 
-def test_child_that_changes_hands_concerns_both_jobs() -> None:
+async def test_child_that_changes_hands_concerns_both_jobs() -> None:
     assert set(keys(pod("a"), pod("b"))) == {("n", "a"), ("n", "b")}
 
 
-def test_news_that_others_will_follow_may_wait_and_ends_may_not() -> None:
+async def test_news_that_others_will_follow_may_wait_and_ends_may_not() -> None:
     running, failed = a_pod(phase="Running"), a_pod(phase="Failed")
     assert set(keys(None, running).values()) == {GATHERING}
     assert set(keys(running, failed).values()) == {0.0}
@@ -60,20 +86,36 @@ def test_news_that_others_will_follow_may_wait_and_ends_may_not() -> None:
 def test_job_stands_for_itself() -> None:
     found: dict[Key, float] = {}
     job = Pod(metadata=meta("j"))
-    watching._for_itself(job, lambda key, delay: found.update({key: delay}))
-    watching._for_itself(None, lambda key, delay: found.update({key: delay}))
+    _for_itself(job, lambda key, delay: found.update({key: delay}))
+    _for_itself(None, lambda key, delay: found.update({key: delay}))
     assert found == {(job.metadata.namespace, "j"): 0.0}
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "resource"),
-    [
-        ("", None),
-        ("none", None),
-        ("volcano", VOLCANO),
-        ("Volcano", VOLCANO),
-        ("scheduler-plugins-scheduler", SCHEDULER_PLUGINS),
-    ],
-)
-def test_groups_are_those_of_the_scheduler(scheduler: str, resource: object) -> None:
-    assert group_resource(scheduler) == resource
+async def test_pod_of_a_batch_job_concerns_the_job_behind_it_whatever_its_label_says() -> None:
+    told = Told(ToyDialect())
+    assert told.watches.batch_jobs is not None
+    made = Pod(metadata=owned("Job", "toy-1", "B", labels={"toy.example/job": LONG[:63]}))
+    assert set(told.of(None, made)) == {("n", LONG[:63])}
+    maker = BatchJob(metadata=owned("ToyJob", LONG, "U", name="toy-1", uid="B"))
+    told.watches.batch_jobs.store.put(maker)
+    assert set(told.of(None, made)) == {("n", LONG)}
+    another = msgspec.structs.replace(maker.metadata, uid="C")
+    told.watches.batch_jobs.store.put(BatchJob(metadata=another))
+    assert set(told.of(None, made)) == {("n", LONG[:63])}
+
+
+async def test_dialect_says_what_is_followed() -> None:
+    assert set(Told().watches.all) == {"jobs", "Pod", "Service"}
+    assert set(Told(ToyDialect()).watches.all) == {"jobs", "Pod", "Service", "Job", "ConfigMap"}
+    served = Told(ToyDialect(), served=frozenset({BOARD.name}))
+    assert "Board" in served.watches.all
+    assert "Board" in served.watches.stores.companions
+    groups = Told(gang_scheduler_name="volcano").watches
+    assert "PodGroup" in groups.all
+    assert groups.stores.pod_groups is not None
+
+
+@pytest.mark.parametrize("scheduler", ["", "none", "volcano", "Volcano", "others"])
+def test_groups_are_among_the_kinds_beside_if_there_are_any(scheduler: str) -> None:
+    found = apis_beside(KubeflowV1(), Settings(gang_scheduler_name=scheduler))
+    assert [each.kind for each in found] == ([] if scheduler in {"", "none"} else ["PodGroup"])
