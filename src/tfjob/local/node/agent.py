@@ -21,6 +21,7 @@ from tfjob.local.node.machine import NodeSettings, node_object
 from tfjob.local.node.memory import MemoryWatch
 from tfjob.local.node.network import PortLocks, PortTable
 from tfjob.local.node.scheduler import Scheduler
+from tfjob.local.node.sockets import SocketWatch
 from tfjob.local.node.status import is_over
 from tfjob.local.node.worker import PodWorker, Tools
 
@@ -53,6 +54,7 @@ class NodeAgent:
         self._is_stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._memory = MemoryWatch(interval=settings.memory_interval)
+        self._sockets = SocketWatch(interval=settings.memory_interval)
         self._scheduler = Scheduler(api=api, settings=settings, clock=clock, pods=self.pods)
         launcher = Launcher(
             api=api,
@@ -65,6 +67,7 @@ class NodeAgent:
             settings=settings,
             launcher=launcher,
             memory=self._memory,
+            sockets=self._sockets,
             clock=clock,
             allot_gpus=self._allot_gpus,
         )
@@ -76,6 +79,7 @@ class NodeAgent:
     async def run(self) -> None:
         """Serves the node until `stop`."""
         self._spawn(self._memory.run())
+        self._spawn(self._sockets.run())
         self._spawn(self._scheduler.run())
         self._spawn(self._register())
         async with aclosing(self._api.watch_pods()) as news:

@@ -54,6 +54,9 @@ class ApiPort(Protocol):
     async def patch_status(self, pod: Json, status: Json) -> None:
         """Stores fields of the status; None removes one."""
 
+    async def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
+        """Stores annotations of the pod; None removes one."""
+
     async def delete_pod(self, pod: Json) -> None:
         """Removes the pod at once: nothing of it runs any more."""
 

@@ -83,6 +83,12 @@ class ClientApi:
         with _translated_errors():
             await self._api.patch(_path(pod, "status"), body, decode=Stored)
 
+    async def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
+        """Stores annotations of the pod; None removes one."""
+        body = {"metadata": {"uid": pod["metadata"]["uid"], "annotations": annotations}}
+        with _translated_errors():
+            await self._api.patch(_path(pod), body, decode=Stored)
+
     async def delete_pod(self, pod: Json) -> None:
         """Removes the pod at once: nothing of it runs any more."""
         with _translated_errors():

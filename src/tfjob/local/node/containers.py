@@ -31,6 +31,7 @@ from tfjob.local.node.process import (
 )
 from tfjob.local.node.record import ContainerRecord, PodRecord, Running, Terminated, Waiting
 from tfjob.local.node.schedule import memory_limit
+from tfjob.local.node.sockets import Address, SocketWatch
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -39,7 +40,10 @@ UNKNOWN_PID = -1
 
 
 class PodContainers:
-    """Processes and record of one pod; `on_change` is called when one has ended."""
+    """Processes and record of one pod; `on_change` is called when one has ended or listens.
+
+    With `sockets`, `heard` says where each running container listens.
+    """
 
     def __init__(
         self,
@@ -54,6 +58,8 @@ class PodContainers:
         self.record = record
         self.policy = "Always"
         self.is_ending = False
+        self.sockets: SocketWatch | None = None
+        self.heard: dict[str, tuple[Address, ...]] = {}
         self._settings, self._memory, self._clock = settings, memory, clock
         self._on_change, self._on_trouble = on_change, on_trouble
         self._processes: dict[str, ContainerProcess] = {}
@@ -134,6 +140,7 @@ class PodContainers:
                 )
             )
             self._watch_memory(spec, process)
+            self._watch_sockets(name, process)
         return started_at is not None
 
     def put_off(self, name: str, *, reason: str, message: str) -> None:
@@ -194,9 +201,20 @@ class PodContainers:
                 process.identity.pid, limit=limit, on_exceeded=lambda: process.kill("OOMKilled")
             )
 
+    def _watch_sockets(self, name: str, process: ContainerProcess) -> None:
+        def hear(addresses: tuple[Address, ...]) -> None:
+            self.heard[name] = addresses
+            self._on_change()
+
+        if self.sockets is not None:
+            self.sockets.watch(process.identity.pid, hear)
+
     async def _follow(self, name: str, process: ContainerProcess) -> None:
         ended = await process.wait()
         self._memory.forget(process.identity.pid)
+        if self.sockets is not None:
+            self.sockets.forget(process.identity.pid)
+            self.heard.pop(name, None)
         del self._processes[name]
         identity = process.identity
         old = self.record.container(name)

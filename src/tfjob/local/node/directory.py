@@ -1,12 +1,15 @@
 """What a host name means inside the cluster: which pod, by which names, on which of its ports.
 
-Its law: a service leads to the first pod it selects; a name that nobody answers to yet stands for
-the pod of that name that may come. It must not know local ports.
+Its law: a service leads to the first living pod it selects; a name that nobody answers to yet
+stands for the pod of that name that may come; a pod that shows where it listens is believed. It
+must not know how local ports are chosen.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
+
+from tfjob.local.node.serving import shown_port
 
 Json = Mapping[str, Any]
 Claim = Callable[[str, Sequence[str], int], int]
@@ -28,6 +31,9 @@ class ClusterDirectory:
         service = self._services.get((namespace, name))
         pod = self._pod_behind(namespace, name)
         target = target_port(service, pod, port)
+        shown = None if pod is None else _port_shown_for(pod, target)
+        if shown is not None:
+            return shown
         names = [name] if pod is None else self.names_of(pod)
         return self._claim(namespace, names if name in names else [*names, name], target)
 
@@ -48,6 +54,17 @@ class ClusterDirectory:
         ]
         return names
 
+    def own_ports(self, pod: Json) -> list[int]:
+        """The ports of the pod that it declares or that services lead to."""
+        namespace, _ = _key(pod)
+        ports = dict.fromkeys(container_ports(pod))
+        for (where, _), service in sorted(self._services.items()):
+            if where == namespace and _selects(service, pod):
+                entries = (service.get("spec") or {}).get("ports") or ()
+                numbers = [entry["port"] for entry in entries if "port" in entry]
+                ports |= dict.fromkeys(target_port(service, pod, number) for number in numbers)
+        return list(ports)
+
     def _pod_behind(self, namespace: str, name: str) -> Json | None:
         service = self._services.get((namespace, name))
         if service is not None and _selector(service):
@@ -65,10 +82,12 @@ class ClusterDirectory:
 
     def _pod_of(self, service: Json) -> Json | None:
         namespace, _ = _key(service)
-        for (where, _), pod in self._pods.items():
-            if where == namespace and _selects(service, pod):
-                return pod
-        return None
+        selected = [
+            pod
+            for (where, _), pod in self._pods.items()
+            if where == namespace and _selects(service, pod)
+        ]
+        return min(selected, key=_absence, default=None)
 
 
 def target_port(service: Json | None, pod: Json | None, port: int) -> int:
@@ -90,6 +109,12 @@ def container_ports(pod: Json) -> list[int]:
     return [entry["containerPort"] for entry in entries if "containerPort" in entry]
 
 
+def _port_shown_for(pod: Json, port: int) -> int | None:
+    """Where the pod says it listens, if that is this port: the first that it declares."""
+    declared = container_ports(pod) or [port]
+    return shown_port(pod) if port == declared[0] else None
+
+
 def _named_port(pod: Json | None, name: str, default: int) -> int:
     if name.isdigit():
         return int(name)
@@ -98,6 +123,13 @@ def _named_port(pod: Json | None, name: str, default: int) -> int:
             if entry.get("name") == name:
                 return int(entry["containerPort"])
     return default
+
+
+def _absence(pod: Json) -> int:
+    """How little is to be expected of a pod: 0 if it is there, 1 if it goes, 2 if it has ended."""
+    if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return 2
+    return int(bool((pod.get("metadata") or {}).get("deletionTimestamp")))
 
 
 def _selects(service: Json, pod: Json) -> bool:

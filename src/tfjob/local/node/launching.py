@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tfjob.local.node.api import ApiPort
 from tfjob.local.node.checkpoint import container_folder, pod_folder
 from tfjob.local.node.contents import Contents, VolumeError, config_map_values, secret_values, texts
@@ -60,10 +62,18 @@ class Launcher:
         try:
             found, has_claim = await self._fetch(pod)
             is_fresh = all(not one.pid and one.last is None for one in record.all_containers)
-            directory = await self._directory(pod, is_fresh=is_fresh)
+            directory = await self._directory(pod)
+            own_ports = self._settle(pod, directory, is_fresh=is_fresh)
             places = await asyncio.to_thread(self._prepare, pod, found, has_claim)
+            variables = self._variables(pod, container, found)
+            translation = Translation(
+                namespace=record.namespace,
+                mounts=mounts_of(container, places, variables),
+                directory=directory,
+                own_ports=own_ports,
+            )
             return self._launch(
-                pod, container, record, found=found, places=places, directory=directory
+                pod, container, record, variables=variables, translation=translation
             )
         except VolumeError as fault:
             raise NotYetError("CreateContainerConfigError", str(fault)) from fault
@@ -97,16 +107,24 @@ class Launcher:
         }
         return found, claims
 
-    async def _directory(self, pod: Json, *, is_fresh: bool) -> ClusterDirectory:
-        """Names and ports of this moment; the pod's own ports are settled before anybody asks."""
-        namespace = str(pod["metadata"]["namespace"])
-        services = await self._api.services(namespace)
-        settle = self._ports.renew if is_fresh else self._ports.claim
+    def local_ports(self, pod: Json) -> list[int]:
+        """The ports of this machine that stand for those the pod declares, and these themselves."""
+        declared = container_ports(pod)
+        namespace, name = _key(pod)
+        known = [self._ports.find(namespace, name, port) for port in declared]
+        return [*(port for port in known if port is not None), *declared]
+
+    async def _directory(self, pod: Json) -> ClusterDirectory:
+        """Names and ports of this moment."""
+        services = await self._api.services(str(pod["metadata"]["namespace"]))
         pods = [pod, *(one for one in self._pods() if _key(one) != _key(pod))]
-        book = ClusterDirectory(services=services, pods=pods, claim=self._ports.claim)
-        for port in container_ports(pod):
-            settle(namespace, book.names_of(pod), port)
-        return book
+        return ClusterDirectory(services=services, pods=pods, claim=self._ports.claim)
+
+    def _settle(self, pod: Json, book: ClusterDirectory, *, is_fresh: bool) -> dict[int, int]:
+        """The pod's own ports and those that stand for them, settled before anybody asks."""
+        namespace, names = str(pod["metadata"]["namespace"]), book.names_of(pod)
+        settle = self._ports.renew if is_fresh else self._ports.claim
+        return {port: settle(namespace, names, port) for port in book.own_ports(pod)}
 
     def _prepare(self, pod: Json, found: Contents, has_claim: Mapping[str, bool]) -> dict[str, str]:
         root = pod_folder(self._settings.pods_folder, str(pod["metadata"]["uid"]))
@@ -125,24 +143,18 @@ class Launcher:
         container: Json,
         record: PodRecord,
         *,
-        found: Contents,
-        places: Mapping[str, str],
-        directory: ClusterDirectory,
+        variables: Mapping[str, str],
+        translation: Translation,
     ) -> Launch:
         own = record.container(str(container["name"]))
         folder = container_folder(self._settings.pods_folder, record.uid, own.name)
         folder.mkdir(parents=True, exist_ok=True)
-        variables = self._variables(pod, container, found)
         message = message_file(folder, own.instance)
         message.touch()
         spoken = Mount(
             str(container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH), str(message)
         )
-        translation = Translation(
-            namespace=record.namespace,
-            mounts=(*mounts_of(container, places, variables), spoken),
-            directory=directory,
-        )
+        translation = msgspec.structs.replace(translation, mounts=(*translation.mounts, spoken))
         return Launch(
             argv=translation.words(command_line(container, variables)),
             env=self._whole_environment(pod, container, record, translation.mapping(variables)),

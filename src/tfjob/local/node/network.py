@@ -84,6 +84,10 @@ class PortTable:
         keys = [f"{namespace}/{name}/{port}" for name in names]
         return self._remember(keys, self._allot(port))
 
+    def find(self, namespace: str, name: str, port: int) -> int | None:
+        """The local port, if one was handed out."""
+        return self._table.get(f"{namespace}/{name}/{port}")
+
     def keep(self, is_present: Callable[[str, str], bool]) -> None:
         """Gives back the ports of all (namespace, name) that are no longer present."""
         kept = {

@@ -4,7 +4,7 @@ Its law: the status follows from the pod, the record and the status before; noth
 condition keeps its transition time while its value stays. It must not know processes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
@@ -39,21 +39,25 @@ def is_over(pod: Json) -> bool:
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
-def pod_status(pod: Json, record: PodRecord, *, now: datetime) -> dict[str, Any]:
-    """The whole status of a pod that runs, or ran, on this node."""
+def pod_status(
+    pod: Json, record: PodRecord, *, now: datetime, silent: Set[str] = frozenset()
+) -> dict[str, Any]:
+    """The whole status of a pod that runs, or ran, on this node; `silent` ones do not serve yet."""
     spec = pod.get("spec") or {}
     policy = str(spec.get("restartPolicy") or "Always")
     phase = phase_of(record, policy)
     status: dict[str, Any] = {
         "phase": phase,
-        "conditions": _conditions(pod, record, phase=phase, now=now),
+        "conditions": _conditions(pod, record, phase=phase, now=now, silent=silent),
         "hostIP": LOOPBACK,
         "hostIPs": [{"ip": LOOPBACK}],
         "podIP": LOOPBACK,
         "podIPs": [{"ip": LOOPBACK}],
         "startTime": record.started_at,
         "qosClass": qos_class(spec),
-        "containerStatuses": _container_statuses(spec.get("containers"), record.containers),
+        "containerStatuses": _container_statuses(
+            spec.get("containers"), record.containers, silent=silent
+        ),
     }
     if record.init:
         status["initContainerStatuses"] = _container_statuses(
@@ -105,22 +109,30 @@ def _phase_when_all_stopped(containers: Sequence[ContainerRecord], policy: str) 
 
 
 def _container_statuses(
-    specs: Sequence[Json] | None, records: Sequence[ContainerRecord], *, is_init: bool = False
+    specs: Sequence[Json] | None,
+    records: Sequence[ContainerRecord],
+    *,
+    is_init: bool = False,
+    silent: Set[str] = frozenset(),
 ) -> list[dict[str, Any]]:
     spec_of = {str(spec.get("name")): spec for spec in specs or ()}
     return [
-        _container_status(spec_of.get(record.name, {}), record, is_init=is_init)
+        _container_status(
+            spec_of.get(record.name, {}), record, is_init=is_init, is_silent=record.name in silent
+        )
         for record in records
     ]
 
 
-def _container_status(spec: Json, record: ContainerRecord, *, is_init: bool) -> dict[str, Any]:
+def _container_status(
+    spec: Json, record: ContainerRecord, *, is_init: bool, is_silent: bool
+) -> dict[str, Any]:
     is_running = isinstance(record.state, Running)
     status: dict[str, Any] = {
         "name": record.name,
         "image": spec.get("image") or "",
         "imageID": "",
-        "ready": is_running or (is_init and _succeeded(record)),
+        "ready": (is_running and not is_silent) or (is_init and _succeeded(record)),
         "started": is_running,
         "restartCount": record.restarts,
         "state": _state(record.state),
@@ -154,8 +166,14 @@ def _present(**fields: str) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _conditions(pod: Json, record: PodRecord, *, phase: str, now: datetime) -> list[dict[str, Any]]:
-    unready = [one.name for one in record.containers if not isinstance(one.state, Running)]
+def _conditions(
+    pod: Json, record: PodRecord, *, phase: str, now: datetime, silent: Set[str]
+) -> list[dict[str, Any]]:
+    unready = [
+        one.name
+        for one in record.containers
+        if not isinstance(one.state, Running) or one.name in silent
+    ]
     waiting = [one.name for one in record.init if not _succeeded(one)]
     reason, message = _why_not_ready(phase, unready)
     ready = _condition("Ready", holds=not reason, reason=reason, message=message)

@@ -1,12 +1,14 @@
 """Turns the names and paths of a cluster into those of this machine, in texts given to a process.
 
 Its law: `<service>.<namespace>.svc[.domain][:port]` becomes an address on loopback, a path below a
-mount becomes the path below its folder, and all else stays as it was. What the API shows is never
-touched. It must not know how ports are handed out or where folders come from.
+mount becomes the path below its folder; in arguments, every address becomes loopback and `--port`
+the port that stands for it. All else stays, and what the API shows is never touched. It must not
+know how ports are handed out or where folders come from.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import msgspec
@@ -14,6 +16,10 @@ import msgspec
 LOOPBACK = "127.0.0.1"
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _HOST = re.compile(rf"(?<![\w.@-])({_LABEL}(?:\.{_LABEL})*)(?:\.?:(\d{{1,5}})(?!\d))?(?![\w@-])")
+
+_EVERYWHERE = re.compile(r"(?<![\w.])0\.0\.0\.0(?::(\d{1,5}))?(?![\w.])(?!/\d)")
+_PORT_FLAG = "--port"
+_PORT_OPTION = re.compile(r"(?<![\w-])(--port[= ])(\d{1,5})(?![\w.])")
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -39,6 +45,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     mounts: tuple[Mount, ...]
     directory: Directory
+    own_ports: Mapping[int, int] = {}
 
     def text(self, text: str) -> str:
         """The text with hosts and paths of this machine."""
@@ -48,7 +55,24 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
         return {name: self.text(value) for name, value in variables.items()}
 
     def words(self, words: Sequence[str]) -> tuple[str, ...]:
-        return tuple(self.text(word) for word in words)
+        """The arguments of a command: what it listens on is its own affair, but on loopback."""
+        spoken = [self._everywhere(self.text(word)) for word in words]
+        for place, (flag, word) in enumerate(pairwise(words), start=1):
+            if flag == _PORT_FLAG and word.isdecimal():
+                spoken[place] = self._own_port(word)
+        return tuple(_PORT_OPTION.sub(self._port_option, word) for word in spoken)
+
+    def _everywhere(self, word: str) -> str:
+        return _EVERYWHERE.sub(self._loopback, word)
+
+    def _loopback(self, match: re.Match[str]) -> str:
+        return LOOPBACK if match[1] is None else f"{LOOPBACK}:{self._own_port(match[1])}"
+
+    def _port_option(self, match: re.Match[str]) -> str:
+        return match[1] + self._own_port(match[2])
+
+    def _own_port(self, digits: str) -> str:
+        return str(self.own_ports.get(int(digits), digits))
 
     def path(self, path: str) -> str:
         """A path as a whole, such as a working directory."""

@@ -22,6 +22,8 @@ from tfjob.local.node.launching import Launcher, NotYetError, container_spec, gp
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.memory import MemoryWatch
 from tfjob.local.node.record import ContainerRecord, PodRecord, Verdict, Waiting
+from tfjob.local.node.serving import URL, is_server, shown_url, silent_containers, url_of
+from tfjob.local.node.sockets import SocketWatch, can_look
 from tfjob.local.node.status import is_finished, is_over, pod_status
 from tfjob.local.node.volumes import discard
 
@@ -37,6 +39,7 @@ class Tools(msgspec.Struct, frozen=True, kw_only=True):
     settings: NodeSettings
     launcher: Launcher
     memory: MemoryWatch
+    sockets: SocketWatch
     clock: Callable[[], datetime]
     allot_gpus: Callable[[str, int], tuple[str, ...] | None]
 
@@ -69,7 +72,9 @@ class PodWorker:
         self._is_forgotten = record is None and is_over(pod)
         self._wake = asyncio.Event()
         self._is_gone = False
+        self._is_server = is_server(pod) and can_look()
         self._shown: Json | None = None
+        self._shown_url = shown_url(pod)
         self._told: set[tuple[str, str]] = set()
         self.containers = PodContainers(
             record or new_record(pod, now=tools.clock()),
@@ -79,6 +84,8 @@ class PodWorker:
             on_change=self._wake.set,
             on_trouble=lambda message: self._tell("Warning", "FailedLogging", message),
         )
+
+        self.containers.sockets = tools.sockets if self._is_server else None
 
     def update(self, pod: Json) -> None:
         """The pod has changed in the API."""
@@ -248,13 +255,25 @@ class PodWorker:
         if self._is_forgotten:
             return
         base = self.pod if self._shown is None else {**self.pod, "status": self._shown}
-        status = pod_status(base, self.containers.record, now=self._tools.clock())
+        heard = self.containers.heard
+        silent = silent_containers(self.pod, heard) if self._is_server else frozenset()
+        now = self._tools.clock()
+        status = pod_status(base, self.containers.record, now=now, silent=silent)
+        await self._show_url()
         if status == self._shown:
             return
         stored = self.pod.get("status") or {}
         stale = {name: None for name in _STALE_FIELDS if name in stored and name not in status}
         await self._tools.api.patch_status(self.pod, {**stale, **status})
         self._shown = status
+
+    async def _show_url(self) -> None:
+        """Says where the pod is reached; before it is shown as ready, and no longer than true."""
+        preferred = self._tools.launcher.local_ports(self.pod)
+        url = url_of(self.containers.heard, preferred=preferred)
+        if url != self._shown_url:
+            await self._tools.api.annotate(self.pod, {URL: url})
+            self._shown_url = url
 
     def _tell_back_off(self) -> None:
         record = self.containers.record

@@ -130,6 +130,13 @@ class FakeApi:
         self.statuses.append((found["metadata"]["name"], status))
         self._tell(PodChanged(_copy(found)))
 
+    async def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
+        found = self._live(pod)
+        merged = {**found["metadata"].get("annotations", {}), **annotations}
+        kept = {name: value for name, value in merged.items() if value is not None}
+        found["metadata"]["annotations"] = kept
+        self._tell(PodChanged(_copy(found)))
+
     async def delete_pod(self, pod: Json) -> None:
         self.remove(self._live(pod)["metadata"]["name"])
 

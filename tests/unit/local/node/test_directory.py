@@ -90,3 +90,28 @@ def test_target_ports_are_followed(spec: dict[str, Any], expected: int) -> None:
 def test_declared_ports_are_listed() -> None:
     assert container_ports(TB) == [6006]
     assert container_ports(W0) == []
+
+
+def test_a_living_pod_stands_before_one_that_goes_or_has_ended() -> None:
+    labels = {"app": "x"}
+    over, going, there = (pod(name, labels=labels) for name in ("a", "b", "c"))
+    over["status"] = {"phase": "Failed"}
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    services = [service("x", selector=labels)]
+    for pods, first in (([over, going, there], "c"), ([over, going], "b"), ([over], "a")):
+        book = ClusterDirectory(services=services, pods=pods, claim=claim)
+        assert meaning(book, "x", 1)[1] == (first, "x")
+
+
+def test_a_pod_that_shows_where_it_listens_is_believed() -> None:
+    notes = {"tfjob.dev/url": "http://127.0.0.1:6007/"}
+    board = {**TB, "metadata": {**TB["metadata"], "annotations": notes}}
+    book = ClusterDirectory(services=SERVICES, pods=[board], claim=claim)
+    assert book.port("ns", "tb", 80) == 6007
+    assert book.port("ns", "tb", 81) == 7
+
+
+def test_own_ports_are_those_declared_and_those_that_services_lead_to() -> None:
+    more = service("more", selector={"app": "tb"}, clusterIP="", ports=[{"port": 1}])
+    book = ClusterDirectory(services=[*SERVICES, more], pods=[TB], claim=claim)
+    assert book.own_ports(TB) == [6006, 1]

@@ -116,3 +116,31 @@ async def test_ports_of_pods_that_are_gone_are_used_again(tmp_path: Path) -> Non
             api.delete(f"p{number}")
             await gone(api, f"p{number}")
         assert any("no free port is left" in message for _, _, message in api.events)
+
+
+async def test_a_script_in_a_config_map_is_run_from_its_mount(api: FakeApi, tmp_path: Path) -> None:
+    script = "import sys; print(sys.argv[1:], __file__.endswith('serve.py'))"
+    api.config_maps["ns/cm-ps"] = {"data": {"serve.py": script}}
+    one = pod("p", "true", volumes=[{"name": "v", "configMap": {"name": "cm-ps"}}])
+    words = ["python", "/ps-server/serve.py", "--cluster_spec", "ps|a:1;b:2", "--task_id", "0"]
+    mount = {"name": "v", "mountPath": "/ps-server"}
+    one["spec"]["containers"][0] |= {"command": words, "volumeMounts": [mount]}
+    api.create(one)
+    assert await finished(api) == "Succeeded", log_of(tmp_path, one)
+    assert log_of(tmp_path, one) == f"{words[2:]} True"
+
+
+async def test_a_pod_that_follows_a_failed_one_answers_on_its_port(
+    api: FakeApi, tmp_path: Path
+) -> None:
+    spec = {"selector": {"task": "0"}, "clusterIP": "None", "ports": [{"port": 2222}]}
+    api.service_list = [{"metadata": {"namespace": "ns", "name": "ps-0"}, "spec": spec}]
+    for name, end in (("ps-0-a", "1"), ("ps-0-b", "0")):
+        one = pod(name, f"echo $PEERS > {name}.out; exit {end}")
+        one["metadata"]["labels"] = {"task": "0"}
+        one["spec"]["containers"][0]["env"] = [{"name": "PEERS", "value": "ps|ps-0:2222"}]
+        api.create(one)
+        await finished(api, name)
+    first, second = ((tmp_path / f"ps-0-{tail}.out").read_text() for tail in "ab")
+    assert first == second
+    assert first.startswith("ps|127.0.0.1:")

@@ -121,3 +121,53 @@ def test_any_text_is_translated_once_and_for_all(text: str) -> None:
 @given(st.text(alphabet=st.characters(exclude_characters=":/."), max_size=50))
 def test_a_text_without_hosts_and_paths_stays(text: str) -> None:
     assert translated(text, DATA, DEEP) == text
+
+
+def spoken(*words: str) -> tuple[str, ...]:
+    own_ports = {6006: 20001}
+    book = Book()
+    return Translation(namespace="ns", mounts=(), directory=book, own_ports=own_ports).words(words)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("0.0.0.0", "127.0.0.1"),  # noqa: S104 - that is the point
+        ("--host=0.0.0.0", "--host=127.0.0.1"),
+        ("0.0.0.0:80", "127.0.0.1:80"),
+        ("--bind=0.0.0.0:6006", "--bind=127.0.0.1:20001"),
+        ("http://0.0.0.0/x", "http://127.0.0.1/x"),
+        ("serve --host 0.0.0.0 --port 6006", "serve --host 127.0.0.1 --port 20001"),
+        ("10.0.0.0.0", "10.0.0.0.0"),
+        ("0.0.0.0/0", "0.0.0.0/0"),
+        ("tool==0.0.0.0b1", "tool==0.0.0.0b1"),
+    ],
+)
+def test_arguments_that_mean_every_address_mean_loopback(word: str, expected: str) -> None:
+    assert spoken(word) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--port", "6006"), ("--port", "20001")),
+        (("--port=6006",), ("--port=20001",)),
+        (("--port", "7"), ("--port", "7")),
+        (("--port=7",), ("--port=7",)),
+        (("--steps", "6006"), ("--steps", "6006")),
+        (("--port=60061",), ("--port=60061",)),
+        (("--export=6006",), ("--export=6006",)),
+        (("--port", "--port", "6006"), ("--port", "--port", "20001")),
+        (("6006",), ("6006",)),
+    ],
+)
+def test_a_port_option_names_the_port_that_stands_for_it(
+    words: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    assert spoken(*words) == expected
+
+
+def test_variables_keep_what_means_every_address() -> None:
+    translation = Translation(namespace="ns", mounts=(), directory=Book(), own_ports={1: 2})
+    variables = {"HOST": "0.0.0.0", "FLAGS": "--port 1"}  # noqa: S104 - that is the point
+    assert translation.mapping(variables) == variables

@@ -1,0 +1,128 @@
+"""Finds out where the processes of a container listen.
+
+Its law: what the kernel lists is what is true; a process that ends while we look is no fault. Where
+there is no /proc nothing can be found out, and nothing is reported. It must not know what a
+container is for, nor what a port means to anybody.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tfjob.local.node.proctree import descendants, parents
+
+TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_LISTENING = "0A"
+_IPV6_LOOPBACK = "00000000000000000000000001000000"
+
+
+class Address(NamedTuple):
+    """Where a client on this machine can connect."""
+
+    host: str
+    port: int
+
+
+Heard = Callable[[tuple[Address, ...]], None]
+
+
+class _Watched(msgspec.Struct):
+    on_change: Heard
+    addresses: tuple[Address, ...] = ()
+
+
+def can_look() -> bool:
+    """Whether this system tells where processes listen."""
+    return Path(TABLES[0]).exists()
+
+
+def listening(pids: Iterable[int], sockets: Mapping[str, Address]) -> tuple[Address, ...]:
+    """Where these processes listen, in their order; those of one process by port."""
+    found: dict[Address, None] = {}
+    for pid in pids:
+        own = {sockets[inode] for inode in _inodes(pid) if inode in sockets}
+        found |= dict.fromkeys(sorted(own, key=lambda address: address.port))
+    return tuple(found)
+
+
+def open_sockets() -> dict[str, Address]:
+    """Every socket of this machine that waits for connections from here, by inode."""
+    found: dict[str, Address] = {}
+    for table in TABLES:
+        try:
+            lines = Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue  # no such protocol on this machine
+        for words in map(str.split, lines):
+            address = _address(words[1]) if words[3] == _LISTENING else None
+            if address is not None:
+                found[words[9]] = address
+    return found
+
+
+def _address(text: str) -> Address | None:
+    """None for an address that is not on loopback, nor every address."""
+    host, _, port = text.partition(":")
+    if host == _IPV6_LOOPBACK:
+        return Address("::1", int(port, 16))
+    # Bytes are in the order of the machine: 127.x.y.z ends with 7F, also within an IPv6 address.
+    if set(host) == {"0"} or host.endswith("7F"):
+        return Address("127.0.0.1", int(port, 16))
+    return None
+
+
+def _inodes(pid: int) -> Iterator[str]:
+    try:
+        entries = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return  # it ended while we looked
+    for entry in entries:
+        try:
+            target = str(entry.readlink())
+        except OSError:
+            continue  # closed while we looked
+        if target.startswith("socket:["):
+            yield target[8:-1]
+
+
+class SocketWatch:
+    """Looks at all watched containers at once and reports what changed."""
+
+    def __init__(self, *, interval: float = 0.5, calm_interval: float = 2.0) -> None:
+        self._interval, self._calm_interval = interval, calm_interval
+        self._watched: dict[int, _Watched] = {}
+        self._more = asyncio.Event()
+
+    def watch(self, pid: int, on_change: Heard) -> None:
+        """Watches everything below this process."""
+        self._watched[pid] = _Watched(on_change)
+        self._more.set()
+
+    def forget(self, pid: int) -> None:
+        self._watched.pop(pid, None)
+
+    async def run(self) -> None:
+        """Looks again and again, until cancelled; rests while nothing is watched."""
+        while True:
+            if not self._watched:
+                self._more.clear()
+                await self._more.wait()
+            await self.look()
+            is_calm = all(one.addresses for one in self._watched.values())
+            await asyncio.sleep(self._calm_interval if is_calm else self._interval)
+
+    async def look(self) -> None:
+        """Looks once, and reports every container that listens elsewhere than before."""
+        for pid, addresses in (await asyncio.to_thread(_look, list(self._watched))).items():
+            watched = self._watched.get(pid)
+            if watched is not None and watched.addresses != addresses:
+                watched.addresses = addresses
+                watched.on_change(addresses)
+
+
+def _look(roots: list[int]) -> dict[int, tuple[Address, ...]]:
+    parent_of, sockets = parents(), open_sockets()
+    return {root: listening(descendants(root, parent_of), sockets) for root in roots}

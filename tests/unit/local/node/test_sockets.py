@@ -1,0 +1,97 @@
+"""Where processes listen."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tfjob.local.node import sockets
+from tfjob.local.node.sockets import Address, SocketWatch, listening, open_sockets
+
+LISTENER = """
+import socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+ROWS = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1770 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1
+   1: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12 1
+   2: 0100007F:1771 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 13 1
+   3: 0501A8C0:1772 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 14 1
+"""
+ROWS6 = """\
+  sl  local_address                         remote_address                        st
+ 0: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 21
+ 1: 00000000000000000000000000000000:0051 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 22
+ 2: 0000000000000000FFFF00000100007F:0052 00000000000000000000000000000000:0000 0A 0:0 0:0 0 0 0 23
+"""
+
+
+@contextmanager
+def listener_below_a_shell() -> Iterator[tuple[int, int]]:
+    """A shell's process, and the port that a process below it listens on."""
+    shell = subprocess.Popen(
+        ["sh", "-c", '"$0" -c "$1"; true', sys.executable, LISTENER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert shell.stdout is not None
+    yield shell.pid, int(shell.stdout.readline())
+    shell.communicate()
+
+
+def test_only_sockets_that_this_machine_can_reach_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tcp").write_text(ROWS)
+    (tmp_path / "tcp6").write_text(ROWS6)
+    tables = tuple(str(tmp_path / name) for name in ("tcp", "tcp6", "missing"))
+    monkeypatch.setattr(sockets, "TABLES", tables)
+    assert open_sockets() == {
+        "11": Address("127.0.0.1", 6000),
+        "12": Address("127.0.0.1", 8080),
+        "21": Address("::1", 80),
+        "22": Address("127.0.0.1", 81),
+        "23": Address("127.0.0.1", 82),
+    }
+
+
+def test_a_process_that_is_gone_listens_nowhere() -> None:
+    assert listening([2**22 + 1], {"1": Address("127.0.0.1", 1)}) == ()
+
+
+async def test_a_container_is_reported_when_it_listens_and_when_no_more() -> None:
+    reports: list[tuple[Address, ...]] = []
+    watch = SocketWatch()
+    with listener_below_a_shell() as (pid, port):
+        watch.watch(pid, reports.append)
+        await watch.look()
+        await watch.look()
+        assert reports == [(Address("127.0.0.1", port),)]
+    await watch.look()
+    assert reports[1:] == [()]
+
+
+async def test_the_sockets_of_others_are_not_taken_for_ours() -> None:
+    reports: list[tuple[Address, ...]] = []
+    watch = SocketWatch()
+    with socket.create_server(("127.0.0.1", 0)), listener_below_a_shell() as (pid, port):
+        watch.watch(pid, reports.append)
+        await watch.look()
+    assert reports == [(Address("127.0.0.1", port),)]
+
+
+async def test_what_is_forgotten_is_not_reported() -> None:
+    reports: list[tuple[Address, ...]] = []
+    watch = SocketWatch()
+    with listener_below_a_shell() as (pid, _):
+        watch.watch(pid, reports.append)
+        watch.forget(pid)
+        await watch.look()
+    assert reports == []
