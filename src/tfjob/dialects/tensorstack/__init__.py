@@ -1,0 +1,1 @@
+"""The parts of batch.tensorstack.dev TensorFlowTrainingJobs."""

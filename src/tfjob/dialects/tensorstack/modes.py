@@ -1,0 +1,127 @@
+"""runMode: how the containers of a job start while it is debugged, or after it was paused.
+
+Debugging is applied last, so that it wins over what a resumed job would start.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.dialects.reading import Reader
+from tfjob.dialects.tensorstack import refusals, remedies
+from tfjob.k8s import field
+
+_PATH = "spec.runMode"
+_IDLE = ("sleep", "inf")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+class Start(msgspec.Struct, frozen=True):
+    """What is different in the pods of one type; an empty list leaves what the template says."""
+
+    skips_init: bool = False
+    command: Sequence[str] = ()
+    args: Sequence[str] = ()
+
+
+class Modes(msgspec.Struct, frozen=True):
+    is_debugged: bool = False
+    debug: Mapping[str, Start] = {}
+    is_paused: bool = False
+    resume: Mapping[str, Start] = {}
+
+
+def read_modes(reader: Reader, value: object, *, types: Iterable[str]) -> Modes:
+    given = reader.mapping(value, _PATH)
+    debug = reader.mapping(given.get("debug"), f"{_PATH}.debug")
+    pause = reader.mapping(given.get("pause"), f"{_PATH}.pause")
+    known = frozenset(types)
+    return Modes(
+        is_debugged=_read_enabled(reader, debug, f"{_PATH}.debug"),
+        debug=_read_starts(
+            reader, debug.get("replicaSpecs"), f"{_PATH}.debug.replicaSpecs", types=known
+        ),
+        is_paused=_read_enabled(reader, pause, f"{_PATH}.pause"),
+        resume=_read_starts(
+            reader, pause.get("resumeSpecs"), f"{_PATH}.pause.resumeSpecs", types=known
+        ),
+    )
+
+
+def started(
+    template: Mapping[str, Any], modes: Modes, *, kind: str, was_paused: bool
+) -> Mapping[str, Any]:
+    """The template as the pods of a type are made from it now."""
+    if was_paused and kind in modes.resume:
+        template = _resumed(template, modes.resume[kind])
+    if modes.is_debugged:
+        template = _debugged(template, modes.debug.get(kind, Start()))
+    return template
+
+
+def _read_enabled(reader: Reader, given: Mapping[str, Any], path: str) -> bool:
+    """`enable` is an older spelling, and counts where the newer one is absent."""
+    older = reader.boolean(given.get("enable"), f"{path}.enable")
+    newer = given.get("enabled")
+    return older if newer is None else reader.boolean(newer, f"{path}.enabled")
+
+
+def _read_starts(
+    reader: Reader, value: object, path: str, *, types: frozenset[str]
+) -> Mapping[str, Start]:
+    found: dict[str, Start] = {}
+    for own_path, given in reader.objects(value, path):
+        kind = reader.text(given.get("type"), f"{own_path}.type")
+        if kind not in types:
+            rule, remedy = refusals.ABSENT_TYPE.format(kind or '""'), remedies.ABSENT_TYPE
+            reader.note(field.invalid(f"{own_path}.type", kind, rule, remedy=remedy))
+        elif kind in found:
+            reader.note(field.duplicate(f"{own_path}.type", kind, remedy=remedies.TWO_MODES))
+        found[kind] = _read_start(reader, given, own_path)
+    return found
+
+
+def _read_start(reader: Reader, given: Mapping[str, Any], path: str) -> Start:
+    for key in ("command", "args"):
+        reader.texts(given.get(key), f"{path}.{key}")
+    return Start(
+        skips_init=reader.boolean(given.get("skipInitContainer"), f"{path}.skipInitContainer"),
+        command=reader.sequence(given.get("command"), f"{path}.command"),
+        args=reader.sequence(given.get("args"), f"{path}.args"),
+    )
+
+
+def _resumed(template: Mapping[str, Any], start: Start) -> Mapping[str, Any]:
+    changes: dict[str, Any] = {}
+    if start.command:
+        changes["command"] = list(start.command)
+    if start.args:
+        changes["args"] = list(start.args)
+    return _changed(template, start, changes=changes, dropped=())
+
+
+def _debugged(template: Mapping[str, Any], start: Start) -> Mapping[str, Any]:
+    """The training does not start; a probe that waits for it would end the pod."""
+    command = {"command": list(start.command or _IDLE)}
+    return _changed(template, start, changes=command, dropped=("args", *_PROBES))
+
+
+def _changed(
+    template: Mapping[str, Any],
+    start: Start,
+    *,
+    changes: Mapping[str, Any],
+    dropped: Sequence[str],
+) -> Mapping[str, Any]:
+    """The template with its training container changed; the given one stays as it is."""
+    spec = dict(template["spec"])
+    if start.skips_init:
+        spec.pop("initContainers", None)
+    containers = list(spec["containers"])
+    names = [each.get("name") for each in containers]
+    place = names.index(TRAINING_CONTAINER)
+    kept = {key: value for key, value in containers[place].items() if key not in dropped}
+    containers[place] = {**kept, **changes}
+    return {**template, "spec": {**spec, "containers": containers}}

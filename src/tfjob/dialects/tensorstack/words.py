@@ -1,0 +1,131 @@
+"""The words of batch.tensorstack.dev: names, labels, phases, and every sentence of such a job.
+
+Workflows and scripts match these texts byte for byte.
+"""
+
+from tfjob.core.wording import Phrase, Wording
+
+GROUP = "batch.tensorstack.dev"
+VERSION = "v1beta1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "TensorFlowTrainingJob"
+LIST_KIND = "TensorFlowTrainingJobList"
+PLURAL = "tensorflowtrainingjobs"
+SINGULAR = "tensorflowtrainingjob"
+SHORT_NAME = "tj"
+OPERATOR = "tensorflowtrainingjob-controller"
+
+CHIEF = "chief"
+WORKER = "worker"
+EVALUATOR = "evaluator"
+TYPES = (CHIEF, WORKER, "ps", EVALUATOR)
+LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
+"""The form of a job's name."""
+FILESET = r"t9k://(pvc/[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/.*)?|minio/[^/]+/[^/]+(/.*)?)"
+"""The form of a place where TensorBoard finds logs."""
+PORT = 2222
+PORT_NAME = "tf-port"
+
+LABEL_JOB = "tensorflowtrainingjob"
+LABEL_TYPE = "replica-type"
+LABEL_INDEX = "replica-index"
+LABEL_ROLE = "job-role"
+LABEL_COMPONENT = "tensorstack.dev/component"
+COMPONENT = "tensorflowtrainingjob"
+LABEL_COMPONENT_TYPE = "tensorstack.dev/component-type"
+COMPONENT_TYPE = "user"
+CHILD_SELECTOR = f"{LABEL_COMPONENT}={COMPONENT}"
+
+SCHEDULER = "t9k-scheduler"
+LABEL_GROUP = "scheduler.tensorstack.dev/group-name"
+LABEL_QUEUE = "scheduler.tensorstack.dev/queue"
+LABEL_GROUP_ROLE = "scheduler.tensorstack.dev/role"
+
+PENDING = "Pending"
+RUNNING = "Running"
+PAUSED = "Paused"
+RESUMING = "Resuming"
+SUCCEEDED = "Succeeded"
+FAILED = "Failed"
+
+INITIALIZED = "Initialized"
+REPLICA_FAILURE = "ReplicaFailure"
+COMPLETED = "Completed"
+CONDITIONS = (INITIALIZED, RUNNING, REPLICA_FAILURE, COMPLETED, FAILED, PAUSED)
+"""The types of conditions, in the order in which they are shown."""
+
+CREATING = "Creating"
+DELETED = "Deleted"
+AGGREGATE = (CREATING, PENDING, RUNNING, SUCCEEDED, FAILED, "Unknown", DELETED)
+"""What a replica can be, in the order in which the numbers are shown."""
+
+NO_REASON = "-"
+STARTED = Phrase("Start", "The job has been initialized successfully.")
+ALL_WELL = "All pods are running normally."
+ERROR_IN_POD = Phrase("ErrorInPod", "Pod[{child}] exited with error code {code}")
+RESUMED = "Resumed"
+"""The reason that the condition gives for what the event calls `Resuming`."""
+GROUP_UNAVAILABLE = "PodGroupUnavailable"
+TENSORBOARD_UNSUPPORTED = "TensorBoardUnsupported"
+CREATED = Phrase("Created", "A TensorFlowTrainingJob has been created: {name}")
+
+_FAILURE = Phrase(
+    FAILED,
+    "TensorFlowTrainingJob {name} has failed: {child} failed with exit code {code}",
+    type="Warning",
+)
+
+WORDING = Wording(
+    created=CREATED,
+    running=Phrase(NO_REASON, ALL_WELL),
+    restarting=Phrase(
+        "Restart",
+        "Pod {child} ended with exit code {code} and is made again; restarts: {restarts}/{limit}",
+        type="Normal",
+    ),
+    succeeded=Phrase(SUCCEEDED, "The job has finished successfully."),
+    suspended=Phrase(
+        PAUSED, "TensorFlowTrainingJob {name} is paused; its pods are gone until it is resumed."
+    ),
+    resumed=Phrase(RESUMING, "TensorFlowTrainingJob {name} is resumed; its pods are made again."),
+    failed=_FAILURE,
+    failed_exit_code=_FAILURE,
+    failed_backoff=Phrase(
+        FAILED,
+        "TensorFlowTrainingJob {name} has failed: its restarts have reached backoffLimit",
+        type="Warning",
+    ),
+    failed_deadline=Phrase(
+        "DeadlineExceeded",
+        "TensorFlowTrainingJob {name} has failed: it ran longer than activeDeadlineSeconds",
+        type="Warning",
+    ),
+    invalid=Phrase(
+        "InvalidSpec", "The spec of the job is invalid, and no pod is made for it: {detail}"
+    ),
+    exited=Phrase("Exited", "Pod {pod} ended with exit code {code}"),
+    template_policy=Phrase(
+        "RestartPolicyOverwritten",
+        "The restart policy of the pod template gives way to that of the replica spec",
+    ),
+    other_scheduler=Phrase(
+        "SchedulerKept", "The pod template names a scheduler of its own, which is kept"
+    ),
+    container_terminated=Phrase(
+        "", "Pod {pod}: container {container} ended with exit code {code}: {msg}"
+    ),
+    container_waiting=Phrase("", "Pod {pod}: container {container} waits: {msg}"),
+    pod_condition=Phrase("", "Pod {pod}: {msg}"),
+    stuck_terminating=Phrase(
+        "PodStuckTerminating",
+        "Pod {pod} on {node} should have been gone for 5 minutes and is still terminating;"
+        " its replica starts again once the pod is gone",
+    ),
+    group_terminated=Phrase("PodGroupDeleted", "The PodGroup is deleted: no pod needs it any more"),
+    child_created=Phrase("SuccessfulCreate", "Created {noun}: {child}"),
+    child_create_failed=Phrase("FailedCreate", "Error creating: {error}"),
+    child_deleted=Phrase("SuccessfulDelete", "Deleted {noun}: {child}"),
+    child_delete_failed=Phrase("FailedDelete", "Error deleting: {error}"),
+    component=OPERATOR,
+    group_create_failed=Phrase(GROUP_UNAVAILABLE, "{error}"),
+)
