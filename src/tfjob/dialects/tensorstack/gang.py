@@ -1,0 +1,83 @@
+"""scheduler.t9kScheduler in the words of the PodGroups that can serve it.
+
+The operator's setting chooses the backend: the T9k scheduler itself, volcano in its place, or no
+gang scheduling at all.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfjob.core.group import Gang
+from tfjob.core.naming import label_value
+from tfjob.dialects.base import ChildApi
+from tfjob.dialects.tensorstack import words
+from tfjob.dialects.tensorstack.spec import Scheduling
+
+T9K = "t9k"
+VOLCANO = "volcano"
+_POD_GROUPS = {
+    T9K: ChildApi(
+        "PodGroup", "scheduler.tensorstack.dev", "v1beta1", "podgroups", is_optional=True
+    ),
+    VOLCANO: ChildApi(
+        "PodGroup", "scheduling.volcano.sh", "v1beta1", "podgroups", is_optional=True
+    ),
+}
+
+
+def pod_groups(backend: str) -> ChildApi | None:
+    """The PodGroups of a backend by its name; None where gang scheduling is off."""
+    return _POD_GROUPS.get(backend)
+
+
+def gang_for(
+    scheduling: Scheduling | None, *, backend: str, job_name: str, total: int
+) -> Gang | None:
+    """How the job is scheduled as a gang, or None where it is not."""
+    if scheduling is None:
+        return None
+    if backend == T9K:
+        return _t9k(scheduling, job_name=job_name, total=total)
+    return _volcano(scheduling, job_name=job_name, total=total) if backend == VOLCANO else None
+
+
+def scheduled(template: Mapping[str, Any], gang: Gang | None) -> Mapping[str, Any]:
+    """The template for the gang's scheduler, whichever one it names itself."""
+    if gang is None:
+        return template
+    return {**template, "spec": {**template["spec"], "schedulerName": gang.scheduler_name}}
+
+
+def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
+    return Gang(
+        api_version="scheduler.tensorstack.dev/v1beta1",
+        group_name=job_name,
+        scheduler_name=words.SCHEDULER,
+        min_member=total,
+        fields={"queue": scheduling.queue, "priority": scheduling.priority},
+        pod_labels={
+            words.LABEL_GROUP: label_value(job_name),
+            words.LABEL_QUEUE: label_value(scheduling.queue),
+        },
+        role_key=words.LABEL_GROUP_ROLE,
+        is_role_a_label=True,
+        computes_resources=False,
+        waits_for_group=True,
+        stays_with_pods=True,
+    )
+
+
+def _volcano(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
+    """Volcano knows priority classes only: the number has no counterpart there."""
+    return Gang(
+        api_version="scheduling.volcano.sh/v1beta1",
+        group_name=job_name,
+        scheduler_name=VOLCANO,
+        min_member=total,
+        fields={"queue": scheduling.queue},
+        pod_annotations={"scheduling.k8s.io/group-name": job_name},
+        role_key="volcano.sh/task-spec",
+        waits_for_admission=True,
+        waits_for_group=True,
+        stays_with_pods=True,
+    )

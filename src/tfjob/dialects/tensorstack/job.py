@@ -1,0 +1,190 @@
+"""The meaning of such a job as the neutral one: who decides, what retries, how children are called.
+
+The master node alone decides: the chief, or worker 0 where there is none. Every restart is a new
+pod of the old name.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from tfjob.core.group import Gang
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import (
+    Decider,
+    ExitCodes,
+    Job,
+    LabelKeys,
+    Owner,
+    Replica,
+    RestartPolicy,
+    Rules,
+    RunPolicy,
+    ServicePort,
+    TFConfig,
+)
+from tfjob.core.naming import child_prefix, label_value
+from tfjob.core.status import ConditionType
+from tfjob.dialects.base import Manifest, Settings
+from tfjob.dialects.reading import ROOT, Reader
+from tfjob.dialects.tensorstack import modes, status, tensorboard, words
+from tfjob.dialects.tensorstack.gang import gang_for, scheduled
+from tfjob.dialects.tensorstack.spec import ReplicaSpec, Spec, read_spec
+from tfjob.k8s.field import Fault
+
+EXIT_CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
+_LONGEST_DELAY = timedelta(seconds=360)
+_LONGEST_TIME = 100 * 365 * 24 * 3600
+"""A century of seconds is as good as for ever, and still a date."""
+_ID_LENGTH = 5
+
+
+def validate(manifest: Manifest) -> list[Fault]:
+    """Every fault of what a user wrote. What is no JSON at all is not looked into any further."""
+    reader = Reader()
+    reader.json(manifest)
+    if not reader.faults:
+        read_spec(reader, reader.mapping(manifest, ROOT))
+    return reader.faults
+
+
+def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+    """What a stored job means."""
+    reader = Reader()
+    given = reader.mapping(manifest, ROOT)
+    owner = _owner(given)
+    stored = status.mapping(given.get("status"))
+    spec = read_spec(reader, given)
+    deleting = bool(status.mapping(given.get("metadata")).get("deletionTimestamp"))
+    if reader.faults:
+        return InvalidJob(
+            owner=owner,
+            wording=words.WORDING,
+            faults=reader.faults,
+            status=status.decode(stored),
+            is_deleting=deleting,
+        )
+    return _job(spec, owner, settings=settings, stored=stored, is_deleting=deleting)
+
+
+def instance_id(uid: str) -> str:
+    """What tells the children of one job from those of an earlier one of the same name."""
+    digest = hashlib.sha1(uid.encode("utf-8", "replace"), usedforsecurity=False)
+    return digest.hexdigest()[:_ID_LENGTH]
+
+
+def _job(
+    spec: Spec, owner: Owner, *, settings: Settings, stored: Mapping[str, Any], is_deleting: bool
+) -> Job:
+    found = status.decode(stored)
+    decider = _decider(spec)
+    backend, total = settings.group_backend, sum(each.count for each in spec.replicas)
+    gang = gang_for(spec.scheduling, backend=backend, job_name=owner.name, total=total)
+    was_paused = found.condition(ConditionType.SUSPENDED) is not None
+    board = status.mapping(stored.get("tensorboard"))
+    return Job(
+        owner=owner,
+        replicas=[
+            _replica(each, owner, spec=spec, gang=gang, was_paused=was_paused)
+            for each in spec.replicas
+        ],
+        labels=LabelKeys(
+            type=words.LABEL_TYPE,
+            index=words.LABEL_INDEX,
+            leader=(words.LABEL_ROLE, "master"),
+            leaders=decider,
+        ),
+        rules=_rules(decider, settings),
+        wording=words.WORDING,
+        policy=RunPolicy(
+            clean=spec.clean,
+            deadline=_seconds(spec.deadline),
+            backoff_limit=spec.backoff_limit,
+            is_suspended=spec.modes.is_paused,
+        ),
+        tf_config=TFConfig(environment=None, lists_empty_types=False, replaces_user_value=True),
+        gang=gang,
+        companions=tensorboard.companions(
+            spec.board,
+            name=child_prefix(owner.name, instance_id(owner.uid)).removesuffix("-"),
+            job_name=owner.name,
+            settings=settings,
+            stored=board,
+        ),
+        claim={
+            words.LABEL_COMPONENT: words.COMPONENT,
+            words.LABEL_JOB: label_value(owner.name),
+        },
+        warnings=tensorboard.warnings(spec.board, settings=settings, stored=board),
+        status=found,
+        is_deleting=is_deleting,
+    )
+
+
+def _owner(manifest: Manifest) -> Owner:
+    metadata = status.mapping(manifest.get("metadata"))
+    return Owner(
+        api_version=words.API_VERSION,
+        kind=words.KIND,
+        name=status.text(metadata.get("name")) or status.text(metadata.get("generateName")),
+        namespace=status.text(metadata.get("namespace")) or "default",
+        uid=status.text(metadata.get("uid")),
+    )
+
+
+def _decider(spec: Spec) -> Decider:
+    kinds = {each.type for each in spec.replicas}
+    return Decider(types=(words.CHIEF if words.CHIEF in kinds else words.WORKER,), index=0)
+
+
+def _rules(decider: Decider, settings: Settings) -> Rules:
+    return Rules(
+        decider=decider,
+        exit_codes=EXIT_CODES,
+        only_decider_fails=True,
+        budget_ends_job=False,
+        budget_counts_container_restarts=False,
+        counts_before_delete=True,
+        never_survives_disruption=True,
+        success_before_deadline=True,
+        success_before_suspension=True,
+        suspend_keeps_services=True,
+        counts_evictions=True,
+        longest_restart_delay=_LONGEST_DELAY,
+        force_delete_after=settings.force_delete_after,
+    )
+
+
+def _seconds(value: int | None) -> timedelta | None:
+    return None if value is None else timedelta(seconds=min(value, _LONGEST_TIME))
+
+
+def _replica(
+    each: ReplicaSpec, owner: Owner, *, spec: Spec, gang: Gang | None, was_paused: bool
+) -> Replica:
+    named = {words.LABEL_JOB: label_value(owner.name), words.LABEL_TYPE: each.type}
+    labels = {
+        **named,
+        words.LABEL_COMPONENT: words.COMPONENT,
+        words.LABEL_COMPONENT_TYPE: words.COMPONENT_TYPE,
+    }
+    template = modes.started(each.template, spec.modes, kind=each.type, was_paused=was_paused)
+    return Replica(
+        type=each.type,
+        label=each.type,
+        count=each.count,
+        restart=each.restart,
+        pod_restart_policy=str(RestartPolicy.NEVER),
+        template=scheduled(template, gang),
+        name_prefix=child_prefix(owner.name, instance_id(owner.uid), each.type),
+        host_suffix="",
+        port=words.PORT,
+        pod_labels=labels,
+        service_labels=labels,
+        selector=named,
+        service_ports=[ServicePort(words.PORT_NAME, words.PORT)],
+        task=each.type,
+        is_in_cluster=each.type != words.EVALUATOR,
+        restarts_on_success=each.restart is RestartPolicy.ALWAYS,
+    )
