@@ -1,0 +1,187 @@
+"""status.conditions and status.phase: how far a job has come, told from what is there.
+
+A condition appears once it was first set, and its time changes with its status alone. A verdict
+is the core's; from then on nothing changes any more.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from tfjob.core import replicas
+from tfjob.core.job import Job
+from tfjob.core.observe import Slot, View
+from tfjob.core.restart import is_disrupted
+from tfjob.core.status import Condition, ConditionType, JobStatus
+from tfjob.dialects.base import Observed
+from tfjob.dialects.tensorstack import tasks, words
+from tfjob.k8s import time
+from tfjob.k8s.pod import Phase
+
+
+class Conditions:
+    """The conditions of one status under construction, begun from those that are stored."""
+
+    def __init__(self, stored: Iterable[Mapping[str, Any]], *, now: datetime) -> None:
+        self._found = {each["type"]: dict(each) for each in stored}
+        self._now = now
+
+    def is_true(self, kind: str) -> bool:
+        return self._found.get(kind, {}).get("status") == "True"
+
+    def set(
+        self,
+        kind: str,
+        *,
+        is_true: bool,
+        reason: str = words.NO_REASON,
+        message: str,
+        at: datetime | None = None,
+    ) -> None:
+        status = "True" if is_true else "False"
+        old = self._found.get(kind, {})
+        moment = old.get("lastTransitionTime") if old.get("status") == status else None
+        self._found[kind] = {
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": moment or time.render(at or self._now),
+        }
+
+    def shown(self) -> list[dict[str, Any]]:
+        order = [*words.CONDITIONS, *sorted(self._found.keys() - set(words.CONDITIONS))]
+        return [self._found[kind] for kind in order if kind in self._found]
+
+
+def advance(
+    found: Conditions, job: Job, status: JobStatus, *, seen: View, observed: Observed
+) -> None:
+    """Set what can be seen of a job that can be read, and then what was decided about it."""
+    if not was_finished(found):
+        _set_initialized(found, job, status, seen=seen, observed=observed)
+        _set_failure(found, job, status, seen)
+    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    if not is_at_rest and (found.is_true(words.RUNNING) or tasks.is_up(seen, status)):
+        found.set(words.RUNNING, is_true=True, message=words.ALL_WELL)
+    conclude(found, status)
+
+
+def conclude(found: Conditions, status: JobStatus) -> None:
+    """Set what was decided: a pause, and the end."""
+    paused = status.condition(ConditionType.SUSPENDED)
+    if paused is not None:
+        _set_paused(found, paused)
+    verdict = verdict_of(status)
+    if verdict is not None:
+        is_failed = verdict.type == ConditionType.FAILED
+        for kind, is_true in (
+            (words.RUNNING, False),
+            (words.COMPLETED, True),
+            (words.FAILED, is_failed),
+        ):
+            found.set(
+                kind,
+                is_true=is_true,
+                reason=verdict.reason,
+                message=verdict.message,
+                at=verdict.last_transition,
+            )
+
+
+def phase_of(found: Conditions, status: JobStatus) -> str:
+    verdict = verdict_of(status)
+    if verdict is not None:
+        return words.FAILED if verdict.type == ConditionType.FAILED else words.SUCCEEDED
+    if status.is_true(ConditionType.SUSPENDED):
+        return words.PAUSED
+    if found.is_true(words.RUNNING):
+        return words.RUNNING
+    was_paused = status.condition(ConditionType.SUSPENDED) is not None
+    return words.RESUMING if was_paused else words.PENDING
+
+
+def verdict_of(status: JobStatus) -> Condition | None:
+    for kind in (ConditionType.FAILED, ConditionType.SUCCEEDED):
+        found = status.condition(kind)
+        if found is not None and found.is_true:
+            return found
+    return None
+
+
+def was_finished(found: Conditions) -> bool:
+    return found.is_true(words.COMPLETED) or found.is_true(words.FAILED)
+
+
+def _set_paused(found: Conditions, paused: Condition) -> None:
+    """The condition says of a resumed job what is done, its event what is being done."""
+    reason = words.RESUMED if paused.reason == words.RESUMING else paused.reason
+    found.set(
+        words.PAUSED,
+        is_true=paused.is_true,
+        reason=reason,
+        message=paused.message,
+        at=paused.last_transition,
+    )
+    if paused.is_true:
+        at = paused.last_transition
+        found.set(words.RUNNING, is_true=False, reason=reason, message=paused.message, at=at)
+
+
+def _set_initialized(
+    found: Conditions, job: Job, status: JobStatus, *, seen: View, observed: Observed
+) -> None:
+    if found.is_true(words.INITIALIZED) or status.is_finished:
+        return
+    is_paused = status.is_true(ConditionType.SUSPENDED)
+    children = observed.children
+    if not is_paused and job.gang is not None and children.pod_group is None:
+        if observed.trouble:
+            found.set(
+                words.INITIALIZED,
+                is_true=False,
+                reason=words.GROUP_UNAVAILABLE,
+                message=observed.trouble,
+            )
+        return
+    if has_replicas(job, status, seen) and _has_board(job, observed):
+        found.set(words.INITIALIZED, is_true=True, message=words.STARTED.message)
+
+
+def has_replicas(job: Job, status: JobStatus, seen: View) -> bool:
+    """Nothing is missing of what the replicas need; a paused job needs no pods."""
+    if not (status.is_true(ConditionType.SUSPENDED) or tasks.are_all_made(seen, status)):
+        return False
+    return all(
+        replica.name(index) in seen.services
+        for replica in job.replicas
+        for index in range(replica.count)
+    )
+
+
+def _has_board(job: Job, observed: Observed) -> bool:
+    """It is there, or cannot be made, which is no reason for a job to wait."""
+    return bool(observed.trouble) or not replicas.missing_companions(job, observed.children)
+
+
+def _set_failure(found: Conditions, job: Job, status: JobStatus, seen: View) -> None:
+    slots = seen.all_slots()
+    failing = next((slot for slot in slots if _is_failing(slot, job)), None)
+    if failing is not None:
+        message = words.ERROR_IN_POD.say(**failing.facts)
+        reason = words.ERROR_IN_POD.reason
+        found.set(words.REPLICA_FAILURE, is_true=True, reason=reason, message=message)
+        return
+    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    is_again = any(tasks.is_again(slot, status.of(slot.replica.type)) for slot in slots)
+    if found.is_true(words.REPLICA_FAILURE) and (is_at_rest or is_again):
+        return
+    if found.is_true(words.INITIALIZED) and not status.is_finished:
+        found.set(words.REPLICA_FAILURE, is_true=False, message=words.ALL_WELL)
+
+
+def _is_failing(slot: Slot, job: Job) -> bool:
+    """Failed by itself: a pod that is taken away has not."""
+    if slot.pod is None or slot.phase is not Phase.FAILED or slot.is_leaving:
+        return False
+    return not is_disrupted(slot.pod, job.rules)

@@ -1,0 +1,200 @@
+"""The status of such a job as it is stored, both ways.
+
+Reading is lenient: whatever stands there, a usable status comes back. What the API has no field
+for, and the next pass needs, stands in fields of our own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from tfjob.core import indexes
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import MAX_REPLICAS, Job
+from tfjob.core.observe import view
+from tfjob.core.status import Condition, ConditionType, JobStatus, RecentRestart, ReplicaStatus
+from tfjob.core.wording import Phrase
+from tfjob.dialects.base import Observed
+from tfjob.dialects.tensorstack import conditions, tasks, tensorboard, words
+from tfjob.k8s import time
+
+_MOST = 2**31 - 1
+_PROGRESS: Mapping[str, Phrase] = {
+    ConditionType.RUNNING: words.WORDING.running,
+    ConditionType.RESTARTING: words.WORDING.restarting,
+}
+
+
+def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict[str, Any]:
+    stored = mapping(observed.stored)
+    found = conditions.Conditions(_stored_conditions(stored), now=observed.now)
+    before = list(_stored_replicas(stored))
+    board: dict[str, Any] | None = None
+    if isinstance(job, InvalidJob):
+        conditions.conclude(found, status)
+        shown = [dict(each) for each in _stored_tasks(stored)]
+        replicas: Sequence[Mapping[str, Any]] = before
+    else:
+        seen = view(msgspec.structs.replace(job, status=status), observed.children)
+        conditions.advance(found, job, status, seen=seen, observed=observed)
+        shown = tasks.tasks_of(job, status, seen, before=before)
+        replicas = [entry for task in shown for entry in task["replicas"]]
+        trouble = observed.trouble if conditions.has_replicas(job, status, seen) else ""
+        board = tensorboard.status_of(job, observed.children, trouble=trouble)
+    whole = {
+        "phase": conditions.phase_of(found, status),
+        "conditions": found.shown(),
+        "tasks": shown,
+        "backoffCount": status.restarts,
+        "aggregate": tasks.aggregate_of(replicas),
+        "tensorboard": board,
+        "startTime": _moment(status.start_time),
+        "progress": _progress(status),
+    }
+    return {key: value for key, value in whole.items() if value is not None}
+
+
+def decode(stored: object) -> JobStatus:
+    given = mapping(stored)
+    found = {each["type"]: each for each in _stored_conditions(given)}
+    verdict = _verdict(found, phase=given.get("phase"))
+    return JobStatus(
+        conditions=tuple(_conditions(given, found, verdict)),
+        replicas={each["type"]: _read_task(each) for each in _stored_tasks(given)},
+        start_time=time.parse(given.get("startTime")),
+        completion_time=None if verdict is None else verdict.last_transition,
+    )
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _conditions(
+    given: Mapping[str, Any], found: Mapping[str, Mapping[str, Any]], verdict: Condition | None
+) -> Iterator[Condition]:
+    """What the core would have set to come to this status, in its order."""
+    if text(given.get("phase")):
+        yield _set(ConditionType.CREATED, words.CREATED, at=None)
+    paused = found.get(words.PAUSED)
+    if paused is not None:
+        yield _paused(paused)
+    phrase = _PROGRESS.get(text(given.get("progress")))
+    if phrase is not None and verdict is None and text(mapping(paused).get("status")) != "True":
+        yield _set(ConditionType(given["progress"]), phrase, at=None)
+    if verdict is not None:
+        yield verdict
+
+
+def _set(kind: ConditionType, phrase: Phrase, *, at: datetime | None) -> Condition:
+    return Condition(
+        type=kind.value,
+        status="True",
+        reason=phrase.reason,
+        message=phrase.message,
+        last_update=at,
+        last_transition=at,
+    )
+
+
+def _paused(stored: Mapping[str, Any]) -> Condition:
+    reason = text(stored.get("reason"))
+    return _read_condition(
+        ConditionType.SUSPENDED,
+        {**stored, "reason": words.RESUMING if reason == words.RESUMED else reason},
+    )
+
+
+def _verdict(found: Mapping[str, Mapping[str, Any]], *, phase: object) -> Condition | None:
+    """Conditions tell it; a phase that is final counts also where they are lost."""
+    failed, completed = mapping(found.get(words.FAILED)), mapping(found.get(words.COMPLETED))
+    if failed.get("status") == "True":
+        return _read_condition(ConditionType.FAILED, failed)
+    if completed.get("status") == "True":
+        return _read_condition(ConditionType.SUCCEEDED, completed)
+    if phase == words.FAILED:
+        return _set(ConditionType.FAILED, Phrase(words.FAILED, ""), at=None)
+    if phase == words.SUCCEEDED:
+        return _set(ConditionType.SUCCEEDED, words.WORDING.succeeded, at=None)
+    return None
+
+
+def _read_condition(kind: ConditionType, stored: Mapping[str, Any]) -> Condition:
+    moment = time.parse(stored.get("lastTransitionTime"))
+    return Condition(
+        type=kind.value,
+        status=text(stored.get("status")),
+        reason=text(stored.get("reason")),
+        message=text(stored.get("message")),
+        last_update=moment,
+        last_transition=moment,
+    )
+
+
+def _read_task(stored: Mapping[str, Any]) -> ReplicaStatus:
+    return ReplicaStatus(
+        active=_number(stored.get("active")),
+        succeeded=_number(stored.get("succeeded")),
+        failed=_number(stored.get("failed")),
+        restarts=_number(stored.get("restartCount")),
+        completed=indexes.parse(stored.get("completedIndexes"), below=MAX_REPLICAS),
+        recent=tuple(
+            entry
+            for each in _mappings(stored.get("recentRestarts"))
+            if (entry := _read_restart(each)) is not None
+        ),
+    )
+
+
+def _read_restart(stored: Mapping[str, Any]) -> RecentRestart | None:
+    at = time.parse(stored.get("time"))
+    if at is None:
+        return None
+    return RecentRestart(
+        index=_number(stored.get("index")),
+        uid=text(stored.get("uid")),
+        streak=_number(stored.get("streak")),
+        at=at,
+    )
+
+
+def _stored_conditions(stored: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The newest entry of each type: a list by hand may name one twice."""
+    entries = _mappings(stored.get("conditions"))
+    return list({each["type"]: each for each in entries if text(each.get("type"))}.values())
+
+
+def _stored_tasks(stored: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (each for each in _mappings(stored.get("tasks")) if text(each.get("type")))
+
+
+def _stored_replicas(stored: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (each for task in _stored_tasks(stored) for each in _mappings(task.get("replicas")))
+
+
+def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    entries = value if isinstance(value, list) else []
+    return (each for each in entries if isinstance(each, Mapping))
+
+
+def _progress(status: JobStatus) -> str | None:
+    """The core's own view of an unfinished job, which differs from the phase in details."""
+    if status.is_finished:
+        return None
+    return next((str(kind) for kind in _PROGRESS if status.is_true(kind)), None)
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return min(max(value, 0), _MOST)
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else time.render(moment)

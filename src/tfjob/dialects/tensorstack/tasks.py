@@ -1,0 +1,130 @@
+"""status.tasks and status.aggregate: every replica by name, and how many there are of each kind.
+
+A replica whose pod is gone is shown as it was last seen: the earlier status is where that is kept.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tfjob.core import indexes
+from tfjob.core.job import Job
+from tfjob.core.observe import Slot, View
+from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
+from tfjob.dialects.tensorstack import words
+from tfjob.k8s import time
+from tfjob.k8s.pod import ContainerState, Phase, Pod
+
+_COUNTS = ("active", "succeeded", "failed")
+
+
+def tasks_of(
+    job: Job, status: JobStatus, seen: View, *, before: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """One entry per type, in the order of the spec; `before` are the replicas as last shown."""
+    known = {name: each for each in before if isinstance(name := each.get("name"), str)}
+    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    found = []
+    for replica in job.replicas:
+        stored = status.of(replica.type)
+        entries = [
+            _entry(slot, known.get(slot.name, {}), stored=stored, is_at_rest=is_at_rest)
+            for slot in seen.slots[replica.type]
+        ]
+        found.append({"type": replica.type, **_numbers(stored), "replicas": entries})
+    return found
+
+
+def aggregate_of(replicas: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many replicas there are in each phase, those without any included."""
+    phases = Counter(phase for each in replicas if isinstance(phase := each.get("phase"), str))
+    return {phase.lower(): phases[phase] for phase in words.AGGREGATE}
+
+
+def is_up(seen: View, status: JobStatus) -> bool:
+    """Nothing is on its way any more, and something runs."""
+    slots = seen.all_slots()
+    if any(_is_awaited(slot, status.of(slot.replica.type)) for slot in slots):
+        return False
+    return any(slot.pod is not None and slot.pod.phase is Phase.RUNNING for slot in slots)
+
+
+def are_all_made(seen: View, status: JobStatus) -> bool:
+    """Every replica has had its pod."""
+    return not any(_is_unmade(slot, status.of(slot.replica.type)) for slot in seen.all_slots())
+
+
+def is_again(slot: Slot, stored: ReplicaStatus) -> bool:
+    """It is made again after a failure, and does not run yet."""
+    last = stored.recent_of(slot.index)
+    return last is not None and last.is_restart and not (slot.is_active or slot.is_succeeded)
+
+
+def _is_unmade(slot: Slot, stored: ReplicaStatus) -> bool:
+    if slot.is_leaving:
+        return True
+    return slot.pod is None and not slot.is_completed and not is_again(slot, stored)
+
+
+def _is_awaited(slot: Slot, stored: ReplicaStatus) -> bool:
+    if _is_unmade(slot, stored):
+        return True
+    return slot.pod is not None and slot.pod.phase is Phase.PENDING
+
+
+def _numbers(stored: ReplicaStatus) -> dict[str, Any]:
+    """What the operator needs to go on after it was restarted itself; zeros are left out."""
+    own: dict[str, Any] = {key: getattr(stored, key) for key in _COUNTS}
+    own["completedIndexes"] = indexes.render(stored.completed)
+    own["recentRestarts"] = [
+        {"index": each.index, "uid": each.uid, "streak": each.streak, "time": time.render(each.at)}
+        for each in stored.recent
+    ]
+    shown = {key: value for key, value in own.items() if value}
+    return {"restartCount": stored.restarts, **shown}
+
+
+def _entry(
+    slot: Slot, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
+) -> dict[str, Any]:
+    pod = slot.pod
+    if pod is None:
+        return _without_pod(slot, before, stored=stored, is_at_rest=is_at_rest)
+    last = stored.recent_of(slot.index)
+    is_replaced = last is not None and last.is_restart and last.uid == pod.metadata.uid
+    is_removed = is_at_rest and pod.metadata.is_terminating
+    is_gone = is_replaced or is_removed or slot.is_leaving
+    shown: dict[str, Any] = {
+        "name": pod.metadata.name,
+        "uid": pod.metadata.uid,
+        "phase": words.DELETED if is_gone else str(pod.phase),
+    }
+    containers = _containers(pod)
+    return {**shown, "containers": containers} if containers else shown
+
+
+def _without_pod(
+    slot: Slot, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
+) -> dict[str, Any]:
+    last = stored.recent_of(slot.index)
+    was_seen = isinstance(before.get("uid"), str) and bool(before["uid"])
+    is_replaced = last is not None and last.is_restart and last.uid == before.get("uid")
+    if was_seen and (is_at_rest or is_replaced):
+        return {**_as_seen(before), "name": slot.name, "phase": words.DELETED}
+    if slot.is_completed:
+        return {**_as_seen(before), "name": slot.name, "phase": words.SUCCEEDED}
+    return {"name": slot.name, "phase": words.CREATING}
+
+
+def _as_seen(before: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: before[key] for key in ("name", "uid", "phase", "containers") if key in before}
+
+
+def _containers(pod: Pod) -> list[dict[str, Any]]:
+    return [{"name": each.name, **_state(each.state)} for each in pod.status.container_statuses]
+
+
+def _state(state: ContainerState) -> dict[str, Any]:
+    if state.terminated is not None:
+        return {"state": "Terminated", "exitCode": state.terminated.exit_code}
+    return {"state": "Waiting" if state.running is None else "Running"}
