@@ -1,0 +1,159 @@
+"""What the API server itself checks of such a job, as CEL rules: there is no webhook.
+
+Rules that compare with the old object keep a job as it was created, but for the two fields that a
+user may turn at any time.
+"""
+
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.core.naming import LONGEST_NAME
+from tfjob.dialects.schema import Schema, rule
+from tfjob.dialects.tensorstack import refusals, words
+
+_SPECS = "self.spec.replicaSpecs"
+_CONTAINERS = ".template.spec.containers"
+_ROOM = LONGEST_NAME - len(refusals.LONGEST_SUFFIX)
+_FROZEN_PARTS = ("replicaSpecs", "runPolicy", "scheduler", "runMode.debug")
+_FROZEN_BOARD = ("image", "trainingLogFilesets", "logDir", "scheduler", "resources")
+
+
+def of_object() -> list[Schema]:
+    """Rules that need the name, which no other place sees. A name never changes."""
+    name = "self.metadata.name"
+    last = f"{_SPECS}.map(r, {_count('r')}).max() - 1"
+    digits = f"(has(self.spec) && size({_SPECS}) > 0 ? size(string({last})) : 1)"
+    return [
+        rule(
+            f"oldSelf.hasValue() || {name}.matches('^{words.LABEL}$')",
+            refusals.BAD_NAME,
+            at=".metadata.name",
+        ),
+        rule(
+            f"oldSelf.hasValue() || size({name}) + {digits} <= {_ROOM}",
+            refusals.LONG_NAME.format(_ROOM - 1),
+            says=f"'{refusals.LONG_NAME.replace('{}', '%d')}'.format([{_ROOM} - {digits}])",
+            at=".metadata.name",
+        ),
+    ]
+
+
+def of_spec() -> list[Schema]:
+    """Entries of run modes must name types of the job; and what was created stays as it is."""
+    return [
+        _names_known_types("debug", "replicaSpecs"),
+        _names_known_types("pause", "resumeSpecs"),
+        *(_is_frozen(part) for part in _FROZEN_PARTS),
+        _is_frozen("runMode.pause.resumeSpecs"),
+        _board_is_frozen(),
+    ]
+
+
+def of_replicas() -> list[Schema]:
+    """Rules on the list of replicas as a whole."""
+    is_leading = f"r.type == '{words.CHIEF}' || (r.type == '{words.WORKER}' && {_count('r')} > 0)"
+    is_odd_chief = f"r.type == '{words.CHIEF}' && {_count('r')} != 1"
+    return [
+        _is_once("self", "type"),
+        rule(f"!self.exists(r, {is_odd_chief})", refusals.ONE_CHIEF),
+        rule(f"self.exists(r, {is_leading})", refusals.NO_MASTER, is_required=True),
+        rule(
+            f"self.map(r, {_count('r')}).sum() <= {refusals.MOST_REPLICAS}",
+            refusals.MANY_REPLICAS,
+        ),
+    ]
+
+
+def of_modes() -> list[Schema]:
+    """Rules on the entries of one run mode."""
+    return [_is_once("self", "type")]
+
+
+def of_replica() -> list[Schema]:
+    """Rules on one replica type."""
+    containers = "self.template.spec.containers"
+    is_there = f"has(self.template) && has(self.template.spec) && has({containers})"
+    is_training = f"has(c.name) && c.name == '{TRAINING_CONTAINER}'"
+    return [
+        rule(
+            f"{is_there} && {containers}.exists(c, {is_training})",
+            refusals.NO_CONTAINERS,
+            at=_CONTAINERS,
+            is_required=True,
+        )
+    ]
+
+
+def of_container() -> list[Schema]:
+    has_image = "has(self.image) && self.image != ''"
+    return [rule(has_image, refusals.NO_IMAGE, at=".image", is_required=True)]
+
+
+def of_board() -> list[Schema]:
+    has_image = "has(self.image) && self.image != ''"
+    return [rule(has_image, refusals.NO_IMAGE, at=".image", is_required=True)]
+
+
+def of_clean_up() -> list[Schema]:
+    allowed = "self.lowerAscii() in ['none', 'all', 'unfinished']"
+    return [rule(allowed, refusals.CLEAN_UP)]
+
+
+def of_fileset() -> list[Schema]:
+    return [rule(f"self.matches('^{words.FILESET}$')", refusals.FILESET)]
+
+
+def of_scheduler() -> list[Schema]:
+    has_queue = "has(self.queue) && self.queue != ''"
+    return [rule(has_queue, refusals.NO_QUEUE, at=".queue", is_required=True)]
+
+
+def _count(replica: str) -> str:
+    return f"(has({replica}.replicas) ? {replica}.replicas : 1)"
+
+
+def _is_once(entries: str, key: str) -> Schema:
+    """Of equal entries the later ones are too many."""
+    is_twice = f"{entries}.exists_one(o, o.{key} == r.{key})"
+    first = f"{entries}.filter(r, !{is_twice})[0].{key}"
+    return rule(
+        f"{entries}.all(r, {is_twice})",
+        refusals.TWICE.format("of an entry"),
+        says=f"'{refusals.TWICE.replace('{}', '%s')}'.format([{first}])",
+    )
+
+
+def _names_known_types(mode: str, field: str) -> Schema:
+    path = f"runMode.{mode}.{field}"
+    entries = f"self.{path}"
+    is_known = "self.replicaSpecs.exists(r, r.type == e.type)"
+    unknown = f"{entries}.filter(e, !{is_known})[0].type"
+    return rule(
+        f"!({_has('self', path)}) || {entries}.all(e, {is_known})",
+        refusals.ABSENT_TYPE.format("of an entry"),
+        says=f"'{refusals.ABSENT_TYPE.replace('{}', '%s')}'.format([{unknown}])",
+        at=f".{path}",
+    )
+
+
+def _is_frozen(path: str) -> Schema:
+    """A rule on the part itself would not see it come and go."""
+    at = path if path.count(".") == 0 else path.partition(".")[0]
+    return rule(_is_same(path), f"{path} {refusals.FROZEN}", at=f".{at}")
+
+
+def _board_is_frozen() -> Schema:
+    board = "tensorboardSpec"
+    parts = " && ".join(_is_same(f"{board}.{each}") for each in _FROZEN_BOARD)
+    is_there = f"has(self.{board}) == has(oldSelf.{board})"
+    return rule(f"{is_there} && {parts}", f"{board} {refusals.FROZEN}", at=f".{board}")
+
+
+def _is_same(path: str) -> str:
+    new, old = _has("self", path), _has("oldSelf", path)
+    return f"({new} ? {old} && self.{path} == oldSelf.{path} : !({old}))"
+
+
+def _has(root: str, path: str) -> str:
+    """Each step down to the field is there."""
+    steps = path.split(".")
+    places = [".".join([root, *steps[: depth + 1]]) for depth in range(len(steps))]
+    return " && ".join(f"has({place})" for place in places)

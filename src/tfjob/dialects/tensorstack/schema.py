@@ -1,0 +1,313 @@
+"""The schema of such a job, older spellings of its fields included, so that none is dropped.
+
+A pod template passes through as it was written: only what the rules must see is declared of it.
+"""
+
+from tfjob.core.job import RestartPolicy
+from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, moment, record, text
+from tfjob.dialects.tensorstack import rules, words
+from tfjob.dialects.tensorstack.refusals import MOST_REPLICAS
+from tfjob.dialects.tensorstack.spec import HIGHEST_PRIORITY, INT64
+from tfjob.dialects.tensorstack.template import MOST_CONTAINERS
+
+_MOST_ENTRIES = 10
+"""More than there are types, so that a wrong type is refused by its name, not by its number."""
+_MOST_FILESETS = 100
+_LONGEST_TEXT = 1024
+_RULES = "x-kubernetes-validations"
+
+
+def schema() -> Schema:
+    """The whole object."""
+    return record(
+        "A distributed TensorFlow training job of the T9k platform.",
+        {
+            "apiVersion": text(f"Always {words.API_VERSION}."),
+            "kind": text(f"Always {words.KIND}."),
+            "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
+            "spec": _spec(),
+            "status": _status(),
+        },
+        required=["spec"],
+        rules=rules.of_object(),
+    )
+
+
+def _spec() -> Schema:
+    return record(
+        "What shall run. Only runMode.pause.enabled and tensorboardSpec.suspend can change later.",
+        {
+            "replicaSpecs": _ruled(
+                {**array("The replicas.", _replica(), at_most=_MOST_ENTRIES), "minItems": 1},
+                rules.of_replicas(),
+            ),
+            "runPolicy": _run_policy(),
+            "scheduler": record(
+                "Who places the pods; absent means the scheduler of the cluster.",
+                {"t9kScheduler": _t9k_scheduler()},
+            ),
+            "runMode": _run_mode(),
+            "tensorboardSpec": _board(),
+        },
+        required=["replicaSpecs"],
+        rules=rules.of_spec(),
+    )
+
+
+def _replica() -> Schema:
+    return record(
+        "One replica type.",
+        {
+            "type": text("Role of the replicas.", among=words.TYPES),
+            "replicas": integer("How many, 1 where absent.", at_most=MOST_REPLICAS),
+            "restartPolicy": text(
+                "When a replica that ended is made again: Never (default), OnFailure, Always, or"
+                " ExitCode: after 130, 137, 138 and 143.",
+                among=sorted(str(policy) for policy in RestartPolicy),
+            ),
+            "template": _template(),
+        },
+        required=["type", "template"],
+        rules=rules.of_replica(),
+    )
+
+
+def _template() -> Schema:
+    return record(
+        "The pod of one replica. It needs a container named tensorflow.",
+        {
+            "metadata": record(
+                "Labels, annotations and finalizers of the pods; the rest is ignored.",
+                {
+                    "labels": mapping("Labels of the pods.", {"type": "string"}),
+                    "annotations": mapping("Annotations of the pods.", {"type": "string"}),
+                    "finalizers": array("Finalizers of the pods.", {"type": "string"}),
+                    "name": text("Ignored: pods are named after the job."),
+                    "namespace": text("Ignored: pods are in the job's namespace."),
+                    "creationTimestamp": text("Ignored: many tools write it as null."),
+                },
+            ),
+            "spec": record(
+                "A PodSpec; every field that the API server knows for pods may stand here."
+                " Its restartPolicy is always replaced by Never.",
+                {"containers": _containers()},
+                keeps_unknown=True,
+            ),
+        },
+    )
+
+
+def _containers() -> Schema:
+    container = record(
+        "One container.",
+        {
+            "name": text("Name; the one called tensorflow decides how the replica ends."),
+            "image": text("Image to run."),
+            "env": array(
+                "Variables; TF_CONFIG is added, or replaced.",
+                record("One variable.", {"name": text("Name.")}, keeps_unknown=True),
+            ),
+        },
+        keeps_unknown=True,
+        rules=rules.of_container(),
+    )
+    return array("Containers of the pod.", container, at_most=MOST_CONTAINERS)
+
+
+def _run_policy() -> Schema:
+    clean_up = "What is deleted when the job ends: None (default), All or Unfinished."
+    return record(
+        "How the job runs and ends.",
+        {
+            "activeDeadlineSeconds": integer(
+                "Seconds after startTime when a job that still runs fails.",
+                at_least=1,
+                at_most=INT64,
+            ),
+            "backoffLimit": integer(
+                "Restarts of all replicas together; then no replica is made again."
+                " Absent means no limit."
+            ),
+            "cleanUpPolicy": _clean_up(clean_up),
+            "cleanPodPolicy": _clean_up("Older spelling of cleanUpPolicy."),
+        },
+    )
+
+
+def _clean_up(about: str) -> Schema:
+    return _ruled({**text(about), "maxLength": _LONGEST_TEXT}, rules.of_clean_up())
+
+
+def _t9k_scheduler() -> Schema:
+    return record(
+        "Places the pods of the job together, in their turn.",
+        {
+            "queue": text("Queue in which the job waits."),
+            "priority": integer("From 0 (default) to 100.", at_most=HIGHEST_PRIORITY),
+        },
+        rules=rules.of_scheduler(),
+    )
+
+
+def _run_mode() -> Schema:
+    older = boolean("Older spelling of enabled.")
+    return record(
+        "Modes for debugging and for pausing.",
+        {
+            "debug": record(
+                "Pods are made, but the training is not started in them.",
+                {
+                    "enabled": boolean("True turns the mode on."),
+                    "enable": older,
+                    "replicaSpecs": _starts(
+                        "What starts instead, by type.",
+                        {"command": _texts("Absent means sleep inf.")},
+                    ),
+                },
+            ),
+            "pause": record(
+                "The job has no pods while it is paused.",
+                {
+                    "enabled": boolean("True pauses the job, false resumes it, at any time."),
+                    "enable": older,
+                    "resumeSpecs": _starts(
+                        "What starts after a pause, by type.",
+                        {
+                            "command": _texts("Replaces the template's command."),
+                            "args": _texts("Replaces the template's args."),
+                        },
+                    ),
+                },
+            ),
+        },
+    )
+
+
+def _starts(about: str, fields: Schema) -> Schema:
+    entry = record(
+        "One replica type.",
+        {
+            "type": {**text("Role of the replicas."), "maxLength": _LONGEST_TEXT},
+            "skipInitContainer": boolean("True leaves the init containers out."),
+            **fields,
+        },
+        required=["type"],
+    )
+    return _ruled(array(about, entry, at_most=_MOST_ENTRIES), rules.of_modes())
+
+
+def _board() -> Schema:
+    fileset = _ruled({"type": "string", "maxLength": _LONGEST_TEXT}, rules.of_fileset())
+    return record(
+        "A TensorBoard beside the job; it stays until the job is deleted.",
+        {
+            "image": text("Image of TensorBoard."),
+            "trainingLogFilesets": array(
+                "Where the logs are, such as t9k://pvc/<pvc>/<path>.",
+                fileset,
+                at_most=_MOST_FILESETS,
+            ),
+            "logDir": _log_dir(),
+            "suspend": boolean("True takes its pod away until it is false again."),
+            "scheduler": record(
+                "Who places its pod.",
+                {
+                    "t9kScheduler": record(
+                        "The T9k scheduler.", {"queue": text("Queue of its pod.")}
+                    )
+                },
+            ),
+            "resources": record("Resources of its container.", {}, keeps_unknown=True),
+        },
+        keeps_unknown=True,
+        rules=rules.of_board(),
+    )
+
+
+def _log_dir() -> Schema:
+    return record(
+        "Where the logs are, in the newer form.",
+        {
+            "pvc": array(
+                "Volumes.",
+                record(
+                    "One PersistentVolumeClaim.",
+                    {"name": text("Its name."), "subPath": _texts("Folders of it.")},
+                    required=["name"],
+                ),
+            ),
+            "s3": record(
+                "Buckets.",
+                {
+                    "secretRef": record("Credentials.", {"name": text("Name of the Secret.")}),
+                    "uri": _texts("Addresses."),
+                },
+            ),
+            "http": record("Pages.", {"url": _texts("Addresses.")}),
+        },
+    )
+
+
+def _texts(about: str) -> Schema:
+    return array(about, {"type": "string"})
+
+
+def _status() -> Schema:
+    aggregate = {phase.lower(): integer("Replicas in this phase.") for phase in words.AGGREGATE}
+    return record(
+        "What has become of the job; written by the operator.",
+        {
+            "phase": text("Pending, Running, Paused, Resuming, Succeeded, Failed or Unknown."),
+            "conditions": array("What is, or was, so.", _condition()),
+            "tasks": array("The replicas by type.", _task()),
+            "backoffCount": integer("Restarts so far, all types together."),
+            "aggregate": record("Replicas by phase.", aggregate),
+            "tensorboard": record("State of the TensorBoard.", {}, keeps_unknown=True),
+            "startTime": moment("When the pods were ordered; anew after a pause."),
+            "progress": text("Running or Restarting, as the operator saw the master last."),
+        },
+        keeps_unknown=True,
+    )
+
+
+def _condition() -> Schema:
+    return record(
+        "One thing that is, or was, so.",
+        {
+            "type": text(f"{', '.join(words.CONDITIONS[:-1])} or {words.CONDITIONS[-1]}."),
+            "status": text("True, False or Unknown."),
+            "reason": text("One word for programs."),
+            "message": text("One sentence for people."),
+            "lastTransitionTime": moment("When its status last changed."),
+        },
+        required=["type", "status"],
+        keeps_unknown=True,
+    )
+
+
+def _task() -> Schema:
+    return record(
+        "The replicas of one type.",
+        {
+            "type": text("Role of the replicas."),
+            "restartCount": integer("Restarts so far."),
+            "replicas": array(
+                "Each replica.",
+                record(
+                    "One replica: its pod's name, uid and phase, and its containers.",
+                    {"name": text("Name."), "phase": text("Pod phase, Creating or Deleted.")},
+                    keeps_unknown=True,
+                ),
+            ),
+            "completedIndexes": text("Replicas that have succeeded for good, such as 0,2-4."),
+            "recentRestarts": array(
+                "From which the delay of the next restart follows.",
+                record("The newest restart of one replica.", {}, keeps_unknown=True),
+            ),
+        },
+        keeps_unknown=True,
+    )
+
+
+def _ruled(schema: Schema, found: list[Schema]) -> Schema:
+    return {**schema, _RULES: found}

@@ -1,0 +1,61 @@
+"""batch.tensorstack.dev/v1beta1 TensorFlowTrainingJob: the dialect of the T9k platform."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import Job, Workload
+from tfjob.core.status import JobStatus
+from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.tensorstack import crd as tensorstack_crd
+from tfjob.dialects.tensorstack import hub, tensorboard, words
+from tfjob.dialects.tensorstack import job as tensorstack_job
+from tfjob.dialects.tensorstack import status as tensorstack_status
+from tfjob.dialects.tensorstack.gang import pod_groups
+from tfjob.k8s.field import Fault
+
+
+class TensorStackV1beta1:
+    group = words.GROUP
+    version = words.VERSION
+    kind = words.KIND
+    plural = words.PLURAL
+    component = words.OPERATOR
+    workload = Workload.POD
+    child_selector = words.CHILD_SELECTOR
+    job_label = words.LABEL_JOB
+    companions: tuple[ChildApi, ...] = (tensorboard.OWN, tensorboard.VENDOR)
+    shows_children = True
+
+    def pod_groups(self, settings: Settings) -> ChildApi | None:
+        return pod_groups(settings.group_backend)
+
+    def validate(self, manifest: Manifest) -> list[Fault]:
+        return tensorstack_job.validate(manifest)
+
+    def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+        return tensorstack_job.decode(manifest, settings)
+
+    def completed(
+        self,
+        manifest: Manifest,  # noqa: ARG002 - defaults are applied in memory and never stored
+        settings: Settings,  # noqa: ARG002 - as above
+        *,
+        tokens: Iterator[str],  # noqa: ARG002 - as above
+        is_taken: Callable[[str], bool],  # noqa: ARG002 - as above
+    ) -> dict[str, Any] | None:
+        return None
+
+    def encode_status(
+        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+    ) -> dict[str, Any]:
+        return tensorstack_status.encode(job, status, observed)
+
+    def to_hub(self, manifest: Manifest) -> Translation:
+        return hub.to_hub(manifest)
+
+    def from_hub(self, manifest: Manifest) -> Translation:
+        return hub.from_hub(manifest)
+
+    def crd(self) -> dict[str, Any]:
+        return tensorstack_crd.definition()
