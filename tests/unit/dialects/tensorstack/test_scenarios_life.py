@@ -1,0 +1,470 @@
+"""How a TensorFlowTrainingJob lives and ends: restarts, budget, deadline, pauses, clean-up."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import at, deleted_names, events_of
+from tests.unit.dialects.tensorstack.jobs import (
+    Json,
+    Play,
+    container,
+    made,
+    name_of,
+    pod,
+    pods,
+    training_container,
+    training_job,
+)
+from tests.unit.dialects.tensorstack.verdicts import T9K, containers
+from tfjob.core.job import Job
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.podgroup import PodGroup
+
+W0, W1 = name_of("worker", 0), name_of("worker", 1)
+FINISHED = {"Running": "False", "Failed": "False", "Completed": "True"}
+LOST = {"Running": "False", "Failed": "True", "Completed": "True"}
+
+
+def running(roles: str = "W4", **fields: Any) -> Play:
+    """A job all of whose pods run."""
+    play = Play(training_job(roles, **fields))
+    play.go(*everything(roles))
+    assert play.status["phase"] == "Running"
+    return play
+
+
+def everything(roles: str) -> list[Any]:
+    names = {"C": "chief", "W": "worker", "P": "ps", "E": "evaluator"}
+    return pods(**{names[role[0]]: int(role[1:]) for role in roles.split()})
+
+
+def but(roles: str, *others: Any) -> list[Any]:
+    """All pods of these roles run, but for the given ones."""
+    told = {each.metadata.name: each for each in everything(roles)}
+    return list((told | {each.metadata.name: each for each in others}).values())
+
+
+def finish(play: Play) -> dict[str, str]:
+    return {kind: play.conditions[kind] for kind in FINISHED}
+
+
+@pytest.mark.scenario("B-05")
+def test_job_runs_when_all_its_pods_do() -> None:
+    play = running("C1 P2 W4")
+    assert play.conditions == {
+        "Initialized": "True",
+        "Running": "True",
+        "ReplicaFailure": "False",
+    }
+    assert play.condition("Initialized") == (
+        "True",
+        "-",
+        "The job has been initialized successfully.",
+    )
+    assert play.condition("Running") == ("True", "-", "All pods are running normally.")
+    assert play.status["aggregate"] == {
+        "creating": 0,
+        "pending": 0,
+        "running": 7,
+        "succeeded": 0,
+        "failed": 0,
+        "unknown": 0,
+        "deleted": 0,
+    }
+
+
+@pytest.mark.scenario("B-06")
+def test_job_waits_for_the_last_of_its_pods() -> None:
+    play = Play(training_job("W3"))
+    play.go(*but("W3", pod("worker", 2, "Pending")))
+    assert play.status["phase"] == "Pending"
+    assert play.aggregate() == {"pending": 1, "running": 2}
+    assert play.conditions["Initialized"] == "True"
+
+
+def test_job_that_runs_does_not_wait_again() -> None:
+    play = running("W2", restart="OnFailure")
+    play.go(*but("W2", pod("worker", 1, "Pending", uid="new")))
+    assert play.status["phase"] == "Running"
+
+
+@pytest.mark.scenario("B-07")
+def test_first_worker_ends_a_job_without_a_chief() -> None:
+    play = running("W2")
+    there = but("W2", pod("worker", 0, "Succeeded"))
+    plan = play.go(*there)
+    assert play.status["phase"] == "Succeeded"
+    assert finish(play) == FINISHED
+    for kind in FINISHED:
+        assert play.condition(kind)[1:] == ("Succeeded", "The job has finished successfully.")
+    assert ("Normal", "Succeeded", "The job has finished successfully.") in events_of(plan)
+    plan = play.go(*there)
+    assert not plan.deletes
+
+
+@pytest.mark.scenario("B-08")
+def test_worker_does_not_end_a_job_with_a_chief() -> None:
+    play = running("C1 W2")
+    play.go(*but("C1 W2", pod("worker", 0, "Succeeded")))
+    assert play.status["phase"] == "Running"
+
+
+@pytest.mark.scenario("B-09")
+def test_clean_up_of_what_is_unfinished() -> None:
+    play = running("C1 P1 W1", runPolicy={"cleanUpPolicy": "Unfinished"})
+    there = but("C1 P1 W1", pod("chief", 0, "Succeeded"))
+    play.go(*there)
+    plan = play.go(*there)
+    assert set(deleted_names(plan, "Pod")) == {name_of("worker", 0), name_of("ps", 0)}
+    play.go(pod("chief", 0, "Succeeded"))
+    assert play.status["phase"] == "Succeeded"
+    assert play.aggregate() == {"succeeded": 1, "deleted": 2}
+    assert play.replica("ps", 0)["phase"] == "Deleted"
+    assert play.replica("ps", 0)["uid"] == f"uid-{name_of('ps', 0)}"
+
+
+@pytest.mark.scenario("B-10")
+@pytest.mark.parametrize(("policy", "count"), [("All", 3), ("all", 3), ("none", 0), ("None", 0)])
+def test_clean_up_of_all_and_of_none(policy: str, count: int) -> None:
+    play = running("C1 P1 W1", runPolicy={"cleanUpPolicy": policy})
+    there = but("C1 P1 W1", pod("chief", 0, "Succeeded"))
+    play.go(*there)
+    assert len(deleted_names(play.go(*there), "Pod")) == count
+
+
+@pytest.mark.scenario("B-11")
+@pytest.mark.parametrize("policy", ["Never", None])
+def test_failed_master_fails_a_job_that_never_restarts(policy: str | None) -> None:
+    play = running("W2", restart=policy)
+    plan = play.go(*but("W2", pod("worker", 0, "Failed", code=1)))
+    assert play.status["phase"] == "Failed"
+    assert finish(play) == LOST
+    message = f"TensorFlowTrainingJob j has failed: {W0} failed with exit code 1"
+    assert play.condition("Failed") == ("True", "Failed", message)
+    assert play.condition("ReplicaFailure") == (
+        "True",
+        "ErrorInPod",
+        f"Pod[{W0}] exited with error code 1",
+    )
+    assert ("Warning", "Failed", message) in events_of(plan)
+
+
+@pytest.mark.scenario("B-12")
+def test_failed_master_is_made_again_under_on_failure() -> None:
+    play = running("W2", restart="OnFailure")
+    failed = pod("worker", 0, "Failed", code=1)
+    plan = play.go(*but("W2", failed))
+    assert deleted_names(plan, "Pod") == [W0]
+    assert plan.is_status_first
+    assert play.status["backoffCount"] == 1
+    assert play.status["tasks"][0]["restartCount"] == 1
+    assert play.status["phase"] == "Running"
+    assert play.conditions["ReplicaFailure"] == "True"
+    assert play.replica("worker", 0)["phase"] == "Deleted"
+    told = f"Pod {W0} ended with exit code 1 and is made again; restarts: 1/unlimited"
+    assert ("Normal", "Restart", told) in events_of(plan)
+    plan = play.go(pod("worker", 1))
+    assert [each.name for each in plan.creates] == [W0]
+    assert play.conditions["ReplicaFailure"] == "True"
+    play.go(*but("W2", pod("worker", 0, "Pending", uid="new")))
+    assert play.conditions["ReplicaFailure"] == "True"
+    play.go(*but("W2", pod("worker", 0, uid="new")))
+    assert play.condition("ReplicaFailure") == ("False", "-", "All pods are running normally.")
+    assert play.status["phase"] == "Running"
+    assert play.status["backoffCount"] == 1
+
+
+@pytest.mark.scenario("B-13")
+@pytest.mark.parametrize("code", [130, 137, 138, 143])
+def test_codes_after_which_a_replica_is_made_again(code: int) -> None:
+    play = running("W2", restart="ExitCode")
+    plan = play.go(*but("W2", pod("worker", 0, "Failed", code=code)))
+    assert deleted_names(plan, "Pod") == [W0]
+    assert (play.status["phase"], play.status["backoffCount"]) == ("Running", 1)
+
+
+@pytest.mark.scenario("B-14")
+@pytest.mark.parametrize("code", [1, 134, 255])
+def test_other_codes_of_the_master_fail_the_job_at_once(code: int) -> None:
+    play = running("W2", restart="ExitCode")
+    plan = play.go(*but("W2", pod("worker", 0, "Failed", code=code)))
+    assert (play.status["phase"], play.status["backoffCount"]) == ("Failed", 0)
+    assert not plan.deletes
+    verdicts = [each for each in events_of(plan) if each[1] == "Failed"]
+    text = f"TensorFlowTrainingJob j has failed: {W0} failed with exit code {code}"
+    assert ("Warning", "Failed", text) in verdicts
+
+
+@pytest.mark.scenario("B-15")
+def test_failed_worker_stays_and_its_job_goes_on() -> None:
+    play = running("W3", restart="ExitCode")
+    failed = pod("worker", 2, "Failed", code=1)
+    for _ in range(2):
+        plan = play.go(*but("W3", failed))
+        assert not plan.deletes
+        assert play.status["phase"] == "Running"
+        assert play.conditions["ReplicaFailure"] == "True"
+    assert play.replica("worker", 2)["phase"] == "Failed"
+    play.go(*but("W3", failed, pod("worker", 0, "Succeeded")))
+    assert play.status["phase"] == "Succeeded"
+
+
+@pytest.mark.scenario("B-16")
+def test_budget_is_shared_and_only_the_master_fails_the_job_without_it() -> None:
+    play = running("W4", restart="OnFailure", runPolicy={"backoffLimit": 2})
+    plan = play.go(*but("W4", pod("worker", 1, "Failed"), pod("worker", 2, "Failed")))
+    assert len(deleted_names(plan, "Pod")) == 2
+    again = [pod("worker", index, uid=f"new-{index}") for index in (1, 2)]
+    there = but("W4", *again, pod("worker", 3, "Failed"))
+    plan = play.go(*there)
+    assert not plan.deletes
+    assert (play.status["phase"], play.replica("worker", 3)["phase"]) == ("Running", "Failed")
+    play.go(*but("W4", *again, pod("worker", 3, "Failed"), pod("worker", 0, "Failed")))
+    assert (play.status["phase"], play.status["backoffCount"]) == ("Failed", 2)
+
+
+@pytest.mark.scenario("B-17")
+def test_budget_of_none_means_no_restart() -> None:
+    play = running("W2", restart="OnFailure", runPolicy={"backoffLimit": 0})
+    plan = play.go(*but("W2", pod("worker", 0, "Failed")))
+    assert play.status["phase"] == "Failed"
+    assert not plan.deletes
+
+
+@pytest.mark.scenario("B-18")
+def test_always_restarts_workers_that_succeeded_but_not_the_master() -> None:
+    play = running("W2", restart="Always")
+    plan = play.go(*but("W2", pod("worker", 1, "Succeeded")))
+    assert deleted_names(plan, "Pod") == [W1]
+    assert play.status["backoffCount"] == 1
+    plan = play.go(pod("worker", 0))
+    assert [each.name for each in plan.creates] == [W1]
+    plan = play.go(*but("W2", pod("worker", 0, "Succeeded"), pod("worker", 1, uid="new")))
+    assert (play.status["phase"], plan.deletes) == ("Succeeded", [])
+    assert play.status["backoffCount"] == 1
+
+
+@pytest.mark.scenario("B-19")
+def test_deadline_fails_the_job_and_takes_what_runs() -> None:
+    play = running("W2", runPolicy={"activeDeadlineSeconds": 60})
+    plan = play.go(*everything("W2"), now=at(59))
+    assert (play.status["phase"], plan.wake_at) == ("Running", at(60))
+    plan = play.go(*everything("W2"), now=at(60))
+    assert play.status["phase"] == "Failed"
+    assert play.condition("Failed")[1] == "DeadlineExceeded"
+    assert ("Warning", "DeadlineExceeded") in [each[:2] for each in events_of(plan)]
+    assert len(deleted_names(plan, "Pod")) == 2
+    plan = play.go(*everything("W2"), now=at(61))
+    assert len(deleted_names(plan, "Pod")) == 2
+
+
+@pytest.mark.scenario("B-19b")
+def test_success_in_time_counts_although_it_is_seen_too_late() -> None:
+    play = running("W1", runPolicy={"activeDeadlineSeconds": 60})
+    play.go(pod("worker", 0, "Succeeded", ended=at(55)), now=at(70))
+    assert play.status["phase"] == "Succeeded"
+    late = running("W1", runPolicy={"activeDeadlineSeconds": 60})
+    late.go(pod("worker", 0, "Succeeded", ended=at(65)), now=at(70))
+    assert late.status["phase"] == "Failed"
+
+
+@pytest.mark.scenario("B-20")
+def test_evicted_replica_is_made_again_and_counted() -> None:
+    play = running("W2", restart="ExitCode")
+    plan = play.go(*but("W2", pod("worker", 1, "Failed", reason="Evicted")))
+    assert deleted_names(plan, "Pod") == [W1]
+    assert play.status["backoffCount"] == 1
+    assert play.condition("ReplicaFailure")[2] == f"Pod[{W1}] exited with error code unknown"
+
+
+@pytest.mark.scenario("B-21")
+def test_pod_that_somebody_deletes_is_made_again_and_not_counted() -> None:
+    play = running("W2")
+    play.go(*but("W2", pod("worker", 1, deleted=at(-1))))
+    plan = play.go(pod("worker", 0))
+    assert [each.name for each in plan.creates] == [W1]
+    assert (play.status["phase"], play.status["backoffCount"]) == ("Running", 0)
+    assert play.conditions["ReplicaFailure"] == "False"
+
+
+@pytest.mark.scenario("B-22")
+def test_failure_that_was_counted_is_not_counted_again() -> None:
+    play = running("W2", restart="OnFailure")
+    there = but("W2", pod("worker", 0, "Failed"))
+    assert play.go(*there).is_status_first
+    plan = play.go(*there)
+    assert deleted_names(plan, "Pod") == [W0]
+    assert play.status["backoffCount"] == 1
+
+
+@pytest.mark.scenario("B-29")
+def test_job_that_is_created_paused_has_no_pods() -> None:
+    play = Play(training_job("W2", runMode={"pause": {"enabled": True}}))
+    plan = play.go()
+    assert [each for each in plan.creates if each.kind == "Pod"] == []
+    assert play.status["phase"] == "Paused"
+    assert play.condition("Paused")[:2] == ("True", "Paused")
+    assert play.conditions["Initialized"] == "True"
+    assert ("Normal", "Paused") in [each[:2] for each in events_of(plan)]
+
+
+@pytest.mark.scenario("B-31")
+def test_older_spelling_of_a_pause() -> None:
+    play = Play(training_job("W2", runMode={"pause": {"enable": True}}))
+    play.go()
+    assert play.status["phase"] == "Paused"
+
+
+def pausable(**pause: Any) -> Json:
+    return {"pause": {"resumeSpecs": [{"type": "worker", "command": ["a"]}], **pause}}
+
+
+@pytest.mark.scenario("B-30")
+def test_job_is_paused_and_resumed_as_it_was_told() -> None:
+    given = training_job("W2", runMode=pausable())
+    for each in given["spec"]["replicaSpecs"]:
+        each["template"]["spec"]["containers"][0]["args"] = ["b"]
+    play = Play(given)
+    play.go(*everything("W2"))
+    play.edit(runMode=pausable(enabled=True))
+    plan = play.go(*everything("W2"))
+    assert len(deleted_names(plan, "Pod")) == 2
+    assert deleted_names(plan, "Service") == []
+    assert (play.status["phase"], play.conditions["Running"]) == ("Paused", "False")
+    play.go()
+    assert play.aggregate() == {"deleted": 2}
+    play.edit(runMode=pausable(enabled=False))
+    job = play.job
+    assert isinstance(job, Job)
+    plan = play.go(now=at(60))
+    assert play.status["phase"] == "Resuming"
+    assert play.condition("Paused")[:2] == ("False", "Resumed")
+    assert ("Normal", "Resuming") in [each[:2] for each in events_of(plan)]
+    for each in made(job, plan, "Pod").values():
+        assert training_container(each)["command"] == ["a"]
+        assert training_container(each)["args"] == ["b"]
+    play.go(*everything("W2"), now=at(70))
+    assert (play.status["phase"], play.status["backoffCount"]) == ("Running", 0)
+    again = play.job
+    assert isinstance(again, Job)
+    later = made(again, play.go(pod("worker", 0), now=at(80)), "Pod")
+    assert training_container(later[W1])["command"] == ["a"]
+
+
+def test_job_that_was_never_paused_starts_as_its_template_says() -> None:
+    play = Play(training_job("W1", runMode=pausable()))
+    job = play.job
+    assert isinstance(job, Job)
+    (found,) = made(job, play.go(), "Pod").values()
+    assert "command" not in training_container(found)
+
+
+def test_resumed_job_runs_only_when_all_its_new_pods_do() -> None:
+    play = running("W2")
+    play.edit(runMode={"pause": {"enabled": True}})
+    play.go(*everything("W2"))
+    play.edit(runMode={"pause": {"enabled": False}})
+    leaving = pod("worker", 1, deleted=at(10))
+    play.go(pod("worker", 0, "Pending", uid="new"), leaving, now=at(60))
+    play.go(pod("worker", 0, uid="new"), leaving, now=at(61))
+    assert play.status["phase"] == "Resuming"
+    play.go(pod("worker", 0, uid="new"), pod("worker", 1, uid="new-1"), now=at(62))
+    assert play.status["phase"] == "Running"
+
+
+def test_start_time_is_new_after_a_pause() -> None:
+    play = running("W1")
+    before = play.status["startTime"]
+    play.edit(runMode={"pause": {"enabled": True}})
+    play.go(now=at(30))
+    play.edit(runMode={"pause": {"enabled": False}})
+    play.go(now=at(60))
+    assert play.status["startTime"] > before
+
+
+def test_success_comes_before_a_pause() -> None:
+    play = running("W1")
+    play.edit(runMode={"pause": {"enabled": True}})
+    play.go(pod("worker", 0, "Succeeded"))
+    assert play.status["phase"] == "Succeeded"
+
+
+@pytest.mark.scenario("B-36")
+def test_finished_status_names_each_replica_and_container() -> None:
+    play = running("W1")
+    play.go(pod("worker", 0, "Succeeded"))
+    (task,) = play.status["tasks"]
+    assert (task["type"], task["restartCount"]) == ("worker", 0)
+    assert task["replicas"] == [
+        {
+            "name": W0,
+            "uid": f"uid-{W0}",
+            "phase": "Succeeded",
+            "containers": [{"name": "tensorflow", "state": "Terminated", "exitCode": 0}],
+        }
+    ]
+
+
+def test_verdict_is_final() -> None:
+    play = running("W2")
+    play.go(*but("W2", pod("worker", 0, "Failed")))
+    before = play.status["conditions"]
+    for there in ((), everything("W2")):
+        plan = play.go(*there, now=at(900))
+        assert not [each for each in plan.creates if each.kind == "Pod"]
+        assert (play.status["phase"], play.status["conditions"]) == ("Failed", before)
+
+
+def test_group_goes_when_the_last_pod_is_gone() -> None:
+    group = PodGroup(metadata=ObjectMeta(name="j", uid="g"), spec={})
+    play = Play(training_job("W1", scheduler=T9K, runPolicy={"cleanUpPolicy": "All"}))
+    play.go(pod("worker", 0), pod_group=group)
+    done = pod("worker", 0, "Succeeded")
+    play.go(done, pod_group=group)
+    assert deleted_names(play.go(done, pod_group=group), "PodGroup") == []
+    assert deleted_names(play.go(pod_group=group), "PodGroup") == ["j"]
+
+
+def test_first_restart_is_at_once_and_the_next_ones_wait() -> None:
+    play = running("W2", restart="OnFailure")
+    delays = []
+    for round_ in range(9):
+        play.go(*but("W2", pod("worker", 1, "Failed", uid=f"u{round_}")), now=at(1000))
+        wake = play.go(pod("worker", 0), now=at(1000)).wake_at
+        delays.append(None if wake is None else (wake - at(1000)).total_seconds())
+    assert delays == [None, 10, 20, 40, 80, 160, 320, 360, 360]
+
+
+@pytest.mark.scenario("B-25", "B-26", "B-27", "B-34")
+@pytest.mark.parametrize(
+    "broken",
+    [
+        training_job(scheduler={"t9kScheduler": {"queue": "q", "priority": 101}}),
+        training_job(scheduler={"t9kScheduler": {"priority": 1}}),
+        containers(container("trainer")),
+        training_job("P2"),
+        training_job(tensorboardSpec={"image": "i", "trainingLogFilesets": ["pvc://p/log"]}),
+    ],
+    ids=["priority", "queue", "container", "master", "fileset"],
+)
+def test_broken_job_fails_with_all_its_faults_and_without_pods(broken: Json) -> None:
+    play = Play(broken)
+    plan = play.go()
+    assert not plan.creates
+    assert play.status["phase"] == "Failed"
+    status, reason, message = play.condition("Failed")
+    assert (status, reason) == ("True", "InvalidSpec")
+    assert "spec." in message
+    assert ("Warning", "InvalidSpec") in [each[:2] for each in events_of(plan)]
+
+
+def test_all_faults_are_in_the_message() -> None:
+    broken = training_job(
+        "P2", scheduler={"t9kScheduler": {"priority": 101}}, runPolicy={"backoffLimit": -1}
+    )
+    play = Play(broken)
+    play.go()
+    message = play.condition("Failed")[2]
+    for part in ("replicaSpecs", "queue", "priority", "backoffLimit"):
+        assert part in message
