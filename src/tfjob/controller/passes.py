@@ -80,7 +80,7 @@ class Reconciler:
         if plan.deletes_job:
             return await self._delete_job(job, gathered.stored, reporter)
         if any(create.kind in _WORKLOADS for create in plan.creates):
-            sure = await self._made_sure(gathered)
+            sure = await self._made_sure(gathered, plan)
             if sure is None:
                 return Outcome()
             gathered, plan = sure
@@ -106,7 +106,7 @@ class Reconciler:
             return Outcome(errors=[error])
         return Outcome(versions={} if version is None else {JOBS: version})
 
-    async def _made_sure(self, gathered: Gathered) -> tuple[Gathered, Plan] | None:
+    async def _made_sure(self, gathered: Gathered, plan: Plan) -> tuple[Gathered, Plan] | None:
         """Decide anew on the job as it is now, before any pod is made.
 
         A cache of pods may be ahead of the cache of jobs: what seems to be missing may have run
@@ -115,6 +115,8 @@ class Reconciler:
         fresh = await self._statuses.fresh(gathered.stored)
         if fresh is None:
             return None
+        if fresh.metadata.resource_version == gathered.stored.metadata.resource_version:
+            return gathered, plan
         job = self._gatherer.decode(fresh)
         again = msgspec.structs.replace(gathered, stored=fresh, job=job)
         plan = self._decide(again, job)

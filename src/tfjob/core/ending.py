@@ -126,7 +126,8 @@ def _is_failed(draft: Draft, seen: View, fates: Fates) -> bool:
         if slot is not None:
             _show_what_ran(draft, seen)
             fail(draft, wording.failed_exit_code, event=EventType.WARNING, facts=slot.facts)
-            _tell_count(draft, slot)
+            if not wording.failed_exit_code.type:
+                _tell_count(draft, slot)
             return True
     for replica in draft.job.in_status_order():
         slot = _first(fates, replica, Fate.FAIL) or _last_one(replica, seen, fates)

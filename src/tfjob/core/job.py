@@ -208,7 +208,8 @@ class Job(msgspec.Struct, frozen=True):
     annotations: Mapping[str, str] = {}
     claim: Mapping[str, str] = {}
     warnings: Sequence[tuple[str, str]] = ()
-    """Reasons and messages that its user is told once while it lives."""
+    notices: Sequence[tuple[str, str]] = ()
+    """Reasons and messages that its user is told once while it lives, ill news and others."""
     status: JobStatus = JobStatus()
     is_external: bool = False
     is_deleting: bool = False

@@ -23,7 +23,7 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
     if job.status.is_finished:
         return ending.finished(draft, children, seen)
     reporting.note_created(draft)
-    reporting.warn(draft)
+    reporting.say_own(draft)
     if not job.policy.is_suspended:
         seen = resting.resumed(draft, children, seen)
     elif not ending.is_won_before_rest(draft, seen):

@@ -25,11 +25,13 @@ def note_created(draft: Draft) -> None:
     draft.set_status(conditions=(created, *draft.status.conditions))
 
 
-def warn(draft: Draft) -> None:
+def say_own(draft: Draft) -> None:
     """What the job itself has to say, once each."""
-    for reason, message in draft.job.warnings:
-        key = f"warning/{draft.job.owner.uid}/{reason}/{message}"
-        draft.tell(EventType.WARNING, reason, message, key=key)
+    own = ((EventType.NORMAL, draft.job.notices), (EventType.WARNING, draft.job.warnings))
+    for kind, told in own:
+        for reason, message in told:
+            key = f"own/{draft.job.owner.uid}/{reason}/{message}"
+            draft.tell(kind, reason, message, key=key)
 
 
 def report(draft: Draft, children: Children, seen: View) -> None:

@@ -96,3 +96,15 @@ def test_the_jobs_own_warnings_are_told_under_one_key_until_its_end() -> None:
     assert keys[0] == keys[1]
     ended = stored(job, decide(job, *pods(worker="S")))
     assert "Odd" not in {reason for _, reason, _ in events_of(decide(ended, *pods(worker="S")))}
+
+
+def test_the_jobs_own_notices_are_told_as_good_news() -> None:
+    job = msgspec.structs.replace(a_job(), notices=[("Hello", "it is here")])
+    assert ("Normal", "Hello", "it is here") in events_of(decide(job))
+
+
+def test_a_verdict_of_a_type_of_its_own_is_the_only_one() -> None:
+    phrase = Phrase("Failed", "no", type="Warning")
+    job = worded(a_job(restart="ExitCode"), failed=phrase, failed_exit_code=phrase)
+    told = [each for each in events_of(decide(job, *pods(worker="F"))) if each[1] == "Failed"]
+    assert told == [("Warning", "Failed", "no")]
