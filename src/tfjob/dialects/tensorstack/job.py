@@ -117,6 +117,7 @@ def _job(
             words.LABEL_JOB: label_value(owner.name),
         },
         warnings=tensorboard.warnings(spec.board, settings=settings, stored=board),
+        notices=status.notices(stored, name=owner.name),
         status=found,
         is_deleting=is_deleting,
     )

@@ -68,6 +68,19 @@ def decode(stored: object) -> JobStatus:
     )
 
 
+def notices(stored: Mapping[str, Any], *, name: str) -> list[tuple[str, str]]:
+    """What is told of a job that has come this far, and not again once it has gone on."""
+    if not text(stored.get("phase")):
+        return [(words.CREATED.reason, words.CREATED.say(name=name))]
+    found = {each["type"]: each for each in _stored_conditions(stored)}
+    began = mapping(found.get(words.INITIALIZED))
+    runs_since = mapping(found.get(words.RUNNING)).get("lastTransitionTime")
+    is_new = runs_since is None or runs_since == began.get("lastTransitionTime")
+    if began.get("status") == "True" and is_new:
+        return [(words.STARTED.reason, words.STARTED.message)]
+    return []
+
+
 def mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 

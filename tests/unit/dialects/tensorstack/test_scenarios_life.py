@@ -83,6 +83,26 @@ def test_job_waits_for_the_last_of_its_pods() -> None:
     assert play.conditions["Initialized"] == "True"
 
 
+def test_creation_and_start_are_told_once_each() -> None:
+    play = Play(training_job("W1"))
+    told: list[tuple[str, str]] = []
+    worlds = ((), (pod("worker", 0, "Pending"),), (pod(),), (pod(),))
+    for seconds, there in enumerate(worlds):
+        plan = play.go(*there, now=at(seconds))
+        told += [each[:2] for each in events_of(plan) if each[1] in {"Created", "Start"}]
+    assert told == [("Normal", "Created"), ("Normal", "Start")]
+
+
+def test_job_whose_pods_are_all_up_at_once_has_started_too() -> None:
+    play = Play(training_job("W1"))
+    assert [each[2] for each in events_of(play.go(pod()))] == [
+        "A TensorFlowTrainingJob has been created: j"
+    ]
+    assert [each[1:] for each in events_of(play.go(pod()))] == [
+        ("Start", "The job has been initialized successfully.")
+    ]
+
+
 def test_job_that_runs_does_not_wait_again() -> None:
     play = running("W2", restart="OnFailure")
     play.go(*but("W2", pod("worker", 1, "Pending", uid="new")))
@@ -193,7 +213,7 @@ def test_other_codes_of_the_master_fail_the_job_at_once(code: int) -> None:
     assert not plan.deletes
     verdicts = [each for each in events_of(plan) if each[1] == "Failed"]
     text = f"TensorFlowTrainingJob j has failed: {W0} failed with exit code {code}"
-    assert ("Warning", "Failed", text) in verdicts
+    assert verdicts == [("Warning", "Failed", text)]
 
 
 @pytest.mark.scenario("B-15")
