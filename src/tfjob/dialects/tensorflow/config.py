@@ -1,0 +1,80 @@
+"""The controller's configuration file: what an admin says about every TfJob.
+
+The value is parsed YAML, its keys match whatever their case, and every fault is named. The file
+that it may name is for others to read: here nothing is opened.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfjob.core.job import CleanPolicy
+from tfjob.dialects.base import Accelerator, ControllerConfig
+from tfjob.dialects.reading import Reader
+from tfjob.dialects.tensorflow.keys import spelt
+from tfjob.k8s import field
+from tfjob.k8s.field import Fault
+
+ROOT = "controller config"
+_KEYS = ("accelerators", "grpcServerFilePath", "tfImage", "v1alpha1")
+_MODES = ("cleanPodPolicy", "naming", "replicaWorkload", "serviceMode")
+_ACCELERATOR = ("envVars", "volumes")
+_VOLUME = ("hostPath", "mountPath", "name")
+_VARIABLE = ("name", "value")
+_NAMINGS = ("seed", "jobPrefixed")
+_SERVICES = ("headless", "clusterIP")
+_WORKLOADS = ("job",)
+
+
+def server_path(value: object) -> str:
+    """The file with the program of parameter servers without a template; empty if none is named."""
+    given = spelt(value, _KEYS) if isinstance(value, Mapping) else {}
+    path = given.get("grpcServerFilePath")
+    return path if isinstance(path, str) else ""
+
+
+def read_config(value: object, *, server_source: str = "") -> tuple[ControllerConfig, list[Fault]]:
+    """The configuration; worth nothing with faults. `server_source` is the text of that file."""
+    reader = Reader()
+    given = spelt(reader.mapping(value, ROOT), _KEYS)
+    reader.text(given.get("grpcServerFilePath"), "grpcServerFilePath")
+    modes = spelt(reader.mapping(given.get("v1alpha1"), "v1alpha1"), _MODES)
+
+    def mode(key: str, allowed: tuple[str, ...]) -> str:
+        return reader.choice(modes.get(key), f"v1alpha1.{key}", allowed) or allowed[0]
+
+    mode("replicaWorkload", _WORKLOADS)
+    config = ControllerConfig(
+        tf_image=reader.text(given.get("tfImage"), "tfImage"),
+        server_source=server_source,
+        accelerators=_read_accelerators(reader, given.get("accelerators")),
+        has_job_in_names=mode("naming", _NAMINGS) == "jobPrefixed",
+        has_cluster_ips=mode("serviceMode", _SERVICES) == "clusterIP",
+        clean_policy=mode("cleanPodPolicy", tuple(str(policy) for policy in CleanPolicy)),
+    )
+    return config, reader.faults
+
+
+def _read_accelerators(reader: Reader, value: object) -> Mapping[str, Accelerator]:
+    found: dict[str, Accelerator] = {}
+    for resource, each in reader.mapping(value, "accelerators").items():
+        path = f"accelerators[{resource}]"
+        given = spelt(reader.mapping(each, path), _ACCELERATOR)
+        volumes = reader.objects(given.get("volumes"), f"{path}.volumes")
+        variables = reader.objects(given.get("envVars"), f"{path}.envVars")
+        found[str(resource)] = Accelerator(
+            volumes=[_read_texts(reader, volume, own, _VOLUME) for own, volume in volumes],
+            env=[_read_texts(reader, variable, own, _VARIABLE) for own, variable in variables],
+        )
+    return found
+
+
+def _read_texts(
+    reader: Reader, value: Mapping[str, Any], path: str, keys: tuple[str, ...]
+) -> Mapping[str, str]:
+    """An object whose fields are texts; all but the value of a variable must say something."""
+    given = spelt(value, keys)
+    for key in keys:
+        if key != "value" and not given.get(key):
+            rule = f"must be set: each entry has {', '.join(keys)}"
+            reader.note(field.required(f"{path}.{key}", rule, remedy=f"add {key}"))
+    return {key: reader.text(given.get(key), f"{path}.{key}") for key in keys}

@@ -1,0 +1,33 @@
+"""Keys that mean the same however they are capitalised, as the first operator for TfJobs read them.
+
+Law: the usual spelling wins over others, and null is no value. Unknown keys stay as they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SPEC = ("RuntimeId", "replicaSpecs", "tfImage", "tensorboard", "terminationPolicy")
+REPLICA = ("IsDefaultPS", "replicas", "template", "tfPort", "tfReplicaType")
+TENSORBOARD = ("logDir", "serviceType", "volumeMounts", "volumes")
+TERMINATION = ("chief",)
+CHIEF = ("replicaIndex", "replicaName")
+
+_ALIASES = {"replica_specs": "replicaSpecs"}
+
+
+def spelt(given: Mapping[str, Any], table: Sequence[str]) -> dict[str, Any]:
+    """The same object with the keys of the table spelt as there; of twins the first is kept."""
+    usual = {key.lower(): key for key in table}
+    usual |= {alias: key for alias, key in _ALIASES.items() if key in table}
+    found = {key: value for key, value in given.items() if _usual(key, usual) is None}
+    for key in sorted(given, key=lambda key: (key not in table, str(key))):
+        own = _usual(key, usual)
+        if own is not None and given[key] is not None:
+            found.setdefault(own, given[key])
+    return found
+
+
+def _usual(key: object, usual: Mapping[str, str]) -> str | None:
+    if not isinstance(key, str) or not key.isascii():
+        return None
+    return usual.get(key.lower())
