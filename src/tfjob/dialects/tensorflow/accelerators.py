@@ -1,0 +1,53 @@
+"""What containers get that ask for an accelerator: an admin's volumes, mounts and variables.
+
+Only the container that trains is looked at. What its user has named already stays as it is, so
+that nothing is ever added twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.dialects.base import Accelerator
+from tfjob.dialects.tensorflow.template import (
+    added,
+    containers,
+    with_training_container,
+    with_volumes,
+)
+
+Json = Mapping[str, Any]
+
+
+def accelerated(template: Json, known: Mapping[str, Accelerator]) -> Json:
+    """The template with everything that goes with the resources it asks for."""
+    wanted = [known[name] for name in sorted(known) if _asks(template, name)]
+    if not wanted:
+        return template
+    volumes = [volume for each in wanted for volume in each.volumes]
+    env = [variable for each in wanted for variable in each.env]
+    hosted = with_volumes(
+        template,
+        [{"name": each["name"], "hostPath": {"path": each["hostPath"]}} for each in volumes],
+    )
+    return with_training_container(hosted, lambda container: _equipped(container, volumes, env))
+
+
+def _asks(template: Json, resource: str) -> bool:
+    for container in containers(template):
+        if container.get("name") != TRAINING_CONTAINER:
+            continue
+        resources = container.get("resources") or {}
+        if any(resource in (resources.get(key) or ()) for key in ("limits", "requests")):
+            return True
+    return False
+
+
+def _equipped(container: Json, volumes: Sequence[Json], env: Sequence[Json]) -> Json:
+    mounts = [{"name": each["name"], "mountPath": each["mountPath"]} for each in volumes]
+    changed = dict(container)
+    for key, more in (("volumeMounts", mounts), ("env", env)):
+        joined = added(container.get(key) or (), more)
+        if joined:
+            changed[key] = joined
+    return changed

@@ -1,0 +1,193 @@
+"""A TfJob's meaning as the neutral job: batch Jobs, one replica that decides, endless restarts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import (
+    CleanPolicy,
+    Companion,
+    Decider,
+    ExitCodes,
+    Job,
+    LabelKeys,
+    Owner,
+    Replica,
+    RestartPolicy,
+    Rules,
+    RunPolicy,
+    ServicePort,
+    TFConfig,
+    Workload,
+)
+from tfjob.core.wording import Phrase, Wording
+from tfjob.dialects.base import Manifest, Settings
+from tfjob.dialects.reading import ROOT, Reader
+from tfjob.dialects.tensorflow import checks, remedies, servers, status, tensorboard, words
+from tfjob.dialects.tensorflow.accelerators import accelerated
+from tfjob.dialects.tensorflow.names import Names
+from tfjob.dialects.tensorflow.spec import Entry, Spec, read_spec
+from tfjob.dialects.tensorflow.template import pod_spec
+from tfjob.k8s import field
+from tfjob.k8s.field import Fault
+from tfjob.k8s.names import dns1123_subdomain_problems
+
+_EXIT_CODES = ExitCodes(at_least=128, permanent_reasons=frozenset({"OOMKilled"}))
+_GENERATED_SUFFIX = "xxxxx"
+
+
+def validate(manifest: Manifest) -> list[Fault]:
+    """Every fault of what a user wrote. What is no JSON at all is not looked into any further."""
+    reader = Reader()
+    reader.json(manifest)
+    if not reader.faults:
+        given = reader.mapping(manifest, ROOT)
+        _check_name(reader, given)
+        read(reader, given, Settings())
+    return reader.faults
+
+
+def read(reader: Reader, manifest: Manifest, settings: Settings) -> Spec:
+    """The spec, judged; rules are only tried on values of the right types."""
+    is_typed = not reader.faults
+    spec = read_spec(reader, manifest, settings)
+    if is_typed and not reader.faults:
+        names = names_of(manifest, spec.runtime_id, settings)
+        for fault in checks.faults_of(spec, names=names):
+            reader.note(fault)
+    return spec
+
+
+def names_of(manifest: Manifest, runtime_id: str, settings: Settings) -> Names:
+    return Names(
+        job=owner_of(manifest).name,
+        runtime_id=runtime_id or words.STAND_IN,
+        has_job=settings.controller.has_job_in_names,
+    )
+
+
+def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+    """What a stored job means."""
+    reader = Reader()
+    given = reader.mapping(manifest, ROOT)
+    owner = owner_of(given)
+    stored = status.decode(given.get("status"), created=metadata_of(given).get("creationTimestamp"))
+    deleting = bool(metadata_of(given).get("deletionTimestamp"))
+    spec = read(reader, given, settings)
+    if reader.faults:
+        return InvalidJob(
+            owner=owner,
+            wording=_refusal(reader.faults[0]),
+            faults=reader.faults,
+            status=stored,
+            is_deleting=deleting,
+        )
+    names = names_of(given, spec.runtime_id, settings)
+    chief = spec.chief
+    return Job(
+        owner=owner,
+        replicas=_replicas(spec, names, settings),
+        labels=LabelKeys(type=words.LABEL_TYPE, index=words.LABEL_INDEX),
+        rules=Rules(
+            decider=Decider(types=(chief.type,), index=chief.index),
+            exit_codes=_EXIT_CODES,
+            only_decider_fails=True,
+            force_delete_after=settings.force_delete_after,
+        ),
+        wording=words.WORDING,
+        policy=RunPolicy(clean=CleanPolicy(settings.controller.clean_policy)),
+        tf_config=TFConfig(replaces_user_value=True, is_in_every_training_container=True),
+        workload=Workload.JOB,
+        companions=_companions(spec, names, settings),
+        claim=names.labels,
+        status=stored,
+        is_deleting=deleting,
+    )
+
+
+def owner_of(manifest: Manifest) -> Owner:
+    metadata = metadata_of(manifest)
+
+    def text(key: str) -> str:
+        value = metadata.get(key)
+        return value if isinstance(value, str) else ""
+
+    return Owner(
+        api_version=words.API_VERSION,
+        kind=words.KIND,
+        name=text("name") or text("generateName"),
+        namespace=text("namespace") or "default",
+        uid=text("uid"),
+    )
+
+
+def metadata_of(manifest: Manifest) -> Mapping[str, Any]:
+    found = manifest.get("metadata")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _check_name(reader: Reader, manifest: Manifest) -> None:
+    metadata = reader.mapping(manifest.get("metadata"), "metadata")
+    name = reader.text(metadata.get("name"), "metadata.name")
+    prefix = reader.text(metadata.get("generateName"), "metadata.generateName")
+    if not name and not prefix:
+        rule = "name or generateName is required"
+        reader.note(field.required("metadata.name", rule, remedy=remedies.NAME))
+        return
+    for problem in dns1123_subdomain_problems(name or prefix + _GENERATED_SUFFIX):
+        reader.note(field.invalid("metadata.name", name or prefix, problem))
+
+
+def _refusal(fault: Fault) -> Wording:
+    """Of all faults a failed job shows the first, in the fault's own words and no others."""
+    text = (fault.detail or fault.text).replace("{", "{{").replace("}", "}}")
+    phrase = Phrase(words.INVALID, words.INVALID_TEXT + text)
+    return msgspec.structs.replace(words.WORDING, invalid=phrase)
+
+
+def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]:
+    """In the order of the spec, which is that of the status."""
+    found = [_replica(each, names, settings) for each in spec.entries]
+    return [
+        msgspec.structs.replace(replica, commands=servers.commands(found, count=replica.count))
+        if entry.is_default_server
+        else replica
+        for entry, replica in zip(spec.entries, found, strict=True)
+    ]
+
+
+def _replica(entry: Entry, names: Names, settings: Settings) -> Replica:
+    labels = {**names.labels, words.LABEL_TYPE: entry.type}
+    template = accelerated(entry.template or {}, settings.controller.accelerators)
+    if entry.is_default_server:
+        template = servers.mounted(template, config_map=names.config_map)
+    return Replica(
+        type=entry.type,
+        label=entry.type,
+        count=entry.count,
+        restart=RestartPolicy.ON_FAILURE,
+        pod_restart_policy=pod_spec(template).get("restartPolicy") or str(RestartPolicy.ON_FAILURE),
+        template=template,
+        name_prefix=names.replica_prefix(entry.type),
+        host_suffix="",
+        port=entry.port,
+        pod_labels=labels,
+        service_labels=labels,
+        selector=labels,
+        service_ports=[ServicePort(name=words.PORT_NAME, port=entry.port)],
+        task=entry.type.lower(),
+        has_cluster_ip=settings.controller.has_cluster_ips,
+    )
+
+
+def _companions(spec: Spec, names: Names, settings: Settings) -> list[Companion]:
+    found: list[Companion] = []
+    if any(entry.is_default_server for entry in spec.entries):
+        source = settings.controller.server_source or servers.SOURCE
+        found.append(servers.config_map(names, source=source))
+    if spec.tensorboard is not None:
+        image = spec.image
+        found += tensorboard.companions_of(spec.tensorboard, names=names, image=image)
+    return found

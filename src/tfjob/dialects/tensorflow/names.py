@@ -1,0 +1,50 @@
+"""Names and labels of a TfJob's children: all carry the runtime id, and the job's name if asked."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tfjob.core.naming import child_prefix, label_value
+from tfjob.dialects.tensorflow import words
+
+_LONGEST_PREFIX = 40
+
+
+class Names(msgspec.Struct, frozen=True):
+    """How the children of one job are called."""
+
+    job: str
+    runtime_id: str
+    has_job: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """What each name begins with: the job's name, cut, or nothing."""
+        return self.job[:_LONGEST_PREFIX] if self.has_job else ""
+
+    @property
+    def config_map(self) -> str:
+        return f"cm-ps-{self.runtime_id}"
+
+    @property
+    def tensorboard(self) -> str:
+        return self._joined("tensorboard", self.runtime_id.lower())
+
+    def replica_prefix(self, kind: str) -> str:
+        """What stands before the index in the names of one type's children."""
+        return child_prefix(self._joined(kind.lower(), self.runtime_id))
+
+    def replica(self, kind: str, index: int) -> str:
+        return f"{self.replica_prefix(kind)}{index}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What every child carries."""
+        return {
+            words.LABEL_GROUP: "",
+            words.LABEL_RUNTIME: self.runtime_id,
+            words.LABEL_JOB: label_value(self.job),
+        }
+
+    def _joined(self, *parts: str) -> str:
+        return "-".join([self.prefix, *parts] if self.prefix else parts)

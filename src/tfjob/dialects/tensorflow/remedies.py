@@ -1,0 +1,23 @@
+"""What to do about a refused TfJob: advice for a person, never part of a refusal's own text."""
+
+from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
+
+TERMINATION = "write chief with replicaName and replicaIndex, or remove terminationPolicy"
+TEMPLATE = "add a template; only a PS can do without one"
+MASTERS = "set replicas to 1 and let further replicas be WORKERs"
+TYPE = "write MASTER, PS or WORKER in capitals"
+CONTAINER = f"give the container that trains the name {TRAINING_CONTAINER}"
+CHIEF = "add an entry of that type, or name another chief in terminationPolicy"
+LOG_DIR = "add logDir, the folder or bucket that the job writes its event files to"
+TWINS = "join the entries into one and add up their replicas"
+NUMBER = "write 0 or more"
+PORT = "write a port number, or remove the field to use 2222"
+CHIEF_INDEX = "name a replica that the job has; the first one is 0"
+RUNTIME_ID = "remove it to have one drawn, or use at most 40 of a-z, 0-9 and '-'"
+LETTER = "begin the name with a letter from a to z"
+RESTART_POLICY = "write OnFailure, or remove the field"
+REPLICAS = "add replicaSpecs with at least one MASTER"
+MANY_REPLICAS = f"lower the counts until they add up to {MAX_REPLICAS} or less"
+NAME = "add metadata.name"
+DOTS = "use '-' in place of dots"
+LONG_NAMES = "shorten the job's name or its RuntimeId"

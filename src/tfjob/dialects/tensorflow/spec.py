@@ -1,0 +1,126 @@
+"""The spec of a TfJob, read with every default applied in memory and every wrong type named.
+
+Keys match whatever their case. What the values mean together is not judged here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tfjob.dialects.base import Settings
+from tfjob.dialects.reading import Reader
+from tfjob.dialects.tensorflow import keys, servers, words
+from tfjob.dialects.tensorflow.template import check_template
+
+SPECS = "spec.replicaSpecs"
+_INT32 = 2**31 - 1
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One replica type. `given` is what the user wrote, in the usual spelling."""
+
+    path: str
+    type: str
+    count: int
+    port: int
+    given: Mapping[str, Any]
+    template: Mapping[str, Any] | None
+    is_default_server: bool
+
+
+class TensorBoard(msgspec.Struct, frozen=True):
+    log_dir: str
+    service_type: str
+    volumes: Sequence[Mapping[str, Any]]
+    mounts: Sequence[Mapping[str, Any]]
+    given: Mapping[str, Any]
+
+
+class Chief(msgspec.Struct, frozen=True):
+    """The replica that decides. It is missing where a policy was given without one."""
+
+    type: str = words.MASTER
+    index: int = 0
+    is_missing: bool = False
+
+
+class Spec(msgspec.Struct, frozen=True):
+    entries: Sequence[Entry]
+    chief: Chief
+    runtime_id: str
+    image: str
+    tensorboard: TensorBoard | None
+    given: Mapping[str, Any]
+    termination: Mapping[str, Any]
+
+
+def read_spec(reader: Reader, manifest: Mapping[str, Any], settings: Settings) -> Spec:
+    """The spec's meaning; worth nothing when the reader has faults afterwards."""
+    given = keys.spelt(reader.mapping(manifest.get("spec"), "spec"), keys.SPEC)
+    image = reader.text(given.get("tfImage"), "spec.tfImage")
+    image = image or settings.controller.tf_image or words.IMAGE
+    termination, chief = _read_termination(reader, given.get("terminationPolicy"))
+    return Spec(
+        entries=[
+            _read_entry(reader, each, path, image=image)
+            for path, each in reader.objects(given.get("replicaSpecs"), SPECS)
+        ],
+        chief=chief,
+        runtime_id=reader.text(given.get("RuntimeId"), "spec.RuntimeId"),
+        image=image,
+        tensorboard=_read_tensorboard(reader, given.get("tensorboard")),
+        given=given,
+        termination=termination,
+    )
+
+
+def _read_entry(reader: Reader, value: Mapping[str, Any], path: str, *, image: str) -> Entry:
+    given = keys.spelt(value, keys.REPLICA)
+    kind = reader.text(given.get("tfReplicaType"), f"{path}.tfReplicaType") or words.MASTER
+    count = reader.integer(given.get("replicas"), f"{path}.replicas", at_least=-_INT32)
+    port = reader.integer(given.get("tfPort"), f"{path}.tfPort", at_least=-_INT32)
+    template = None
+    if "template" in given:
+        template = check_template(reader, given["template"], f"{path}.template")
+    is_served = kind == words.PS and not reader.faults and servers.is_default(template)
+    return Entry(
+        path=path,
+        type=kind,
+        count=1 if count is None else count,
+        port=words.PORT if port is None else port,
+        given=given,
+        template=servers.completed(template, image=image) if is_served else template,
+        is_default_server=is_served,
+    )
+
+
+def _read_termination(reader: Reader, value: object) -> tuple[Mapping[str, Any], Chief]:
+    path = "spec.terminationPolicy"
+    if value is None:
+        return {"chief": {"replicaName": words.MASTER, "replicaIndex": 0}}, Chief()
+    policy = keys.spelt(reader.mapping(value, path), keys.TERMINATION)
+    if "chief" not in policy:
+        return policy, Chief(is_missing=True)
+    path = f"{path}.chief"
+    given = keys.spelt(reader.mapping(policy["chief"], path), keys.CHIEF)
+    name = reader.text(given.get("replicaName"), f"{path}.replicaName") or words.MASTER
+    index = reader.integer(given.get("replicaIndex"), f"{path}.replicaIndex", at_least=-_INT32)
+    given |= {"replicaName": name, "replicaIndex": index or 0}
+    return {**policy, "chief": given}, Chief(type=name, index=index or 0)
+
+
+def _read_tensorboard(reader: Reader, value: object) -> TensorBoard | None:
+    path = "spec.tensorboard"
+    if value is None:
+        return None
+    given = keys.spelt(reader.mapping(value, path), keys.TENSORBOARD)
+    return TensorBoard(
+        log_dir=reader.text(given.get("logDir"), f"{path}.logDir"),
+        service_type=reader.text(given.get("serviceType"), f"{path}.serviceType"),
+        volumes=[each for _, each in reader.objects(given.get("volumes"), f"{path}.volumes")],
+        mounts=[
+            each for _, each in reader.objects(given.get("volumeMounts"), f"{path}.volumeMounts")
+        ],
+        given=given,
+    )

@@ -1,0 +1,87 @@
+"""The pod template of one replica: what is read of it, and how parts are added to it.
+
+A template passes through as the user wrote it. Nothing in it is changed in place, and what its
+user has named already is never added a second time.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.dialects.reading import Reader
+
+Json = Mapping[str, Any]
+
+
+def check_template(reader: Reader, value: object, path: str) -> Json:
+    """The template, with all noted that could not be carried over into a pod."""
+    given = reader.mapping(value, path)
+    _check_metadata(reader, given.get("metadata"), f"{path}.metadata")
+    spec = reader.mapping(given.get("spec"), f"{path}.spec")
+    reader.text(spec.get("restartPolicy"), f"{path}.spec.restartPolicy")
+    _check_names(reader, spec.get("volumes"), f"{path}.spec.volumes")
+    for own_path, container in reader.objects(spec.get("containers"), f"{path}.spec.containers"):
+        _check_container(reader, container, own_path)
+    return given
+
+
+def pod_spec(template: Json | None) -> Json:
+    return (template or {}).get("spec") or {}
+
+
+def containers(template: Json | None) -> Sequence[Json]:
+    return pod_spec(template).get("containers") or ()
+
+
+def has_training_container(template: Json | None) -> bool:
+    return any(each.get("name") == TRAINING_CONTAINER for each in containers(template))
+
+
+def with_spec(template: Json | None, **fields: Any) -> dict[str, Any]:
+    """The template with fields of its pod's spec replaced."""
+    return {**(template or {}), "spec": {**pod_spec(template), **fields}}
+
+
+def with_volumes(template: Json, volumes: Iterable[Json]) -> Json:
+    given = pod_spec(template).get("volumes") or ()
+    joined = added(given, volumes)
+    return template if len(joined) == len(given) else with_spec(template, volumes=joined)
+
+
+def with_training_container(template: Json, change: Callable[[Json], Json]) -> Json:
+    """The template with its training container changed."""
+    changed = [
+        change(each) if each.get("name") == TRAINING_CONTAINER else each
+        for each in containers(template)
+    ]
+    return with_spec(template, containers=changed)
+
+
+def added(given: Iterable[Json], more: Iterable[Json]) -> list[Json]:
+    """A list with more objects behind it, but for those whose name is there already."""
+    found = list(given)
+    for each in more:
+        if all(other.get("name") != each["name"] for other in found):
+            found.append(each)
+    return found
+
+
+def _check_metadata(reader: Reader, value: object, path: str) -> None:
+    metadata = reader.mapping(value, path)
+    reader.labels(metadata.get("labels"), f"{path}.labels")
+    reader.labels(metadata.get("annotations"), f"{path}.annotations")
+    reader.texts(metadata.get("finalizers"), f"{path}.finalizers")
+
+
+def _check_container(reader: Reader, container: Json, path: str) -> None:
+    reader.text(container.get("name"), f"{path}.name")
+    _check_names(reader, container.get("env"), f"{path}.env")
+    _check_names(reader, container.get("volumeMounts"), f"{path}.volumeMounts")
+    resources = reader.mapping(container.get("resources"), f"{path}.resources")
+    for key in ("limits", "requests"):
+        reader.mapping(resources.get(key), f"{path}.resources.{key}")
+
+
+def _check_names(reader: Reader, value: object, path: str) -> None:
+    for own_path, each in reader.objects(value, path):
+        reader.text(each.get("name"), f"{own_path}.name")

@@ -1,0 +1,83 @@
+"""The words of tensorflow.org: names, labels, types, and every sentence a TfJob says.
+
+Scripts match these texts byte for byte.
+"""
+
+from tfjob.core.wording import Phrase, Wording
+
+GROUP = "tensorflow.org"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "TfJob"
+LIST_KIND = "TfJobList"
+PLURAL = "tfjobs"
+SINGULAR = "tfjob"
+OPERATOR = "tf-job-operator"
+
+MASTER = "MASTER"
+PS = "PS"
+WORKER = "WORKER"
+TYPES = (MASTER, PS, WORKER)
+PORT_NAME = "tf-port"
+PORT = 2222
+IMAGE = "tensorflow/tensorflow:1.3.0"
+"""The image of parameter servers and TensorBoard where neither job nor admin names one."""
+
+LABEL_GROUP = GROUP
+LABEL_TYPE = "job_type"
+LABEL_INDEX = "task_index"
+LABEL_RUNTIME = "runtime_id"
+LABEL_JOB = "tf_job_name"
+LABEL_APP = "app"
+CHILD_SELECTOR = f"{LABEL_GROUP}="
+
+LONGEST_RUNTIME_ID = 40
+RUNTIME_ID_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+STAND_IN = "xxxx"
+"""The id of a job that has none yet, where its children are only shown."""
+
+CREATING = "Creating"
+RUNNING = "Running"
+CLEAN_UP = "CleanUp"
+DONE = "Done"
+FAILED = "Failed"
+SUCCEEDED = "Succeeded"
+UNKNOWN = "Unknown"
+
+_SUCCEEDED = "JobSucceeded"
+_FAILED = "JobFailed"
+INVALID = "InvalidSpec"
+INVALID_TEXT = "invalid job spec: "
+TROUBLE_TEXT = "Could not create job resources; "
+
+WORDING = Wording(
+    created=Phrase("JobCreated", "TfJob {name} is created."),
+    running=Phrase("JobRunning", "TfJob {name} is running."),
+    restarting=Phrase("JobRestarting", "TfJob {name} restarts {child}."),
+    succeeded=Phrase(_SUCCEEDED, "{child} exited with code {code}"),
+    suspended=Phrase("JobSuspended", "TfJob {name} is suspended."),
+    resumed=Phrase("JobResumed", "TfJob {name} is resumed."),
+    failed=Phrase(_FAILED, "{child} exited with code {code}", "Warning"),
+    failed_exit_code=Phrase(_FAILED, "{child} exited with code {code}", "Warning"),
+    failed_backoff=Phrase(_FAILED, "TfJob {name} has no more restarts.", "Warning"),
+    failed_deadline=Phrase(_FAILED, "TfJob {name} has no more time.", "Warning"),
+    invalid=Phrase(INVALID, INVALID_TEXT + "{detail}"),
+    exited=Phrase("ExitedWithCode", "Pod {pod} exited with code {code}"),
+    template_policy=Phrase("RestartPolicyIgnored", "The template's restartPolicy is ignored."),
+    other_scheduler=Phrase("SchedulerKept", "The template's schedulerName is kept."),
+    container_terminated=Phrase(
+        "", "Pod {pod}: container {container} exited with code {code}: {msg}"
+    ),
+    container_waiting=Phrase("", "Pod {pod}: container {container} waits: {msg}"),
+    pod_condition=Phrase("", "Pod {pod}: {msg}"),
+    stuck_terminating=Phrase(
+        "PodStuckTerminating",
+        "Pod {pod} on {node} should have been gone for 5 minutes and is still terminating",
+    ),
+    group_terminated=Phrase("PodGroupDeleted", "Deleted the PodGroup of a job that has ended"),
+    child_created=Phrase("SuccessfulCreate", "Created {noun}: {child}"),
+    child_create_failed=Phrase("FailedCreate", "Error creating: {error}"),
+    child_deleted=Phrase("SuccessfulDelete", "Deleted {noun}: {child}"),
+    child_delete_failed=Phrase("FailedDelete", "Error deleting: {error}"),
+    component=OPERATOR,
+)
