@@ -1,0 +1,214 @@
+"""The status of a TfJob as it is stored, both ways: a phase, a state, and a count of states.
+
+Law: once a job is Done or Failed its status never changes again, and while it is being cleaned up
+only the phase does: the counts show the moment of the verdict. Reading is lenient.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import CleanPolicy, Job
+from tfjob.core.observe import Children, Slot, View, place_of, replica_services, view
+from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
+from tfjob.core.wording import Phrase
+from tfjob.dialects.base import Observed
+from tfjob.dialects.tensorflow import words
+from tfjob.k8s import time
+from tfjob.k8s.pod import Phase
+
+_ENDED = frozenset({words.DONE, words.CLEAN_UP})
+_STATES = {
+    Phase.RUNNING: words.RUNNING,
+    Phase.SUCCEEDED: words.SUCCEEDED,
+    Phase.FAILED: words.FAILED,
+}
+_MOST = 2**31 - 1
+
+
+def decode(stored: object, *, created: object = None) -> JobStatus:
+    """What a stored status says; `created` is when the job was made, which no status tells."""
+    given = _mapping(stored)
+    conditions = tuple(_conditions(given, phase_of(given)))
+    return JobStatus(
+        conditions=conditions,
+        replicas=_replicas(given.get("replicaStatuses")),
+        start_time=time.parse(created) if conditions else None,
+    )
+
+
+def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict[str, Any]:
+    if is_final(observed.stored) or not status.conditions:
+        return dict(observed.stored)
+    if isinstance(job, InvalidJob):
+        return _refused(status, observed.stored)
+    if status.is_finished:
+        return _ended(job, status, observed)
+    seen = view(job, observed.children)
+    is_running = status.is_true(ConditionType.RUNNING)
+    was_running = phase_of(observed.stored) == words.RUNNING
+    is_up = is_running and (was_running or _is_whole(job, seen, observed.children))
+    return _shown(
+        phase=words.RUNNING if is_up else words.CREATING,
+        state=words.RUNNING,
+        reason=words.TROUBLE_TEXT + observed.trouble if observed.trouble else "",
+        counts=_counts(job, seen),
+    )
+
+
+def phase_of(stored: Mapping[str, Any]) -> str:
+    phase = stored.get("phase")
+    return phase if isinstance(phase, str) else ""
+
+
+def is_final(stored: Mapping[str, Any]) -> bool:
+    return phase_of(stored) in {words.DONE, words.FAILED}
+
+
+def _refused(status: JobStatus, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """A job that cannot be read has failed, unless it came to its end before."""
+    failed = status.condition(ConditionType.FAILED)
+    if failed is None or failed.reason != words.INVALID:
+        return dict(stored)
+    counts = stored.get("replicaStatuses")
+    return _shown(
+        phase=words.FAILED,
+        state=words.FAILED,
+        reason=failed.message,
+        counts=counts if isinstance(counts, list) else [],
+    )
+
+
+def _ended(job: Job, status: JobStatus, observed: Observed) -> dict[str, Any]:
+    phase = words.DONE if _is_clean(job, observed.children) else words.CLEAN_UP
+    if phase_of(observed.stored) == words.CLEAN_UP:
+        return {**observed.stored, "phase": phase}
+    return _shown(
+        phase=phase,
+        state=words.SUCCEEDED if status.is_true(ConditionType.SUCCEEDED) else words.FAILED,
+        reason="",
+        counts=_counts(job, view(job, observed.children)),
+    )
+
+
+def _shown(
+    *, phase: str, state: str, reason: str, counts: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "conditions": None,
+        "controlPaused": False,
+        "phase": phase,
+        "reason": reason,
+        "replicaStatuses": list(counts),
+        "state": state,
+    }
+
+
+def _counts(job: Job, seen: View) -> list[dict[str, Any]]:
+    return [_count(replica.type, seen.slots[replica.type]) for replica in job.replicas]
+
+
+def _count(kind: str, slots: Sequence[Slot]) -> dict[str, Any]:
+    states = Counter(_state(slot) for slot in slots)
+    return {
+        "ReplicasStates": dict(sorted(states.items())),
+        "state": _state_of_set(states),
+        "tf_replica_type": kind,
+    }
+
+
+def _state(slot: Slot) -> str:
+    return words.UNKNOWN if slot.phase is None else _STATES.get(slot.phase, words.UNKNOWN)
+
+
+def _state_of_set(states: Mapping[str, int]) -> str:
+    for state in (words.FAILED, words.RUNNING):
+        if state in states:
+            return state
+    return words.SUCCEEDED if set(states) == {words.SUCCEEDED} else words.UNKNOWN
+
+
+def _is_whole(job: Job, seen: View, children: Children) -> bool:
+    """Every child that the job asks for is there."""
+    slots = seen.all_slots()
+    services = {each.metadata.name for each in children.services}
+    return (
+        all(slot.job is not None for slot in slots)
+        and all(slot.name in services for slot in slots)
+        and all(
+            each.name in services
+            if each.kind == "Service"
+            else (each.kind, each.name) in children.companions
+            for each in job.companions
+        )
+    )
+
+
+def _is_clean(job: Job, children: Children) -> bool:
+    """Nothing that clean-up takes is left, not even on its way out."""
+    clean = job.policy.clean
+    if clean is CleanPolicy.NONE:
+        return True
+    takes_all = clean is CleanPolicy.ALL
+    pods = [pod for pod in children.pods if place_of(job, pod.metadata) is not None]
+    going_pods = [pod for pod in pods if takes_all or not _has_ended(pod.phase)]
+    going_jobs = [each for each in children.jobs if takes_all or each.status.succeeded == 0]
+    kept = set() if takes_all else {each.metadata.name for each in children.jobs}
+    services = {each.metadata.name for each in replica_services(job, children)}
+    return not (going_pods or going_jobs or services - kept)
+
+
+def _has_ended(phase: Phase) -> bool:
+    return phase in {Phase.SUCCEEDED, Phase.FAILED}
+
+
+def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
+    wording = words.WORDING
+    if phase in {words.CREATING, words.RUNNING, *_ENDED}:
+        yield _condition(ConditionType.CREATED, wording.created)
+    if phase == words.RUNNING:
+        yield _condition(ConditionType.RUNNING, wording.running)
+    if phase in _ENDED and given.get("state") == words.SUCCEEDED:
+        yield _condition(ConditionType.SUCCEEDED, wording.succeeded)
+    elif phase in _ENDED:
+        yield _condition(ConditionType.FAILED, wording.failed)
+    elif phase == words.FAILED:
+        reason = given.get("reason")
+        text = reason if isinstance(reason, str) else ""
+        yield _condition(ConditionType.FAILED, wording.invalid, message=text)
+
+
+def _condition(kind: ConditionType, phrase: Phrase, *, message: str = "") -> Condition:
+    """A condition that is true; when it became so is not stored."""
+    return Condition(
+        type=kind.value,
+        status="True",
+        reason=phrase.reason,
+        message=message,
+        last_update=None,
+        last_transition=None,
+    )
+
+
+def _replicas(stored: object) -> Mapping[str, ReplicaStatus]:
+    found: dict[str, ReplicaStatus] = {}
+    for each in map(_mapping, stored if isinstance(stored, list) else ()):
+        kind, states = each.get("tf_replica_type"), _mapping(each.get("ReplicasStates"))
+        if isinstance(kind, str):
+            found[kind] = ReplicaStatus(
+                active=_number(states.get(words.RUNNING)),
+                succeeded=_number(states.get(words.SUCCEEDED)),
+                failed=_number(states.get(words.FAILED)),
+            )
+    return found
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return min(max(value, 0), _MOST)
