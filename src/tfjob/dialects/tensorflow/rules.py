@@ -1,0 +1,131 @@
+"""What the API server itself checks of a TfJob, as CEL rules: there is no webhook.
+
+Law: a rule judges only what stands under the usual spelling of its key. A key that seems absent
+may stand there in other letters, which no rule can see, so nothing is refused for being absent.
+"""
+
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.dialects.schema import Schema, rule
+from tfjob.dialects.tensorflow import refusals, words
+
+_TYPE = "self.tfReplicaType"
+_LONGEST_ID = words.LONGEST_RUNTIME_ID
+
+
+def of_spec() -> list[Schema]:
+    return [_is_frozen(), _chief_is_there(), _chief_is_in_range()]
+
+
+def of_runtime_id() -> list[Schema]:
+    """Empty is as good as absent."""
+    is_label = f"self.matches('{words.RUNTIME_ID_PATTERN}') && size(self) <= {_LONGEST_ID}"
+    return [rule(f"self == '' || ({is_label})", refusals.BAD_RUNTIME_ID)]
+
+
+def of_entries() -> list[Schema]:
+    """Rules on the list of replica types as a whole."""
+    is_twin = f"self.filter(e, {_is_type('e', 't')}).size() > 1"
+    kinds = list(words.TYPES)
+    return [
+        rule(
+            f"{kinds}.all(t, !({is_twin}))",
+            refusals.TWINS.format("one type"),
+            says=f"{_quoted(refusals.TWINS, '%s')}.format([{kinds}.filter(t, {is_twin})[0]])",
+        )
+    ]
+
+
+def of_entry() -> list[Schema]:
+    """Rules on one replica type."""
+    is_one = (
+        f"!has(self.replicas) || self.replicas == 1 || !{_is_type('self', _text(words.MASTER))}"
+    )
+    types = f"!has({_TYPE}) || {_TYPE} == '' || {_TYPE} in {list(words.TYPES)}"
+    containers = "self.template.spec.containers"
+    is_judged = f"has({_TYPE}) && {_TYPE} in {[words.MASTER, words.WORKER]} && has(self.template)"
+    is_there = f"has(self.template.spec) && has({containers})"
+    trains = f"{containers}.exists(c, has(c.name) && c.name == '{TRAINING_CONTAINER}')"
+    return [
+        rule(is_one, refusals.MANY_MASTERS, at=".replicas"),
+        rule(
+            types,
+            refusals.BAD_TYPE.format("unknown"),
+            says=f"{_quoted(refusals.BAD_TYPE, '%s')}.format([{_TYPE}])",
+            at=".tfReplicaType",
+        ),
+        rule(
+            f"!({is_judged}) || ({is_there} && {trains})",
+            refusals.NO_TRAINING_CONTAINER.format("MASTER or WORKER"),
+            says=f"{_quoted(refusals.NO_TRAINING_CONTAINER, '%s')}.format([{_TYPE}])",
+            at=".template",
+        ),
+        rule("!has(self.replicas) || self.replicas >= 0", refusals.NEGATIVE, at=".replicas"),
+        rule(
+            "!has(self.tfPort) || (self.tfPort >= 1 && self.tfPort <= 65535)",
+            refusals.BAD_PORT,
+            at=".tfPort",
+        ),
+    ]
+
+
+def of_restart_policy() -> list[Schema]:
+    return [rule("self in ['', 'OnFailure', 'Never']", refusals.BAD_RESTART_POLICY)]
+
+
+def of_log_dir() -> list[Schema]:
+    return [rule("self != ''", refusals.NO_LOG_DIR)]
+
+
+def _is_frozen() -> Schema:
+    has_none = "!has(oldSelf.RuntimeId) || oldSelf.RuntimeId == ''"
+    return rule(f"{has_none} || self == oldSelf", refusals.FROZEN, is_forbidden=True)
+
+
+def _chief_is_there() -> Schema:
+    """Judged only where every entry says its type in the usual spelling."""
+    chief = "self.terminationPolicy.chief.replicaName"
+    is_named = _has_all("self", "terminationPolicy", "chief", "replicaName")
+    may_be = f"!has(e.tfReplicaType) || e.tfReplicaType == {chief}"
+    return rule(
+        f"!({is_named}) || {chief} == '' || !has(self.replicaSpecs)"
+        f" || self.replicaSpecs.exists(e, {may_be})",
+        refusals.NO_CHIEF.format("terminationPolicy"),
+        says=f"{_quoted(refusals.NO_CHIEF, '%s')}.format([{chief}])",
+        at=".replicaSpecs",
+    )
+
+
+def _chief_is_in_range() -> Schema:
+    """Only an entry of the chief's own type, whose number is known, says that it is too few."""
+    chief = "self.terminationPolicy.chief"
+    is_given = _has_all("self", "terminationPolicy", "chief", "replicaIndex")
+    is_short = (
+        f"has({chief}.replicaName) && {_is_type('e', f'{chief}.replicaName')}"
+        f" && has(e.replicas) && e.replicas <= {chief}.replicaIndex"
+    )
+    return rule(
+        f"!({is_given}) || ({chief}.replicaIndex >= 0"
+        f" && (!has(self.replicaSpecs) || !self.replicaSpecs.exists(e, {is_short})))",
+        refusals.BAD_CHIEF_INDEX.format("of the job"),
+        says=f"{_quoted(refusals.BAD_CHIEF_INDEX, '%d')}.format([{chief}.replicaIndex])",
+        at=".terminationPolicy.chief.replicaIndex",
+    )
+
+
+def _is_type(entry: str, kind: str) -> str:
+    return f"(has({entry}.tfReplicaType) && {entry}.tfReplicaType == {kind})"
+
+
+def _has_all(place: str, *steps: str) -> str:
+    """Every step of a path is there."""
+    paths = [".".join([place, *steps[: count + 1]]) for count in range(len(steps))]
+    return " && ".join(f"has({path})" for path in paths)
+
+
+def _text(text: str) -> str:
+    return f"'{text}'"
+
+
+def _quoted(sentence: str, value: str) -> str:
+    """A sentence as an expression, with a placeholder for its `{}`."""
+    return _text(sentence.format(value).replace("\\", "\\\\").replace("'", "\\'"))

@@ -1,0 +1,66 @@
+"""tensorflow.org/v1alpha1 TfJob: the first dialect of all, in which batch Jobs run the replicas."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import Job, Workload
+from tfjob.core.status import JobStatus
+from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.tensorflow import completion, hub, words
+from tfjob.dialects.tensorflow import crd as tf_crd
+from tfjob.dialects.tensorflow import job as tf_job
+from tfjob.dialects.tensorflow import status as tf_status
+from tfjob.k8s.field import Fault
+
+
+class TensorflowV1alpha1:
+    group = words.GROUP
+    version = words.VERSION
+    kind = words.KIND
+    plural = words.PLURAL
+    component = words.OPERATOR
+    workload = Workload.JOB
+    child_selector = words.CHILD_SELECTOR
+    job_label = words.LABEL_JOB
+    companions = (
+        ChildApi(kind="ConfigMap", group="", version="v1", plural="configmaps"),
+        ChildApi(kind="Deployment", group="apps", version="v1", plural="deployments"),
+    )
+    shows_children = True
+
+    def pod_groups(
+        self,
+        settings: Settings,  # noqa: ARG002 - these jobs are not gathered, whatever is set
+    ) -> ChildApi | None:
+        return None
+
+    def validate(self, manifest: Manifest) -> list[Fault]:
+        return tf_job.validate(manifest)
+
+    def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+        return tf_job.decode(manifest, settings)
+
+    def completed(
+        self,
+        manifest: Manifest,
+        settings: Settings,
+        *,
+        tokens: Iterator[str],
+        is_taken: Callable[[str], bool],
+    ) -> dict[str, Any] | None:
+        return completion.completed(manifest, settings, tokens=tokens, is_taken=is_taken)
+
+    def encode_status(
+        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+    ) -> dict[str, Any]:
+        return tf_status.encode(job, status, observed)
+
+    def to_hub(self, manifest: Manifest) -> Translation:
+        return hub.to_hub(manifest)
+
+    def from_hub(self, manifest: Manifest) -> Translation:
+        return hub.from_hub(manifest)
+
+    def crd(self) -> dict[str, Any]:
+        return tf_crd.definition()
