@@ -1,7 +1,8 @@
 """A pod that serves: whether it does yet, and under which address people of this machine reach it.
 
 Its law: only pods of a Deployment or a ReplicaSet are taken for servers. One that declares ports is
-ready when it listens, any other when it runs. It must not know how listening is found out.
+ready when it listens, any other when it runs; a port that the system chose is nobody's address. It
+must not know how listening is found out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,16 @@ def is_server(pod: Json) -> bool:
     """Whether somebody keeps this pod running so that it can be reached."""
     refs = (pod.get("metadata") or {}).get("ownerReferences") or ()
     return any(ref.get("kind") in _OWNERS and ref.get("controller") for ref in refs)
+
+
+def meant_to_be_reached(
+    heard: Mapping[str, Sequence[Address]], *, preferred: Sequence[int], first_chosen: int
+) -> dict[str, list[Address]]:
+    """Without the ports that the system chose (from `first_chosen` on): helpers of a server."""
+    return {
+        name: [one for one in addresses if one.port < first_chosen or one.port in preferred]
+        for name, addresses in heard.items()
+    }
 
 
 def silent_containers(pod: Json, heard: Mapping[str, Sequence[Address]]) -> frozenset[str]:

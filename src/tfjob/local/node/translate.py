@@ -17,6 +17,7 @@ LOOPBACK = "127.0.0.1"
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _HOST = re.compile(rf"(?<![\w.@-])({_LABEL}(?:\.{_LABEL})*)(?:\.?:(\d{{1,5}})(?!\d))?(?![\w@-])")
 
+_NUMBERED = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?-\d+")
 _EVERYWHERE = re.compile(r"(?<![\w.])0\.0\.0\.0(?::(\d{1,5}))?(?![\w.])(?!/\d)")
 _PORT_FLAG = "--port"
 _PORT_OPTION = re.compile(r"(?<![\w-])(--port[= ])(\d{1,5})(?![\w.])")
@@ -97,10 +98,19 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
     def _hosts(self, text: str) -> str:
         if ":" not in text and ".svc" not in text:
             return text  # most texts; the pattern below would look at every word
-        return _HOST.sub(self._host, text)
+        is_roster = any(self._is_known_number(match) for match in _HOST.finditer(text))
+        return _HOST.sub(lambda match: self._host(match, is_roster=is_roster), text)
 
-    def _host(self, match: re.Match[str]) -> str:
+    def _is_known_number(self, match: re.Match[str]) -> bool:
+        """Whether this is one of several numbered services, such as `ps-0:2222`."""
+        is_numbered = match[2] is not None and _NUMBERED.fullmatch(match[1]) is not None
+        return is_numbered and self.directory.is_known(self.namespace, match[1])
+
+    def _host(self, match: re.Match[str], *, is_roster: bool) -> str:
         address = self._address(match[1].split("."), has_port=match[2] is not None)
+        if address is None and is_roster and match[2] and _NUMBERED.fullmatch(match[1]):
+            # Its peers are listed beside it, and their services may come a moment later.
+            address = self.namespace, match[1]
         if address is None:
             return match[0]
         if match[2] is None:

@@ -21,8 +21,16 @@ from tfjob.local.node.containers import PodContainers
 from tfjob.local.node.launching import Launcher, NotYetError, container_spec, gpus_of_pod
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.memory import MemoryWatch
+from tfjob.local.node.network import first_ephemeral_port
 from tfjob.local.node.record import ContainerRecord, PodRecord, Verdict, Waiting
-from tfjob.local.node.serving import URL, is_server, shown_url, silent_containers, url_of
+from tfjob.local.node.serving import (
+    URL,
+    is_server,
+    meant_to_be_reached,
+    shown_url,
+    silent_containers,
+    url_of,
+)
 from tfjob.local.node.sockets import SocketWatch, can_look
 from tfjob.local.node.status import is_finished, is_over, pod_status
 from tfjob.local.node.volumes import discard
@@ -255,11 +263,9 @@ class PodWorker:
         if self._is_forgotten:
             return
         base = self.pod if self._shown is None else {**self.pod, "status": self._shown}
-        heard = self.containers.heard
-        silent = silent_containers(self.pod, heard) if self._is_server else frozenset()
+        silent = await self._show_url() if self._is_server else frozenset()
         now = self._tools.clock()
         status = pod_status(base, self.containers.record, now=now, silent=silent)
-        await self._show_url()
         if status == self._shown:
             return
         stored = self.pod.get("status") or {}
@@ -267,13 +273,17 @@ class PodWorker:
         await self._tools.api.patch_status(self.pod, {**stale, **status})
         self._shown = status
 
-    async def _show_url(self) -> None:
-        """Says where the pod is reached; before it is shown as ready, and no longer than true."""
+    async def _show_url(self) -> frozenset[str]:
+        """Says where the pod is reached, before it is shown as ready; which containers are not."""
         preferred = self._tools.launcher.local_ports(self.pod)
-        url = url_of(self.containers.heard, preferred=preferred)
+        heard = meant_to_be_reached(
+            self.containers.heard, preferred=preferred, first_chosen=first_ephemeral_port()
+        )
+        url = url_of(heard, preferred=preferred)
         if url != self._shown_url:
             await self._tools.api.annotate(self.pod, {URL: url})
             self._shown_url = url
+        return silent_containers(self.pod, heard)
 
     def _tell_back_off(self) -> None:
         record = self.containers.record

@@ -12,6 +12,7 @@ from tests.unit.local.node.whole_node import finished
 from tfjob.local.node.serving import (
     URL,
     is_server,
+    meant_to_be_reached,
     shown_port,
     shown_url,
     silent_containers,
@@ -129,6 +130,12 @@ def test_the_ports_that_were_handed_out_come_first() -> None:
     assert url_of(heard, preferred=[]) == "http://127.0.0.1:7/"
     assert url_of(heard, preferred=[9, 5]) == "http://[::1]:9/"
     assert url_of({"a": ()}, preferred=[5]) is None
+
+
+def test_ports_that_the_system_chose_are_nobodys_address() -> None:
+    helper, own = Address("127.0.0.1", 40000), Address("127.0.0.1", 50000)
+    heard = {"a": [helper, own]}
+    assert meant_to_be_reached(heard, preferred=[50000], first_chosen=32768) == {"a": [own]}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tfjob.local.node.translate import Mount, Translation
 class Book:
     """A directory in which every port is 20000 more, and only `known` names exist."""
 
-    known = frozenset({("ns", "tb"), ("other", "db")})
+    known = frozenset({("ns", "tb"), ("other", "db"), ("ns", "ps-1")})
 
     def is_known(self, namespace: str, name: str) -> bool:
         return (namespace, name) in self.known
@@ -171,3 +171,19 @@ def test_variables_keep_what_means_every_address() -> None:
     translation = Translation(namespace="ns", mounts=(), directory=Book(), own_ports={1: 2})
     variables = {"HOST": "0.0.0.0", "FLAGS": "--port 1"}  # noqa: S104 - that is the point
     assert translation.mapping(variables) == variables
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "ps|ps-0:22;ps-1:22,worker|w-0:22",
+            "ps|127.0.0.1:20026;127.0.0.1:20026,worker|127.0.0.1:20025",
+        ),
+        ("ps-1:22,other:22,12:30", "127.0.0.1:20026,other:22,12:30"),
+        ("ps-0:22,w-0:22", "ps-0:22,w-0:22"),
+        ("tb:22,ps-0:22", "127.0.0.1:20024,ps-0:22"),
+    ],
+)
+def test_the_numbered_peers_of_a_known_service_may_come_later(text: str, expected: str) -> None:
+    assert translated(text) == expected
