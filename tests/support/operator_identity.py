@@ -12,7 +12,15 @@ from tfjob.manager.permissions import PERMISSIONS, Need
 
 NAME: Final = "tfjob-operator"
 NAMESPACE: Final = "default"
-_NEEDS: Final = (Need.JOBS, Need.CLUSTER, Need.LEADERSHIP)
+_NEEDS: Final = (
+    Need.JOBS,
+    Need.KUBEFLOW,
+    Need.TENSORFLOW,
+    Need.TENSORSTACK,
+    Need.BOARDS,
+    Need.CLUSTER,
+    Need.LEADERSHIP,
+)
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 

@@ -1,6 +1,21 @@
 {{- /* Made from the code by `make generate`; not edited by hand. */ -}}
 
 {{- define "tfjob.rules.jobs" -}}
+# the replicas; get when a name is taken, patch to adopt and to let go
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# one per replica, for its address; get and patch as for pods
+- apiGroups: [""]
+  resources: ["services"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# what happened to a job; get and patch to count on what was told before
+- apiGroups: [""]
+  resources: ["events"]
+  verbs: ["get", "create", "patch"]
+{{- end -}}
+
+{{- define "tfjob.rules.kubeflow" -}}
 # followed; read afresh before an adoption and after a conflict; deleted after
 # ttlSecondsAfterFinished
 - apiGroups: ["kubeflow.org"]
@@ -15,18 +30,57 @@
 - apiGroups: ["kubeflow.org"]
   resources: ["tfjobs/finalizers"]
   verbs: ["update"]
-# the replicas; get when a name is taken, patch to adopt and to let go
+{{- end -}}
+
+{{- define "tfjob.rules.tensorflow" -}}
+# followed; read afresh after a conflict; completed with defaults and a RuntimeId
+- apiGroups: ["tensorflow.org"]
+  resources: ["tfjobs"]
+  verbs: ["get", "list", "watch", "update"]
+# conditions and counts
+- apiGroups: ["tensorflow.org"]
+  resources: ["tfjobs/status"]
+  verbs: ["update"]
+# never sent: servers that enforce permissions on owner references ask for it before a child may
+# hold up the deletion of its job
+- apiGroups: ["tensorflow.org"]
+  resources: ["tfjobs/finalizers"]
+  verbs: ["update"]
+# one per replica, which makes its pods; get when a name is taken
+- apiGroups: ["batch"]
+  resources: ["jobs"]
+  verbs: ["get", "list", "watch", "create", "delete"]
+# the program of parameter servers without a template; get when a name is taken
 - apiGroups: [""]
-  resources: ["pods"]
-  verbs: ["get", "list", "watch", "create", "patch", "delete"]
-# one per replica, for its address; get and patch as for pods
-- apiGroups: [""]
-  resources: ["services"]
-  verbs: ["get", "list", "watch", "create", "patch", "delete"]
-# what happened to a job; get and patch to count on what was told before
-- apiGroups: [""]
-  resources: ["events"]
-  verbs: ["get", "create", "patch"]
+  resources: ["configmaps"]
+  verbs: ["get", "list", "watch", "create"]
+{{- end -}}
+
+{{- define "tfjob.rules.tensorstack" -}}
+# followed; read afresh before an adoption and after a conflict
+- apiGroups: ["batch.tensorstack.dev"]
+  resources: ["tensorflowtrainingjobs"]
+  verbs: ["get", "list", "watch"]
+# conditions and counts
+- apiGroups: ["batch.tensorstack.dev"]
+  resources: ["tensorflowtrainingjobs/status"]
+  verbs: ["update"]
+# never sent: servers that enforce permissions on owner references ask for it before a child may
+# hold up the deletion of its job
+- apiGroups: ["batch.tensorstack.dev"]
+  resources: ["tensorflowtrainingjobs/finalizers"]
+  verbs: ["update"]
+# the TensorBoard of a job, where the platform's own controller runs it
+- apiGroups: ["tensorstack.dev"]
+  resources: ["tensorboards"]
+  verbs: ["get", "list", "watch", "create", "patch"]
+{{- end -}}
+
+{{- define "tfjob.rules.boards" -}}
+# the TensorBoard of a job; patch to put it to sleep; get when a name is taken
+- apiGroups: ["apps"]
+  resources: ["deployments"]
+  verbs: ["get", "list", "watch", "create", "patch"]
 {{- end -}}
 
 {{- define "tfjob.rules.cluster" -}}
@@ -50,6 +104,13 @@
 {{- define "tfjob.rules.volcano" -}}
 # one group per job, so that its pods are placed together
 - apiGroups: ["scheduling.volcano.sh"]
+  resources: ["podgroups"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+{{- end -}}
+
+{{- define "tfjob.rules.t9k" -}}
+# one group per job, so that its pods are placed together
+- apiGroups: ["scheduler.tensorstack.dev"]
   resources: ["podgroups"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
 {{- end -}}

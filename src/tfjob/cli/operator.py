@@ -45,7 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def work() -> None:
         identity = f"{socket.gethostname()}_{secrets.token_hex(4)}"
-        operator = Operator(config, chosen, dialects=stored_dialects(), identity=identity)
+        dialects = [each for each in stored_dialects() if chosen.serves(each.group)]
+        operator = Operator(config, chosen, dialects=dialects, identity=identity)
         operator.stop_on_signals()
         await operator.run()
 

@@ -9,6 +9,7 @@ import logging
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -33,6 +34,8 @@ _log: Final = logging.getLogger(__name__)
 IN_FLIGHT: Final = 64
 """Writes of children at one time, over all jobs."""
 EVENT_SENDERS: Final = 8
+EVENTS_WAIT: Final = 1.0
+"""Seconds that an event gives way to children that wait to be made."""
 COMPONENT: Final = "tfjob-operator"
 """Who sends events, where no dialect names the teller."""
 FAREWELL: Final = 20.0
@@ -80,8 +83,13 @@ class Operator:
             on_request=self.metrics.requested,
             timing=timing,
         )
+        self._pool = FairPool(IN_FLIGHT)
         self._recorder = EventRecorder(
-            self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
+            self._api,
+            component=COMPONENT,
+            now=now,
+            on_drop=self.metrics.event_dropped,
+            calm=partial(self._pool.calm, within=EVENTS_WAIT),
         )
         # Renewing a lease must not wait behind the work: a slow leader is still the leader.
         self._election_api = self._world.connect(
@@ -121,7 +129,7 @@ class Operator:
     def _shared(self) -> Shared:
         return Shared(
             api=self._api,
-            pool=FairPool(IN_FLIGHT),
+            pool=self._pool,
             recorder=self._recorder,
             metrics=self.metrics,
             settings=self.settings,
@@ -162,6 +170,7 @@ class Operator:
             branch.count_jobs()
             branch.enqueue_all()
             await self._elector.lost.wait()
+            branch.forget_newborns()
 
     async def _tell_leadership(self, elector: Elector) -> None:
         while True:

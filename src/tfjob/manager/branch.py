@@ -24,7 +24,9 @@ from tfjob.controller.facts import Facts
 from tfjob.controller.gather import Gatherer
 from tfjob.controller.kinds import Kinds, resource_of
 from tfjob.controller.loop import Loop, Times
+from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Reconciler
+from tfjob.controller.patience import Patience
 from tfjob.controller.statuses import StatusWriter
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager.discovery import Discovery
@@ -65,6 +67,7 @@ class Branch:
         self._shared = shared
         self._discovery = Discovery(shared.api, timing=shared.timing, longest=shared.longest_look)
         self._gatherer: Gatherer | None = None
+        self._newborns: set[str] = set()
         self._is_looked_for = False
         self._is_counted = False
 
@@ -108,6 +111,25 @@ class Branch:
             (each.metadata.namespace, decode(each).status) for each in self.watches.jobs.store
         )
 
+    def forget_newborns(self) -> None:
+        """Another operator may have worked on any job by now."""
+        self._newborns.clear()
+
+    def _note_birth(self, old: JobObject | None, new: JobObject | None) -> None:
+        """A job that appears while this operator leads has not been worked on by any other."""
+        if new is None and old is not None:
+            self._newborns.discard(old.metadata.uid)
+        elif old is None and new is not None and self.has_synced.is_set():
+            if self._shared.may_write():
+                self._newborns.add(new.metadata.uid)
+
+    def _was_newborn(self, uid: str) -> bool:
+        """Once: who has made children may have lost some of them."""
+        if uid not in self._newborns:
+            return False
+        self._newborns.remove(uid)
+        return True
+
     @property
     def _resource(self) -> Resource:
         return Resource(self.dialect.group, self.dialect.version, self.dialect.plural)
@@ -120,7 +142,13 @@ class Branch:
         shared, jobs = self._shared, self._shared.settings.jobs
         jobs = msgspec.structs.replace(jobs, served=frozenset(each.name for each in served))
         source = Source(shared.api, shared.settings.namespace, shared.timing)
-        watches = Watches(source, self.dialect, jobs, enqueue=self.queue.add_after)
+        watches = Watches(
+            source,
+            self.dialect,
+            jobs,
+            enqueue=self.queue.add_after,
+            on_job=self._note_birth,
+        )
         self.watches = watches
         self._gatherer = Gatherer(
             self.dialect,
@@ -155,7 +183,13 @@ class Branch:
             recorder=shared.recorder,
             observer=shared.metrics,
             now=shared.now,
+            patience=Patience(is_busy=self._is_busy, clock=shared.timing.clock),
+            is_newborn=self._was_newborn,
         )
+
+    def _is_busy(self) -> bool:
+        """Jobs wait for a worker, or their children for a place."""
+        return bool(self.queue) or not self._shared.pool.is_calm
 
     async def _work(self) -> None:
         assert self.loop is not None  # noqa: S101 - for the type checker: begun before it works

@@ -11,9 +11,13 @@ import msgspec
 
 from tfjob.client.resource import EVENTS, LEASES, PODS, SERVICES, Resource
 from tfjob.controller.facts import NODES, PRIORITY_CLASSES
-from tfjob.controller.kinds import resource_of
+from tfjob.controller.kinds import BATCH_JOBS, resource_of
+from tfjob.dialects.base import Dialect
 from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorstack.tensorboard import VENDOR
+from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
 
 
 class Need(StrEnum):
@@ -21,12 +25,22 @@ class Need(StrEnum):
 
     JOBS = "jobs"
     """Always: in each namespace whose jobs are served."""
+    KUBEFLOW = "kubeflow"
+    """For TFJobs of kubeflow.org."""
+    TENSORFLOW = "tensorflow"
+    """For TfJobs of tensorflow.org."""
+    TENSORSTACK = "tensorstack"
+    """For TensorFlowTrainingJobs of batch.tensorstack.dev."""
+    BOARDS = "boards"
+    """For jobs that bring their TensorBoard: those of tensorflow.org and batch.tensorstack.dev."""
     CLUSTER = "cluster"
     """Wherever it may: of objects that no namespace holds. Without it the operator still works."""
     LEADERSHIP = "leadership"
     """With leader election: in the operator's own namespace."""
     VOLCANO = "volcano"
-    """With gang scheduling by Volcano."""
+    """With gang scheduling by Volcano, also in place of the T9k scheduler."""
+    T9K = "t9k"
+    """With gang scheduling by the T9k scheduler."""
     SCHEDULER_PLUGINS = "schedulerPlugins"
     """With gang scheduling by any other scheduler."""
     PRIORITIES = "priorities"
@@ -51,32 +65,53 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
         return f"{plural}/{self.subresource}" if self.subresource else plural
 
 
-TFJOBS: Final = Resource(KubeflowV1.group, KubeflowV1.version, KubeflowV1.plural)
 _FOLLOWED: Final = ("get", "list", "watch")
 _CHILD: Final = ("get", "list", "watch", "create", "patch", "delete")
 
+
+def _of_jobs(
+    need: Need, dialect: Dialect, *, more: tuple[str, ...] = (), why: str
+) -> tuple[Permission, ...]:
+    """What the jobs of one dialect themselves are asked for."""
+    jobs = Resource(dialect.group, dialect.version, dialect.plural)
+    seldom = "never sent: servers that enforce permissions on owner references ask for it before "
+    return (
+        Permission(need=need, resource=jobs, verbs=(*_FOLLOWED, *more), why=why),
+        Permission(
+            need=need,
+            resource=jobs,
+            subresource="status",
+            verbs=("update",),
+            why="conditions and counts",
+        ),
+        Permission(
+            need=need,
+            resource=jobs,
+            subresource="finalizers",
+            verbs=("update",),
+            why=f"{seldom}a child may hold up the deletion of its job",
+        ),
+    )
+
+
 PERMISSIONS: Final = (
-    Permission(
-        need=Need.JOBS,
-        resource=TFJOBS,
-        verbs=(*_FOLLOWED, "delete"),
+    *_of_jobs(
+        Need.KUBEFLOW,
+        KubeflowV1(),
+        more=("delete",),
         why="followed; read afresh before an adoption and after a conflict; deleted after "
         "ttlSecondsAfterFinished",
     ),
-    Permission(
-        need=Need.JOBS,
-        resource=TFJOBS,
-        subresource="status",
-        verbs=("update",),
-        why="conditions and counts",
+    *_of_jobs(
+        Need.TENSORFLOW,
+        TensorflowV1alpha1(),
+        more=("update",),
+        why="followed; read afresh after a conflict; completed with defaults and a RuntimeId",
     ),
-    Permission(
-        need=Need.JOBS,
-        resource=TFJOBS,
-        subresource="finalizers",
-        verbs=("update",),
-        why="never sent: servers that enforce permissions on owner references ask for it before "
-        "a child may hold up the deletion of its job",
+    *_of_jobs(
+        Need.TENSORSTACK,
+        TensorStackV1beta1(),
+        why="followed; read afresh before an adoption and after a conflict",
     ),
     Permission(
         need=Need.JOBS,
@@ -97,6 +132,30 @@ PERMISSIONS: Final = (
         why="what happened to a job; get and patch to count on what was told before",
     ),
     Permission(
+        need=Need.TENSORFLOW,
+        resource=BATCH_JOBS,
+        verbs=(*_FOLLOWED, "create", "delete"),
+        why="one per replica, which makes its pods; get when a name is taken",
+    ),
+    Permission(
+        need=Need.TENSORFLOW,
+        resource=Resource("", "v1", "configmaps"),
+        verbs=(*_FOLLOWED, "create"),
+        why="the program of parameter servers without a template; get when a name is taken",
+    ),
+    Permission(
+        need=Need.BOARDS,
+        resource=Resource("apps", "v1", "deployments"),
+        verbs=(*_FOLLOWED, "create", "patch"),
+        why="the TensorBoard of a job; patch to put it to sleep; get when a name is taken",
+    ),
+    Permission(
+        need=Need.TENSORSTACK,
+        resource=resource_of(VENDOR),
+        verbs=(*_FOLLOWED, "create", "patch"),
+        why="the TensorBoard of a job, where the platform's own controller runs it",
+    ),
+    Permission(
         need=Need.CLUSTER,
         resource=NODES,
         verbs=("get",),
@@ -112,6 +171,12 @@ PERMISSIONS: Final = (
     Permission(
         need=Need.VOLCANO,
         resource=resource_of(VOLCANO),
+        verbs=_CHILD,
+        why="one group per job, so that its pods are placed together",
+    ),
+    Permission(
+        need=Need.T9K,
+        resource=Resource("scheduler.tensorstack.dev", "v1beta1", "podgroups"),
         verbs=_CHILD,
         why="one group per job, so that its pods are placed together",
     ),

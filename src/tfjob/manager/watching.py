@@ -62,16 +62,24 @@ class Watches:
     """All that is followed for one dialect. Optional APIs can be followed from later on."""
 
     def __init__(
-        self, source: Source, dialect: Dialect, settings: Settings, *, enqueue: Enqueue
+        self,
+        source: Source,
+        dialect: Dialect,
+        settings: Settings,
+        *,
+        enqueue: Enqueue,
+        on_job: Callable[[JobObject | None, JobObject | None], None] = lambda _old, _new: None,
     ) -> None:
+        """`on_job` is told of each change of a job, before its pass is asked for."""
         self._source = source
         self._dialect = dialect
         self._enqueue = enqueue
+        self._on_job = on_job
         own = Resource(dialect.group, dialect.version, dialect.plural)
         self.jobs = Informer(
             self._watch(own, JobObject, labels=""),
             store=Store[JobObject](),
-            on_change=lambda old, new: _for_itself(old or new, enqueue),
+            on_change=self._tell_of_job,
         )
         self.batch_jobs: Informer[BatchJob] | None = None
         if dialect.workload is Workload.JOB:
@@ -128,6 +136,12 @@ class Watches:
         scope = Scope(resource=resource, namespace=source.namespace, labels=labels)
         return Watch(source.api, scope, decode=kind, timing=source.timing)
 
+    def _tell_of_job(self, old: JobObject | None, new: JobObject | None) -> None:
+        self._on_job(old, new)
+        job = old or new
+        if job is not None:
+            self._enqueue((job.metadata.namespace, job.metadata.name), 0.0)
+
     def _tell(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The job that owns a child, and the one it names: it may have changed hands."""
         delay = GATHERING if _is_routine(new) else 0.0
@@ -150,11 +164,6 @@ class Watches:
             if maker is not None and maker.metadata.uid == item.metadata.controller_uid
             for key in _owners(maker, self._dialect.kind)
         }
-
-
-def _for_itself(item: HasMetadata | None, enqueue: Enqueue) -> None:
-    if item is not None:
-        enqueue((item.metadata.namespace, item.metadata.name), 0.0)
 
 
 def _is_routine(new: HasMetadata | None) -> bool:

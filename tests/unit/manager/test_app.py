@@ -14,7 +14,7 @@ from tests.support.tfjobs import tfjob
 from tfjob.client.config import Config
 from tfjob.client.errors import ApiError, Forbidden, Unreachable
 from tfjob.client.http import Api
-from tfjob.client.transport import Request
+from tfjob.client.request import Request
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.local.apiserver.store import Change

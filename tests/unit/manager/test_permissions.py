@@ -4,7 +4,13 @@ from collections import Counter
 
 import pytest
 
+from tfjob.controller.kinds import resource_of
+from tfjob.dialects.base import Settings
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
 from tfjob.manager.permissions import PERMISSIONS, Need, Permission
+from tfjob.manager.watching import apis_beside
 
 _BY_NAME = [pytest.param(each, id=f"{each.resource.group}/{each.name}") for each in PERMISSIONS]
 
@@ -34,5 +40,27 @@ def test_what_no_namespace_holds_is_apart_from_what_a_namespace_holds(
 
 
 def test_secrets_webhooks_and_definitions_are_not_asked_for() -> None:
-    foreign = {"secrets", "configmaps", "customresourcedefinitions", "roles", "nodes/proxy"}
+    foreign = {"secrets", "customresourcedefinitions", "roles", "nodes/proxy"}
     assert not foreign & {each.name for each in PERMISSIONS}
+
+
+def test_only_jobs_of_the_oldest_api_need_config_maps_batch_jobs_and_their_own_update() -> None:
+    found = {
+        (each.need, each.resource.group, each.name)
+        for each in PERMISSIONS
+        if each.name in {"configmaps", "jobs"} or (each.name == "tfjobs" and "update" in each.verbs)
+    }
+    assert found == {
+        (Need.TENSORFLOW, "", "configmaps"),
+        (Need.TENSORFLOW, "batch", "jobs"),
+        (Need.TENSORFLOW, "tensorflow.org", "tfjobs"),
+    }
+
+
+def test_everything_that_a_dialect_has_its_children_made_of_may_be_made() -> None:
+    may_be_made = {each.resource for each in PERMISSIONS if "create" in each.verbs}
+    for dialect in (KubeflowV1(), TensorflowV1alpha1(), TensorStackV1beta1()):
+        for backend in ("t9k", "volcano", "none"):
+            settings = Settings(group_backend=backend, gang_scheduler_name=backend)
+            apis = apis_beside(dialect, settings)
+            assert {resource_of(each) for each in apis} <= may_be_made

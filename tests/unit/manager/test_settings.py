@@ -2,9 +2,11 @@
 
 import argparse
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from tfjob.dialects.base import ControllerConfig
 from tfjob.manager import settings
 from tfjob.manager.settings import Settings, SettingsError
 
@@ -104,6 +106,47 @@ def test_scheme_tfjob_is_served_in_any_case_and_an_unknown_one_is_refused() -> N
 def test_scheme_of_another_kind_is_told_and_ignored() -> None:
     found = read("--enable-scheme=tfjob", "--enable-scheme=PyTorchJob")
     assert found.notes == ("--enable-scheme PyTorchJob: only TFJob is served here; ignored",)
+
+
+@pytest.mark.parametrize(
+    ("schemes", "groups"),
+    [
+        ([], {"kubeflow.org", "tensorflow.org", "batch.tensorstack.dev"}),
+        (["tfjob"], {"kubeflow.org"}),
+        (["TfJob.tensorflow.org"], {"tensorflow.org"}),
+        (["tfjob", "TensorFlowTrainingJob"], {"kubeflow.org", "batch.tensorstack.dev"}),
+    ],
+)
+def test_schemes_choose_whose_jobs_are_served(schemes: list[str], groups: set[str]) -> None:
+    found = read(*(f"--enable-scheme={scheme}" for scheme in schemes))
+    known = ("kubeflow.org", "tensorflow.org", "batch.tensorstack.dev")
+    assert {each for each in known if found.serves(each)} == groups
+
+
+@pytest.mark.parametrize("flag", ["--controller-config-file", "-controller_config_file"])
+def test_configuration_is_read_from_the_file_that_a_flag_names(flag: str, tmp_path: Path) -> None:
+    file = tmp_path / "any.yaml"
+    file.write_text("tfImage: mine\n", encoding="utf-8")
+    words = settings.go_style([f"{flag}={file}"])
+    assert read(*words).jobs.controller.tf_image == "mine"
+
+
+def test_configuration_that_nobody_has_made_is_told_and_empty(tmp_path: Path) -> None:
+    found = read("--controller-config-file", str(tmp_path))
+    assert found.jobs.controller == ControllerConfig()
+    assert found.notes == (f"--controller-config-file {tmp_path}: holds no file; not used",)
+
+
+def test_configuration_that_cannot_be_read_is_refused_by_its_path(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=f"^--controller-config-file {tmp_path}/none: cannot"):
+        read("--controller-config-file", str(tmp_path / "none"))
+
+
+def test_backend_of_groups_is_one_of_three() -> None:
+    assert read().jobs.group_backend == "t9k"
+    assert read("--t9k-pod-group-backend", "none").jobs.group_backend == "none"
+    with pytest.raises(argparse.ArgumentError):
+        read("--t9k-pod-group-backend", "others")
 
 
 @pytest.mark.parametrize(

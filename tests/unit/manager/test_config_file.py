@@ -1,0 +1,65 @@
+"""The configuration file of the controller: found, read, or refused by its name."""
+
+from pathlib import Path
+
+import pytest
+
+from tfjob.dialects.base import ControllerConfig
+from tfjob.manager import config_file
+from tfjob.manager.config_file import NAMES, ConfigFileError
+
+
+def written(file: Path, text: str) -> Path:
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_file_says_what_is_configured(tmp_path: Path) -> None:
+    server = written(tmp_path / "server.py", "print('here')\n")
+    text = f"TFIMAGE: mine\ngrpcServerFilePath: {server}\n"
+    found = config_file.read(written(tmp_path / "c.yaml", text))
+    assert found == ControllerConfig(tf_image="mine", server_source="print('here')\n")
+
+
+def test_empty_file_configures_nothing(tmp_path: Path) -> None:
+    assert config_file.read(written(tmp_path / "c.yaml", "")) == ControllerConfig()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_folder_holds_the_file_under_either_name(tmp_path: Path, name: str) -> None:
+    written(tmp_path / name, "tfImage: mine\n")
+    found = config_file.read(tmp_path)
+    assert found is not None
+    assert found.tf_image == "mine"
+
+
+def test_folder_without_the_file_is_no_configuration(tmp_path: Path) -> None:
+    assert config_file.read(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [", "is no YAML"),
+        ("- a\n", "must be of type object"),
+        ("v1alpha1: {naming: odd}\n", "naming"),
+        ("grpcServerFilePath: /nowhere/server.py\n", "cannot be read"),
+        ("tfImage: &a [*a]\n", "tfImage"),
+    ],
+)
+def test_file_that_cannot_be_used_is_named_with_the_reason(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    file = written(tmp_path / "c.yaml", text)
+    with pytest.raises(ConfigFileError) as caught:
+        config_file.read(file)
+    assert why in str(caught.value)
+    assert "the operator does not start" in str(caught.value)
+
+
+def test_missing_file_and_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.yaml"
+    odd.write_bytes(b"\xff\xfe")
+    for file in (tmp_path / "none.yaml", odd):
+        with pytest.raises(ConfigFileError, match=str(file)):
+            config_file.read(file)
