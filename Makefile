@@ -27,15 +27,23 @@ help: ## List the verbs
 setup: .venv/.installed ## Make .venv with everything locked and tfjob in it
 	@echo "setup: .venv is current"
 
-.venv/.locked: requirements/build.txt requirements/dev.txt
+.venv/.build: requirements/build.txt
 	$(call new_venv,.venv)
-	@echo "setup 2/3: installing the locked packages"
-	@$(BIN)/python $(LOCKED) -r requirements/build.txt -r requirements/dev.txt
+	@$(BIN)/python $(LOCKED) --quiet -r requirements/build.txt
 	@touch $@
 
-.venv/.installed: .venv/.locked pyproject.toml
-	@echo "setup 3/3: installing tfjob itself, editable"
+# Without what it needs, which comes with the locked packages or with those of the examples.
+.venv/.tfjob: .venv/.build pyproject.toml
+	@echo "setup 2/3: installing tfjob itself, editable"
 	@$(BIN)/python $(PIP) --no-build-isolation --no-deps --quiet -e .
+	@touch $@
+
+.venv/.locked: .venv/.build requirements/dev.txt
+	@echo "setup 3/3: installing the locked packages"
+	@$(BIN)/python $(LOCKED) -r requirements/dev.txt
+	@touch $@
+
+.venv/.installed: .venv/.tfjob .venv/.locked
 	@touch $@
 
 # $(1) is the folder. An older Python is told so before anything is made.
@@ -47,8 +55,9 @@ define new_venv
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 endef
 
-.venv/.examples: .venv/.installed requirements/examples.txt
-	@echo "setup: installing TensorFlow for the examples (about 300 MB to load)"
+# Who only wants to see it work does not wait for what only tests and checks need.
+.venv/.examples: .venv/.tfjob requirements/examples.txt
+	@echo "setup 3/3: installing TensorFlow for the examples (about 300 MB to load)"
 	@$(BIN)/python $(LOCKED) --progress-bar on -r requirements/examples.txt
 	@touch $@
 
@@ -59,7 +68,7 @@ demo: .venv/.examples ## Set up and train with parameter servers on this machine
 	@$(BIN)/python -m tools.demo
 
 .PHONY: e2e
-e2e: .venv/.examples .venv-sdk/.locked control-plane ## Run every example, the Kubeflow SDK, the hand-over and 2,000 jobs
+e2e: setup .venv/.examples .venv-sdk/.locked control-plane ## Run every example, the Kubeflow SDK, the hand-over and 2,000 jobs
 	$(BIN)/pytest -v tests/e2e
 
 .venv-sdk/.locked: requirements/sdk.txt
