@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfjob.cli import jobs
+from tfjob.cli import choosing, jobs
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import Stored
@@ -36,7 +36,7 @@ async def apply_all(
     for manifest in manifests:
         made[id(manifest)] = (await _create(cluster, manifest)).metadata.name
     inside = Cluster(api=cluster.api, namespace=_namespace(job))
-    return await jobs.find(inside, made[id(job)])
+    return await choosing.find(inside, made[id(job)], api=str(job["apiVersion"]))
 
 
 async def _fault(cluster: Cluster, manifest: Manifest) -> str:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import yaml
 
-from tfjob.cli import cluster, jobs, printing
+from tfjob.cli import choosing, cluster, jobs, printing
 from tfjob.cli.cluster import Cluster
+from tfjob.cli.yaml_text import as_yaml
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +18,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", choices=("table", "wide", "name", "json", "yaml"), default="table"
     )
+    choosing.add_argument(parser)
     cluster.add_arguments(parser, all_namespaces=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         if arguments.jobs:
-            found = [await jobs.find(connected, name) for name in arguments.jobs]
+            found = [
+                await choosing.find(connected, name, api=arguments.api) for name in arguments.jobs
+            ]
         else:
             found = await jobs.find_all(connected)
         if not found and arguments.output in {"table", "wide"}:
@@ -39,9 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shown(found: Sequence[jobs.Found], style: str, namespace: str | None) -> str:
     if style == "name":
-        return "\n".join(
-            f"{each.dialect.plural}.{each.dialect.group}/{each.name}" for each in found
-        )
+        return "\n".join(choosing.full_name(each) for each in found)
     if style in {"json", "yaml"}:
         return _raw([each.manifest for each in found], style)
     is_wide = style == "wide"
@@ -66,5 +67,4 @@ def _raw(manifests: list[dict[str, Any]], style: str) -> str:
         shown = {"apiVersion": "v1", "kind": "List", "items": manifests}
     if style == "json":
         return msgspec.json.format(msgspec.json.encode(shown)).decode()
-    text: str = yaml.safe_dump(shown, sort_keys=False)
-    return text.rstrip("\n")
+    return as_yaml(shown).rstrip("\n")

@@ -8,7 +8,7 @@ import asyncio
 import sys
 from typing import Final
 
-from tfjob.cli import cluster, jobs
+from tfjob.cli import choosing, cluster, jobs
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.jobs import Found
 from tfjob.cli.loglines import log_lines
@@ -29,12 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", type=duration, metavar="TIME", help="only newer lines")
     parser.add_argument("-p", "--previous", action="store_true", help="of the run before")
     parser.add_argument("--timestamps", action="store_true", help="with the time of each line")
+    choosing.add_argument(parser)
     cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
-        found = await jobs.find(connected, arguments.job)
+        found = await choosing.find(connected, arguments.job, api=arguments.api)
         printer = _Printer(connected, arguments)
         if arguments.follow:
             await printer.follow(found)
@@ -70,7 +71,7 @@ class _Printer:
                         self._started.add(pod.metadata.uid)
                         prefix = self._prefix(found, pod, of=2)
                         group.create_task(self._print(pod, prefix=prefix))
-                found = await jobs.find(self._cluster, found.name)
+                found = await choosing.refreshed(self._cluster, found)
                 if found.status.is_finished:
                     return
                 await asyncio.sleep(_LOOK_EVERY)

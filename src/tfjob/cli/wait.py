@@ -5,9 +5,10 @@ import asyncio
 import sys
 from typing import Final
 
-from tfjob.cli import cluster, jobs
+from tfjob.cli import choosing, cluster
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.jobs import Found
+from tfjob.cli.telling import told
 from tfjob.core.status import ConditionType
 from tfjob.manager.settings import duration
 
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to wait for (finished)",
     )
     parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up after (never)")
+    choosing.add_argument(parser)
     cluster.add_arguments(parser)
     parser.epilog = "Exit code: 0 succeeded (or running), 1 failed, 3 not in time."
 
@@ -37,21 +39,22 @@ def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         try:
             async with asyncio.timeout(seconds):
-                found = await _reached(connected, arguments.job, arguments.state)
+                job = await choosing.find(connected, arguments.job, api=arguments.api)
+                found = await _reached(connected, job, arguments.state)
         except TimeoutError:
             sys.stderr.write(f"error: {arguments.job} was not {arguments.state} in time\n")
             return TIMED_OUT
         last = found.status.conditions[-1]
-        sys.stdout.write(f"{found.name}: {last.type}: {last.message}\n")
+        sys.stdout.write(f"{found.name}: {last.type}: {told(found, last)}\n")
         return FAILED if found.status.is_true(ConditionType.FAILED) else SUCCEEDED
 
     return cluster.run(arguments, work)
 
 
-async def _reached(connected: Cluster, name: str, state: str) -> Found:
+async def _reached(connected: Cluster, found: Found, state: str) -> Found:
     while True:
-        found = await jobs.find(connected, name)
         runs = state == "running" and found.status.is_true(ConditionType.RUNNING)
         if runs or found.status.is_finished:
             return found
         await asyncio.sleep(_LOOK_EVERY)
+        found = await choosing.refreshed(connected, found)

@@ -1,0 +1,85 @@
+"""Which job a person means: by its name alone, or by API and name where several APIs have one.
+
+`tfjobs.kubeflow.org/mnist`, as `tfjob get -o name` prints it, and `--api` choose the same way.
+"""
+
+import argparse
+from typing import Any
+
+from tfjob.cli import jobs
+from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.jobs import Found
+from tfjob.client.errors import Forbidden, NotFound
+from tfjob.dialects.base import Dialect, Settings
+from tfjob.dialects.registry import DIALECTS
+
+
+def add_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--api", metavar="API", help="whose job, where several APIs have one: kubeflow.org, …"
+    )
+
+
+async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Found:
+    """The one job that is meant; none and several are errors that say what there is."""
+    prefix, _, name = wanted.rpartition("/")
+    found, refusals = [], []
+    for dialect in _chosen(prefix or api or ""):
+        try:
+            found.append(await _get(cluster, dialect, name))
+        except NotFound:
+            continue
+        except Forbidden as error:
+            refusals.append(error)
+    if not found and refusals:
+        raise refusals[0]
+    if not found:
+        place = f"namespace {cluster.one_namespace!r}"
+        raise VerbError(f"no job {name!r} in {place}; `tfjob get -A` lists all jobs")
+    if len(found) > 1:
+        shown = " and ".join(full_name(each) for each in found)
+        raise VerbError(f"{name!r} may be {shown}; name one of them so, or choose with --api")
+    return found[0]
+
+
+async def refreshed(cluster: Cluster, found: Found) -> Found:
+    """The same job as it is now."""
+    try:
+        manifest: dict[str, Any] = await cluster.api.get(found.path, decode=dict)
+    except NotFound as error:
+        raise VerbError(f"{full_name(found)} is gone: somebody has deleted it") from error
+    return _read(found.dialect, manifest)
+
+
+def full_name(found: Found) -> str:
+    return f"{found.dialect.plural}.{found.dialect.group}/{found.name}"
+
+
+async def _get(cluster: Cluster, dialect: Dialect, name: str) -> Found:
+    path = jobs.resource_of(dialect).item(name, cluster.one_namespace)
+    manifest: dict[str, Any] = await cluster.api.get(path, decode=dict)
+    return _read(dialect, manifest)
+
+
+def _read(dialect: Dialect, manifest: dict[str, Any]) -> Found:
+    return Found(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))
+
+
+def _chosen(api: str) -> list[Dialect]:
+    """The stored dialects that a word for an API may mean; all of them without a word."""
+    stored = jobs.stored_dialects()
+    if not api:
+        return stored
+    meant = {(each.group, each.plural) for each in DIALECTS if api.lower() in _words_for(each)}
+    found = [each for each in stored if (each.group, each.plural) in meant]
+    if not found:
+        known = ", ".join(f"{each.plural}.{each.group}" for each in stored)
+        raise VerbError(f"no API of jobs is called {api!r}; there are {known}")
+    return found
+
+
+def _words_for(dialect: Dialect) -> set[str]:
+    """Group, version, kind and plural in the forms in which people write them."""
+    kinds = (dialect.kind.lower(), dialect.plural)
+    full = {f"{kind}.{dialect.group}" for kind in kinds}
+    return {dialect.group, f"{dialect.group}/{dialect.version}", *kinds, *full}
