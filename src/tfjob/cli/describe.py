@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tfjob.cli import cluster, jobs, printing
+from tfjob.cli import choosing, cluster, jobs, printing, tensorboard
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.jobs import Found
+from tfjob.cli.telling import reason_of, state_of, told
 from tfjob.client.resource import EVENTS
-from tfjob.core.status import Condition
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Pod
 
@@ -30,15 +30,17 @@ class _Events(msgspec.Struct):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB")
+    choosing.add_argument(parser)
     cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
-        found = await jobs.find(connected, arguments.job)
+        found = await choosing.find(connected, arguments.job, api=arguments.api)
         pods = await jobs.pods_of(connected, found)
         events = await _events(connected, found)
-        sys.stdout.write("\n".join(_lines(found, pods, events)) + "\n")
+        board = await tensorboard.where(connected, found)
+        sys.stdout.write("\n".join(_lines(found, pods, events, board=board)) + "\n")
         return 0
 
     return cluster.run(arguments, work)
@@ -51,22 +53,30 @@ async def _events(connected: Cluster, found: Found) -> list[_Event]:
     return sorted(answer.items or (), key=lambda each: each.last_timestamp or "")
 
 
-def _lines(found: Found, pods: Sequence[Pod], events: Sequence[_Event]) -> Iterator[str]:
+def _lines(
+    found: Found, pods: Sequence[Pod], events: Sequence[_Event], *, board: str
+) -> Iterator[str]:
     now = datetime.now(tz=UTC)
-    status = found.status
-    yield f"Name:       {found.name}"
-    yield f"Namespace:  {found.namespace}"
-    yield f"API:        {found.dialect.group}/{found.dialect.version} {found.dialect.kind}"
-    yield f"State:      {found.state or 'not seen by an operator yet'}"
-    yield f"Replicas:   {jobs.replicas_text(found)}"
-    yield f"Age:        {printing.age(found.created, now)}"
-    if status.start_time:
-        yield f"Started:    {time.render(status.start_time)}"
-    if status.completion_time:
-        yield f"Finished:   {time.render(status.completion_time)}"
-    yield from _section("Conditions", _conditions(status.conditions, now))
+    for name, value in _head(found, now, board=board):
+        if value:
+            yield f"{name + ':':<13}{value}"
+    yield from _section("Conditions", _conditions(found, now))
     yield from _section("Pods", _pods(found, pods))
     yield from _section("Events", _event_table(events, now))
+
+
+def _head(found: Found, now: datetime, *, board: str) -> Iterator[tuple[str, str]]:
+    status = found.status
+    yield "Name", found.name
+    yield "Namespace", found.namespace
+    yield "API", f"{found.dialect.group}/{found.dialect.version} {found.dialect.kind}"
+    yield "State", state_of(found) or "not seen by an operator yet"
+    yield "Reason", reason_of(found)
+    yield "Replicas", jobs.replicas_text(found) or "none that can be read"
+    yield "Age", printing.age(found.created, now)
+    yield "Started", time.render(status.start_time) if status.start_time else ""
+    yield "Finished", time.render(status.completion_time) if status.completion_time else ""
+    yield "TensorBoard", board
 
 
 def _section(title: str, body: str) -> Iterator[str]:
@@ -76,14 +86,20 @@ def _section(title: str, body: str) -> Iterator[str]:
         yield f"  {line}"
 
 
-def _conditions(conditions: Sequence[Condition], now: datetime) -> str:
+def _conditions(found: Found, now: datetime) -> str:
+    conditions = found.status.conditions
     if not conditions:
         return ""
     rows = [
-        [each.type, each.status, printing.age(each.last_transition, now), each.message]
+        [each.type, each.status, _since(each.last_transition, now), told(found, each)]
         for each in conditions
     ]
     return printing.table(["TYPE", "STATUS", "SINCE", "MESSAGE"], rows)
+
+
+def _since(moment: datetime | None, now: datetime) -> str:
+    """Some APIs keep no time of what they say."""
+    return "-" if moment is None else printing.age(moment, now)
 
 
 def _pods(found: Found, pods: Sequence[Pod]) -> str:

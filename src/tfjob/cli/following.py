@@ -8,13 +8,14 @@ from contextlib import aclosing, suppress
 from enum import Enum, auto
 from typing import Any, Final
 
-from tfjob.cli import jobs
+from tfjob.cli import choosing, jobs, tensorboard
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.failures import Failures
 from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.cli.jobs import Found
 from tfjob.cli.loglines import log_lines
 from tfjob.cli.screen import ReplicaLine, Screen
+from tfjob.cli.telling import told
 from tfjob.client.errors import ApiError, NotFound
 from tfjob.client.listing import Scope
 from tfjob.client.resource import PODS
@@ -48,6 +49,7 @@ class Follower:
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._last: dict[str, list[str]] = {}
         self._failures = Failures()
+        self._boards: set[str] = set()
 
     async def run(self, *, limit: float | None, interrupts: Interrupts) -> Verdict:
         """Until the job has ended, the time is over, or somebody asks to stop."""
@@ -70,14 +72,15 @@ class Follower:
             await asyncio.gather(*tasks, *self._readers.values(), return_exceptions=True)
 
     async def _until_finished(self) -> None:
-        told: set[tuple[str, str]] = set()
+        known: set[tuple[str, str, str]] = set()
         while True:
-            self._found = await jobs.find(self._cluster, self._found.name)
+            self._found = await choosing.refreshed(self._cluster, self._found)
             for condition in self._found.status.conditions:
-                news = (condition.message, str(condition.last_transition))
-                if condition.is_true and news not in told:
-                    told.add(news)
-                    self._screen.tell(condition.message)
+                sentence = told(self._found, condition)
+                news = (condition.type, sentence, str(condition.last_transition))
+                if condition.is_true and news not in known:
+                    known.add(news)
+                    self._screen.tell(sentence)
             if self._found.status.is_finished:
                 break
             self._show()
@@ -107,7 +110,8 @@ class Follower:
                         self._gone.add(event.key[1])
 
     def _see(self, pod: Pod) -> None:
-        if pod.metadata.controller_uid != self._found.job.owner.uid:
+        if not jobs.in_order(self._found, [pod]):
+            self._tell_board(pod)
             return
         self._pods[pod.metadata.name] = pod
         self._gone.discard(pod.metadata.name)
@@ -119,6 +123,13 @@ class Follower:
         run = (pod.metadata.uid, status.restart_count)
         if run not in self._readers:
             self._readers[run] = asyncio.create_task(self._read(pod, replica))
+
+    def _tell_board(self, pod: Pod) -> None:
+        """Where TensorBoard can be looked at, once for each address."""
+        url = tensorboard.url_of(self._found, pod)
+        if url and url not in self._boards:
+            self._boards.add(url)
+            self._screen.tell(f"TensorBoard: {url}")
 
     def _show(self) -> None:
         pods = jobs.in_order(self._found, self._pods.values())
@@ -158,7 +169,8 @@ class Follower:
         failure = None if succeeded else self._failures.first()
         if failure is not None:
             self._screen.failure(failure.replica, failure.why, self._last.get(failure.replica, []))
-        self._screen.verdict(self._found.status.conditions[-1].message, is_good=succeeded)
+        sentence = told(self._found, self._found.status.conditions[-1])
+        self._screen.verdict(sentence, is_good=succeeded)
         return Verdict.SUCCEEDED if succeeded else Verdict.FAILED
 
     async def _end_job(self, verdict: Verdict, interrupts: Interrupts) -> None:

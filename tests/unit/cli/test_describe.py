@@ -3,6 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.background_cluster import BackgroundCluster, background_cluster, ended
+from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
@@ -70,3 +71,19 @@ def test_a_job_that_no_operator_has_seen_is_said_so(
     lines = described(cluster, capsys, "unseen")
     assert "State: not seen by an operator yet" in lines
     assert lines[lines.index("Pods:") + 1] == "none"
+
+
+def test_phase_reason_and_board_of_other_apis_are_told(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
+    cluster.endpoint.request("POST", jobs, old_job(name="old", tensorboard={"logDir": "/logs"}))
+    status = {"phase": "Creating", "state": "Running", "reason": "no quota"}
+    cluster.endpoint.request("PATCH", f"{jobs}/old/status", {"status": status})
+    lines = described(cluster, capsys, "tfjobs.tensorflow.org/old")
+    assert "API: tensorflow.org/v1alpha1 TfJob" in lines
+    assert "State: Created (phase Creating)" in lines
+    assert "Reason: no quota" in lines
+    assert "Replicas: 1 master" in lines
+    assert "TensorBoard: tensorboard-76no has no pod" in lines
+    assert "Created True - TfJob old is created" in lines

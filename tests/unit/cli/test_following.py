@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.background_cluster import ended, running
+from tests.support.other_jobs import old_job
 from tests.support.own_cluster import own_cluster, put_status
 from tests.support.tfjobs import tfjob
 from tfjob.cli.applying import apply_all
@@ -115,6 +116,29 @@ async def test_success_is_told_with_every_line_of_every_replica(play: Play) -> N
     assert play.screen.rows == ["worker-0 Running", "worker-1 Succeeded exit code 0"]
     assert "worker-0 first of j-worker-0" in play.screen.logs
     assert "worker-0 " in play.screen.logs
+
+
+async def test_address_of_the_board_is_told_once(cluster: Cluster) -> None:
+    job = old_job(tensorboard={"logDir": "/logs"})
+    play = Play(cluster, await apply_all(cluster, [job], job=job))
+    following = play.begin()
+    body: Json = {
+        "metadata": {
+            "name": "tensorboard-76no-x",
+            "labels": {"tf_job_name": "j", "app": "tensorboard"},
+            "annotations": {"tfjob.dev/url": "http://127.0.0.1:7007/"},
+        },
+        "spec": {"containers": [{"name": "tensorboard", "image": "x"}]},
+    }
+    await cluster.api.create(PODS.collection("default"), body, decode=Stored)
+    await play.screen.until("TensorBoard")
+    path = PODS.item("tensorboard-76no-x", "default", subresource="status")
+    await cluster.api.patch(path, {"status": running()}, decode=Stored)
+    play.interrupts.hear()
+    assert await following is Verdict.INTERRUPTED
+    told = [each for each in play.screen.told if "TensorBoard" in each]
+    assert told == ["TensorBoard: http://127.0.0.1:7007/"]
+    assert play.screen.rows == []
 
 
 async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:

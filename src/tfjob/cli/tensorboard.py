@@ -1,0 +1,72 @@
+"""Where the TensorBoard of a job can be looked at: its address, or the command that opens one.
+
+A node that runs pods as processes writes the address on the pod; other clusters need a forwarded
+port. It knows the objects beside a job by their labels, and no dialect.
+"""
+
+from typing import Final
+
+import msgspec
+
+from tfjob.cli import jobs
+from tfjob.cli.cluster import Cluster
+from tfjob.cli.jobs import Found
+from tfjob.client.errors import Forbidden
+from tfjob.client.resource import PODS
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import Companion
+from tfjob.k8s.pod import Pod
+
+URL: Final = "tfjob.dev/url"
+_LABEL: Final = ("app", "tensorboard")
+_PORT: Final = 6006
+
+
+class _Pods(msgspec.Struct):
+    items: list[Pod] | None = None
+
+
+def board_of(found: Found, kind: str) -> Companion | None:
+    """The job's Deployment or Service for TensorBoard, if it has one."""
+    if isinstance(found.job, InvalidJob):
+        return None
+    for each in found.job.companions:
+        labels = each.manifest.get("metadata", {}).get("labels") or {}
+        if each.kind == kind and labels.get(_LABEL[0]) == _LABEL[1]:
+            return each
+    return None
+
+
+def url_of(found: Found, pod: Pod) -> str:
+    """The address that the pod of the job's TensorBoard has been given; empty if none yet."""
+    board = board_of(found, "Deployment")
+    is_board = board is not None and pod.metadata.name.startswith(f"{board.name}-")
+    if not is_board or pod.metadata.is_terminating:
+        return ""
+    return pod.metadata.annotations.get(URL, "")
+
+
+async def where(cluster: Cluster, found: Found) -> str:
+    """How to look at it now; empty for a job without a TensorBoard."""
+    board, service = board_of(found, "Deployment"), board_of(found, "Service")
+    if board is None or service is None:
+        return ""
+    pods = [pod for pod in await _pods(cluster, found) if pod.metadata.name.startswith(board.name)]
+    urls = [url for pod in pods if (url := url_of(found, pod))]
+    if urls:
+        return urls[0]
+    if not any(pod.has_condition("Ready") for pod in pods):
+        return f"{board.name} is not ready yet" if pods else f"{board.name} has no pod"
+    forward = f"kubectl port-forward -n {found.namespace} service/{service.name} {_PORT}:80"
+    return f"{forward}, then http://127.0.0.1:{_PORT}/"
+
+
+async def _pods(cluster: Cluster, found: Found) -> list[Pod]:
+    params = {"labelSelector": f"{jobs.pods_selector(found)},{'='.join(_LABEL)}"}
+    try:
+        answer = await cluster.api.get(
+            PODS.collection(found.namespace), decode=_Pods, params=params
+        )
+    except Forbidden:
+        return []
+    return list(answer.items or ())

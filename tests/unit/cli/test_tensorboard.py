@@ -1,0 +1,73 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.other_jobs import old_job
+from tests.support.own_cluster import own_cluster
+from tests.support.tfjobs import Json
+from tfjob.cli import tensorboard
+from tfjob.cli.applying import apply_all
+from tfjob.cli.cluster import Cluster
+from tfjob.cli.jobs import Found
+from tfjob.client.http import Stored
+from tfjob.client.resource import PODS
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+URL = "http://127.0.0.1:7007/"
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with own_cluster(tmp_path) as cluster:
+        yield cluster
+
+
+async def a_job(cluster: Cluster, **spec: Any) -> Found:
+    job = old_job(**spec)
+    return await apply_all(cluster, [job], job=job)
+
+
+async def put_pod(
+    cluster: Cluster, name: str = "tensorboard-76no-abc", *, status: Json, url: str = ""
+) -> None:
+    metadata: Json = {"name": name, "labels": {"app": "tensorboard", "tf_job_name": "j"}}
+    if url:
+        metadata["annotations"] = {tensorboard.URL: url}
+    body = {"metadata": metadata, "spec": {"containers": [{"name": "tb", "image": "x"}]}}
+    await cluster.api.create(PODS.collection("default"), body, decode=Stored)
+    path = PODS.item(name, "default", subresource="status")
+    await cluster.api.patch(path, {"status": status}, decode=Stored)
+
+
+async def test_job_without_a_board_has_none(cluster: Cluster) -> None:
+    assert await tensorboard.where(cluster, await a_job(cluster)) == ""
+
+
+async def test_board_that_does_not_run_yet_says_so(cluster: Cluster) -> None:
+    found = await a_job(cluster, tensorboard={"logDir": "/logs"})
+    assert await tensorboard.where(cluster, found) == "tensorboard-76no has no pod"
+    await put_pod(cluster, status={"phase": "Pending"})
+    assert await tensorboard.where(cluster, found) == "tensorboard-76no is not ready yet"
+
+
+async def test_board_on_this_machine_has_an_address(cluster: Cluster) -> None:
+    found = await a_job(cluster, tensorboard={"logDir": "/logs"})
+    await put_pod(cluster, status=READY, url=URL)
+    assert await tensorboard.where(cluster, found) == URL
+
+
+async def test_board_elsewhere_is_reached_by_a_forwarded_port(cluster: Cluster) -> None:
+    found = await a_job(cluster, tensorboard={"logDir": "/logs"})
+    await put_pod(cluster, status=READY)
+    assert await tensorboard.where(cluster, found) == (
+        "kubectl port-forward -n default service/tensorboard-76no 6006:80,"
+        " then http://127.0.0.1:6006/"
+    )
+
+
+async def test_board_of_somebody_else_is_not_taken_for_this_one(cluster: Cluster) -> None:
+    found = await a_job(cluster, tensorboard={"logDir": "/logs"})
+    await put_pod(cluster, "stranger-abc", status=READY, url=URL)
+    assert await tensorboard.where(cluster, found) == "tensorboard-76no has no pod"
