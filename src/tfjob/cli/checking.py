@@ -66,6 +66,31 @@ def check(document: Document) -> Checked | None:
     return Checked(document, dialect, [*repeated, *found])
 
 
+def entry_of(document: Document, role: str) -> str | None:
+    """Where the entry of a replica type stands.
+
+    Whatever the API: it holds a template, and the type is its name or one of its words.
+    """
+    return next(_entries_of(document.value, role.lower(), path="", name=""), None)
+
+
+def _entries_of(value: object, role: str, *, path: str, name: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        if "template" in {str(key).lower() for key in value} and role in _names(value, name):
+            yield path
+        for key, each in value.items():
+            own = f"{path}.{key}" if path else str(key)
+            yield from _entries_of(each, role, path=own, name=str(key))
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from _entries_of(each, role, path=f"{path}[{place}]", name="")
+
+
+def _names(entry: Mapping[str, Any], name: str) -> set[str]:
+    words = {each.lower() for each in entry.values() if isinstance(each, str)}
+    return words | {name.lower()}
+
+
 def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:
     """What an API server refuses in every object, before it asks what the object means."""
     metadata = value.get("metadata")
@@ -91,6 +116,9 @@ def _almost_a_job(value: Mapping[str, Any]) -> list[Fault]:
     groups = {dialect.group for dialect in DIALECTS}
     version, kind = value.get("apiVersion"), value.get("kind")
     group = str(version).partition("/")[0]
+    alike = [each.kind for each in DIALECTS if _version(each) == version and _is_alike(each, kind)]
+    if alike:
+        return [field.unsupported("kind", kind, alike, remedy=f"write {alike[0]}")]
     if kind is None and (version is None or group in groups):
         remedy = f"add apiVersion and kind, for example {_version(DIALECTS[0])}, {DIALECTS[0].kind}"
         return [field.required("kind", "must be specified", remedy=remedy)]
@@ -101,6 +129,10 @@ def _almost_a_job(value: Mapping[str, Any]) -> list[Fault]:
         known = sorted({each.kind for each in DIALECTS if each.group == group})
         return [field.unsupported("kind", kind, known, remedy=f"write {known[0]}")]
     return []
+
+
+def _is_alike(dialect: Dialect, kind: object) -> bool:
+    return str(kind).lower() == dialect.kind.lower()
 
 
 def _version(dialect: Dialect) -> str:

@@ -13,7 +13,7 @@ from tfjob.cli.yaml_text import as_yaml
 from tfjob.core.build import Builder
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
-from tfjob.core.plan import Plan
+from tfjob.core.plan import Create
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.k8s.meta import ObjectMeta
@@ -80,7 +80,7 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
     if job.is_external:
         sys.stderr.write(f"{checked.title}: managed by another controller; nothing is planned\n")
     elif job.policy.is_suspended:
-        sys.stderr.write(f"{checked.title}: suspended; nothing is planned until it is resumed\n")
+        sys.stderr.write(f"{checked.title}: suspended; no pods are planned until it is resumed\n")
     elif job.total == 0:
         sys.stderr.write(f"{checked.title}: no replica type has replicas; nothing is planned\n")
     return 0
@@ -101,8 +101,8 @@ def planned(job: Job) -> Iterator[dict[str, Any]]:
     """Everything a new job would get; a gang's group is shown and then taken as admitted."""
     now = datetime.now(tz=UTC)
     plan = reconcile(job=job, children=Children(), now=now)
-    yield from _manifests(job, plan)
-    if job.gang is not None and job.gang.waits_for_admission:
+    yield from _manifests(job, plan.creates)
+    if job.gang is not None and (job.gang.waits_for_admission or job.gang.waits_for_group):
         body = next((create.body for create in plan.creates if create.body), None) or {}
         group = PodGroup(
             metadata=ObjectMeta(name=job.gang.group_name),
@@ -110,12 +110,14 @@ def planned(job: Job) -> Iterator[dict[str, Any]]:
             status=PodGroupStatus(phase="Inqueue"),
         )
         admitted = reconcile(job=job, children=Children(pod_group=group), now=now)
-        yield from _manifests(job, admitted)
+        shown = {(each.kind, each.name) for each in plan.creates}
+        late = [each for each in admitted.creates if (each.kind, each.name) not in shown]
+        yield from _manifests(job, late)
 
 
-def _manifests(job: Job, plan: Plan) -> Iterator[dict[str, Any]]:
+def _manifests(job: Job, creates: Iterable[Create]) -> Iterator[dict[str, Any]]:
     builder = Builder(job)
-    for create in plan.creates:
+    for create in creates:
         manifest = builder.manifest(create)
         metadata = manifest["metadata"]
         name = {"name": metadata["name"], "namespace": job.namespace}

@@ -16,14 +16,14 @@ from typing import Any, Final
 from tfjob.cli import documents, interrupts, jobs
 from tfjob.cli.applying import apply_all
 from tfjob.cli.breakdowns import BREAKDOWNS, sentence
-from tfjob.cli.checking import Checked, check
+from tfjob.cli.checking import Checked, check, entry_of
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.following import Follower, Verdict
 from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.cli.screen import screen_for
 from tfjob.core.invalid import InvalidJob
-from tfjob.core.job import TRAINING_CONTAINER, Job
+from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
 from tfjob.dialects.base import Settings
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
@@ -167,7 +167,7 @@ def _local_faults(checked: Checked) -> list[Fault]:
         return list(job.faults) if job is not None else []
     return [
         field.required(
-            f"spec.tfReplicaSpecs[{replica.type}].template.spec.containers[{place}].command",
+            f"{_entry(checked, replica)}.template.spec.containers[{place}].command",
             "images are not run here, so every container needs a command",
             remedy="set `command` to what the image would start, such as [python, train.py]",
         )
@@ -176,6 +176,10 @@ def _local_faults(checked: Checked) -> list[Fault]:
         for place, container in enumerate(replica.template["spec"]["containers"])
         if not container.get("command") and container.get("name") == TRAINING_CONTAINER
     ]
+
+
+def _entry(checked: Checked, replica: Replica) -> str:
+    return entry_of(checked.document, replica.type) or f"replica {replica.type}"
 
 
 def _folder_of(file: str) -> Path:

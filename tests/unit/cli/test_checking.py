@@ -93,6 +93,21 @@ def test_other_kinds_are_none_of_our_business(value: Any) -> None:
             {**tfjob(), "kind": "tfjob"},
             'kind: Unsupported value: "tfjob": supported values: "TFJob"',
         ),
+        (
+            {**tfjob(), "apiVersion": "tensorflow.org/v1alpha1"},
+            'kind: Unsupported value: "TFJob": supported values: "TfJob"',
+        ),
+        (
+            {**tfjob(), "kind": "TfJob"},
+            'kind: Unsupported value: "TfJob": supported values: "TFJob"',
+        ),
+        (
+            {**tfjob(), "apiVersion": "v1", "kind": "TensorFlowTrainingJob"},
+            (
+                'apiVersion: Unsupported value: "v1": supported values:'
+                ' "batch.tensorstack.dev/v1beta1"'
+            ),
+        ),
         ({"metadata": {"name": "j"}}, "kind: Required value: must be specified"),
         ({"apiVersion": "kubeflow.org/v1"}, "kind: Required value: must be specified"),
         (

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from tests.support.builders import NOW, decoded
+from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command, Done
 from tfjob.core.build import Builder
@@ -126,6 +127,40 @@ def test_gang_shows_its_group_and_the_pods_that_wait_for_it(
     assert len(names) == len(set(names))
 
 
+def test_batch_jobs_server_program_and_board_of_an_older_job_are_shown(
+    tmp_path: Path, command: Command
+) -> None:
+    job = old_job("MASTER", "WORKER", tensorboard={"logDir": "/logs"})
+    job["spec"]["replicaSpecs"].append({"tfReplicaType": "PS", "replicas": 2})
+    done = command("plan", written(tmp_path, job))
+    shown = [(each["kind"], each["metadata"]["name"]) for each in children_of(done)]
+    assert done.code == 0
+    assert set(shown) >= {
+        ("ConfigMap", "cm-ps-76no"),
+        ("Deployment", "tensorboard-76no"),
+        ("Service", "tensorboard-76no"),
+        ("Service", "ps-76no-1"),
+        ("Job", "master-76no-0"),
+        ("Job", "worker-76no-0"),
+        ("Job", "ps-76no-1"),
+    }
+    assert len(shown) == len(set(shown)) == 3 + 2 * 4
+
+
+def test_group_board_and_pods_of_a_training_job_are_shown_once(
+    tmp_path: Path, command: Command
+) -> None:
+    board = {"image": "tb", "trainingLogFilesets": ["t9k://pvc/p/log"]}
+    job = training_job(
+        "chief",
+        "worker",
+        scheduler={"t9kScheduler": {"queue": "q"}},
+        tensorboardSpec=board,
+    )
+    kinds = [each["kind"] for each in children_of(command("plan", written(tmp_path, job)))]
+    assert sorted(kinds) == ["Deployment", "Pod", "Pod", "PodGroup", *["Service"] * 3]
+
+
 def test_name_that_the_server_completes_is_shown_with_its_length(
     tmp_path: Path, command: Command
 ) -> None:
@@ -148,7 +183,7 @@ def test_faulty_job_is_not_planned_and_the_others_are(tmp_path: Path, command: C
 @pytest.mark.parametrize(
     ("policy", "sentence"),
     [
-        ({"suspend": True}, "suspended; nothing is planned until it is resumed"),
+        ({"suspend": True}, "suspended; no pods are planned until it is resumed"),
         (
             {"managedBy": "kueue.x-k8s.io/multikueue"},
             "managed by another controller; nothing is planned",

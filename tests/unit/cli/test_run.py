@@ -5,12 +5,15 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.support.other_jobs import old_job, training_job
+from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 
 Json = dict[str, Any]
@@ -113,6 +116,35 @@ def test_a_container_that_is_only_an_image_is_refused(tmp_path: Path, command: C
     done = command("run", written(tmp_path, image))
     assert done.code == 2
     assert "images are not run here, so every container needs a command" in done.err
+
+
+@pytest.mark.parametrize(
+    ("image", "path"),
+    [
+        (tfjob("W1"), "spec.tfReplicaSpecs.Worker"),
+        (old_job("WORKER", "MASTER"), "spec.replicaSpecs[1]"),
+        (training_job("ps", "worker"), "spec.replicaSpecs[1]"),
+    ],
+)
+def test_missing_command_is_told_in_its_place_whatever_the_api(
+    tmp_path: Path, command: Command, image: Json, path: str
+) -> None:
+    done = command("run", written(tmp_path, image))
+    assert done.code == 2
+    assert f": {path}.template.spec.containers[0].command: Required value" in done.err
+
+
+@pytest.mark.parametrize("make", [old_job, training_job])
+def test_jobs_of_other_apis_run_here_as_well(
+    tmp_path: Path, command: Command, make: Callable[..., Json]
+) -> None:
+    given = make()
+    (entry,) = given["spec"]["replicaSpecs"]
+    entry["template"]["spec"]["containers"][0]["command"] = ["sh", "-c", "echo here"]
+    done = command("run", written(tmp_path, given), "--timeout", "60s")
+    assert done.code == 0, done.err
+    assert "-0] here" in done.out
+    assert done.out.splitlines()[-1].startswith("succeeded: ")
 
 
 @pytest.mark.parametrize("name", ["chief", "worker-1", "worker-x", ""])

@@ -1,0 +1,202 @@
+"""`tfjob convert`: the same jobs in another API, every loss with its place, all or nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.tfjobs import container, tfjob
+from tests.unit.cli.conftest import Command, Done
+
+V1, V1BETA1 = "kubeflow.org/v1", "kubeflow.org/v1beta1"
+V1ALPHA1, TENSORSTACK = "tensorflow.org/v1alpha1", "batch.tensorstack.dev/v1beta1"
+KINDS = {V1: "TFJob", V1BETA1: "TFJob", V1ALPHA1: "TfJob", TENSORSTACK: "TensorFlowTrainingJob"}
+
+OLD = """\
+apiVersion: tensorflow.org/v1alpha1
+kind: TfJob
+metadata:
+  name: old
+spec:
+  RuntimeId: 76no
+  replica_specs:
+  - template: &one
+      spec:
+        restartPolicy: Never
+        containers:
+        - {name: tensorflow, image: img}
+  - tfReplicaType: WORKER
+    tfPort: 2300
+    replicas: 2
+    template: *one
+  tensorBoard:
+    logDir: /logs
+"""
+LOSSES = [
+    (6, "spec.RuntimeId"),
+    (8, "spec.replica_specs[0]"),
+    (10, "spec.replica_specs[0].template.spec.restartPolicy"),
+    (10, "spec.replica_specs[1].template.spec.restartPolicy"),
+    (10, "spec.replica_specs[1].template.spec.restartPolicy"),
+    (14, "spec.replica_specs[1].tfPort"),
+    (17, "spec.tensorBoard"),
+]
+
+
+def written(folder: Path, *contents: Any, name: str = "job.yaml") -> str:
+    texts = [each if isinstance(each, str) else yaml.safe_dump(each) for each in contents]
+    path = folder / name
+    path.write_text("---\n".join(texts), "utf-8")
+    return str(path)
+
+
+def shown(done: Done) -> list[dict[str, Any]]:
+    return [each for each in yaml.safe_load_all(done.out) if each]
+
+
+@pytest.mark.parametrize("target", [V1, V1BETA1, V1ALPHA1, TENSORSTACK])
+def test_job_is_said_in_every_api(tmp_path: Path, command: Command, target: str) -> None:
+    done = command("convert", written(tmp_path, tfjob("W1:Never")), "--to", target)
+    (job,) = shown(done)
+    assert done.code == 0
+    assert (job["apiVersion"], job["kind"]) == (target, KINDS[target])
+    back = command("convert", "-", "--to", V1, stdin=done.out.encode())
+    (again,) = shown(back)
+    assert again["kind"] == "TFJob"
+    assert command("validate", "-", stdin=back.out.encode()).code == 0
+
+
+def test_every_loss_is_told_with_file_line_and_path_of_the_source(
+    tmp_path: Path, command: Command
+) -> None:
+    file = written(tmp_path, OLD)
+    done = command("convert", file, "--to", TENSORSTACK)
+    lines = done.err.splitlines()
+    assert done.code == 0
+    assert len(lines) == len(LOSSES)
+    for line, (number, path) in zip(lines, LOSSES, strict=True):
+        assert line.startswith(f"{file}:{number}: {path}: ")
+    assert [each["type"] for each in shown(done)[0]["spec"]["replicaSpecs"]] == ["chief", "worker"]
+
+
+def test_strict_takes_a_loss_for_a_fault(tmp_path: Path, command: Command) -> None:
+    done = command("convert", written(tmp_path, OLD), "--to", TENSORSTACK, "--strict")
+    assert (done.code, done.out) == (1, "")
+    assert len(done.err.splitlines()) == len(LOSSES)
+
+
+def test_strict_lets_pass_what_loses_nothing(tmp_path: Path, command: Command) -> None:
+    job = tfjob("M1:ExitCode W2:OnFailure")
+    done = command("convert", written(tmp_path, job), "--to", V1ALPHA1, "--strict")
+    assert (done.code, done.err) == (0, "")
+    assert shown(command("convert", "-", "--to", V1, stdin=done.out.encode())) == [job]
+
+
+def test_loss_of_a_field_in_its_older_place_is_told_there(tmp_path: Path, command: Command) -> None:
+    old = "apiVersion: kubeflow.org/v1beta1\n" + yaml.safe_dump(
+        {**tfjob("M1:ExitCode"), "spec": {"backoffLimit": 3, **tfjob("M1:ExitCode")["spec"]}}
+    ).replace("apiVersion: kubeflow.org/v1\n", "")
+    file = written(tmp_path, old)
+    number = old.splitlines().index("  backoffLimit: 3") + 1
+    err = command("convert", file, "--to", V1ALPHA1).err
+    assert f"{file}:{number}: spec.backoffLimit: {V1ALPHA1} has no such field" in err
+    assert f": spec.runPolicy.cleanPodPolicy: {V1ALPHA1} has no such field" in err, "its default"
+
+
+def test_documents_of_other_kinds_pass_in_their_place(tmp_path: Path, command: Command) -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}}
+    one = written(tmp_path, claim, tfjob(name="a"), name="one.yaml")
+    two = written(tmp_path, tfjob(name="b"), name="two.yaml")
+    done = command("convert", one, two, "--to", V1BETA1)
+    names = [(each["kind"], each["metadata"]["name"]) for each in shown(done)]
+    assert names == [("PersistentVolumeClaim", "c"), ("TFJob", "a"), ("TFJob", "b")]
+    assert shown(done)[0] == claim
+    assert done.out.count("---\n") == 3
+
+
+def test_what_a_server_added_is_left_out(tmp_path: Path, command: Command) -> None:
+    job = tfjob()
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+    job["metadata"] |= {
+        "uid": "u",
+        "resourceVersion": "5",
+        "generation": 2,
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "managedFields": [],
+        "labels": {"team": "a"},
+        "annotations": applied | {"note": "n"},
+        "namespace": "lab",
+    }
+    job["status"] = {"conditions": []}
+    (found,) = shown(command("convert", written(tmp_path, job), "--to", V1BETA1))
+    kept = {"name": "j", "labels": {"team": "a"}, "annotations": {"note": "n"}, "namespace": "lab"}
+    assert found["metadata"] == kept
+    assert "status" not in found
+    (same,) = shown(command("convert", written(tmp_path, job), "--to", V1))
+    assert same == {**tfjob(), "metadata": kept}
+
+
+def test_job_in_the_wanted_api_stays_as_it_is(tmp_path: Path, command: Command) -> None:
+    done = command("convert", written(tmp_path, OLD), "--to", V1ALPHA1)
+    assert (done.code, done.err) == (0, "")
+    assert shown(done) == [yaml.safe_load(OLD)]
+
+
+def test_fault_of_one_job_stops_all(tmp_path: Path, command: Command) -> None:
+    file = written(tmp_path, tfjob("C2", name="bad"), tfjob(name="good"))
+    done = command("convert", file, "--to", V1BETA1)
+    head, fault, remedy = done.err.splitlines()
+    assert (done.code, done.out) == (1, "")
+    assert head == f"{file}: document 1, TFJob bad: has faults and is not converted"
+    assert "spec.tfReplicaSpecs[Chief].replicas: Invalid value: 2" in fault
+    assert remedy.startswith("      remedy: ")
+
+
+def test_job_that_the_target_would_refuse_is_not_converted(
+    tmp_path: Path, command: Command
+) -> None:
+    file = written(tmp_path, tfjob("P1:ExitCode"))
+    done = command("convert", file, "--to", TENSORSTACK)
+    assert (done.code, done.out) == (1, "")
+    assert f"would have faults as {TENSORSTACK} and is not converted" in done.err
+
+
+def test_unreadable_file_stops_all(tmp_path: Path, command: Command) -> None:
+    done = command("convert", written(tmp_path, tfjob()), str(tmp_path / "no"), "--to", V1BETA1)
+    assert (done.code, done.out) == (1, "")
+    assert "cannot be read" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "shown_documents"),
+    [
+        ("", "holds no job: it is empty", 0),
+        ("{apiVersion: v1, kind: Secret}", "holds no job: it passes as it is", 1),
+    ],
+)
+def test_file_without_a_job_is_told(
+    command: Command, text: str, said: str, shown_documents: int
+) -> None:
+    done = command("convert", "-", "--to", V1, stdin=text.encode())
+    assert (done.code, done.err) == (0, f"standard input: {said}\n")
+    assert len(shown(done)) == shown_documents
+
+
+def test_unknown_target_is_a_wrong_call_that_names_the_known_ones(command: Command) -> None:
+    done = command("convert", "-", "--to", "example.org/v7")
+    assert done.code == 2
+    for api in KINDS:
+        assert api in done.err
+
+
+def test_text_that_looks_like_a_number_stays_text(tmp_path: Path, command: Command) -> None:
+    job = tfjob()
+    worker = job["spec"]["tfReplicaSpecs"]["Worker"]
+    worker["template"]["spec"]["containers"] = [container(args=["1e3", "y", "0o7"])]
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(job))
+    done = command("convert", str(path), "--to", V1BETA1)
+    for text in ("1e3", "y", "0o7"):
+        assert f"- '{text}'\n" in done.out
