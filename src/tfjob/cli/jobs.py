@@ -1,6 +1,7 @@
 """Jobs of every dialect on a cluster, read as the neutral job, and their pods."""
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,8 @@ from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.client.resource import PODS, Resource
 from tfjob.core.invalid import InvalidJob
-from tfjob.core.job import Job
+from tfjob.core.job import Job, Workload
+from tfjob.core.plan import ChildKind
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.registry import DIALECTS
@@ -113,7 +115,9 @@ async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
 
 def pods_selector(found: Found) -> str:
     """The labels by which the job's pods are found; a stranger may carry them too."""
-    return f"{found.dialect.job_label}={found.name}"
+    label = found.dialect.job_label
+    value = found.job.claim.get(label, found.name) if isinstance(found.job, Job) else found.name
+    return f"{label}={value}"
 
 
 def in_order(found: Found, pods: Iterable[Pod]) -> list[Pod]:
@@ -129,8 +133,26 @@ def in_order(found: Found, pods: Iterable[Pod]) -> list[Pod]:
         number = int(index) if index.isascii() and index.isdigit() else -1
         return order.get(labels.get(keys.type, ""), len(order)), number, pod.metadata.name
 
-    uid = found.job.owner.uid
-    return sorted((pod for pod in pods if pod.metadata.controller_uid == uid), key=place)
+    makers = _batch_jobs(found.job)
+    return sorted((pod for pod in pods if _is_own(found.job, pod, makers)), key=place)
+
+
+def _batch_jobs(job: Job) -> frozenset[str]:
+    """The names of the batch Jobs that make the job's pods, where such run its replicas."""
+    if job.workload is not Workload.JOB:
+        return frozenset()
+    return frozenset(
+        replica.name(index) for replica in job.replicas for index in range(replica.count)
+    )
+
+
+def _is_own(job: Job | InvalidJob, pod: Pod, makers: AbstractSet[str]) -> bool:
+    """Its controller is the job, or one of the job's batch Jobs."""
+    owners = [each for each in pod.metadata.owner_references if each.controller]
+    return any(
+        each.uid == job.owner.uid or (each.kind == ChildKind.JOB and each.name in makers)
+        for each in owners
+    )
 
 
 def replica_name(found: Found, pod: Pod) -> str:

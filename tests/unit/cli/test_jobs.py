@@ -3,6 +3,7 @@ from typing import Any
 import msgspec
 
 from tests.support.tfjobs import tfjob
+from tests.support.toy_dialect import ToyDialect, toy_job
 from tfjob.cli import jobs
 from tfjob.dialects.base import Settings
 from tfjob.k8s.pod import Pod
@@ -70,3 +71,32 @@ def test_two_versions_of_one_resource_are_asked_for_once() -> None:
     found = [f"{each.group}/{each.plural}" for each in jobs.stored_dialects()]
     assert found[0] == "kubeflow.org/tfjobs"
     assert len(found) == len(set(found))
+
+
+def toy(name: str = "t") -> jobs.Found:
+    manifest = toy_job(name, replicas=2, id="abcd")
+    manifest["metadata"] |= {"namespace": "default", "uid": UID}
+    job = ToyDialect().decode(manifest, Settings())
+    return jobs.Found(dialect=ToyDialect(), manifest=manifest, job=job)
+
+
+def toy_pod(name: str, index: int, *, maker: str) -> Pod:
+    labels = {"toy.example/type": "toy", "toy.example/index": str(index)}
+    owners = [{"uid": "of the maker", "controller": True, "kind": "Job", "name": maker}]
+    metadata = {"name": name, "labels": labels, "ownerReferences": owners}
+    return msgspec.convert({"metadata": metadata}, type=Pod)
+
+
+def test_pods_that_a_batch_job_of_the_job_made_are_its_own() -> None:
+    made = [
+        toy_pod("b", 1, maker="toy-abcd-1"),
+        toy_pod("a", 0, maker="toy-abcd-0"),
+        toy_pod("c", 0, maker="toy-abcd-7"),
+    ]
+    assert [each.metadata.name for each in jobs.in_order(toy(), made)] == ["a", "b"]
+    assert jobs.in_order(found("W1"), made) == []
+
+
+def test_pods_are_asked_for_by_the_label_they_carry_also_where_a_name_is_too_long() -> None:
+    assert jobs.pods_selector(found("W1")) == "training.kubeflow.org/job-name=j"
+    assert jobs.pods_selector(toy("t" * 80)) == f"toy.example/job={'t' * 63}"
