@@ -1,11 +1,19 @@
 """Any part of the local cluster may die at any time: the job still ends as the contract says."""
 
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from tests.support import machine
 from tests.support.local_world import SPLIT, WHOLE, LocalWorld
 from tests.support.siege import Siege, Writer, assert_nothing_is_left
 
@@ -52,6 +60,7 @@ def resumes(policy: str) -> list[Json]:
     return [claim, job]
 
 
+@pytest.mark.timeout(180, func_only=True)
 @pytest.mark.parametrize(("parts", "kills"), [(SPLIT, 6), (WHOLE, 4)], ids=["split", "whole"])
 def test_ten_kills_change_no_verdict_and_lose_nothing(
     tmp_path: Path, parts: tuple[str, ...], kills: int
@@ -64,8 +73,36 @@ def test_ten_kills_change_no_verdict_and_lose_nothing(
                 policy = next(policies)
                 # One in place is at once; the next would wait for its back-off.
                 most = 1 if (policy, parts) == ("OnFailure", WHOLE) else 3
-                siege.play(resumes(policy), most=most, limit=20)
+                siege.play(resumes(policy), most=most, limit=60)
         assert writer.acknowledged
         assert not writer.lost()
         world.end()
         assert_nothing_is_left(world)
+
+
+def eventually(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.timeout(120, func_only=True)
+def test_killed_run_leaves_no_process_and_the_next_one_goes_on_in_its_folder(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump_all(resumes("Never")))
+    words = [sys.executable, "-m", "tfjob.cli.main", "run", "job.yaml", "--data", "data"]
+    world = uuid.uuid4().hex
+    environment = {**os.environ, machine.WORLD: world}
+    steps = tmp_path / "data" / "node" / "volumes" / "default" / "steps" / "steps"
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as run:
+        eventually(lambda: steps.exists() and steps.read_text())
+        run.kill()
+    eventually(lambda: not machine.processes(world))
+    assert 0 < len(steps.read_text()) < 12
+    done = subprocess.run(
+        words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, check=False
+    )
+    assert (done.returncode, len(steps.read_text())) == (0, 12)
+    assert not machine.processes(world)
