@@ -137,12 +137,9 @@ def _set_initialized(
     children = observed.children
     if not is_paused and job.gang is not None and children.pod_group is None:
         if observed.trouble:
-            found.set(
-                words.INITIALIZED,
-                is_true=False,
-                reason=words.GROUP_UNAVAILABLE,
-                message=observed.trouble,
-            )
+            phrase = words.GROUP_UNAVAILABLE
+            message = phrase.say(error=observed.trouble)
+            found.set(words.INITIALIZED, is_true=False, reason=phrase.reason, message=message)
         return
     if has_replicas(job, status, seen) and _has_board(job, observed):
         found.set(words.INITIALIZED, is_true=True, message=words.STARTED.message)

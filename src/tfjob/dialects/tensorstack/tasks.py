@@ -31,7 +31,15 @@ def tasks_of(
             _entry(slot, known.get(slot.name, {}), stored=stored, is_at_rest=is_at_rest)
             for slot in seen.slots[replica.type]
         ]
-        found.append({"type": replica.type, **_numbers(stored), "replicas": entries})
+        own = {} if status.is_finished else _own(stored)
+        found.append(
+            {
+                "type": replica.type,
+                "restartCount": stored.restarts,
+                **own,
+                "replicas": entries,
+            }
+        )
     return found
 
 
@@ -72,16 +80,15 @@ def _is_awaited(slot: Slot, stored: ReplicaStatus) -> bool:
     return slot.pod is not None and slot.pod.phase is Phase.PENDING
 
 
-def _numbers(stored: ReplicaStatus) -> dict[str, Any]:
-    """What the operator needs to go on after it was restarted itself; zeros are left out."""
+def _own(stored: ReplicaStatus) -> dict[str, Any]:
+    """What the operator needs to go on with a job that has not ended; zeros are left out."""
     own: dict[str, Any] = {key: getattr(stored, key) for key in _COUNTS}
     own["completedIndexes"] = indexes.render(stored.completed)
     own["recentRestarts"] = [
         {"index": each.index, "uid": each.uid, "streak": each.streak, "time": time.render(each.at)}
         for each in stored.recent
     ]
-    shown = {key: value for key, value in own.items() if value}
-    return {"restartCount": stored.restarts, **shown}
+    return {key: value for key, value in own.items() if value}
 
 
 def _entry(

@@ -65,7 +65,9 @@ ALL_WELL = "All pods are running normally."
 ERROR_IN_POD = Phrase("ErrorInPod", "Pod[{child}] exited with error code {code}")
 RESUMED = "Resumed"
 """The reason that the condition gives for what the event calls `Resuming`."""
-GROUP_UNAVAILABLE = "PodGroupUnavailable"
+GROUP_UNAVAILABLE = Phrase(
+    "PodGroupUnavailable", "The PodGroup cannot be created, and no pod before it: {error}"
+)
 TENSORBOARD_UNSUPPORTED = "TensorBoardUnsupported"
 CREATED = Phrase("Created", "A TensorFlowTrainingJob has been created: {name}")
 
@@ -127,5 +129,5 @@ WORDING = Wording(
     child_deleted=Phrase("SuccessfulDelete", "Deleted {noun}: {child}"),
     child_delete_failed=Phrase("FailedDelete", "Error deleting: {error}"),
     component=OPERATOR,
-    group_create_failed=Phrase(GROUP_UNAVAILABLE, "{error}"),
+    group_create_failed=GROUP_UNAVAILABLE,
 )

@@ -414,16 +414,9 @@ def test_success_comes_before_a_pause() -> None:
 def test_finished_status_names_each_replica_and_container() -> None:
     play = running("W1")
     play.go(pod("worker", 0, "Succeeded"))
-    (task,) = play.status["tasks"]
-    assert (task["type"], task["restartCount"]) == ("worker", 0)
-    assert task["replicas"] == [
-        {
-            "name": W0,
-            "uid": f"uid-{W0}",
-            "phase": "Succeeded",
-            "containers": [{"name": "tensorflow", "state": "Terminated", "exitCode": 0}],
-        }
-    ]
+    containers = [{"name": "tensorflow", "state": "Terminated", "exitCode": 0}]
+    worker = {"name": W0, "uid": f"uid-{W0}", "phase": "Succeeded", "containers": containers}
+    assert play.status["tasks"] == [{"type": "worker", "restartCount": 0, "replicas": [worker]}]
 
 
 def test_verdict_is_final() -> None:
