@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from tfjob.cli import documents
@@ -15,9 +16,10 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Create
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Manifest, Settings
+from tfjob.dialects.base import ControllerConfig, Manifest, Settings
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
+from tfjob.manager import config_file
 
 _LATER = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
 """What only an object on its way out has."""
@@ -42,18 +44,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="name evaluators in TF_CONFIG's cluster, as training-operator 1.9 does",
     )
+    parser.add_argument(
+        "--controller-config-file",
+        type=Path,
+        metavar="PATH",
+        help="plan TfJobs of tensorflow.org as an operator with this file would",
+    )
+    parser.add_argument(
+        "--t9k-pod-group-backend",
+        choices=("t9k", "volcano", "none"),
+        default="t9k",
+        help="which PodGroups TensorFlowTrainingJobs with a queue get (t9k)",
+    )
     parser.epilog = "Exit code: 0 when all jobs could be planned, 1 when anything has a fault."
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = Settings(
-        gang_scheduler_name=arguments.gang_scheduler_name,
-        cluster_domain=arguments.cluster_domain,
-        has_evaluator_in_cluster=arguments.evaluator_in_cluster,
-    )
     try:
+        settings = _settings(arguments)
         read = documents.read(arguments.file)
-    except documents.DocumentError as error:
+    except (documents.DocumentError, config_file.ConfigFileError) as error:
         return _refuse([str(error)])
     jobs = [checked for each in read if (checked := check(each)) is not None]
     if not jobs:
@@ -62,6 +72,17 @@ def run(arguments: argparse.Namespace) -> int:
     for checked in jobs:
         worst = max(worst, _plan_one(checked, settings))
     return worst
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    path = arguments.controller_config_file
+    return Settings(
+        gang_scheduler_name=arguments.gang_scheduler_name,
+        cluster_domain=arguments.cluster_domain,
+        has_evaluator_in_cluster=arguments.evaluator_in_cluster,
+        controller=(config_file.read(path) if path else None) or ControllerConfig(),
+        group_backend=arguments.t9k_pod_group_backend,
+    )
 
 
 def _plan_one(checked: Checked, settings: Settings) -> int:

@@ -27,6 +27,7 @@ from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
 from tfjob.dialects.base import Settings
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
+from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import FolderError, LocalCluster
 from tfjob.local.node.restarts import Backoff
 from tfjob.manager.settings import duration
@@ -77,15 +78,23 @@ def run(arguments: argparse.Namespace) -> int:
         faults.append(f"{arguments.file}: holds {len(found)} jobs; `tfjob run` takes exactly one")
     if faults or (faults := _unknown_replica(arguments.logs, found[0])):
         return _say(*faults)
+    return _run_checked([each.value for each in read], arguments, job=found[0])
+
+
+def _run_checked(
+    manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, *, job: Checked
+) -> int:
     try:
-        return asyncio.run(_run([each.value for each in read], arguments, job=found[0]))
-    except (FolderError, VerbError) as error:
+        return asyncio.run(_run(manifests, arguments, job=job))
+    except VerbError as error:
         return _say(str(error))
     except BrokenPipeError:
-        return _without_reader(found[0].title)
+        return _without_reader(job.title)
     except (BrokenError, *BREAKDOWNS) as error:
         why = sentence(error, arguments.data or Path(tempfile.gettempdir()))
-        return _say(f"{found[0].title}: {why}", code=BROKEN)
+        if isinstance(error, FolderError | StoreError):
+            return _say(why)
+        return _say(f"{job.title}: {why}", code=BROKEN)
 
 
 async def _run(

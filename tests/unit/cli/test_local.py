@@ -47,6 +47,16 @@ def test_nothing_runs_where_nothing_was_started(tmp_path: Path, command: Command
     assert command("local", "down", "--data", str(tmp_path)) == (0, sentence, "")
 
 
+def test_data_that_cannot_be_read_is_one_sentence(tmp_path: Path, command: Command) -> None:
+    path = tmp_path / "objects.sqlite"
+    path.write_bytes(b"nothing that SQLite knows" * 400)
+    done = command("local", "up", "--data", str(tmp_path))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"error: {path}: is not a data file of tfjob")
+    assert "name another folder with --data" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
 def test_a_port_in_use_is_said_so(tmp_path: Path, command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

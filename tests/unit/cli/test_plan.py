@@ -147,6 +147,27 @@ def test_batch_jobs_server_program_and_board_of_an_older_job_are_shown(
     assert len(shown) == len(set(shown)) == 3 + 2 * 4
 
 
+def test_configuration_of_the_operator_changes_the_plan_alike(
+    tmp_path: Path, command: Command
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("tfImage: other/image\n")
+    file = written(tmp_path, old_job(tensorboard={"logDir": "/logs"}))
+    done = command("plan", file, "--controller-config-file", str(config))
+    (board,) = [each for each in children_of(done) if each["kind"] == "Deployment"]
+    assert board["spec"]["template"]["spec"]["containers"][0]["image"] == "other/image"
+    config.write_text("tfImage: [")
+    broken = command("plan", file, "--controller-config-file", str(config))
+    assert (broken.code, broken.out) == (1, "")
+    assert str(config) in broken.err
+
+
+def test_backend_of_groups_changes_the_plan_alike(tmp_path: Path, command: Command) -> None:
+    file = written(tmp_path, training_job(scheduler={"t9kScheduler": {"queue": "q"}}))
+    shown = children_of(command("plan", file, "--t9k-pod-group-backend", "none"))
+    assert [each["kind"] for each in shown] == ["Service", "Pod"]
+
+
 def test_group_board_and_pods_of_a_training_job_are_shown_once(
     tmp_path: Path, command: Command
 ) -> None:

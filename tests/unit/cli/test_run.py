@@ -176,6 +176,18 @@ def test_a_folder_of_a_newer_version_is_not_touched(tmp_path: Path, command: Com
     assert [each.name for each in data.iterdir()] == ["format"]
 
 
+def test_a_folder_whose_data_is_broken_is_told_and_nothing_starts(
+    tmp_path: Path, command: Command
+) -> None:
+    path = tmp_path / "objects.sqlite"
+    path.write_bytes(b"nothing that SQLite knows" * 400)
+    done = command("run", written(tmp_path, job("true")), "--data", str(tmp_path))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"{path}: is not a data file of tfjob")
+    assert "name another folder with --data" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -> None:
     # In a container's command $$ stands for one dollar sign.
