@@ -14,9 +14,11 @@ import msgspec
 
 from tfjob.client import errors
 from tfjob.client.config import Config
+from tfjob.client.request import Request, Tuning, query
+from tfjob.client.streams import Stream
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
-from tfjob.client.transport import Request, RequestHook, Stream, Transport, Tuning, query
+from tfjob.client.transport import RequestHook, Transport
 from tfjob.k8s.meta import ObjectMeta
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ import msgspec
 from tfjob.client.backoff import Backoff
 from tfjob.client.errors import ApiError, BadRequest, Gone, Invalid, ServerTimeout, Silent
 from tfjob.client.listing import PAGE_SIZE, PageSource, Scope, list_all
+from tfjob.client.streams import Stream
 from tfjob.client.timing import REAL, Timing
-from tfjob.client.transport import Stream
 from tfjob.client.wire import (
     Event,
     HasMetadata,

@@ -9,15 +9,18 @@ import enum
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any, Self, cast
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import aiohttp
 import msgspec
 
 from tfjob.client.config import Config
+from tfjob.client.connection import Answer as Whole
 from tfjob.client.http import Api
-from tfjob.client.transport import Request, Transport, Tuning
+from tfjob.client.request import Request, Tuning
+from tfjob.client.streams import Begun
+from tfjob.client.transport import Transport
 from tfjob.local.apiserver import router
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.request import Answer
@@ -108,13 +111,26 @@ class _Wire(Transport):
         super().__init__(config, **options)
         self._line = line
 
-    async def _exchange(
+    async def _whole(
         self,
         request: Request,
         authorization: str | None,  # noqa: ARG002 - everybody is let in
-        *,
-        limits: aiohttp.ClientTimeout,  # noqa: ARG002 - time is played elsewhere
-    ) -> Any:
+    ) -> Whole:
+        found = await self._exchange(request)
+        assert isinstance(found, Answer)
+        return Whole(found.code, found.body, _retry_after(found))
+
+    async def _begun(
+        self,
+        request: Request,
+        authorization: str | None,  # noqa: ARG002 - everybody is let in
+    ) -> Begun:
+        found = await self._exchange(request)
+        body = found.body if isinstance(found, Answer) else b""
+        response = cast("aiohttp.ClientResponse", _Response(found, self._line))
+        return Begun(_code(found), body, _retry_after(found), response)
+
+    async def _exchange(self, request: Request) -> Answer | Feed:
         line, weather = self._line, self._line.weather
         await asyncio.sleep(weather.chance.uniform(0.0, 0.05))
         self._check()
@@ -123,9 +139,9 @@ class _Wire(Transport):
         if mishap is Mishap.OVERTAKEN:
             await _touch(line.backend, request)
         elif mishap is Mishap.REFUSED:
-            return _Response(Answer(code=500, body=b"etcd has no leader"), line)
+            return Answer(code=500, body=b"etcd has no leader")
         elif mishap is Mishap.BUSY:
-            return _Response(Answer(code=429, body=b"too many requests"), line)
+            return Answer(code=429, body=b"too many requests")
         elif mishap is Mishap.NEVER_ARRIVED:
             raise aiohttp.ServerDisconnectedError
         elif mishap is Mishap.CRASH_BEFORE:
@@ -138,7 +154,7 @@ class _Wire(Transport):
         if mishap is Mishap.CRASH_AFTER:
             line.died.set()
             self._check()
-        return _Response(found, line)
+        return found
 
     def _check(self) -> None:
         """Nothing leaves a dead process, and nothing passes a cut cable."""
@@ -150,24 +166,12 @@ class _Wire(Transport):
 
 
 class _Response:
-    """As much of a response as the client looks at."""
+    """As much of a response as a stream looks at."""
 
     def __init__(self, found: Answer | Feed, line: Line) -> None:
-        self.headers: dict[str, str] = {"Retry-After": "1"} if _code(found) == 429 else {}
-        self.status = _code(found)
         self.content = self
-        self._found = found
         self._line = line
         self._chunks = _weathered(found.chunks, line) if isinstance(found, Feed) else None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-    async def read(self) -> bytes:
-        assert isinstance(self._found, Answer)
-        return self._found.body
 
     async def readany(self) -> bytes:
         assert self._chunks is not None
@@ -176,6 +180,10 @@ class _Response:
     def close(self) -> None:
         if self._chunks is not None:
             self._line.end_later(self._chunks)
+
+
+def _retry_after(found: Answer | Feed) -> str | None:
+    return "1" if _code(found) == 429 else None
 
 
 def _code(found: Answer | Feed) -> int:

@@ -14,9 +14,10 @@ from tests.support.fake_time import FakeTime, Instant
 from tfjob.client import errors
 from tfjob.client.config import Config
 from tfjob.client.credentials import ConfigError, TokenFile, bearer
+from tfjob.client.request import Request, Tuning, query, resource_in
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import Timing
-from tfjob.client.transport import Request, Transport, Tuning, query, resource_in
+from tfjob.client.transport import Transport
 
 READ = Request(verb="get", method="GET", path="/api/v1/nodes/n")
 CREATE = Request(

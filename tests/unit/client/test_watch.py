@@ -29,7 +29,7 @@ from tests.support.recorded_watch import (
 from tfjob.client.config import Config
 from tfjob.client.errors import Forbidden
 from tfjob.client.http import Api
-from tfjob.client.transport import Stream
+from tfjob.client.streams import Stream
 from tfjob.client.watch import Patience, Watch
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.played_api import CORE, Json
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFound, Transient
-from tfjob.client.transport import Request
+from tfjob.client.request import Request
 from tfjob.controller.children import Report
 from tfjob.controller.gather import Gathered
 from tfjob.controller.reporter import Reporter

@@ -8,7 +8,7 @@ import pytest
 from tests.support.played_api import CORE, JOBS
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Conflict, Forbidden, Transient
-from tfjob.client.transport import Request
+from tfjob.client.request import Request
 from tfjob.controller import children
 from tfjob.controller.statuses import NotLeadingError
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.played_api import JOBS
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Conflict
-from tfjob.client.transport import Request
+from tfjob.client.request import Request
 from tfjob.controller.gather import Gathered
 from tfjob.controller.objects import JobObject
 from tfjob.controller.statuses import TRIES, Written

@@ -1,0 +1,165 @@
+"""Claims about reading one answer after the other from a connection."""
+
+import asyncio
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfjob.client.connection import Answer, AnswerReader, BrokenConnectionError, Connection
+
+SIZED = b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nDate: now\r\n\r\nhello"
+CHUNKED = (
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"3\r\nhel\r\n2;note=1\r\nlo\r\n0\r\nTrailer: x\r\n\r\n"
+)
+
+
+class Line:
+    """The other end of a connection: what was written, and whether it was given up."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.is_aborted = False
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def connected() -> tuple[Connection, Line]:
+    line, connection = Line(), Connection()
+    connection.connection_made(line)  # type: ignore[arg-type]  # as much of it as is used
+    return connection, line
+
+
+def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:
+    places = sorted({0, len(data), *(cut % len(data) for cut in cuts)})
+    return [data[start:end] for start, end in itertools.pairwise(places)]
+
+
+@pytest.mark.parametrize(("text", "status"), [(SIZED, 201), (CHUNKED, 200)])
+@given(cuts=st.lists(st.integers(min_value=0, max_value=200), max_size=8))
+def test_an_answer_is_the_same_in_whatever_pieces_it_comes(
+    text: bytes, status: int, cuts: list[int]
+) -> None:
+    reader = AnswerReader()
+    *early, last = [reader.feed(piece) for piece in pieces_of(text, cuts)]
+    assert early == [None] * len(early)
+    assert last == Answer(status, b"hello")
+    assert reader.keeps_open
+
+
+def test_headers_are_read_in_any_case_of_letters() -> None:
+    reader = AnswerReader()
+    text = b"HTTP/1.1 429 Busy\r\ncOnTeNt-LeNgTh:2\r\nretry-after: 7\r\nCONNECTION: Close\r\n\r\nno"
+    assert reader.feed(text) == Answer(429, b"no", "7")
+    assert not reader.keeps_open
+
+
+def test_an_answer_without_a_length_ends_with_the_connection() -> None:
+    reader = AnswerReader()
+    assert reader.feed(b"HTTP/1.0 200 OK\r\n\r\nhel") is None
+    assert reader.feed(b"lo") is None
+    assert reader.end() == Answer(200, b"hello")
+    assert not reader.keeps_open
+
+
+def test_a_word_in_between_is_no_answer() -> None:
+    reader = AnswerReader()
+    assert reader.feed(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n") is None
+    assert reader.feed(SIZED) == Answer(201, b"hello")
+
+
+def test_an_answer_that_never_has_a_body_does_not_wait_for_one() -> None:
+    assert AnswerReader().feed(b"HTTP/1.1 204 No Content\r\n\r\n") == Answer(204, b"")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/2 200\r\n\r\n",
+        b"x" * 70_000,
+        SIZED + b"HTTP/1.1 200 OK",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnone\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nlonger\r\n",
+    ],
+)
+def test_what_is_no_answer_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        AnswerReader().feed(text)
+
+
+async def test_one_connection_carries_one_exchange_after_the_other() -> None:
+    connection, line = connected()
+    for number in (b"1", b"2"):
+        asked = asyncio.create_task(connection.exchange(number))
+        await asyncio.sleep(0)
+        connection.data_received(SIZED)
+        assert (await asked).status == 201
+    assert line.written == b"12"
+    assert connection.is_open
+
+
+async def test_an_answer_that_breaks_off_is_a_failure_that_was_not_silent() -> None:
+    connection, _ = connected()
+    asked = asyncio.create_task(connection.exchange(b"?"))
+    await asyncio.sleep(0)
+    connection.data_received(SIZED[:-1])
+    connection.connection_lost(None)
+    with pytest.raises(BrokenConnectionError, match="closed") as caught:
+        await asked
+    assert not caught.value.was_silent
+    assert not connection.is_open
+
+
+async def test_a_connection_that_ends_before_a_byte_came_was_silent() -> None:
+    connection, _ = connected()
+    asked = asyncio.create_task(connection.exchange(b"?"))
+    await asyncio.sleep(0)
+    connection.connection_lost(ConnectionResetError("reset"))
+    with pytest.raises(BrokenConnectionError, match="reset") as caught:
+        await asked
+    assert caught.value.was_silent
+
+
+async def test_what_comes_unasked_is_never_taken_for_the_next_answer() -> None:
+    connection, line = connected()
+    connection.data_received(SIZED)
+    assert line.is_aborted
+    with pytest.raises(BrokenConnectionError):
+        await connection.exchange(b"?")
+
+
+async def test_nonsense_ends_the_connection() -> None:
+    connection, line = connected()
+    asked = asyncio.create_task(connection.exchange(b"?"))
+    await asyncio.sleep(0)
+    connection.data_received(b"nonsense\r\n\r\n")
+    with pytest.raises(BrokenConnectionError, match="not an HTTP"):
+        await asked
+    assert line.is_aborted
+
+
+async def test_who_gives_up_leaves_no_answer_for_the_next_one() -> None:
+    connection, line = connected()
+    asked = asyncio.create_task(connection.exchange(b"?"))
+    await asyncio.sleep(0)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert line.is_aborted
+    assert not connection.is_open
+
+
+async def test_a_server_that_says_so_is_not_asked_again_on_this_connection() -> None:
+    connection, _ = connected()
+    asked = asyncio.create_task(connection.exchange(b"?"))
+    await asyncio.sleep(0)
+    connection.data_received(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    assert (await asked).body == b""
+    assert not connection.is_open

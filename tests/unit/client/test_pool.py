@@ -1,0 +1,113 @@
+"""Claims about connections that are kept, and what happens when one turns out to be closed."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tfjob.client.connection import BrokenConnectionError
+from tfjob.client.pool import NotConnectedError, Pool, address_of
+
+YES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Server(asyncio.Protocol):
+    """Answers each request at once, unless it was told to hang up instead."""
+
+    connections = 0
+    requests = 0
+    hangs_up_on = frozenset[int]()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        type(self).connections += 1
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        type(self).requests += data.count(b"?")
+        if type(self).requests in self.hangs_up_on:
+            self._transport.close()
+        else:
+            self._transport.write(YES)
+
+
+@asynccontextmanager
+async def serving(
+    *, limit: int = 10, hangs_up_on: int = 0
+) -> AsyncIterator[tuple[Pool, type[Server]]]:
+    kind = type("Own", (Server,), {"hangs_up_on": frozenset({hangs_up_on})})
+    server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    pool = Pool(address_of(f"http://127.0.0.1:{port}"), limit=limit, connect_timeout=5)
+    try:
+        yield pool, kind
+    finally:
+        pool.close()
+        server.close()
+
+
+async def test_a_connection_serves_one_request_after_the_other() -> None:
+    async with serving() as (pool, server):
+        for _ in range(3):
+            assert (await pool.exchange(b"?", is_harmless=False)).body == b"ok"
+    assert (server.connections, server.requests) == (1, 3)
+
+
+async def test_never_more_connections_than_the_limit() -> None:
+    async with serving(limit=2) as (pool, server):
+        await asyncio.gather(*(pool.exchange(b"?", is_harmless=False) for _ in range(10)))
+    assert server.requests == 10
+    assert server.connections <= 2
+
+
+async def test_a_harmless_request_on_a_closed_connection_goes_out_once_more() -> None:
+    async with serving(hangs_up_on=2) as (pool, server):
+        await pool.exchange(b"?", is_harmless=True)
+        assert (await pool.exchange(b"?", is_harmless=True)).body == b"ok"
+    assert (server.connections, server.requests) == (2, 3)
+
+
+async def test_any_other_request_on_a_closed_connection_is_left_to_the_caller() -> None:
+    async with serving(hangs_up_on=2) as (pool, server):
+        await pool.exchange(b"?", is_harmless=False)
+        with pytest.raises(BrokenConnectionError):
+            await pool.exchange(b"?", is_harmless=False)
+    assert server.requests == 2
+
+
+async def test_a_server_that_hangs_up_on_a_new_connection_is_not_asked_again() -> None:
+    async with serving(hangs_up_on=1) as (pool, server):
+        with pytest.raises(BrokenConnectionError):
+            await pool.exchange(b"?", is_harmless=True)
+        assert server.requests == 1
+        assert (await pool.exchange(b"?", is_harmless=True)).body == b"ok"
+
+
+async def test_without_a_server_nothing_was_done() -> None:
+    async with serving() as (pool, _):
+        pass
+    with pytest.raises(NotConnectedError):
+        await pool.exchange(b"?", is_harmless=True)
+
+
+@pytest.mark.parametrize(
+    ("server", "host", "port", "name"),
+    [
+        ("https://api.example", "api.example", 443, "api.example"),
+        ("https://[::1]:6443/prefix", "::1", 6443, "::1"),
+        ("http://127.0.0.1:8080", "127.0.0.1", 8080, None),
+        ("http://127.0.0.1", "127.0.0.1", 80, None),
+    ],
+)
+def test_an_address_follows_from_a_url(server: str, host: str, port: int, name: str | None) -> None:
+    found = address_of(server)
+    assert (found.host, found.port, found.name) == (host, port, name)
+    assert bool(found.tls) == (name is not None)
+
+
+def test_another_name_may_be_proven_by_the_certificate() -> None:
+    context = ssl.create_default_context()
+    found = address_of("https://127.0.0.1:1", tls=context, server_hostname="api.example")
+    assert (found.tls, found.name) == (context, "api.example")
