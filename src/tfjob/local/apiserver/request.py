@@ -17,20 +17,24 @@ from tfjob.local.apiserver.store import Key
 Json = dict[str, Any]
 _encode = msgspec.json.Encoder().encode
 
-# A real server has these subresources; here they are refused by name instead of "not found".
+_INSIDE = "a pod is a process of this machine, and its volumes are folders: use them from a shell"
+_PORTS = (
+    "a pod listens on this machine itself, where its annotation tfjob.dev/url says if it serves"
+)
+_FIXED = "a pod keeps what it was made with"
+
+# A real server has these subresources; here they are refused by name, and with what to do instead.
 _LEFT_OUT = {
-    "pods": (
-        "attach",
-        "ephemeralcontainers",
-        "eviction",
-        "exec",
-        "portforward",
-        "proxy",
-        "resize",
-    ),
-    "services": ("proxy",),
-    "nodes": ("proxy",),
-    "serviceaccounts": ("token",),
+    "pods": {
+        "attach": _INSIDE,
+        "ephemeralcontainers": _INSIDE,
+        "eviction": "delete the pod instead",
+        "exec": _INSIDE,
+        "portforward": _PORTS,
+        "resize": _FIXED,
+    },
+    "nodes": {"proxy": "the node has no server of its own"},
+    "serviceaccounts": {"token": "clients use the token of the kubeconfig"},
 }
 
 
@@ -62,6 +66,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes = b""
     content_type: str = "application/json"
     warnings: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Stream(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,8 +139,9 @@ def _check_subresource(kind: Kind, subresource: str) -> None:
         return
     if subresource == "scale" and kind.scale is not None:
         return
-    if not kind.group and subresource in _LEFT_OUT.get(kind.plural, ()):
-        raise status.not_supported(f"{kind.plural}/{subresource}")
+    hints = _LEFT_OUT.get(kind.plural, {}) if not kind.group else {}
+    if subresource in hints:
+        raise status.not_supported(f"{kind.plural}/{subresource}", hint=hints[subresource])
     raise status.no_such_path()
 
 

@@ -30,6 +30,7 @@ from tfjob.local.apiserver.verbs.get import get
 from tfjob.local.apiserver.verbs.listing import list_
 from tfjob.local.apiserver.verbs.log import log
 from tfjob.local.apiserver.verbs.patch import patch
+from tfjob.local.apiserver.verbs.proxy import Errand, errand_of, moved, proxy, url_for
 from tfjob.local.apiserver.verbs.update import update
 from tfjob.local.apiserver.verbs.watch import watch
 
@@ -99,6 +100,9 @@ async def _dispatch(backend: Backend, incoming: Incoming) -> Answer | Stream:
         review = reviews.find(path)
         if review is not None:
             return json_answer(review, code=201)
+    errand = errand_of(incoming.path)
+    if errand is not None:
+        return await _handed_on(backend, incoming, errand)
     target = parse_path(path, backend.registry)
     verb = verb_of(incoming.method, target, incoming.query)
     request = Request(
@@ -115,6 +119,19 @@ async def _dispatch(backend: Backend, incoming: Incoming) -> Answer | Stream:
     if request.subresource == "log":
         return await log(backend, request)
     return _chosen(request)(backend, request)
+
+
+async def _handed_on(backend: Backend, incoming: Incoming, errand: Errand) -> Answer:
+    url = url_for(backend, errand)
+    if not errand.rest:
+        return moved(incoming.path)
+    return await proxy(
+        url,
+        method=incoming.method,
+        query=incoming.query,
+        body=incoming.body,
+        content_type=incoming.content_type,
+    )
 
 
 def _chosen(request: Request) -> Verb:

@@ -181,7 +181,7 @@ class ApiServer:
         found = await answer(self.backend, incoming)
         if isinstance(found, Stream):
             return await _streamed(http, found)
-        if len(found.body) > _PIECE:
+        if len(found.body) > _PIECE and found.code == 200:
             # A long list leaves piece by piece: written at once, TLS would copy all of it.
             pieces = Stream(chunks=_pieces(found.body), content_type=found.content_type)
             return await _streamed(http, pieces)
@@ -210,6 +210,7 @@ def _whole(found: Answer) -> web.Response:
     response = web.Response(status=found.code, body=found.body)
     response.headers["Content-Type"] = found.content_type
     response.headers["Cache-Control"] = "no-cache, private"
+    response.headers.extend(found.headers)
     for text in found.warnings:
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         response.headers.add("Warning", f'299 - "{quoted}"')

@@ -102,9 +102,9 @@ def method_not_allowed() -> Refusal:
     return Refusal(405, "MethodNotAllowed", message, details={})
 
 
-def not_supported(what: str) -> Refusal:
-    """Something a real server has and this one leaves out by name."""
-    message = f"{what} is not supported by the local API server of tfjob"
+def not_supported(what: str, *, hint: str) -> Refusal:
+    """Something a real server has and this one leaves out by name; `hint` says what to do."""
+    message = f"{what} is not supported by the local API server of tfjob: {hint}"
     return Refusal(501, "NotImplemented", message, details={})
 
 
@@ -168,6 +168,10 @@ def unsupported_media(message: str) -> Refusal:
 
 def expired(message: str) -> Refusal:
     return Refusal(410, "Expired", message)
+
+
+def unavailable(message: str) -> Refusal:
+    return Refusal(503, "ServiceUnavailable", message)
 
 
 def internal(message: str) -> Refusal:

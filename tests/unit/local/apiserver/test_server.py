@@ -92,11 +92,41 @@ async def test_a_path_that_climbs_is_refused(server: ApiServer) -> None:
         assert " 400 " in text.splitlines()[0], path
 
 
-async def test_subresources_left_out_are_refused_by_name(client: aiohttp.ClientSession) -> None:
-    async with client.post("/api/v1/namespaces/default/pods/a/exec") as answer:
+@pytest.mark.parametrize(
+    ("subresource", "hint"),
+    [
+        ("exec", "its volumes are folders"),
+        ("attach", "its volumes are folders"),
+        ("portforward", "tfjob.dev/url"),
+        ("eviction", "delete the pod"),
+    ],
+)
+async def test_subresources_left_out_are_refused_by_name(
+    client: aiohttp.ClientSession, subresource: str, hint: str
+) -> None:
+    async with client.post(f"/api/v1/namespaces/default/pods/a/{subresource}") as answer:
         body = await answer.json()
     assert (body["code"], body["reason"]) == (501, "NotImplemented")
-    assert "pods/exec is not supported" in body["message"]
+    assert f"pods/{subresource} is not supported" in body["message"]
+    assert hint in body["message"]
+
+
+async def test_a_full_disk_is_named_and_stops_nothing_else(
+    server: ApiServer, client: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    database = server.backend.store._db
+    database.execute("PRAGMA max_page_count = 1")
+    large = {"metadata": {"name": "a"}, "data": {"x": "y" * 500_000}}
+    async with client.post(MAPS, json=large) as answer:
+        body = await answer.json()
+    assert (answer.status, body["reason"]) == (500, "InternalError")
+    assert f"the data folder {tmp_path} refused a write" in body["message"]
+    assert "full" in body["message"]
+    async with client.get(MAPS) as answer:
+        assert answer.status == 200
+    database.execute("PRAGMA max_page_count = 100000")
+    async with client.post(MAPS, json=large) as answer:
+        assert answer.status == 201
 
 
 async def test_a_protobuf_body_of_an_unknown_shape_is_refused(

@@ -15,7 +15,7 @@ async def log(backend: Backend, request: Request) -> Stream:
     pod = found(backend, request).object()
     container = _container(pod, request.query.get("container", ""))
     if backend.logs is None:
-        raise status.not_supported("pods/log without a node")
+        raise status.not_supported("pods/log", hint="no node writes logs here")
     chunks = backend.logs.read(pod, {**request.query, "container": container})
     try:
         first = await anext(chunks, b"")
