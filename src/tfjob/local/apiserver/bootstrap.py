@@ -8,7 +8,7 @@ from typing import Any
 from tfjob.local.apiserver import defaults, metadata
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
-from tfjob.local.apiserver.store import Change, Key
+from tfjob.local.apiserver.store import Change, Key, StoreFullError
 
 Json = dict[str, Any]
 _CLASSES = "priorityclasses.scheduling.k8s.io"
@@ -18,7 +18,7 @@ NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 def ensure(backend: Backend) -> None:
     """Create what is missing, and follow new namespaces."""
-    backend.store.listen(lambda change: _follow(backend, change))
+    backend.store.listen(_Follower(backend).follow)
     for name in NAMESPACES:
         if backend.namespace(name) is None:
             _create(backend, "namespaces", {"metadata": {"name": name}}, namespace="")
@@ -29,9 +29,25 @@ def ensure(backend: Backend) -> None:
         _ensure_account(backend, stored.name)
 
 
-def _follow(backend: Backend, change: Change) -> None:
-    if change.key.resource == "namespaces" and change.type == "ADDED":
-        _ensure_account(backend, change.key.name)
+class _Follower:
+    """Gives every new namespace its account; if the disk is full, at the next change."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._owing: set[str] = set()
+
+    def follow(self, change: Change) -> None:
+        if change.key.resource == "namespaces":
+            self._owing.discard(change.key.name)
+            if change.type == "ADDED":
+                self._owing.add(change.key.name)
+        while self._owing:
+            namespace = self._owing.pop()
+            try:
+                _ensure_account(self._backend, namespace)
+            except StoreFullError:
+                self._owing.add(namespace)
+                return
 
 
 def _ensure_account(backend: Backend, namespace: str) -> None:

@@ -35,19 +35,25 @@ class Collector:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        self.look_everywhere()
+        is_unsure = True
         while True:
             try:
+                if is_unsure:
+                    self.look_everywhere()
+                    is_unsure = False
                 await self._work()
+                await self._rest()
             except StoreFullError:
                 # A full disk passes; what is to do is found again by looking at everything.
                 await asyncio.sleep(_RETRY_SECONDS)
-                self.look_everywhere()
-            try:
-                async with asyncio.timeout(_SWEEP_SECONDS):
-                    await self._news.wait()
-            except TimeoutError:
-                self.drop_old_events()
+                is_unsure = True
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(_SWEEP_SECONDS):
+                await self._news.wait()
+        except TimeoutError:
+            self.drop_old_events()
 
     async def _work(self) -> None:
         done = 0

@@ -113,6 +113,7 @@ class Store:
     """The only door to the data folder's objects."""
 
     def __init__(self, path: Path, *, kept_revisions: int = KEPT_REVISIONS) -> None:
+        self._folder = path.parent
         self._kept = kept_revisions
         self._listeners: list[Callable[[Change], None]] = []
         self._db = _opened(path)
@@ -187,15 +188,18 @@ class Store:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise StoreFullError(
-                f"the data folder refused a write, nothing was stored: {error}"
+                f"the data folder {self._folder} refused a write, nothing was stored: {error}; "
+                "reading goes on, and writing as soon as there is room"
             ) from error
 
     def _tell(self, change: Change) -> None:
         for listener in self._listeners:
             listener(change)
         if change.revision >= self._compact_at:
-            self.compact(change.revision - self._kept)
             self._compact_at = change.revision + self._kept
+            # To forget can wait: what was just stored is stored, whatever the disk says now.
+            with contextlib.suppress(StoreFullError):
+                self.compact(change.revision - self._kept)
 
     def compact(self, revision: int) -> None:
         """Forget everything that ended at or before this revision."""

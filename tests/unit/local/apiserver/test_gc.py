@@ -1,15 +1,16 @@
 """Garbage collection and namespaces, driven step by step without a clock or a server."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tfjob.local.apiserver import bootstrap
+from tfjob.local.apiserver import bootstrap, gc
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.gc import Collector
-from tfjob.local.apiserver.store import Key, Store
+from tfjob.local.apiserver.store import Key, Store, StoreFullError
 from tfjob.local.apiserver.verbs.delete import Options, end
 
 Json = dict[str, Any]
@@ -151,3 +152,24 @@ def test_events_end_after_an_hour_and_not_before(world: World) -> None:
     world.now = START + timedelta(minutes=31)
     world.collector.drop_old_events()
     assert world.backend.store.count("events") == 0
+
+
+async def test_a_disk_that_is_full_at_the_start_is_survived(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, is_done = [], asyncio.Event()
+
+    def look_everywhere() -> None:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            raise StoreFullError("no room")
+        is_done.set()
+
+    monkeypatch.setattr(gc, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(world.collector, "look_everywhere", look_everywhere)
+    task = asyncio.create_task(world.collector.run())
+    async with asyncio.timeout(10):
+        await is_done.wait()
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

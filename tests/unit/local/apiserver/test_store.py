@@ -157,11 +157,24 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None
 def test_a_full_disk_refuses_the_write_and_loses_nothing(store: Store) -> None:
     store.put(*thing("a"))
     store._db.execute("PRAGMA max_page_count = 1")
-    with pytest.raises(StoreFullError, match="nothing was stored"):
+    with pytest.raises(StoreFullError, match=r"the data folder .* nothing was stored"):
         store.put(*thing("large", annotations={"x": "y" * 500_000}))
     store._db.execute("PRAGMA max_page_count = 100000")
     assert store.put(*thing("last")).revision == 2
     assert "a" in names(store)
+
+
+def test_what_was_stored_stands_even_if_the_past_cannot_be_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(revision: int) -> None:
+        raise StoreFullError(f"no room to forget what ended before {revision}")
+
+    store = Store(tmp_path / "objects.sqlite", kept_revisions=1)
+    monkeypatch.setattr(store, "compact", refuse)
+    for number in range(5):
+        store.put(*thing(f"n{number}"))
+    assert len(names(store)) == 5
 
 
 WRITER = """
