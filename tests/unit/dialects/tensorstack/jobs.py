@@ -147,7 +147,7 @@ class Play:
     ) -> Plan:
         """One more pass; every replica has its service unless it is said otherwise."""
         job = self.job
-        seen = Children(pods=found, services=_services(job) if has_services else (), **children)
+        seen = Children(pods=found, services=services(job) if has_services else (), **children)
         if isinstance(job, Job):
             plan = reconcile(job=job, children=seen, now=now)
         else:
@@ -181,7 +181,8 @@ class Play:
         return found
 
 
-def _services(job: Job | InvalidJob) -> Sequence[Service]:
+def services(job: Job | InvalidJob) -> Sequence[Service]:
+    """One for each replica."""
     if isinstance(job, InvalidJob):
         return ()
     return [

@@ -1,14 +1,19 @@
 """The status of a job, there and back: nothing that the next pass needs is lost."""
 
+from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import NOW, at
-from tests.unit.dialects.tensorstack.jobs import Play, pod, pods, training_job
+from tests.unit.dialects.tensorstack.jobs import Play, pod, pods, services, training_job
 from tests.unit.k8s.json_values import JSON
+from tfjob.core.job import Job
+from tfjob.core.observe import Children
+from tfjob.core.reconcile import reconcile
 from tfjob.core.status import ConditionType, JobStatus, RecentRestart, ReplicaStatus
 from tfjob.dialects.base import Observed
 from tfjob.dialects.tensorstack.status import decode, encode
@@ -68,6 +73,41 @@ def test_what_is_stored_is_what_was_decided(policy: str, passes: list[Any]) -> N
         after = play.go(*found)
         assert play.status == before
         assert after.status is None or after.status == plan.status
+
+
+WORLDS = st.lists(
+    st.tuples(st.lists(PODS, max_size=3), st.booleans(), st.integers(0, 40)), max_size=6
+)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(["Never", "OnFailure", "Always", "ExitCode"]), st.booleans(), WORLDS)
+def test_decisions_are_the_same_as_if_nothing_were_stored_in_between(
+    policy: str, has_limit: bool, worlds: list[Any]
+) -> None:
+    """The neutral status, kept in memory over all passes, leads to the same plans."""
+    limits = {"backoffLimit": 1, "activeDeadlineSeconds": 60} if has_limit else {}
+    play = Play(training_job("W2", restart=policy, runPolicy=limits))
+    kept = JobStatus()
+    now = NOW
+    for there, is_paused, seconds in worlds:
+        now += timedelta(seconds=seconds)
+        play.edit(runMode={"pause": {"enabled": is_paused}})
+        found = list({each.metadata.name: each for each in there}.values())
+        job = play.job
+        assert isinstance(job, Job)
+        read = play.go(*found, now=now)
+        known = msgspec.structs.replace(job, status=kept)
+        children = Children(pods=found, services=services(job))
+        plan = reconcile(job=known, children=children, now=now)
+        kept = plan.status or kept
+        assert (read.creates, read.deletes, read.events) == (
+            plan.creates,
+            plan.deletes,
+            plan.events,
+        )
+        assert (read.wake_at, read.restarts) == (plan.wake_at, plan.restarts)
+        assert read.is_status_first == plan.is_status_first
 
 
 @pytest.mark.parametrize(
@@ -190,6 +230,7 @@ PARTS = st.dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(PARTS)
 def test_any_part_of_a_status_is_read_and_written(status: Any) -> None:
     play = Play(training_job("W2", tensorboardSpec={"image": "i"}))
