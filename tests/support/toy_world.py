@@ -1,6 +1,6 @@
-"""A cluster in one process and under virtual time that knows the made-up jobs, and operators of it.
+"""A cluster in one process and under virtual time, and operators of several dialects on it.
 
-Law: as for any dialect, nothing here tells an operator more than the dialect itself does.
+Law: nothing here tells an operator more about its jobs than their dialects do.
 """
 
 import asyncio
@@ -30,6 +30,7 @@ Json = dict[str, Any]
 T = TypeVar("T")
 CORE = "/api/v1/namespaces/default"
 BATCH = "/apis/batch/v1/namespaces/default/jobs"
+TOYS: Sequence[Dialect] = (KubeflowV1(), ToyDialect())
 QUIET = Settings(metrics_address="0", health_address="0", threads=2)
 
 
@@ -43,7 +44,10 @@ class _ByPrefix(dict[str, Sequence[int]]):
 class ToyWorld:
     """`fates`: with which codes the pods of a replica end, by the beginning of their names."""
 
-    def __init__(self, seed: int = 1, **fates: Sequence[int]) -> None:
+    def __init__(
+        self, seed: int = 1, *, dialects: Sequence[Dialect] = TOYS, **fates: Sequence[int]
+    ) -> None:
+        self._dialects = dialects
         self.chance = random.Random(seed)  # noqa: S311 - a run must be repeatable
         self.weather = Weather(chance=self.chance, is_calm=True)
         self.store = Store(Path(":memory:"))
@@ -75,7 +79,7 @@ class ToyWorld:
         return Operator(
             Config(server="http://played.invalid"),
             settings,
-            dialects=[KubeflowV1(), ToyDialect()],
+            dialects=self._dialects,
             identity=identity,
             world=World(
                 connect=self.lines[-1].connect,
