@@ -110,8 +110,10 @@ def _told(
 def _is_vendors(settings: Settings, stored: Mapping[str, Any]) -> bool:
     """What stands stays of its kind, also if the vendor's kind comes to the cluster later."""
     dependent = stored.get("dependent")
-    kind = dependent.get("kind") if isinstance(dependent, Mapping) else None
-    return kind != OWN.kind and VENDOR.name in settings.served
+    made = dependent if isinstance(dependent, Mapping) and dependent.get("uid") else {}
+    if made.get("kind") == OWN.kind:
+        return False
+    return made.get("kind") == VENDOR.kind or VENDOR.name in settings.served
 
 
 def _labels(job_name: str) -> dict[str, str]:

@@ -19,14 +19,12 @@ from tests.unit.dialects.tensorstack.verdicts import board
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
-from tfjob.k8s.service import Service
 from tfjob.k8s.standing import Standing, StandingSpec, StandingStatus
 
 NAME = f"j-{ID}"
 SERVED = frozenset({"tensorstack.dev/v1beta1/tensorboards"})
 LOGS: Json = {"trainingLogFilesets": ["t9k://pvc/p/log"]}
 OWN_KEY, VENDOR_KEY = ("Deployment", NAME), ("TensorBoard", NAME)
-SERVICE = Service(metadata=ObjectMeta(name=NAME, labels={"app": "tensorboard"}))
 
 
 def standing(**status: Any) -> Standing:
@@ -196,12 +194,33 @@ def test_vendors_tensorboard_is_suspended_in_its_own_words() -> None:
     assert companion.kept == {"suspend": True}
 
 
-def test_tensorboard_that_stands_stays_of_its_kind() -> None:
-    play = Play(board(**LOGS))
-    play.go(pod(), companions={OWN_KEY: standing(ready_replicas=1)})
+@pytest.mark.parametrize(
+    ("key", "before", "after", "kinds"),
+    [
+        (OWN_KEY, frozenset(), SERVED, ["Deployment", "Service"]),
+        (VENDOR_KEY, SERVED, frozenset(), ["TensorBoard"]),
+    ],
+)
+def test_tensorboard_that_stands_stays_of_its_kind(
+    key: tuple[str, str], before: frozenset[str], after: frozenset[str], kinds: list[str]
+) -> None:
+    play = Play(board(**LOGS), served=before)
+    play.go(pod(), companions={key: standing()})
     given = {**board(**LOGS), "status": play.status}
-    kinds = [each.kind for each in decoded(given, served=SERVED).companions]
-    assert kinds == ["Deployment", "Service"]
+    assert [each.kind for each in decoded(given, served=after).companions] == kinds
+
+
+@pytest.mark.parametrize("stored", [3, {"dependent": 3}, {"dependent": {"uid": 1, "kind": []}}])
+def test_odd_status_of_a_tensorboard_says_nothing(stored: Any) -> None:
+    given = {**board(**LOGS), "status": {"tensorboard": stored}}
+    assert [each.kind for each in decoded(given, served=SERVED).companions] == ["TensorBoard"]
+
+
+def test_tensorboard_that_is_not_made_yet_follows_the_cluster() -> None:
+    play = Play(board(**LOGS))
+    play.go(pod())
+    given = {**board(**LOGS), "status": play.status}
+    assert [each.kind for each in decoded(given, served=SERVED).companions] == ["TensorBoard"]
 
 
 def test_queue_and_resources_are_passed_on() -> None:
