@@ -3,8 +3,15 @@
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.dialects.kubeflow_v1beta1 import KubeflowV1beta1
+from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
 
-DIALECTS: tuple[Dialect, ...] = (KubeflowV1(), KubeflowV1beta1())
+DIALECTS: tuple[Dialect, ...] = (
+    KubeflowV1(),
+    KubeflowV1beta1(),
+    TensorflowV1alpha1(),
+    TensorStackV1beta1(),
+)
 
 _BY_NAME = {(f"{each.group}/{each.version}", each.kind): each for each in DIALECTS}
 
