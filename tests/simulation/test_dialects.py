@@ -69,7 +69,8 @@ async def stopped(operator: Operator, running: asyncio.Task[None]) -> None:
 
 
 def world_of(**fates: list[int]) -> ToyWorld:
-    return ToyWorld(dialects=DIALECTS, **fates)
+    """With the codes that end the pods whose names begin so."""
+    return ToyWorld(dialects=DIALECTS, fates={f"{name}-": codes for name, codes in fates.items()})
 
 
 async def is_at_rest(world: ToyWorld, operator: Operator) -> bool:
@@ -119,7 +120,7 @@ def test_tfjob_is_done_with_its_master_and_the_others_go_on() -> None:
         assert await is_at_rest(world, operator)
         await stopped(operator, running)
 
-    played(act, lambda: world_of(master_=[0]))
+    played(act, lambda: world_of(master=[0]))
 
 
 @pytest.mark.scenario("A-07")
@@ -156,7 +157,7 @@ def test_training_restarts_a_failed_worker_and_succeeds_with_its_master() -> Non
         assert await is_at_rest(world, operator)
         await stopped(operator, running)
 
-    played(act, lambda: world_of(j_=[137, 0]))
+    played(act, lambda: world_of(j=[137, 0]))
 
 
 @pytest.mark.scenario("B-23", "B-24")
@@ -227,4 +228,4 @@ def test_training_has_a_board_that_sleeps_when_told_also_after_its_end() -> None
         assert await is_at_rest(world, operator)
         await stopped(operator, running)
 
-    played(act, lambda: world_of(j_=[0]))
+    played(act, lambda: world_of(j=[0]))

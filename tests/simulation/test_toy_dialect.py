@@ -29,7 +29,7 @@ async def stopped(operator: Operator, running: asyncio.Task[None]) -> None:
 
 
 def a_world() -> ToyWorld:
-    return ToyWorld(toy_=[0], j_=[0])
+    return ToyWorld(fates={"toy-": [0], "j-": [0]})
 
 
 def test_job_goes_from_creation_to_success_beside_a_job_of_another_dialect() -> None:
@@ -261,7 +261,7 @@ def test_job_ends_right_and_is_made_once_in_any_weather(seed: int) -> None:
         assert (world.store.revision, world.writes()) == before
         await end(operating)
 
-    played(act, lambda: ToyWorld(seed, toy_=[137, 0]))
+    played(act, lambda: ToyWorld(seed, fates={"toy-": [137, 0]}))
 
 
 ADDED_BATCH_JOB = ("ADDED", "jobs.batch")

@@ -5,8 +5,9 @@ Law: nothing here tells an operator more about its jobs than their dialects do.
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from tests.support.permissive_crd import permissive
@@ -45,7 +46,11 @@ class ToyWorld:
     """`fates`: with which codes the pods of a replica end, by the beginning of their names."""
 
     def __init__(
-        self, seed: int = 1, *, dialects: Sequence[Dialect] = TOYS, **fates: Sequence[int]
+        self,
+        seed: int = 1,
+        *,
+        dialects: Sequence[Dialect] = TOYS,
+        fates: Mapping[str, Sequence[int]] = MappingProxyType({}),
     ) -> None:
         self._dialects = dialects
         self.chance = random.Random(seed)  # noqa: S311 - a run must be repeatable
@@ -54,7 +59,7 @@ class ToyWorld:
         self.backend = Backend(self.store, clock=virtual_time.now)
         self.changes: list[tuple[str, str, str]] = []
         self.lines: list[Line] = []
-        self._fates = _ByPrefix({key.replace("_", "-"): fate for key, fate in fates.items()})
+        self._fates = _ByPrefix(fates)
         self._tasks: list[asyncio.Task[Any]] = []
 
     async def start(self, *dialects: Dialect) -> None:
