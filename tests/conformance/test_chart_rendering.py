@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,8 @@ from tfjob.manager import settings
 from tfjob.manager.permissions import PERMISSIONS, Need
 
 pytestmark = pytest.mark.timeout(func_only=True)
+_MOUNTED = "--controller-config-file"
+"""Names a folder that is there in the pod alone."""
 _CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding"}
 
 
@@ -32,7 +34,8 @@ def settings_of(rendered: Rendered, **environment: str) -> settings.Settings:
     """How the operator itself understands the flags it is given."""
     parser = argparse.ArgumentParser()
     settings.add_arguments(parser)
-    return settings.read(parser.parse_args(rendered.flags()), environment)
+    flags = [each for each in rendered.flags() if not each.startswith(_MOUNTED)]
+    return settings.read(parser.parse_args(flags), environment)
 
 
 def pod_of(rendered: Rendered) -> Json:
@@ -140,7 +143,7 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
             "operator.kubeApiQps=2000000,operator.kubeApiBurst=3000000,leaderElection.id=mine",
             "logging.encoder=console,logging.level=debug,metrics.port=9090,probes.port=9091",
             "namespaced.enabled=true,namespaced.namespace=ml",
-            "operator.extraArgs={--enable-scheme=tfjob}",
+            "dialects.tensorstack=false,operator.extraArgs={--t9k-pod-group-backend=none}",
         )
     )
     assert found.jobs.gang_scheduler_name == "coscheduling"
@@ -153,6 +156,7 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
     assert (found.log_format, found.log_level, found.lease_name) == ("console", "debug", "mine")
     assert (found.metrics_address, found.health_address) == (":9090", ":9091")
     assert found.namespace == "ml"
+    assert found.jobs.group_backend == "none"
 
 
 def test_pod_has_no_right_that_it_does_not_need(plain: Rendered) -> None:
@@ -236,23 +240,43 @@ def test_service_monitor_selects_the_service(helm: Helm) -> None:
     assert monitor["spec"]["endpoints"][0]["port"] == service["spec"]["ports"][0]["name"]
 
 
+ALL = (
+    *(Need.JOBS, Need.KUBEFLOW, Need.TENSORFLOW, Need.TENSORSTACK, Need.BOARDS),
+    *(Need.CLUSTER, Need.T9K),
+)
+
+
 @pytest.mark.parametrize(
     ("values", "needs"),
     [
-        ("", (Need.JOBS, Need.CLUSTER)),
-        ("operator.gangSchedulerName=None", (Need.JOBS, Need.CLUSTER)),
+        ("", ALL),
+        ("operator.gangSchedulerName=None", ALL),
+        ("operator.gangSchedulerName=Volcano", (*ALL, Need.VOLCANO, Need.PRIORITIES)),
         (
-            "operator.gangSchedulerName=Volcano",
-            (Need.JOBS, Need.CLUSTER, Need.VOLCANO, Need.PRIORITIES),
+            "operator.gangSchedulerName=volcano,operator.t9kPodGroupBackend=volcano",
+            (*set(ALL) - {Need.T9K}, Need.VOLCANO, Need.PRIORITIES),
         ),
         (
             "operator.gangSchedulerName=coscheduling",
-            (Need.JOBS, Need.CLUSTER, Need.SCHEDULER_PLUGINS, Need.PRIORITIES),
+            (*ALL, Need.SCHEDULER_PLUGINS, Need.PRIORITIES),
+        ),
+        ("operator.t9kPodGroupBackend=none", set(ALL) - {Need.T9K}),
+        (
+            "dialects.tensorflow=false,dialects.tensorstack=false",
+            (Need.JOBS, Need.KUBEFLOW, Need.CLUSTER),
+        ),
+        (
+            "dialects.kubeflow=false,dialects.tensorstack=false",
+            (Need.JOBS, Need.TENSORFLOW, Need.BOARDS, Need.CLUSTER),
+        ),
+        (
+            "dialects.kubeflow=false,dialects.tensorflow=false",
+            (Need.JOBS, Need.TENSORSTACK, Need.BOARDS, Need.CLUSTER, Need.T9K),
         ),
     ],
 )
 def test_role_holds_what_the_values_need_and_no_more(
-    helm: Helm, values: str, needs: tuple[Need, ...]
+    helm: Helm, values: str, needs: Collection[Need]
 ) -> None:
     rendered = helm.render(values)
     assert granted(rendered, "ClusterRole") == declared(*needs)
@@ -261,9 +285,10 @@ def test_role_holds_what_the_values_need_and_no_more(
 
 def test_one_namespace_takes_nothing_of_the_cluster(helm: Helm) -> None:
     rendered = helm.render("namespaced.enabled=true,operator.gangSchedulerName=volcano")
+    needs = {*ALL, Need.VOLCANO, Need.LEADERSHIP} - {Need.CLUSTER}
     assert not rendered.kinds() & _CLUSTER_WIDE
     assert {each["metadata"]["namespace"] for each in rendered.all} == {"kubeflow"}
-    assert granted(rendered, "Role") == declared(Need.JOBS, Need.VOLCANO, Need.LEADERSHIP)
+    assert granted(rendered, "Role") == declared(*needs)
     assert settings_of(rendered).lease_name == settings.LEASE_NAME
 
 
@@ -280,12 +305,12 @@ def test_roles_can_be_left_to_whoever_installs(helm: Helm) -> None:
     values = "rbac.create=false,userRoles.create=false,serviceAccount.create=false"
     rendered = helm.render(values)
     kinds = {*_CLUSTER_WIDE, "Role", "RoleBinding", "ServiceAccount"}
-    assert not rendered.kinds() & kinds
+    assert not {each["kind"] for each in (*rendered.all, *rendered.hooks)} & kinds
     assert pod_of(rendered)["serviceAccountName"] == "default"
 
 
 def test_names_follow_the_release_and_fit(helm: Helm) -> None:
     rendered = helm.render("replicas=2", release="a" * 53)
-    names = [each["metadata"]["name"] for each in rendered.all]
+    names = [each["metadata"]["name"] for each in (*rendered.all, *rendered.hooks)]
     assert max(map(len, names)) <= 63
     assert rendered.one("Deployment")["metadata"]["name"].endswith("-operator")

@@ -21,7 +21,13 @@ Json = dict[str, Any]
 CHART = Path(__file__).parents[2] / "charts" / "tfjob"
 NAME = "tfjob-operator"
 """What release `tfjob` calls its Deployment and its ServiceAccount."""
-_ADDRESSES = ("--metrics-bind-address", "--health-probe-bind-address")
+_HOOK = "helm.sh/hook"
+_OF_THE_POD = (
+    "--metrics-bind-address",
+    "--health-probe-bind-address",
+    "--controller-config-file",
+)
+"""Flags that name ports and folders of the pod."""
 _SECONDS = 120
 
 
@@ -74,7 +80,10 @@ class Rendered:
     """The documents of one rendering, found by kind and name."""
 
     def __init__(self, documents: Iterable[Json | None]) -> None:
-        self.all = [each for each in documents if each]
+        found = [each for each in documents if each]
+        self.hooks = [each for each in found if _HOOK in each["metadata"].get("annotations", {})]
+        """What Helm makes at a certain time only, such as for its test."""
+        self.all = [each for each in found if each not in self.hooks]
 
     def kinds(self) -> set[str]:
         return {each["kind"] for each in self.all}
@@ -91,6 +100,11 @@ class Rendered:
     def flags(self) -> list[str]:
         """The operator's flags."""
         return flags_of(self.one("Deployment"))
+
+
+def flags_outside(flags: Iterable[str]) -> list[str]:
+    """The flags without those that mean something in the pod alone."""
+    return [each for each in flags if not each.startswith(_OF_THE_POD)]
 
 
 def flags_of(deployment: Json) -> list[str]:
@@ -134,7 +148,7 @@ def operator_of(world: World, plane: ControlPlane, *, namespace: str) -> Operato
     """The operator as the release's Deployment starts it, with the token its pod would have."""
     flags = flags_of(installed(plane, namespace=namespace))
     return world.new_operator(
-        *(each for each in flags if not each.startswith(_ADDRESSES)),
+        *flags_outside(flags),
         name=f"operator-{namespace}",
         kubeconfig=plane.kubeconfig_for(NAME, namespace=namespace),
         MY_POD_NAMESPACE=namespace,

@@ -40,6 +40,7 @@ def pod_of(plane: ControlPlane, *, namespace: str) -> Iterator[Path]:
         addresses = (
             f"--metrics-bind-address={LOOPBACK}:{ports.take()}",
             f"--health-probe-bind-address={LOOPBACK}:{probes}",
+            f"--controller-config-file={_config(plane, namespace)}",
         )
         flags = (*flags_of(installed(plane, namespace=namespace)), *addresses)
         operator = shlex.join([sys.executable, "-m", "tfjob.cli.main", "operator", *flags])
@@ -69,6 +70,13 @@ def _account(plane: ControlPlane, namespace: str) -> Path:
     (folder / "token").write_text(plane.token_for(NAME, namespace=namespace))
     (folder / "ca.crt").write_text(plane.endpoint.certificate or "")
     (folder / "namespace").write_text(namespace)
+    return folder
+
+
+def _config(plane: ControlPlane, namespace: str) -> Path:
+    """What a kubelet mounts for a ConfigMap that nobody has made."""
+    folder = plane.folder / f"config-{namespace}"
+    folder.mkdir()
     return folder
 
 

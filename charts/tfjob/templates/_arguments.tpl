@@ -10,6 +10,19 @@
 {{- if .Values.namespaced.enabled }}
 - --namespace={{ include "tfjob.jobNamespace" . }}
 {{- end }}
+{{- if not (and .Values.dialects.kubeflow .Values.dialects.tensorflow .Values.dialects.tensorstack) }}
+{{- range $dialect, $scheme := dict "kubeflow" "tfjob" "tensorflow" "tfjob.tensorflow.org" "tensorstack" "tensorflowtrainingjob" }}
+{{- if get $.Values.dialects $dialect }}
+- --enable-scheme={{ $scheme }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if .Values.dialects.tensorstack }}
+- --t9k-pod-group-backend={{ .Values.operator.t9kPodGroupBackend }}
+{{- end }}
+{{- if .Values.dialects.tensorflow }}
+- --controller-config-file={{ .Values.config.file | default "/etc/config" }}
+{{- end }}
 {{- with .Values.operator }}
 - --controller-threads={{ .controllerThreads | int64 }}
 - --resync-period={{ .resyncPeriod }}

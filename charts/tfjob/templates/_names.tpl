@@ -65,7 +65,9 @@ that, but not what the Deployment finds its pods by. */ -}}
 {{- end -}}
 
 {{- define "tfjob.podAnnotations" -}}
-{{- $own := dict "kubectl.kubernetes.io/default-container" "operator" -}}
+{{- /* The configuration is read once, so that another one needs another pod. */ -}}
+{{- $config := include "tfjob.controllerConfig" . | sha256sum | trunc 16 -}}
+{{- $own := dict "kubectl.kubernetes.io/default-container" "operator" "tfjob.dev/config" $config -}}
 {{- $mesh := dict "sidecar.istio.io/inject" "false" -}}
 {{- toYaml (merge (dict) .Values.podAnnotations $own $mesh) -}}
 {{- end -}}
@@ -78,4 +80,46 @@ volcano
 {{- else -}}
 schedulerPlugins
 {{- end -}}
+{{- end -}}
+
+{{- /* `install` is what older instructions say; it is null unless somebody set it. */ -}}
+{{- define "tfjob.hasRoles" -}}
+{{- if kindIs "bool" .Values.rbac.install -}}
+{{- ternary "yes" "" .Values.rbac.install -}}
+{{- else if .Values.rbac.create -}}
+yes
+{{- end -}}
+{{- end -}}
+
+{{- /* The kinds of jobs that are served, by their groups. */ -}}
+{{- define "tfjob.jobs" -}}
+{{- if .Values.dialects.kubeflow }}
+kubeflow.org: tfjobs
+{{- end }}
+{{- if .Values.dialects.tensorflow }}
+tensorflow.org: tfjobs
+{{- end }}
+{{- if .Values.dialects.tensorstack }}
+batch.tensorstack.dev: tensorflowtrainingjobs
+{{- end }}
+{{- end -}}
+
+{{- /* What the operator is set to do, as the needs by which its rules are kept. */ -}}
+{{- define "tfjob.needs" -}}
+{{- $needs := list -}}
+{{- range $dialect, $isServed := .Values.dialects -}}
+{{- if $isServed -}}
+{{- $needs = append $needs $dialect -}}
+{{- end -}}
+{{- end -}}
+{{- if or .Values.dialects.tensorflow .Values.dialects.tensorstack -}}
+{{- $needs = append $needs "boards" -}}
+{{- end -}}
+{{- if and .Values.dialects.tensorstack (ne .Values.operator.t9kPodGroupBackend "none") -}}
+{{- $needs = append $needs .Values.operator.t9kPodGroupBackend -}}
+{{- end -}}
+{{- with include "tfjob.gang" . -}}
+{{- $needs = append $needs . -}}
+{{- end -}}
+{{- $needs | uniq | join " " -}}
 {{- end -}}

@@ -1,0 +1,133 @@
+"""A TfJob of tensorflow.org/v1alpha1 from its creation to its end, as `helm test` tries it.
+
+Makes a job of one MASTER, one WORKER and one PS without a template, with TensorBoard; waits until
+it has succeeded, looks for everything the operator should have made, deletes the job, and waits
+until all of it is gone. Prints the result in the Test Anything Protocol; exit code 0 if it is good.
+"""
+
+import argparse
+import asyncio
+import secrets
+import string
+import sys
+import time
+from typing import Any
+
+from tfjob.client.config import load
+from tfjob.client.errors import NotFound
+from tfjob.client.http import Api
+
+ALPHABET = string.ascii_lowercase + string.digits
+REPLICAS = ("master", "worker", "ps")
+HARMLESS = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def job_named(name: str, *, image: str, command: list[str]) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": "tensorflow", "image": image}
+    if command:
+        # The operator's own image: it runs wherever the operator does.
+        container |= {"command": command, "securityContext": HARMLESS}
+    template = {"spec": {"containers": [container], "restartPolicy": "OnFailure"}}
+    return {
+        "apiVersion": "tensorflow.org/v1alpha1",
+        "kind": "TfJob",
+        "metadata": {"name": name, "labels": {"test.mlkube.io": ""}},
+        "spec": {
+            "replicaSpecs": [
+                {"replicas": 1, "tfReplicaType": "MASTER", "template": template},
+                {"replicas": 1, "tfReplicaType": "PS"},
+                {"replicas": 1, "tfReplicaType": "WORKER", "template": template},
+            ],
+            "tensorboard": {"logDir": "/tmp/tensorflow"},
+        },
+    }
+
+
+class Check:
+    """One job in one namespace, and how long to wait for it."""
+
+    def __init__(self, api: Api, namespace: str, *, name: str, seconds: float, pause: float) -> None:
+        self._api, self._namespace, self._name = api, namespace, name
+        self._deadline, self._pause = time.monotonic() + seconds, pause
+
+    async def run(self, job: dict[str, Any]) -> None:
+        await self._api.create(self._jobs(), job, decode=dict)
+        try:
+            job = await self._until("state Succeeded", self._succeeded)
+            children = self._children(job["spec"]["RuntimeId"])
+            missing = [path for path in children if await self._found(path) is None]
+            assert not missing, f"not made: {', '.join(missing)}"
+        finally:
+            await self._api.delete(f"{self._jobs()}/{self._name}")
+        for path in children:
+            await self._until(f"end of {path}", lambda path=path: self._gone(path))
+
+    async def _succeeded(self) -> dict[str, Any] | None:
+        job = await self._found(f"{self._jobs()}/{self._name}") or {}
+        status = job.get("status", {})
+        assert status.get("state") != "Failed", f"the job has failed: {status}"
+        return job if status.get("state") == "Succeeded" else None
+
+    async def _gone(self, path: str) -> bool:
+        return await self._found(path) is None
+
+    async def _until(self, what: str, look: Any) -> Any:
+        while not (found := await look()):
+            assert time.monotonic() < self._deadline, f"not in time: {what}"
+            await asyncio.sleep(self._pause)
+        return found
+
+    async def _found(self, path: str) -> dict[str, Any] | None:
+        try:
+            return await self._api.get(path, decode=dict)
+        except NotFound:
+            return None
+
+    def _jobs(self) -> str:
+        return f"/apis/tensorflow.org/v1alpha1/namespaces/{self._namespace}/tfjobs"
+
+    def _children(self, runtime: str) -> list[str]:
+        jobs = f"/apis/batch/v1/namespaces/{self._namespace}/jobs"
+        services = f"/api/v1/namespaces/{self._namespace}/services"
+        deployments = f"/apis/apps/v1/namespaces/{self._namespace}/deployments"
+        board = f"tensorboard-{runtime}"
+        replicas = [f"{jobs}/{each}-{runtime}-0" for each in REPLICAS]
+        return [*replicas, f"{deployments}/{board}", f"{services}/{board}"]
+
+
+async def checked(options: argparse.Namespace, number: int) -> bool:
+    name = f"e2e-test-job-{''.join(secrets.choice(ALPHABET) for _ in range(4))}"
+    async with Api(load()) as api:
+        check = Check(
+            api, options.namespace, name=name, seconds=options.timeout, pause=options.poll
+        )
+        try:
+            await check.run(job_named(name, image=options.image, command=options.command))
+        except Exception as fault:
+            print(f"not ok {number} - {name}: {type(fault).__name__}: {fault}", flush=True)
+            return False
+    print(f"ok {number} - {name} succeeded and left nothing behind", flush=True)
+    return True
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--image", required=True)
+    parser.add_argument("--num_jobs", type=int, default=1)
+    parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS")
+    parser.add_argument("--poll", type=float, default=5, metavar="SECONDS")
+    parser.add_argument("--namespace", default="default")
+    parser.add_argument("command", nargs="*", help="of the replicas; default: the image's own")
+    options = parser.parse_args()
+    print(f"1..{options.num_jobs}", flush=True)
+    numbers = range(1, options.num_jobs + 1)
+    return 0 if all(await asyncio.gather(*(checked(options, each) for each in numbers))) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

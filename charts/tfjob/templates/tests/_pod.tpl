@@ -1,0 +1,27 @@
+{{- define "tfjob.testLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+sidecar.istio.io/inject: "false"
+{{- end -}}
+
+{{- /* What the pods of all tests share: `root` is the chart's own scope, `account` who they are. */ -}}
+{{- define "tfjob.testPod" -}}
+restartPolicy: Never
+serviceAccountName: {{ .account }}
+automountServiceAccountToken: true
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}

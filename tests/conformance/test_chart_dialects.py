@@ -1,0 +1,160 @@
+"""What the chart makes of the values that belong to one API of jobs; no cluster is needed."""
+
+import ast
+
+import pytest
+import yaml
+
+from tests.support.helm import CHART, Helm, Json, Rendered, helm_at
+from tfjob import __version__
+from tfjob.dialects.registry import DIALECTS
+from tfjob.dialects.tensorflow.config import read_config
+from tfjob.dialects.tensorflow.presets import PRESETS
+
+pytestmark = pytest.mark.timeout(func_only=True)
+CONFIG = "tf-job-operator-config"
+FOLDER = "/etc/config"
+OWN_IMAGE = f"tfjob:{__version__}"
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    return helm_at(tmp_path_factory.mktemp("helm"))
+
+
+def pod_of(rendered: Rendered) -> Json:
+    spec: Json = rendered.one("Deployment")["spec"]["template"]["spec"]
+    return spec
+
+
+def trial_of(rendered: Rendered) -> list[Json]:
+    """What `helm test` makes for its job."""
+    name = "tfjob-tfjob-test"
+    return [each for each in rendered.hooks if each["metadata"]["name"].startswith(name)]
+
+
+def test_every_api_of_jobs_comes_with_its_definition() -> None:
+    found = [yaml.safe_load(each.read_text()) for each in (CHART / "crds").iterdir()]
+    names = {f"{each.plural}.{each.group}" for each in DIALECTS}
+    assert {each["metadata"]["name"] for each in found} == names
+
+
+@pytest.mark.parametrize("cloud", sorted(PRESETS))
+def test_cloud_is_told_as_an_admin_would_tell_it(helm: Helm, cloud: str) -> None:
+    found = helm.render(f"cloud={cloud}").one("ConfigMap")
+    assert (found["metadata"]["name"], found["metadata"]["namespace"]) == (CONFIG, "kubeflow")
+    assert found["data"].keys() == {"controller_config_file.yaml"}
+    value = yaml.safe_load(found["data"]["controller_config_file.yaml"])
+    assert read_config(value) == read_config(PRESETS[cloud])
+
+
+def test_image_of_servers_and_tensorboard_is_told_beside_the_cloud(helm: Helm) -> None:
+    for values in ("tfImage=example.invalid/tf:2", "tfImage=example.invalid/tf:2,cloud=azure"):
+        data = helm.render(values).one("ConfigMap")["data"]
+        config, faults = read_config(yaml.safe_load(data["controller_config_file.yaml"]))
+        assert (config.tf_image, faults) == ("example.invalid/tf:2", [])
+        assert bool(config.accelerators) == ("azure" in values)
+
+
+def test_configuration_of_an_admin_is_used_if_it_is_there(helm: Helm) -> None:
+    """The order of the first operator's instructions: the ConfigMap, then the chart."""
+    plain = helm.render()
+    assert "ConfigMap" not in plain.kinds()
+    [volume] = pod_of(plain)["volumes"]
+    assert volume["configMap"] == {"name": CONFIG, "optional": True}
+    [mount] = pod_of(plain)["containers"][0]["volumeMounts"]
+    assert (mount["mountPath"], mount["readOnly"]) == (FOLDER, True)
+    assert f"--controller-config-file={FOLDER}" in plain.flags()
+
+
+def test_configuration_that_was_named_must_exist(helm: Helm) -> None:
+    file = f"{FOLDER}/mine.yaml"
+    named = helm.render(f"config.configmap=mine,config.file={file}")
+    [volume] = pod_of(named)["volumes"]
+    assert volume["configMap"] == {"name": "mine", "optional": False}
+    assert f"--controller-config-file={file}" in named.flags()
+    assert "/cloud" in helm.refusal("config.configmap=mine,cloud=gke")
+
+
+def test_another_configuration_starts_another_pod(helm: Helm) -> None:
+    templates = [
+        helm.render(*values).one("Deployment")["spec"]["template"]["metadata"]["annotations"]
+        for values in ((), ("cloud=azure",), ("cloud=azure", "replicas=2"))
+    ]
+    assert templates[0] != templates[1] == templates[2]
+
+
+@pytest.mark.parametrize(
+    ("values", "has_roles"),
+    [
+        ("rbac.install=true", True),
+        ("rbac.install=false", False),
+        ("rbac.install=true,rbac.create=false", True),
+        ("rbac.create=false", False),
+    ],
+)
+def test_roles_obey_the_older_name_too(helm: Helm, values: str, has_roles: bool) -> None:
+    rendered = helm.render(f"{values},userRoles.create=false")
+    assert ("ClusterRole" in rendered.kinds()) == has_roles
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        ("cloud=aws", "/cloud"),
+        ("rbac.apiVersion=v1beta1", "/rbac/apiVersion"),
+        ("config.file=relative.yaml", "/config/file"),
+        ("dialects.pytorch=true", "/dialects"),
+        (",".join(f"dialects.{each}=false" for each in ("kubeflow", "tensorflow", "tensorstack")),
+         "/dialects"),
+    ],
+)  # fmt: skip
+def test_nonsense_is_refused_with_its_place(helm: Helm, values: str, place: str) -> None:
+    assert place in helm.refusal(values)
+
+
+@pytest.mark.parametrize("role", ["admin", "edit", "view"])
+def test_people_may_handle_the_jobs_that_are_served(helm: Helm, role: str) -> None:
+    def handled(*values: str) -> set[str]:
+        roles = helm.render(*values).of("ClusterRole")
+        [found] = [each for each in roles if each["metadata"]["name"].endswith(f"training-{role}")]
+        return {group for rule in found["rules"] for group in rule["apiGroups"] if group}
+
+    assert handled() == {each.group for each in DIALECTS}
+    assert handled("dialects.kubeflow=false,dialects.tensorstack=false") == {"tensorflow.org"}
+
+
+def test_trial_job_has_its_own_account_with_its_own_rights(helm: Helm) -> None:
+    rendered = helm.render("namespaced.enabled=true,namespaced.namespace=ml")
+    mine = trial_of(rendered)
+    places = {each["kind"]: each["metadata"]["namespace"] for each in mine}
+    assert places == {
+        "ServiceAccount": "kubeflow",
+        "Role": "ml",
+        "RoleBinding": "ml",
+        "Pod": "kubeflow",
+    }
+    [pod] = [each for each in mine if each["kind"] == "Pod"]
+    command = pod["spec"]["containers"][0]["command"]
+    assert "--namespace=ml" in command
+    assert ast.parse(command[2])
+    assert pod["spec"]["serviceAccountName"] == "tfjob-tfjob-test"
+
+
+def test_trial_job_takes_an_image_with_a_command_of_its_own(helm: Helm) -> None:
+    for image, has_command in (("", True), ("example.invalid/sample", False)):
+        trial = trial_of(helm.render(f"test_image={image}"))
+        [pod] = [each for each in trial if each["kind"] == "Pod"]
+        command = pod["spec"]["containers"][0]["command"]
+        assert ("--" in command) == has_command
+        assert f"--image={image or OWN_IMAGE}" in command
+
+
+def test_api_that_is_not_served_leaves_nothing_of_itself(helm: Helm) -> None:
+    without = helm.render("dialects.tensorflow=false,cloud=azure")
+    assert "ConfigMap" not in without.kinds()
+    assert "volumes" not in pod_of(without)
+    assert trial_of(without) == []
+    assert trial_of(helm.render("rbac.create=false")) == []
+    assert "--enable-scheme=tfjob.tensorflow.org" not in without.flags()
+    assert "--enable-scheme=tensorflowtrainingjob" in without.flags()
