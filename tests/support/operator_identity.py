@@ -18,6 +18,7 @@ _NEEDS: Final = (
     Need.TENSORFLOW,
     Need.TENSORSTACK,
     Need.BOARDS,
+    Need.T9K,
     Need.CLUSTER,
     Need.LEADERSHIP,
 )

@@ -1,4 +1,4 @@
-"""A world: an API server that knows TFJobs, and the operator at work on it.
+"""A world: an API server that knows all kinds of jobs, and the operator at work on it.
 
 Law: whatever holds in one world holds in the other; a test that cannot say so asks for the world
 it needs by name. The shared operator is up again after each test, whatever the test did to it.
@@ -15,7 +15,7 @@ from tests.support.controlplane.endpoint import Endpoint
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
 from tests.support.operator_process import OperatorProcess
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.cli.jobs import stored_dialects
 
 _KUBECTL_SECONDS = 60
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -38,7 +38,7 @@ class Server(Protocol):
 
 
 class World:
-    """One API server with the CRD installed; `operator` is shared, others can be started.
+    """One API server with all CRDs, or the given one; `operator` is shared, others can be started.
 
     `identity` is the kubeconfig that operators have unless they are given another.
     """
@@ -54,7 +54,8 @@ class World:
         self.name = name
         self.server = server
         self._identity = identity or server.kubeconfig
-        server.install_crds([KubeflowV1().crd() if crd is None else crd])
+        crds = [each.crd() for each in stored_dialects()] if crd is None else [crd]
+        server.install_crds(crds)
         self._processes = Processes(server.folder)
         self._started: list[OperatorProcess] = []
         self.operator = self.new_operator(name="operator")
