@@ -101,7 +101,7 @@ REFUSED: dict[str, tuple[Json, str]] = {
         "restartPolicy must be OnFailure or Never",
     ),
     "entries that are no list": ({**tfjob(), "spec": {"replicaSpecs": {}}}, "must be of type"),
-    "number as text": (tfjob(entry(replicas="1")), "must be of type integer"),
+    "number as text": (tfjob({**entry(), "replicas": "1"}), "must be of type integer"),
 }
 REFUSED_OFFLINE: dict[str, tuple[Json, str]] = {
     "no entries": (spec(), "replicaSpecs must be specified"),

@@ -1,0 +1,67 @@
+"""Accelerators: what goes with a resource that a container asks for."""
+
+from tests.unit.dialects.tensorflow.jobs import Json, template
+from tfjob.dialects.base import Accelerator
+from tfjob.dialects.tensorflow.accelerators import accelerated
+
+KNOWN = {
+    "b/gpu": Accelerator(
+        volumes=[{"name": "lib", "mountPath": "/b", "hostPath": "/host/b"}],
+        env=[{"name": "P", "value": "b"}],
+    ),
+    "a/gpu": Accelerator(
+        volumes=[{"name": "lib", "mountPath": "/a", "hostPath": "/host/a"}],
+        env=[{"name": "P", "value": "a"}, {"name": "Q", "value": "a"}],
+    ),
+}
+
+
+def asking(*resources: str, **container: object) -> Json:
+    found = template("tensorflow", "side")
+    found["spec"]["containers"][0] |= {
+        "resources": {"limits": dict.fromkeys(resources, 1)},
+        **container,
+    }
+    return found
+
+
+def test_several_resources_are_served_in_the_order_of_their_names() -> None:
+    pod = accelerated(asking("b/gpu", "a/gpu"), KNOWN)["spec"]
+    own, side = pod["containers"]
+    assert pod["volumes"] == [{"name": "lib", "hostPath": {"path": "/host/a"}}]
+    assert own["volumeMounts"] == [{"name": "lib", "mountPath": "/a"}]
+    assert own["env"] == [{"name": "P", "value": "a"}, {"name": "Q", "value": "a"}]
+    assert set(side) == {"name", "image"}
+
+
+def test_what_the_user_wrote_stays() -> None:
+    given = asking(
+        "b/gpu",
+        volumeMounts=[{"name": "lib", "mountPath": "/mine"}],
+        env=[{"name": "P", "value": "mine"}],
+    )
+    given["spec"]["volumes"] = [{"name": "lib", "emptyDir": {}}]
+    assert accelerated(given, KNOWN) == given
+
+
+def test_injection_twice_is_injection_once() -> None:
+    once = accelerated(asking("a/gpu"), KNOWN)
+    assert accelerated(once, KNOWN) == once
+
+
+def test_resources_of_other_containers_do_not_count() -> None:
+    given = template("tensorflow", "side")
+    given["spec"]["containers"][1]["resources"] = {"limits": {"a/gpu": 1}}
+    assert accelerated(given, KNOWN) is given
+
+
+def test_null_resources_ask_for_nothing() -> None:
+    given = asking(resources=None)
+    assert accelerated(given, KNOWN) is given
+    assert accelerated(asking(resources={"limits": None}), {}) == asking(resources={"limits": None})
+
+
+def test_given_template_is_not_changed() -> None:
+    given = asking("a/gpu")
+    accelerated(given, KNOWN)
+    assert given == asking("a/gpu")
