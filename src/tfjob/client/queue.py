@@ -1,11 +1,12 @@
 """A queue of keys: work that is asked for many times is done once, by one worker at a time.
 
 A key that is added while it is worked on runs exactly once more afterwards. Keys are served in the
-order they came, so no key starves another. Nothing is remembered about why a key was added.
+order they came; those in a hurry overtake the others, but never all the time, so no key starves
+another. Nothing is remembered about why a key was added.
 """
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -16,6 +17,8 @@ K = TypeVar("K", bound=Hashable)
 
 FIRST_RETRY: Final = 0.005
 LONGEST_RETRY: Final = 300.0
+OVERTAKERS: Final = 3
+"""Keys in a hurry that are served in a row while others wait."""
 
 
 class QueueClosed(Exception):  # noqa: N818 - says what happened
@@ -35,8 +38,11 @@ class WorkQueue(Generic[K]):
     ) -> None:
         self._timers = timers
         self._chance = chance
-        self._ready: deque[K] = deque()
-        self._wanted: set[K] = set()
+        self._ready: OrderedDict[K, None] = OrderedDict()
+        self._urgent: OrderedDict[K, None] = OrderedDict()
+        self._overtakers = 0
+        # Whether each wanted key is in a hurry; those that are worked on wait in no lane.
+        self._wanted: dict[K, bool] = {}
         self._working: set[K] = set()
         self._delays: dict[K, _Delay] = {}
         self._failures: dict[K, int] = {}
@@ -45,7 +51,7 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         """Keys that wait for a worker now."""
-        return len(self._ready)
+        return len(self._ready) + len(self._urgent)
 
     @property
     def delayed(self) -> int:
@@ -56,10 +62,16 @@ class WorkQueue(Generic[K]):
         """Ask for a run; asking again before it starts changes nothing."""
         if self._is_closed or key in self._wanted:
             return
-        self._wanted.add(key)
-        if key not in self._working:
-            self._ready.append(key)
-            self._wake_one()
+        self._wanted[key] = False
+        self._line_up(key)
+
+    def hurry(self, key: K) -> None:
+        """Ask for a run before those of keys that are in no hurry."""
+        if self._is_closed or self._wanted.get(key, False):
+            return
+        self._ready.pop(key, None)
+        self._wanted[key] = True
+        self._line_up(key)
 
     def add_after(self, key: K, seconds: float) -> None:
         """Ask for a run after a while; of several times the earliest holds."""
@@ -97,12 +109,12 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K:
         """The next key, which is then this worker's alone until `done`."""
-        while not self._ready:
+        while not len(self):
             if self._is_closed:
                 raise QueueClosed
             await self._wait()
-        key = self._ready.popleft()
-        self._wanted.discard(key)
+        key, _ = self._next_lane().popitem(last=False)
+        del self._wanted[key]
         self._working.add(key)
         return key
 
@@ -110,8 +122,7 @@ class WorkQueue(Generic[K]):
         """The work on a key has ended, well or not."""
         self._working.discard(key)
         if key in self._wanted:
-            self._ready.append(key)
-            self._wake_one()
+            self._line_up(key)
 
     def close(self) -> None:
         """Drop what waits and send every worker home."""
@@ -120,9 +131,22 @@ class WorkQueue(Generic[K]):
             delay.handle.cancel()
         self._delays.clear()
         self._ready.clear()
+        self._urgent.clear()
         self._wanted.clear()
         while self._getters:
             self._wake_one()
+
+    def _line_up(self, key: K) -> None:
+        if key in self._working:
+            return
+        lane = self._urgent if self._wanted[key] else self._ready
+        lane[key] = None
+        self._wake_one()
+
+    def _next_lane(self) -> OrderedDict[K, None]:
+        overtakes = bool(self._urgent) and (not self._ready or self._overtakers < OVERTAKERS)
+        self._overtakers = self._overtakers + 1 if overtakes and self._ready else 0
+        return self._urgent if overtakes else self._ready
 
     def _come_due(self, key: K) -> None:
         del self._delays[key]
@@ -136,7 +160,7 @@ class WorkQueue(Generic[K]):
         except asyncio.CancelledError:
             if getter in self._getters:
                 self._getters.remove(getter)
-            elif self._ready:
+            elif len(self):
                 # It was woken for a key that it will not take any more: pass the word on.
                 self._wake_one()
             raise
