@@ -64,13 +64,20 @@ def start(cluster, name, index, fraction):
     import tensorflow  # noqa: PLC0415 - what cannot be read must be told without it
 
     old = getattr(getattr(tensorflow, "compat", tensorflow), "v1", tensorflow)
-    config = old.ConfigProto()
+    options = {}
     if fraction < 1.0:
-        config.gpu_options.per_process_gpu_memory_fraction = fraction
+        options["gpu_options"] = old.GPUOptions(per_process_gpu_memory_fraction=fraction)
     spec = tensorflow.train.ClusterSpec(cluster)
     new = getattr(tensorflow, "distribute", None)
     server = getattr(new, "Server", None) or old.train.Server
-    return server(spec, job_name=name, task_index=index, protocol="grpc", config=config, start=True)
+    return server(
+        spec,
+        job_name=name,
+        task_index=index,
+        protocol="grpc",
+        config=old.ConfigProto(**options),
+        start=True,
+    )
 
 
 def end(number, _frame):

@@ -16,12 +16,8 @@ CLUSTER = "master|m:1,ps|a:1;b:2"
 PLAY = """
 import json, sys, time
 
-class Config:
-    class gpu_options: pass
-
 class Server:
     def __init__(self, spec, **fields):
-        fields["config"] = vars(fields["config"].gpu_options).get("per_process_gpu_memory_fraction")
         print(json.dumps({"spec": spec, **fields}), flush=True)
     def join(self):
         time.sleep(60)
@@ -36,12 +32,12 @@ class train:
 NEW = """
 class compat:
     class v1:
-        ConfigProto = Config
+        ConfigProto = GPUOptions = dict
         train = train
 class distribute:
     Server = Server
 """
-OLD = "ConfigProto = Config\n"
+OLD = "ConfigProto = GPUOptions = dict\n"
 
 
 @pytest.fixture
@@ -134,7 +130,7 @@ def test_server_starts_in_its_place_and_sigterm_ends_it_by_the_signal(program: P
         "job_name": "ps",
         "task_index": 1,
         "protocol": "grpc",
-        "config": None,
+        "config": {},
         "start": True,
     }
     assert code == -signal.SIGTERM
@@ -144,7 +140,7 @@ def test_old_tensorflow_has_its_server_elsewhere(program: Path) -> None:
     words = [f"--cluster_spec={CLUSTER}", "--job_name=master", "--gpu_memory_fraction=0.5"]
     (old, line), _ = first_words(program, OLD, *words, lines=2)
     assert old == "old\n"
-    assert json.loads(line)["config"] == 0.5
+    assert json.loads(line)["config"] == {"gpu_options": {"per_process_gpu_memory_fraction": 0.5}}
 
 
 def test_without_arguments_it_reads_tf_config(program: Path) -> None:
