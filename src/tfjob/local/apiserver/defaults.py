@@ -40,8 +40,9 @@ def pod_spec(spec: Json) -> None:
 
 
 def _drop_empty(spec: Json) -> None:
-    """Empty lists, maps and texts are not kept, as in any typed object."""
-    for key in [k for k, v in spec.items() if v in ([], {}, "", False) and k != "securityContext"]:
+    """Empty lists, maps and texts and plain false are not kept; a number may well be zero."""
+    empty = [k for k, v in spec.items() if v is False or v in ([], {}, "")]
+    for key in [key for key in empty if key != "securityContext"]:
         if key not in {
             "enableServiceLinks",
             "automountServiceAccountToken",

@@ -157,7 +157,8 @@ def test_events_end_after_an_hour_and_not_before(world: World) -> None:
 async def test_a_disk_that_is_full_at_the_start_is_survived(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, is_done = [], asyncio.Event()
+    looks: list[int] = []
+    is_done = asyncio.Event()
 
     def look_everywhere() -> None:
         looks.append(len(looks))
