@@ -4,6 +4,7 @@ from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any
 
 from tests.support.played_api import CORE, JOBS, Json
+from tests.support.toy_desk import BATCH, at_toy_desk, child
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.controller.gather import Gathered
 from tfjob.core.claim import Claim
@@ -93,3 +94,56 @@ async def test_job_is_decoded_from_the_bytes_it_came_as(desk: Opened[Desk]) -> N
         assert stored is not None
         assert stored.manifest()["spec"]["runPolicy"] == {"suspend": True}
         assert stored.stored_status() == {}
+
+
+async def test_pods_are_those_that_the_jobs_batch_jobs_made() -> None:
+    async with at_toy_desk() as world:
+        job = await world.submit(id="mine")
+        own = await world.server.make(BATCH, child("Job", "toy-mine-0", job))
+        other = await world.server.make(BATCH, child("Job", "theirs", own))
+        for name, maker in (("a", own), ("b", other)):
+            pod = child("Pod", name, maker, toy_example__job="t")
+            await world.server.make(f"{CORE}/pods", pod)
+        orphan = child("Pod", "orphan", job, toy_example__job="t", toy_example__index="0")
+        del orphan["metadata"]["ownerReferences"]
+        await world.server.make(f"{CORE}/pods", orphan)
+        found = await world.gathered()
+        assert [each.metadata.name for each in found.children.jobs] == ["toy-mine-0"]
+        assert [each.metadata.name for each in found.children.pods] == ["a"]
+        assert list(found.strays) == []
+
+
+async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() -> None:
+    async with at_toy_desk() as world:
+        job = await world.submit(id="mine")
+        for kind, plural in (("Service", "services"), ("ConfigMap", "configmaps")):
+            body = child(kind, "beside-mine", job)
+            await world.server.make(f"{CORE}/{plural}", body)
+        replica = child("Service", "toy-mine-0", job, toy_example__job="t")
+        await world.server.make(f"{CORE}/services", replica)
+        found = await world.gathered()
+        assert set(found.children.companions) == {
+            ("Service", "beside-mine"),
+            ("ConfigMap", "beside-mine"),
+        }
+        assert [each.metadata.name for each in found.children.services] == ["toy-mine-0"]
+        assert list(found.strays) == []
+
+
+async def test_job_that_became_unreadable_still_has_its_batch_jobs_and_their_pods() -> None:
+    async with at_toy_desk() as world:
+        job = await world.submit(id="mine", replicas=0)
+        own = await world.server.make(BATCH, child("Job", "toy-mine-0", job))
+        await world.server.make(f"{CORE}/pods", child("Pod", "a", own))
+        found = await world.gathered()
+        assert isinstance(found.job, InvalidJob)
+        assert [each.metadata.name for each in found.children.jobs] == ["toy-mine-0"]
+        assert [each.metadata.name for each in found.children.pods] == ["a"]
+
+
+async def test_spec_is_completed_with_a_word_that_no_service_bears_yet() -> None:
+    async with at_toy_desk() as world:
+        job = await world.submit()
+        await world.server.make(f"{CORE}/services", child("Service", "toy-aaaa-0", job))
+        found = await world.gathered()
+        assert world.gatherer.completed(found.manifest) == {"replicas": 2, "id": "bbbb"}

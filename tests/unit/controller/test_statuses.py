@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.played_api import JOBS
+from tests.support.played_api import CORE, JOBS
+from tests.support.toy_desk import ToyDesk, at_toy_desk, child
+from tests.support.toy_dialect import JOBS as TOYS
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Conflict
 from tfjob.client.request import Request
 from tfjob.controller.gather import Gathered
 from tfjob.controller.objects import JobObject
-from tfjob.controller.statuses import TRIES, Written
+from tfjob.controller.statuses import TRIES, NotLeadingError, Written
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
@@ -156,3 +158,85 @@ async def test_nothing_decided_twice_leaves_the_stored_status_alone(desk: Opened
         found = await written(world, seen, Plan(status=JobStatus()))
         assert found is not None
         assert found.version == (await world.job())["metadata"]["resourceVersion"]
+
+
+async def test_status_that_shows_children_is_stored_when_those_change_and_only_then() -> None:
+    async with at_toy_desk() as world:
+        job = await world.submit(id="mine")
+        found = await world.written(await world.gathered())
+        assert found is not None
+        assert found.is_stored
+        before = world.server.backend.store.revision
+        found = await world.written(await world.gathered(), Plan(status=JobStatus()))
+        assert found is not None
+        assert (found.is_stored, world.server.backend.store.revision) == (False, before)
+        await world.server.make(f"{CORE}/services", child("Service", "beside-mine", job))
+        await world.written(await world.gathered(), trouble="no room")
+        status = (await world.job())["status"]
+        assert (status["beside"], status["trouble"]) == (["Service"], "no room")
+
+
+async def test_foreign_fields_stay_beside_shown_children() -> None:
+    async with at_toy_desk() as world:
+        job = await world.submit(id="mine")
+        await world.server.ask("PUT", f"{TOYS}/t/status", {**job, "status": {"tomorrow": 1}})
+        await world.written(await world.gathered())
+        status = (await world.job())["status"]
+        assert (status["tomorrow"], status["phase"]) == (1, "Working")
+
+
+async def test_job_on_its_way_out_is_not_written_to() -> None:
+    async with at_toy_desk() as world:
+        job = await world.submit(id="mine")
+        job["metadata"]["finalizers"] = ["toy.example/hold"]
+        await world.server.ask("PUT", f"{TOYS}/t", job)
+        await world.server.ask("DELETE", f"{TOYS}/t")
+        before = world.server.backend.store.revision
+        await world.written(await world.gathered())
+        assert world.server.backend.store.revision == before
+
+
+async def completed(world: ToyDesk, seen: Gathered) -> str | None:
+    return await world.statuses.complete(seen.stored, world.gatherer.completed)
+
+
+async def test_completed_spec_is_stored_over_the_job_as_it_is_now() -> None:
+    async with at_toy_desk() as world:
+        job = await world.submit()
+        seen = await world.gathered()
+        job["metadata"]["annotations"] = {"by": "somebody else"}
+        await world.server.ask("PUT", f"{TOYS}/t", job)
+        version = await completed(world, seen)
+        stored = await world.job()
+        assert version == stored["metadata"]["resourceVersion"]
+        assert stored["spec"] == {"replicas": 2, "id": "aaaa"}
+        assert stored["metadata"]["annotations"] == {"by": "somebody else"}
+        assert await completed(world, seen) == version
+        assert (await world.job())["spec"]["id"] == "aaaa"
+
+
+async def test_completion_gives_way_to_another_writer_and_to_another_leader() -> None:
+    async with at_toy_desk() as world:
+        await world.submit()
+        seen = await world.gathered()
+        world.server.refuse = lambda request: (
+            Conflict("modified") if request.verb == "update" else None
+        )
+        with pytest.raises(Conflict):
+            await completed(world, seen)
+        world.leads = False
+        with pytest.raises(NotLeadingError):
+            await completed(world, seen)
+        assert "id" not in (await world.job())["spec"]
+
+
+@pytest.mark.parametrize("is_made_anew", [False, True])
+async def test_job_that_is_gone_or_another_one_is_not_completed(*, is_made_anew: bool) -> None:
+    async with at_toy_desk() as world:
+        await world.submit()
+        seen = await world.gathered()
+        await world.server.ask("DELETE", f"{TOYS}/t")
+        if is_made_anew:
+            await world.submit()
+        assert await completed(world, seen) is None
+        assert not is_made_anew or "id" not in (await world.job())["spec"]
