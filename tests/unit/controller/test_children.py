@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager as Opened
 import pytest
 
 from tests.support.played_api import CORE, Json
+from tests.support.toy_desk import child
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFound, Transient
 from tfjob.client.request import Request
@@ -186,3 +187,34 @@ async def test_update_of_a_child_that_changed_hands_is_tried_later(
         update = Update("Pod", name, "another-uid", {"spec": {"activeDeadlineSeconds": 5}})
         report = await carried_out(world, Plan(updates=[update]))
         assert (report.errors, report.is_waiting) == ([], True)
+
+
+async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
+    desk: Opened[Desk],
+) -> None:
+    def refuse(request: Request) -> ApiError | None:
+        is_pod = request.verb == "create" and request.path.endswith("/pods")
+        name = "0" if b"j-worker-0" in (request.body or b"") else "1"
+        return Forbidden(f"no room for {name}") if is_pod else None
+
+    async with desk as world:
+        await world.submit("W2")
+        world.server.refuse = refuse
+        creates = [Create(ChildKind.POD, f"j-worker-{index}", "Worker", index) for index in (0, 1)]
+        assert (await carried_out(world, Plan(creates=creates))).trouble == "no room for 0"
+        creates.reverse()
+        assert (await carried_out(world, Plan(creates=creates))).trouble == "no room for 1"
+        assert (await carried_out(world, Plan())).trouble == ""
+
+
+async def test_companion_of_our_own_counts_as_made_whatever_its_labels_say(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        job = await world.submit("W1")
+        body = child("Service", "beside", job)
+        stored = await world.server.make(f"{CORE}/services", body)
+        report = await carried_out(world, Plan(creates=[Create("Service", "beside", body=body)]))
+        assert report.errors == []
+        found = await world.server.ask("GET", f"{CORE}/services/beside")
+        assert found["metadata"]["ownerReferences"] == stored["metadata"]["ownerReferences"]

@@ -1,0 +1,115 @@
+"""One dialect's part of an operator: served as far as the cluster has its APIs."""
+
+import asyncio
+import logging
+
+import msgspec
+import pytest
+
+from tests.support.simulation.world import DEFINITIONS
+from tests.support.toy_dialect import JOBS, ToyDialect, board_crd, toy_job
+from tests.support.toy_world import BATCH, CORE, QUIET, ToyWorld, played
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
+
+ELECTED = msgspec.structs.replace(QUIET, is_leader_elected=True, lease_namespace="kube-system")
+
+
+def test_branch_is_ready_when_it_knows_that_there_is_nothing_to_serve() -> None:
+    async def act(world: ToyWorld) -> None:
+        await world.start(KubeflowV1())
+        operator = world.operator()
+        world.lines[-1].is_cut = True
+        running = asyncio.create_task(operator.run())
+        await asyncio.sleep(60)
+        assert [each.is_ready for each in operator.branches] == [False, False]
+        world.lines[-1].is_cut = False
+        await asyncio.sleep(60)
+        assert [each.is_ready for each in operator.branches] == [True, True]
+        assert [each.watches is None for each in operator.branches] == [False, True]
+        operator.stop()
+        await running
+
+    played(act, ToyWorld)
+
+
+def test_every_branch_takes_up_its_work_when_its_operator_comes_to_lead() -> None:
+    async def act(world: ToyWorld) -> None:
+        await world.start(KubeflowV1(), ToyDialect())
+        one, two = world.operator(ELECTED, "one"), world.operator(ELECTED, "two")
+        first = asyncio.create_task(one.run())
+        await asyncio.sleep(5)
+        second = asyncio.create_task(two.run())
+        await asyncio.sleep(5)
+        one.stop()
+        await first
+        await world.ask("POST", JOBS, toy_job())
+        await asyncio.sleep(30)
+        assert len(await world.names(BATCH)) == 2
+        labels = {"job_namespace": "default", "framework": "tensorflow"}
+        name = "training_operator_jobs_created_total"
+        found = [each.metrics.registry.get_sample_value(name, labels) for each in (one, two)]
+        assert found == [None, 1]
+        two.stop()
+        await second
+
+    played(act, ToyWorld)
+
+
+def test_resync_looks_at_the_jobs_of_every_branch() -> None:
+    async def act(world: ToyWorld) -> None:
+        await world.start(KubeflowV1(), ToyDialect())
+        operator = world.operator()
+        running = asyncio.create_task(operator.run())
+        await world.ask("POST", JOBS, toy_job())
+        await asyncio.sleep(100)
+        labels = {"controller": "toy-controller", "result": "success"}
+        count = operator.metrics.registry.get_sample_value
+        before = count("controller_runtime_reconcile_total", labels) or 0
+        await asyncio.sleep(1300)
+        assert (count("controller_runtime_reconcile_total", labels) or 0) >= before + 2
+        operator.stop()
+        await running
+
+    played(act, ToyWorld)
+
+
+def test_optional_api_that_comes_later_is_told_and_followed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def act(world: ToyWorld) -> None:
+        await world.start(KubeflowV1(), ToyDialect())
+        operator = world.operator()
+        running = asyncio.create_task(operator.run())
+        await asyncio.sleep(60)
+        watches = operator.branches[1].watches
+        assert watches is not None
+        assert "Board" not in watches.all
+        await world.ask("POST", DEFINITIONS, board_crd())
+        await asyncio.sleep(60)
+        assert "Board" in watches.all
+        assert operator.is_ready
+        operator.stop()
+        await running
+
+    with caplog.at_level(logging.INFO):
+        played(act, ToyWorld)
+    told = [each for each in caplog.records if each.getMessage() == "optional API found"]
+    assert [vars(each)["api"] for each in told] == ["boards.example/v1/boards"]
+
+
+def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def act(world: ToyWorld) -> None:
+        await world.start(KubeflowV1(), ToyDialect())
+
+        async def broken(_: object) -> None:
+            await asyncio.sleep(5)
+            raise LookupError("a bug of ours")
+
+        monkeypatch.setattr("tfjob.client.cache.Informer.run", broken)
+        with pytest.raises(LookupError):
+            await world.operator().run()
+        assert await world.names(f"{CORE}/pods") == []
+
+    played(act, ToyWorld)
