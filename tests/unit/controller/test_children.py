@@ -194,7 +194,7 @@ async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
 ) -> None:
     def refuse(request: Request) -> ApiError | None:
         is_pod = request.verb == "create" and request.path.endswith("/pods")
-        name = "0" if b"j-worker-0" in (request.body or b"") else "1"
+        name = "0" if b'"name":"j-worker-0"' in (request.body or b"") else "1"
         return Forbidden(f"no room for {name}") if is_pod else None
 
     async with desk as world:
