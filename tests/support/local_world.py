@@ -71,7 +71,7 @@ class LocalWorld:
         """Ask every part to end, the node before those that it talks to."""
         for part in reversed(self.parts):
             code = self._processes.terminate(part)
-            # One that was started a moment ago has not said yet that it wants to end in its own way.
+            # One that was started a moment ago does not listen to signals yet.
             is_fine = code in {0, -signal.SIGTERM}
             assert is_fine, f"{part} ended with {code}:\n{self._processes.last_words(part)}"
 
