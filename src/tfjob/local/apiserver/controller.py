@@ -29,7 +29,7 @@ class Controller(ABC):
         self._todo: deque[Key] = deque()
         self._later: dict[Key, datetime] = {}
         self._news = asyncio.Event()
-        backend.store.listen(self._notice)
+        backend.store.listen(self.notice)
 
     @abstractmethod
     def attend(self, key: Key) -> None:
@@ -37,20 +37,26 @@ class Controller(ABC):
 
     async def run(self) -> None:
         """Work until cancelled."""
-        self.look_everywhere()
+        is_unsure = True
         while True:
             try:
+                if is_unsure:
+                    self.look_everywhere()
+                    is_unsure = False
                 await self._work()
             except StoreFullError:
                 # A full disk passes; what is to do is found again by looking at everything.
                 await asyncio.sleep(_RETRY_SECONDS)
-                self.look_everywhere()
-                continue
-            try:
-                async with asyncio.timeout(self._seconds_to_wait()):
-                    await self._news.wait()
-            except TimeoutError:
-                self.catch_up()
+                is_unsure = True
+            else:
+                await self._rest()
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(self._seconds_to_wait()):
+                await self._news.wait()
+        except TimeoutError:
+            self.catch_up()
 
     async def _work(self) -> None:
         while not self.is_idle:
@@ -91,7 +97,8 @@ class Controller(ABC):
             self._todo.append(key)
         self._news.set()
 
-    def _notice(self, change: Change) -> None:
+    def notice(self, change: Change) -> None:
+        """Put in line whom a change concerns."""
         if change.key.resource == self.resource:
             self._enqueue(change.key)
         elif change.key.resource == self.child_resource:

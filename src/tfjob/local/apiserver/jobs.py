@@ -8,6 +8,7 @@ it until its end is written down. Left out: indexed completion, deadlines, time 
 from typing import Any
 
 from tfjob.local.apiserver import status as answers
+from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.children import (
     drop,
     has_ended,
@@ -30,7 +31,7 @@ from tfjob.local.apiserver.jobstatus import (
     is_finished,
     with_pods,
 )
-from tfjob.local.apiserver.store import Key
+from tfjob.local.apiserver.store import Change, Key
 from tfjob.local.apiserver.verbs.update import store_internally
 
 Json = dict[str, Any]
@@ -41,10 +42,14 @@ class JobController(Controller):
     resource = RESOURCE
     kind = "Job"
 
+    def __init__(self, backend: Backend) -> None:
+        self._gone: set[str] = set()
+        super().__init__(backend)
+
     def attend(self, key: Key) -> None:
         stored = self.backend.store.get(key)
         if stored is None:
-            self._release_orphans(key)
+            self._release_orphans()
             return
         job = stored.object()
         if is_terminating(job) or is_finished(job):
@@ -86,12 +91,22 @@ class JobController(Controller):
             free = {**pod, "metadata": {**kept, **({"finalizers": left} if left else {})}}
             store_internally(self.backend, Key("pods", meta["namespace"], meta["name"]), free)
 
-    def _release_orphans(self, key: Key) -> None:
-        """Pods of a Job that is gone: nobody will count them."""
-        mark = f'"{TRACKING}"'.encode()
-        for row in self.backend.store.page("pods", namespace=key.namespace):
-            if mark in row.body and _owner_name(pod := row.object()) == key.name:
-                self._release([pod])
+    def look_everywhere(self) -> None:
+        super().look_everywhere()
+        store = self.backend.store
+        self._gone |= {uid for uid in store.owner_uids() if store.find_uid(uid) is None}
+        self._release_orphans()
+
+    def notice(self, change: Change) -> None:
+        super().notice(change)
+        if change.key.resource == RESOURCE and change.type == "DELETED":
+            self._gone.add(change.object["metadata"]["uid"])
+
+    def _release_orphans(self) -> None:
+        """Pods of Jobs that are gone: nobody will count them."""
+        while self._gone:
+            uid = self._gone.pop()
+            self._release(owned(self.backend, {"metadata": {"uid": uid}}, "pods"))
 
     def _reach(self, job: Json, pods: list[Json], decision: Decision) -> None:
         active = [pod for pod in pods if is_active(pod)]
@@ -126,10 +141,3 @@ def is_tracked(pod: Json) -> bool:
 
 def _is_among(pod: Json, ends: Ends) -> bool:
     return pod["metadata"]["uid"] in {*ends.succeeded, *ends.failed}
-
-
-def _owner_name(pod: Json) -> str:
-    for ref in pod["metadata"].get("ownerReferences") or ():
-        if ref.get("kind") == "Job" and ref.get("controller"):
-            return str(ref.get("name", ""))
-    return ""

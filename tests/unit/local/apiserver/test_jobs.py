@@ -186,6 +186,17 @@ def test_a_deleted_namespace_is_not_held_by_pods_of_jobs(world: World) -> None:
     assert world.all("pods") == []
 
 
+def test_pods_of_a_job_that_went_before_a_crash_are_let_go(world: World) -> None:
+    world.make()
+    pod = world.all("pods")[0]
+    pod["metadata"]["ownerReferences"][0]["uid"] = "gone"
+    pod["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+    world.backend.store.put(Key("pods", "default", pod["metadata"]["name"]), pod)
+    world.look_again()
+    names = [one["metadata"]["name"] for one in world.all("pods")]
+    assert pod["metadata"]["name"] not in names
+
+
 def test_what_was_done_is_told(world: World) -> None:
     world.make()
     name = world.pods("Pending")[0]["metadata"]["name"]
