@@ -6,10 +6,10 @@ template: of both only what the rules must see is declared.
 
 from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, text
 from tfjob.dialects.tensorflow import rules, words
+from tfjob.dialects.tensorflow.template import MOST_CONTAINERS
 
 _MOST_ENTRIES = 10
 """More than there are types, so that a wrong entry is refused by its name, not by its number."""
-_MOST_CONTAINERS = 100
 _INT32 = 2**31
 _RULES = "x-kubernetes-validations"
 
@@ -83,7 +83,7 @@ def _template() -> Schema:
                 "A PodSpec; every field that the API server knows for pods may stand here.",
                 {
                     "containers": array(
-                        "Containers of the pod.", container, at_most=_MOST_CONTAINERS
+                        "Containers of the pod.", container, at_most=MOST_CONTAINERS
                     ),
                     "restartPolicy": policy,
                 },

@@ -79,6 +79,7 @@ def _read_entry(reader: Reader, value: Mapping[str, Any], path: str, *, image: s
     given = keys.spelt(value, keys.REPLICA)
     kind = reader.text(given.get("tfReplicaType"), f"{path}.tfReplicaType") or words.MASTER
     count = reader.integer(given.get("replicas"), f"{path}.replicas", at_least=-_INT32)
+    reader.boolean(given.get("IsDefaultPS"), f"{path}.IsDefaultPS")
     port = reader.integer(given.get("tfPort"), f"{path}.tfPort", at_least=-_INT32)
     template = None
     if "template" in given:

@@ -9,8 +9,10 @@ from typing import Any
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.reading import Reader
+from tfjob.k8s import field
 
 Json = Mapping[str, Any]
+MOST_CONTAINERS = 100
 
 
 def check_template(reader: Reader, value: object, path: str) -> Json:
@@ -20,8 +22,7 @@ def check_template(reader: Reader, value: object, path: str) -> Json:
     spec = reader.mapping(given.get("spec"), f"{path}.spec")
     reader.text(spec.get("restartPolicy"), f"{path}.spec.restartPolicy")
     _check_names(reader, spec.get("volumes"), f"{path}.spec.volumes")
-    for own_path, container in reader.objects(spec.get("containers"), f"{path}.spec.containers"):
-        _check_container(reader, container, own_path)
+    _check_containers(reader, spec.get("containers"), f"{path}.spec.containers")
     return given
 
 
@@ -71,6 +72,16 @@ def _check_metadata(reader: Reader, value: object, path: str) -> None:
     reader.labels(metadata.get("labels"), f"{path}.labels")
     reader.labels(metadata.get("annotations"), f"{path}.annotations")
     reader.texts(metadata.get("finalizers"), f"{path}.finalizers")
+
+
+def _check_containers(reader: Reader, value: object, path: str) -> None:
+    found = list(reader.objects(value, path))
+    if len(found) > MOST_CONTAINERS:
+        rule = f"{path} in body should have at most {MOST_CONTAINERS} items"
+        remedy = "remove containers that the replica can do without"
+        reader.note(field.invalid(path, len(found), rule, remedy=remedy))
+    for own_path, container in found:
+        _check_container(reader, container, own_path)
 
 
 def _check_container(reader: Reader, container: Json, path: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import NOW, manifests_of
-from tests.unit.dialects.almost_right import spoilt
+from tests.unit.dialects.almost_right import as_sent, is_sendable, spoilt
 from tests.unit.dialects.tensorflow.jobs import DIALECT, a_pod, around, end, entry, tfjob
 from tests.unit.k8s.json_values import JSON
 from tfjob.core.invalid import InvalidJob, reject
@@ -18,7 +18,10 @@ from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Accelerator, ControllerConfig, Observed, Settings
 from tfjob.k8s.field import summary
+from tfjob.local.apiserver.crd import Structural
 
+(VERSION,) = DIALECT.crd()["spec"]["versions"]
+SERVER = Structural(VERSION["schema"]["openAPIV3Schema"], "schema")
 GPU = Accelerator(
     volumes=[{"name": "v", "mountPath": "/m", "hostPath": "/h"}], env=[{"name": "E", "value": "e"}]
 )
@@ -61,6 +64,7 @@ ENTRY = st.fixed_dictionaries(
     optional={
         "tfReplicaType": spoilt(st.sampled_from(["MASTER", "WORKER", "PS"])),
         "TFREPLICATYPE": spoilt(st.sampled_from(["WORKER", "PS"])),
+        "IsDefaultPS": spoilt(st.booleans()),
         "replicas": spoilt(st.integers(0, 2)),
         "tfPort": spoilt(st.integers(1, 9)),
         "template": spoilt(TEMPLATE),
@@ -161,10 +165,20 @@ def test_any_status(status: Any, code: int | None) -> None:
     run({**tfjob(entry(), RuntimeId="76no"), "status": status}, Settings(), code)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(SPEC, SETTINGS, CODES)
 def test_job_that_is_almost_right(spec: Any, flags: Settings, code: int | None) -> None:
     run({**tfjob(), "spec": spec}, flags, code)
+
+
+@given(SPEC.filter(is_sendable).map(as_sent))
+def test_api_server_takes_what_the_offline_check_takes(spec: Any) -> None:
+    document = {**tfjob(), "spec": spec}
+    if DIALECT.validate(document):
+        return
+    SERVER.prune(document)
+    SERVER.default(document)
+    assert SERVER.faults(document) == []
 
 
 @given(SPEC, SETTINGS)

@@ -101,6 +101,14 @@ REFUSED: dict[str, tuple[Json, str]] = {
         "restartPolicy must be OnFailure or Never",
     ),
     "entries that are no list": ({**tfjob(), "spec": {"replicaSpecs": {}}}, "must be of type"),
+    "too many containers": (
+        tfjob(entry(template=template(*["tensorflow"] * 101))),
+        "100 items",
+    ),
+    "mark of default servers that is no mark": (
+        tfjob(entry(IsDefaultPS="yes")),
+        "must be of type boolean",
+    ),
     "number as text": (tfjob({**entry(), "replicas": "1"}), "must be of type integer"),
 }
 REFUSED_OFFLINE: dict[str, tuple[Json, str]] = {
