@@ -1,0 +1,245 @@
+"""Jobs of any API in a scene's namespace: made, changed, looked at, and waited for.
+
+Law: it asks the API server and nobody else, and shows what there was instead when a wait is over.
+Knows how each API's jobs are found and how they say that they have ended; not how they work.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Collection, Mapping
+from hashlib import sha1
+from typing import Any
+
+from tests.support.controlplane.endpoint import ApiError
+from tests.support.controlplane.podstatus import Pod
+from tests.support.scene import Scene
+
+Json = dict[str, Any]
+KUBEFLOW, TENSORFLOW = "kubeflow.org", "tensorflow.org"
+TENSORSTACK = "batch.tensorstack.dev"
+_APIS = {
+    f"{KUBEFLOW}/v1": "tfjobs",
+    f"{KUBEFLOW}/v1beta1": "tfjobs",
+    f"{TENSORFLOW}/v1alpha1": "tfjobs",
+    f"{TENSORSTACK}/v1beta1": "tensorflowtrainingjobs",
+}
+_ROOTS = {
+    "configmaps": "/api/v1",
+    "events": "/api/v1",
+    "pods": "/api/v1",
+    "services": "/api/v1",
+    "jobs": "/apis/batch/v1",
+    "deployments": "/apis/apps/v1",
+    "podgroups": "/apis/scheduler.tensorstack.dev/v1beta1",
+    "tensorboards": "/apis/tensorstack.dev/v1beta1",
+}
+_OF_THE_CLUSTER = "kube-root-ca.crt"
+_SECONDS = 45.0
+_POLL_SECONDS = 0.05
+
+
+class Jobs:
+    """The jobs of one API in one namespace."""
+
+    def __init__(self, scene: Scene, api_version: str) -> None:
+        self.scene = scene
+        self._path = f"/apis/{api_version}/namespaces/{scene.namespace}/{_APIS[api_version]}"
+
+    async def create(self, job: Mapping[str, Any]) -> Json:
+        return await self.scene.call("POST", self._path, job)
+
+    async def refused(self, job: Mapping[str, Any]) -> str:
+        """The words with which a job is refused: by the API server, or by the operator at once."""
+        try:
+            made = await self.create(job)
+        except ApiError as refusal:
+            return str(refusal)
+        name = made["metadata"]["name"]
+        found = await self.until("failed", lambda each: phase_of(each) == "Failed", name=name)
+        assert not found["spec"].get("RuntimeId")
+        assert await self.owned("pods") == await self.owned("services") == set()
+        return json.dumps(found["status"], ensure_ascii=False)
+
+    async def get(self, name: str = "j") -> Json:
+        return await self.scene.call("GET", f"{self._path}/{name}")
+
+    async def patch(self, spec: Mapping[str, Any], name: str = "j") -> Json:
+        return await self.scene.call("PATCH", f"{self._path}/{name}", {"spec": spec})
+
+    async def edit_refused(self, spec: Mapping[str, Any], name: str = "j") -> str:
+        """The words with which a change of a job is refused; a fault if it is not."""
+        try:
+            await self.patch(spec, name)
+        except ApiError as refusal:
+            return str(refusal)
+        raise AssertionError(f"was not refused: {json.dumps(spec)}")
+
+    async def delete(self, name: str = "j") -> None:
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        await self.scene.call("DELETE", f"{self._path}/{name}", body)
+
+    async def clear(self) -> None:
+        """Delete every job, so that nobody replaces the pods that go after it."""
+        await self.scene.call("DELETE", self._path)
+
+    async def until(self, what: str, is_so: Callable[[Json], object], *, name: str = "j") -> Json:
+        """Wait until a job is so, and return it as it is then."""
+        deadline = time.monotonic() + _SECONDS
+        while not is_so(found := await self.get(name)):
+            if time.monotonic() > deadline:
+                raise AssertionError(
+                    f"not so after {_SECONDS} s: {what}\n{await self._story(found)}"
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+        return found
+
+    async def comes_to(self, phase: str, *, name: str = "j") -> Json:
+        """Wait until a job is in a phase; a TFJob's is its last condition."""
+        return await self.until(f"phase {phase}", lambda job: phase_of(job) == phase, name=name)
+
+    async def owned(self, kind: str) -> set[str]:
+        """The names of all objects of a kind in the namespace."""
+        return set(await self.objects(kind))
+
+    async def objects(self, kind: str) -> dict[str, Json]:
+        path = f"{_ROOTS[kind]}/namespaces/{self.scene.namespace}/{kind}"
+        items = (await self.scene.call("GET", path))["items"]
+        found = {each["metadata"]["name"]: each for each in items}
+        return {name: each for name, each in found.items() if name != _OF_THE_CLUSTER}
+
+    async def object(self, kind: str, name: str) -> Json:
+        """Wait until an object exists, and return it."""
+        await self.has(kind, {name}, exactly=False)
+        return (await self.objects(kind))[name]
+
+    async def has(self, kind: str, names: Collection[str], *, exactly: bool = True) -> None:
+        """Wait until there are objects of exactly these names, none of them on its way out."""
+        wanted = set(names)
+
+        async def is_so() -> bool:
+            found = await self.objects(kind)
+            stay = {name for name, each in found.items() if not _leaves(each)}
+            return stay == wanted == set(found) if exactly else wanted <= stay
+
+        await self.eventually(f"{kind} {sorted(wanted)}", is_so)
+
+    async def eventually(self, what: str, is_so: Callable[[], Any]) -> None:
+        deadline = time.monotonic() + _SECONDS
+        while not await is_so():
+            if time.monotonic() > deadline:
+                jobs = (await self.scene.call("GET", self._path))["items"]
+                stories = [await self._story(job) for job in jobs]
+                raise AssertionError(f"not so after {_SECONDS} s: {what}\n" + "\n".join(stories))
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def pod(self, owner: str) -> Pod:
+        """Wait until a replica has a pod that is not on its way out: by its name or its Job's."""
+        found: list[Pod] = []
+
+        def is_there(pods: Mapping[str, Pod]) -> bool:
+            own = [each for name, each in pods.items() if _is_of(name, owner)]
+            found[:] = [each for each in own if not _leaves(each)]
+            return bool(found)
+
+        await self.scene.puppet.until(f"pod of {owner}", is_there)
+        return max(found, key=lambda each: str(each["metadata"]["creationTimestamp"]))
+
+    async def _story(self, job: Json) -> str:
+        told = [
+            f"  {each['type']} {each['reason']}: {each['message']}"
+            for each in await self.scene.events(job["metadata"]["name"])
+        ]
+        pods = [
+            f"  {name} {pod['status'].get('phase')}"
+            for name, pod in (await self.scene.pods()).items()
+        ]
+        kinds = ("jobs", "services", "deployments", "configmaps")
+        others = [f"{kind}: {sorted(await self.owned(kind))}" for kind in kinds]
+        status = json.dumps(job.get("status", {}), indent=1)
+        log = self.scene.world.operator.log
+        return "\n".join([status, *others, "pods:", *pods, "events:", *told, f"log: {log}"])
+
+
+def phase_of(job: Mapping[str, Any]) -> str:
+    """Where a job is, in its API's own word."""
+    status = job.get("status") or {}
+    if job["apiVersion"].startswith(f"{KUBEFLOW}/"):
+        conditions = status.get("conditions") or [{"type": ""}]
+        return str(conditions[-1]["type"])
+    return str(status.get("phase") or "")
+
+
+def id_of(job: Mapping[str, Any]) -> str:
+    """The part of the children's names that tells a job from its namesakes."""
+    if job["apiVersion"].startswith(f"{TENSORFLOW}/"):
+        return str(job["spec"].get("RuntimeId") or "")
+    # The contract derives the id so; nothing is secret here.
+    return sha1(job["metadata"]["uid"].encode(), usedforsecurity=False).hexdigest()[:5]
+
+
+def env_of(
+    pod: Mapping[str, Any], name: str = "TF_CONFIG", *, container: str = "tensorflow"
+) -> Any:
+    """A variable of a pod's, or pod template's, container; None if it is not set."""
+    [found] = [each for each in pod["spec"]["containers"] if each["name"] == container]
+    values = [each.get("value") for each in found.get("env") or () if each["name"] == name]
+    assert len(values) <= 1, f"{name} is set {len(values)} times"
+    return values[0] if values else None
+
+
+def owner_of(child: Mapping[str, Any]) -> Json:
+    """The only owner of an object."""
+    [owner] = child["metadata"]["ownerReferences"]
+    found: Json = owner
+    return found
+
+
+def tf_job(*entries: Json, name: str = "j", **spec: Any) -> Json:
+    """A TfJob of tensorflow.org/v1alpha1; without entries, one MASTER."""
+    return {
+        "apiVersion": f"{TENSORFLOW}/v1alpha1",
+        "kind": "TfJob",
+        "metadata": {"name": name},
+        "spec": {"replicaSpecs": list(entries or (entry(),)), **spec},
+    }
+
+
+def entry(
+    role: str = "MASTER", replicas: int = 1, *, template: Json | None = None, **fields: Any
+) -> Json:
+    """One set of replicas of a TfJob; a PS has no template unless one is given."""
+    found: Json = {"tfReplicaType": role, "replicas": replicas, **fields}
+    if template is not None or role != "PS":
+        found["template"] = template or pod_template(restartPolicy="OnFailure")
+    return found
+
+
+def training_job(
+    roles: str = "worker=1", *, name: str = "j", restart: str = "", **spec: Any
+) -> Json:
+    """A TensorFlowTrainingJob such as `training_job("chief=1 ps=2 worker=4")`."""
+    entries = []
+    for role, _, count in (each.partition("=") for each in roles.split()):
+        own: Json = {"type": role, "replicas": int(count), "template": pod_template()}
+        entries.append(own | ({"restartPolicy": restart} if restart else {}))
+    return {
+        "apiVersion": f"{TENSORSTACK}/v1beta1",
+        "kind": "TensorFlowTrainingJob",
+        "metadata": {"name": name},
+        "spec": {"replicaSpecs": entries, **spec},
+    }
+
+
+def pod_template(*more: Json, container: Json | None = None, **spec: Any) -> Json:
+    """A pod template with the training container, further containers, and fields of its spec."""
+    main = {"name": "tensorflow", "image": "example.invalid/tensorflow", **(container or {})}
+    return {"spec": {"containers": [main, *more], **spec}}
+
+
+def _is_of(pod: str, owner: str) -> bool:
+    return pod == owner or pod.rpartition("-")[0] == owner
+
+
+def _leaves(each: Mapping[str, Any]) -> bool:
+    return "deletionTimestamp" in each["metadata"]
