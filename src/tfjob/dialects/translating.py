@@ -166,10 +166,8 @@ def hub_path(kind: str) -> str:
 
 def training_place(template: Mapping[str, Any]) -> int | None:
     """Where the container that trains stands."""
-    for place, each in enumerate(_containers(template)):
-        if each.get("name") == TRAINING_CONTAINER:
-            return place
-    return None
+    named = (place for place, each in objects(_containers(template)) if _trains(each))
+    return next(named, None)
 
 
 def hub_port(template: Mapping[str, Any]) -> Taken | None:
@@ -177,8 +175,8 @@ def hub_port(template: Mapping[str, Any]) -> Taken | None:
     place = training_place(template)
     if place is None:
         return None
-    for index, port in enumerate(_containers(template)[place].get("ports") or ()):
-        if port.get("name") == words.PORT_NAME:
+    for index, port in objects(_containers(template)[place].get("ports")):
+        if _is_address(port):
             path = f"template.spec.containers[{place}].ports[{index}].containerPort"
             return Taken(path, port.get("containerPort"))
     return None
@@ -190,9 +188,14 @@ def with_hub_port(template: Mapping[str, Any], number: int) -> Mapping[str, Any]
     if place is None or number == (words.PORT if named is None else named.value):
         return template
     container = _containers(template)[place]
-    others = [port for port in container.get("ports") or () if port.get("name") != words.PORT_NAME]
-    port = {"name": words.PORT_NAME, "containerPort": number}
-    return with_container(template, place, {**container, "ports": [*others, port]})
+    given = container.get("ports")
+    ports = list(given) if isinstance(given, list) else []
+    for index, port in objects(ports):
+        if _is_address(port):
+            ports[index] = {**port, "containerPort": number}
+    if named is None:
+        ports.append({"name": words.PORT_NAME, "containerPort": number})
+    return with_container(template, place, {**container, "ports": ports})
 
 
 def with_container(
@@ -201,6 +204,21 @@ def with_container(
     containers = [*_containers(template)]
     containers[place : place + 1] = [container]
     return {**template, "spec": {**(template.get("spec") or {}), "containers": containers}}
+
+
+def objects(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The objects of a list with their places; what is none is for an API server to refuse."""
+    for place, each in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(each, Mapping):
+            yield place, each
+
+
+def _trains(container: Mapping[str, Any]) -> bool:
+    return container.get("name") == TRAINING_CONTAINER
+
+
+def _is_address(port: Mapping[str, Any]) -> bool:
+    return port.get("name") == words.PORT_NAME
 
 
 def _containers(template: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -1,5 +1,7 @@
 """Fields are taken one by one, and what nobody took is a loss."""
 
+import pytest
+
 from tests.support.tfjobs import container, tfjob
 from tfjob.dialects.translating import (
     Fields,
@@ -77,3 +79,11 @@ def test_address_port_is_found_in_the_container_that_trains() -> None:
     assert with_hub_port(template, 2222) is template
     assert with_hub_port({"spec": {"containers": []}}, 8) == {"spec": {"containers": []}}
     assert hub_port({}) is None
+
+
+@pytest.mark.parametrize("ports", [5, "x", [None], ["x", 3], {"name": "tfjob-port"}])
+def test_ports_that_are_none_are_left_to_an_api_server(ports: object) -> None:
+    template = {"spec": {"containers": [None, container(ports=ports)]}}
+    assert hub_port(template) is None
+    assert with_hub_port(template, 2222) is template
+    assert hub_port(with_hub_port(template, 8)) is not None

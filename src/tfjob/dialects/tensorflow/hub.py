@@ -26,6 +26,7 @@ from tfjob.dialects.translating import (
     hub_manifest,
     hub_path,
     hub_port,
+    objects,
     training_place,
     with_container,
     with_hub_port,
@@ -198,10 +199,14 @@ def _with_server(template: Mapping[str, Any], image: str) -> Mapping[str, Any]:
         number = len((template.get("spec") or {}).get("containers") or ())
         return with_container(template, number, server)
     stored = template["spec"]["containers"][place]
-    mounts = [each for each in stored["volumeMounts"] if each.get("name") != servers.VOLUME]
+    mounts = [each for _, each in objects(stored["volumeMounts"]) if not _is_program(each)]
     kept = {key: each for key, each in stored.items() if key != "volumeMounts"}
     more = {"volumeMounts": mounts} if mounts else {}
     return with_container(template, place, {**kept, "command": command, **more})
+
+
+def _is_program(mount: Mapping[str, Any]) -> bool:
+    return mount.get("name") == servers.VOLUME
 
 
 def _drop_extras(spec: Fields, image: Taken, losses: Losses, *, uses_image: bool) -> None:

@@ -98,7 +98,7 @@ def test_port_of_that_name_and_another_number_gives_way() -> None:
     given["template"]["spec"]["containers"] = [container("a"), container(ports=ports)]
     found = up(given)
     (_, trained) = specs_of(found)["Master"]["template"]["spec"]["containers"]
-    assert trained["ports"] == [ports[1], {"name": "tfjob-port", "containerPort": 2222}]
+    assert trained["ports"] == [{"name": "tfjob-port", "containerPort": 2222}, ports[1]]
     (path,) = losses_of(found.losses)
     assert path == "spec.replicaSpecs[0].template.spec.containers[1].ports[0].containerPort"
 
