@@ -45,7 +45,7 @@ def _shown(found: Sequence[jobs.Found], style: str, namespace: str | None) -> st
         return "\n".join(choosing.full_name(each) for each in found)
     if style in {"json", "yaml"}:
         return _raw([each.manifest for each in found], style)
-    is_wide = style == "wide"
+    is_wide = style == "wide" or len({each.dialect.group for each in found}) > 1
     head = ["NAME", "STATE", "REPLICAS", "AGE", *(["API"] if is_wide else [])]
     rows = [_row(each, is_wide=is_wide) for each in found]
     if namespace is None:

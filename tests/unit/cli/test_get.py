@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from tests.support.background_cluster import BackgroundCluster, background_cluster
+from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
@@ -40,6 +41,23 @@ def test_all_namespaces_show_theirs(
         "default",
         "kubeflow.org/v1",
     ]
+
+
+def test_jobs_of_several_apis_say_whose_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with background_cluster(tmp_path / "data") as cluster:
+        cluster.put_job(tfjob(name="same"))
+        jobs = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
+        cluster.endpoint.request("POST", jobs, old_job(name="same"))
+        head, *rows = got(cluster, capsys).splitlines()
+        assert head.split()[-1] == "API"
+        apis = {row.split()[-1] for row in rows}
+        assert apis == {"kubeflow.org/v1", "tensorflow.org/v1alpha1"}
+        assert main(["delete", "same", *cluster.flags]) == 1
+        assert main(["delete", "same", "--api", "tensorflow.org", *cluster.flags]) == 0
+        assert "TfJob default/same deleted" in capsys.readouterr().out
+        assert cluster.job_names() == ["same"]
 
 
 def test_one_job_is_the_object_itself(
