@@ -200,3 +200,14 @@ def test_text_that_looks_like_a_number_stays_text(tmp_path: Path, command: Comma
     done = command("convert", str(path), "--to", V1BETA1)
     for text in ("1e3", "y", "0o7"):
         assert f"- '{text}'\n" in done.out
+
+
+def test_guide_shows_what_is_printed(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[3] / "docs/guide/convert.md").read_text("utf-8")
+    job = page.split("<<'END'\n")[1].split("END\n")[0]
+    (loss,) = [line for line in page.splitlines() if line.startswith("old.yaml:")]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.yaml").write_text(job)
+    assert command("convert", "old.yaml", "--to", V1).err == f"{loss}\n"
