@@ -21,23 +21,15 @@ from tfjob.local.node.containers import PodContainers
 from tfjob.local.node.launching import Launcher, NotYetError, container_spec, gpus_of_pod
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.memory import MemoryWatch
-from tfjob.local.node.network import first_ephemeral_port
 from tfjob.local.node.record import ContainerRecord, PodRecord, Verdict, Waiting
-from tfjob.local.node.serving import (
-    URL,
-    is_server,
-    meant_to_be_reached,
-    shown_url,
-    silent_containers,
-    url_of,
-)
+from tfjob.local.node.serving import is_server
+from tfjob.local.node.showing import Showing
 from tfjob.local.node.sockets import SocketWatch, can_look
-from tfjob.local.node.status import is_finished, is_over, pod_status
+from tfjob.local.node.status import is_finished, is_over
 from tfjob.local.node.volumes import discard
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
-_STALE_FIELDS = ("reason", "message", "initContainerStatuses")
 
 
 class Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,9 +73,7 @@ class PodWorker:
         self._wake = asyncio.Event()
         self._is_gone = False
         self._is_server = is_server(pod) and can_look()
-        self._shown: Json | None = None
-        self._shown_url = shown_url(pod)
-        self._told: set[tuple[str, str]] = set()
+        self._showing = Showing(pod, api=tools.api, clock=tools.clock)
         self.containers = PodContainers(
             record or new_record(pod, now=tools.clock()),
             settings=tools.settings,
@@ -153,7 +143,7 @@ class PodWorker:
                 await self._advance()
             elif self.containers.is_running:
                 self.containers.wind_down(self._grace)
-            self._tell_back_off()
+            self._showing.tell_back_off(self.pod, self.containers.record)
             await self._show()
 
     async def _advance(self) -> None:
@@ -259,39 +249,14 @@ class PodWorker:
         await asyncio.to_thread(discard, folder)
 
     async def _show(self) -> None:
-        """Stores the status if it differs from what was stored last."""
         if self._is_forgotten:
             return
-        base = self.pod if self._shown is None else {**self.pod, "status": self._shown}
-        silent = await self._show_url() if self._is_server else frozenset()
-        now = self._tools.clock()
-        status = pod_status(base, self.containers.record, now=now, silent=silent)
-        if status == self._shown:
-            return
-        stored = self.pod.get("status") or {}
-        stale = {name: None for name in _STALE_FIELDS if name in stored and name not in status}
-        await self._tools.api.patch_status(self.pod, {**stale, **status})
-        self._shown = status
-
-    async def _show_url(self) -> frozenset[str]:
-        """Says where the pod is reached, before it is shown as ready; which containers are not."""
-        preferred = self._tools.launcher.local_ports(self.pod)
-        heard = meant_to_be_reached(
-            self.containers.heard, preferred=preferred, first_chosen=first_ephemeral_port()
-        )
-        url = url_of(heard, preferred=preferred)
-        if url != self._shown_url:
-            await self._tools.api.annotate(self.pod, {URL: url})
-            self._shown_url = url
-        return silent_containers(self.pod, heard)
-
-    def _tell_back_off(self) -> None:
-        record = self.containers.record
-        for one in record.all_containers:
-            if isinstance(one.state, Waiting) and one.state.reason == "CrashLoopBackOff":
-                where = f"pod {record.name}_{record.namespace}({record.uid})"
-                text = f"Back-off restarting failed container {one.name} in {where}"
-                self._tell("Warning", "BackOff", text)
+        silent: frozenset[str] = frozenset()
+        if self._is_server:
+            preferred = self._tools.launcher.local_ports(self.pod)
+            heard = self.containers.heard
+            silent = await self._showing.address(self.pod, heard, preferred=preferred)
+        await self._showing.status(self.pod, self.containers.record, silent=silent)
 
     def _tell_left_out(self) -> None:
         fields = left_out(self.pod)
@@ -299,10 +264,7 @@ class PodWorker:
             self._tell("Warning", "LeftOut", f"without effect on this machine: {', '.join(fields)}")
 
     def _tell(self, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
-        """News about the pod, each once."""
-        if (reason, message) not in self._told:
-            self._told.add((reason, message))
-            self._tools.api.post_event(self.pod, kind=kind, reason=reason, message=message)
+        self._showing.tell(self.pod, kind, reason=reason, message=message)
 
     async def _rest(self, pause: float | None) -> None:
         moments = [self.containers.next_moment()]

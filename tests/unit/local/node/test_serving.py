@@ -89,6 +89,15 @@ async def test_the_address_goes_with_the_process(api: FakeApi, tmp_path: Path) -
     assert not is_ready(api, "b")
 
 
+async def test_an_address_that_is_no_longer_true_is_taken_away(api: FakeApi) -> None:
+    one = board("b")
+    one["metadata"]["annotations"] = {URL: "http://127.0.0.1:6006/", "kept": "yes"}
+    api.create(one)
+    await until(lambda: api.phase("b") == "Running")
+    await until(lambda: shown_url(api.pods["b"]) is None)
+    assert api.pods["b"]["metadata"]["annotations"] == {"kept": "yes"}
+
+
 async def test_peers_reach_a_server_by_its_service(api: FakeApi, tmp_path: Path) -> None:
     spec = {"selector": {"app": "board"}, "ports": [{"port": 80, "targetPort": 6006}]}
     api.service_list = [{"metadata": {"namespace": "ns", "name": "board"}, "spec": spec}]
