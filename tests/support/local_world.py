@@ -79,11 +79,16 @@ class LocalWorld:
         """All live processes of this world."""
         return machine.processes(self.name)
 
-    def open_ports(self) -> list[int]:
-        """Ports of the API and of pods on which somebody listens."""
+    def open_ports(self) -> dict[int, set[int]]:
+        """Ports of the API and of pods on which a process of this world listens, or nobody known.
+
+        A port that was given back may be taken at once by another cluster on this machine.
+        """
         table = self.data / "node" / "ports.json"
         pods = json.loads(table.read_text()).values() if table.exists() else ()
-        return [port for port in {self.port, *pods} if machine.is_open(port)]
+        found = machine.listeners({self.port, *pods})
+        ours = {each.pid for each in self.running()}
+        return {port: pids for port, pids in found.items() if pids <= ours}
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """One request; raises OSError while nobody answers, ApiError when refused."""

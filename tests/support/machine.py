@@ -6,7 +6,6 @@ nothing of anybody else is seen, let alone killed. Linux only, as the tests that
 
 import os
 import signal
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 WORLD = "TFJOB_TEST_WORLD"
 CONTAINER = "TFJOB_CONTAINER"
 PROC = Path("/proc")
+_LISTEN = "0A"
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,27 @@ def twice(found: list[Process]) -> list[Process]:
     return [each for crowd in crowds if all(one.is_alive for one in crowd) for each in crowd]
 
 
-def is_open(port: int) -> bool:
-    """Whether anybody listens on a loopback port."""
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def listeners(ports: set[int]) -> dict[int, set[int]]:
+    """Those of the ports that somebody listens on, with the processes that do."""
+    sockets = dict(_listening(ports))
+    found: dict[int, set[int]] = {port: set() for port in sockets.values()}
+    for entry in PROC.glob("[0-9]*/fd/*") if sockets else ():
+        try:
+            target = str(entry.readlink())
+        except OSError:
+            continue  # it was closed while we looked
+        if target in sockets:
+            found[sockets[target]].add(int(entry.parts[2]))
+    return found
+
+
+def _listening(ports: set[int]) -> Iterator[tuple[str, int]]:
+    for table in (PROC / "net" / "tcp", PROC / "net" / "tcp6"):
+        for line in table.read_text().splitlines()[1:]:
+            fields = line.split()
+            port = int(fields[1].rpartition(":")[2], 16)
+            if fields[3] == _LISTEN and port in ports:
+                yield f"socket:[{fields[9]}]", port
 
 
 def _carriers(mark: bytes) -> Iterator[Process]:

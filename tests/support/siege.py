@@ -210,7 +210,6 @@ class Siege:
 def assert_nothing_is_left(world: LocalWorld) -> None:
     """After the last part has ended: no process of any container, and nobody listens."""
     deadline = time.monotonic() + 10
-    while (left := world.running()) and time.monotonic() < deadline:
+    while (left := (world.running(), world.open_ports())) != ([], {}):
+        assert time.monotonic() < deadline, f"processes and ports that are left: {left}"
         time.sleep(_PAUSE)
-    assert not left
-    assert not world.open_ports()
