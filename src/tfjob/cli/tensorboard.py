@@ -4,6 +4,7 @@ A node that runs pods as processes writes the address on the pod; other clusters
 port. It knows the objects beside a job by their labels, and no dialect.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -55,10 +56,20 @@ async def where(cluster: Cluster, found: Found) -> str:
     urls = [url for pod in pods if (url := url_of(found, pod))]
     if urls:
         return urls[0]
+    if not pods:
+        return _note(found) or f"{board.name} has no pod"
     if not any(pod.has_condition("Ready") for pod in pods):
-        return f"{board.name} is not ready yet" if pods else f"{board.name} has no pod"
+        return f"{board.name} is not ready yet"
     forward = f"kubectl port-forward -n {found.namespace} service/{service.name} {_PORT}:80"
     return f"{forward}, then http://127.0.0.1:{_PORT}/"
+
+
+def _note(found: Found) -> str:
+    """What the status says of it, where somebody else's controller runs it."""
+    status = found.manifest.get("status")
+    board = status.get("tensorboard") if isinstance(status, Mapping) else None
+    note = board.get("note") if isinstance(board, Mapping) else None
+    return note if isinstance(note, str) else ""
 
 
 async def _pods(cluster: Cluster, found: Found) -> list[Pod]:

@@ -52,6 +52,12 @@ async def test_board_that_does_not_run_yet_says_so(cluster: Cluster) -> None:
     assert await tensorboard.where(cluster, found) == "tensorboard-76no is not ready yet"
 
 
+async def test_board_that_others_run_is_told_by_the_status(cluster: Cluster) -> None:
+    found = await a_job(cluster, tensorboard={"logDir": "/logs"})
+    found.manifest["status"] = {"tensorboard": {"note": "TensorBoard [x] is ready"}}
+    assert await tensorboard.where(cluster, found) == "TensorBoard [x] is ready"
+
+
 async def test_board_on_this_machine_has_an_address(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     await put_pod(cluster, status=READY, url=URL)
