@@ -10,6 +10,7 @@ from contextlib import aclosing
 from typing import Generic, Protocol, TypeVar
 
 from tfjob.client.progress import Progress, is_older
+from tfjob.client.sharing import Sharing
 from tfjob.client.store import Store
 from tfjob.client.wire import Changed, Deleted, Event, HasMetadata, Key, Replaced, key_of
 
@@ -35,6 +36,7 @@ class Informer(Generic[T]):
         self._session = session
         self._on_change = on_change
         self._progress = Progress()
+        self._sharing = Sharing()
         self.store = store
         self.has_synced = asyncio.Event()
 
@@ -89,6 +91,7 @@ class Informer(Generic[T]):
             self._store(item)
 
     def _store(self, item: T) -> None:
+        self._sharing.compact(item)
         old = self.store.put(item)
         if old is None:
             self._on_change(None, item)
