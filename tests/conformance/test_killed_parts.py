@@ -106,3 +106,21 @@ def test_killed_run_leaves_no_process_and_the_next_one_goes_on_in_its_folder(
     )
     assert (done.returncode, len(steps.read_text())) == (0, 12)
     assert not machine.processes(world)
+
+
+def test_what_is_left_of_a_world_is_seen_until_it_is_gone() -> None:
+    world = uuid.uuid4().hex
+    program = (
+        "import socket, time; server = socket.create_server(('127.0.0.1', 0));"
+        " print(server.getsockname()[1], flush=True); time.sleep(60)"
+    )
+    words = [sys.executable, "-c", program]
+    environment = {**os.environ, machine.WORLD: world}
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as left:
+        assert left.stdout is not None
+        port = int(left.stdout.readline())
+        assert [each.pid for each in machine.processes(world)] == [left.pid]
+        assert machine.listeners({port}) == {port: {left.pid}}
+        left.kill()
+    assert machine.processes(world) == []
+    assert machine.listeners({port}) == {}
