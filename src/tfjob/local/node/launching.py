@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tfjob.local.node.api import ApiPort
-from tfjob.local.node.checkpoint import container_folder, pod_folder
+from tfjob.local.node.checkpoint import container_folder, pod_folder, safe_name
 from tfjob.local.node.contents import Contents, VolumeError, config_map_values, secret_values, texts
 from tfjob.local.node.devices import cuda_variables
 from tfjob.local.node.directory import ClusterDirectory, container_ports
@@ -30,6 +30,7 @@ from tfjob.local.node.process import Launch
 from tfjob.local.node.record import PodRecord
 from tfjob.local.node.schedule import gpus_of
 from tfjob.local.node.translate import Mount, Translation
+from tfjob.local.node.views import views_of
 from tfjob.local.node.volumes import mounts_of, prepare, wanted
 
 Json = Mapping[str, Any]
@@ -66,9 +67,11 @@ class Launcher:
             own_ports = self._settle(pod, directory, is_fresh=is_fresh)
             places = await asyncio.to_thread(self._prepare, pod, found, has_claim)
             variables = self._variables(pod, container, found)
+            mounts = mounts_of(container, places, variables)
+            view = self._folder(record) / "views" / safe_name(str(container["name"]))
             translation = Translation(
                 namespace=record.namespace,
-                mounts=mounts_of(container, places, variables),
+                mounts=(*mounts, *views_of(mounts, folder=view)),
                 directory=directory,
                 own_ports=own_ports,
             )
@@ -85,6 +88,9 @@ class Launcher:
             where = f" {fault.filename}" if fault.filename else ""
             message = f"this machine refused{where}: {fault.strerror}; trying again"
             raise NotYetError("CreateContainerError", message) from fault
+
+    def _folder(self, record: PodRecord) -> Path:
+        return pod_folder(self._settings.pods_folder, record.uid)
 
     async def _fetch(self, pod: Json) -> tuple[Contents, dict[str, bool]]:
         namespace = str(pod["metadata"]["namespace"])
