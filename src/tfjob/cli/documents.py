@@ -46,15 +46,16 @@ class Document(msgspec.Struct):
         return line
 
     def spelt(self, path: str) -> str:
-        """The path itself or, where no such field is, that of the only field of its name.
+        """The path itself or, where no such field is, that of its name further out.
 
-        A field may stand elsewhere in an older version of the same API.
+        In an older version of an API a field may stand there.
         """
-        steps = _steps(path)
-        if not steps or _holds(self.node, steps):
+        *way, name = _steps(path) or [""]
+        if _holds(self.node, [*way, name]):
             return path
-        alike = [found for found in _paths(self.node) if _steps(found)[-1] == steps[-1]]
-        return alike[0] if len(alike) == 1 else path
+        outer = ([*way[:depth], name] for depth in range(len(way) - 1, 0, -1))
+        found = next((steps for steps in outer if _holds(self.node, steps)), None)
+        return path if found is None else ".".join(found)
 
 
 def _holds(node: Any, steps: Sequence[str]) -> bool:
@@ -64,19 +65,6 @@ def _holds(node: Any, steps: Sequence[str]) -> bool:
             return False
         node = entry[1]
     return True
-
-
-def _paths(node: Any, path: str = "") -> Iterator[str]:
-    """The path of every field."""
-    if isinstance(node, yaml.SequenceNode):
-        for index, child in enumerate(node.value):
-            yield from _paths(child, f"{path}[{index}]")
-    if not isinstance(node, yaml.MappingNode):
-        return
-    for key, child in node.value:
-        own = f"{path}.{key.value}" if path else str(key.value)
-        yield own
-        yield from _paths(child, own)
 
 
 def shown_name(file: str) -> str:

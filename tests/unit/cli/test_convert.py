@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.other_jobs import old_job
 from tests.support.tfjobs import container, tfjob
 from tests.unit.cli.conftest import Command, Done
 
@@ -211,3 +212,14 @@ def test_guide_shows_what_is_printed(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.yaml").write_text(job)
     assert command("convert", "old.yaml", "--to", V1).err == f"{loss}\n"
+
+
+def test_loss_of_something_that_was_not_written_is_told_at_its_own_entry(
+    tmp_path: Path, command: Command
+) -> None:
+    job = old_job("MASTER")
+    job["spec"]["replicaSpecs"].append({"tfReplicaType": "PS"})
+    file = written(tmp_path, yaml.safe_dump(job))
+    number = yaml.safe_dump(job).splitlines().index("  - tfReplicaType: PS") + 1
+    err = command("convert", file, "--to", V1).err
+    assert f"{file}:{number}: spec.replicaSpecs[1].template: {V1} has no parameter server" in err

@@ -191,15 +191,12 @@ def test_file_that_cannot_be_opened_is_named_with_the_reason(tmp_path: Path) -> 
         documents.read("a\0b")
 
 
-def test_field_in_another_place_is_found_by_its_name_if_that_is_the_only_one(
-    tmp_path: Path,
-) -> None:
-    (found,) = read(
-        tmp_path, "spec:\n  limit: 3\n  a: [{size: 1}, {size: 2}]\n  b: {x: [{y: 1}]}\n"
-    )
+def test_field_of_an_older_version_is_found_further_out(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, "spec:\n  limit: 3\n  a: [{size: 1}, {x: 2}]\n  size: 2\n")
     assert found.spelt("spec.limit") == "spec.limit"
     assert found.spelt("spec.policy.limit") == "spec.limit"
-    assert found.spelt("other.y") == "spec.b.x[0].y"
-    assert found.spelt("spec.policy.size") == "spec.policy.size"
-    assert found.spelt("spec.nowhere") == "spec.nowhere"
+    assert found.spelt("spec.policy.inner.limit") == "spec.limit"
+    assert found.spelt("spec.a[0].size") == "spec.a[0].size"
+    assert found.spelt("spec.a[1].name") == "spec.a[1].name"
+    assert found.spelt("other.limit") == "other.limit"
     assert found.spelt("") == ""
