@@ -84,18 +84,20 @@ async def is_at_rest(world: ToyWorld, operator: Operator) -> bool:
     return (world.store.revision, world.writes()) == before
 
 
-@pytest.mark.scenario("A-01")
+@pytest.mark.scenario("A-01", "A-22")
 def test_tfjob_gets_an_id_and_everything_that_is_called_after_it() -> None:
     async def act(world: ToyWorld) -> None:
         operator, running = await started(world)
-        await world.ask("POST", TFJOBS, a_tfjob())
+        await world.ask("POST", TFJOBS, a_tfjob(tensorboard={"logDir": "logs"}))
         await asyncio.sleep(60)
         job = await world.ask("GET", f"{TFJOBS}/j")
         assert (job["status"]["phase"], job["status"]["state"]) == ("Running", "Running")
         token = job["spec"]["RuntimeId"]
         names = sorted(f"{kind}-{token}-{index}" for kind, index in CHILDREN)
         assert await world.names(BATCH) == names
-        assert await world.names(f"{CORE}/services") == names
+        board = f"tensorboard-{token}"
+        assert await world.names(f"{CORE}/services") == sorted([*names, board])
+        assert await world.names(DEPLOYMENTS) == [board]
         assert f"cm-ps-{token}" in await world.names(f"{CORE}/configmaps")
         assert await is_at_rest(world, operator)
         await stopped(operator, running)

@@ -75,7 +75,7 @@ class Gatherer:
         self.settings = settings
         self.stores = stores
         self._facts = facts
-        self._now = now
+        self.now = now
         self._token = token
 
     async def gather(self, key: Key) -> Gathered | None:
@@ -139,7 +139,7 @@ class Gatherer:
         """With what stands beside the replicas, and the facts of the cluster."""
         uid, stores = job.owner.uid, self.stores
         groups = stores.pod_groups.owned_by(uid) if stores.pod_groups else []
-        now = self._now()
+        now = self.now()
         stuck_on = {pod.spec.node_name for pod in found.pods if stuck.is_stuck(pod, now=now)}
         return msgspec.structs.replace(
             found,
@@ -172,9 +172,8 @@ class Gatherer:
         orphans = [each for each in named if each.metadata.controller_uid is None]
         beside = _services_beside(job) if job.companions else frozenset()
         for each in (*own, *orphans):
-            if each.metadata.name in beside:
-                continue
-            verdict = claim_of(job, each.metadata)
+            is_beside = each.metadata.name in beside and each.metadata.controller_uid is not None
+            verdict = Claim.KEEP if is_beside else claim_of(job, each.metadata)
             if verdict is Claim.KEEP:
                 kept.append(each)
             elif verdict is not Claim.IGNORE:

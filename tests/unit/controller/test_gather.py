@@ -9,6 +9,8 @@ from tests.unit.controller.conftest import KEY, Desk
 from tfjob.controller.gather import Gathered
 from tfjob.core.claim import Claim
 from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import Job
+from tfjob.core.observe import replica_services
 
 LABELS = {
     "training.kubeflow.org/operator-name": "tfjob-controller",
@@ -122,11 +124,13 @@ async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() 
         replica = child("Service", "toy-mine-0", job, toy_example__job="t")
         await world.server.make(f"{CORE}/services", replica)
         found = await world.gathered()
+        assert isinstance(found.job, Job)
         assert set(found.children.companions) == {
             ("Service", "beside-mine"),
             ("ConfigMap", "beside-mine"),
         }
-        assert [each.metadata.name for each in found.children.services] == ["toy-mine-0"]
+        own = [each.metadata.name for each in replica_services(found.job, found.children)]
+        assert own == ["toy-mine-0"]
         assert list(found.strays) == []
 
 
