@@ -19,6 +19,8 @@ _HOST = re.compile(rf"(?<![\w.@-])({_LABEL}(?:\.{_LABEL})*)(?:\.?:(\d{{1,5}})(?!
 
 _NUMBERED = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?-\d+")
 _EVERYWHERE = re.compile(r"(?<![\w.])0\.0\.0\.0(?::(\d{1,5}))?(?![\w.])(?!/\d)")
+# Two colons mean much else inside a text, so only a whole word is taken for an address.
+_EVERYWHERE_6 = re.compile(r"(--?[\w-]+=)?(?:::|\[::\](?::(\d{1,5}))?)")
 _PORT_FLAG = "--port"
 _PORT_OPTION = re.compile(r"(?<![\w-])(--port[= ])(\d{1,5})(?![\w.])")
 
@@ -64,10 +66,13 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(_PORT_OPTION.sub(self._port_option, word) for word in spoken)
 
     def _everywhere(self, word: str) -> str:
-        return _EVERYWHERE.sub(self._loopback, word)
+        whole = _EVERYWHERE_6.fullmatch(word)
+        if whole is not None:
+            return (whole[1] or "") + self._loopback(whole[2])
+        return _EVERYWHERE.sub(lambda match: self._loopback(match[1]), word)
 
-    def _loopback(self, match: re.Match[str]) -> str:
-        return LOOPBACK if match[1] is None else f"{LOOPBACK}:{self._own_port(match[1])}"
+    def _loopback(self, port: str | None) -> str:
+        return LOOPBACK if port is None else f"{LOOPBACK}:{self._own_port(port)}"
 
     def _port_option(self, match: re.Match[str]) -> str:
         return match[1] + self._own_port(match[2])
