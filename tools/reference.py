@@ -48,10 +48,10 @@ def metrics(_root: Path) -> str:
 
 
 def _flag(action: argparse.Action) -> tuple[str, str, str]:
-    name = action.option_strings[0]
     value = action.metavar or ("true" if action.nargs == "?" else "")
     shown = "|".join(map(str, action.choices)) if action.choices else value
-    return f"`{name}={shown}`".replace("|", "\\|"), _default(action.default), str(action.help)
+    names = ", ".join(f"`{name}={shown}`" for name in action.option_strings)
+    return names.replace("|", "\\|"), _default(action.default), str(action.help)
 
 
 def _default(value: object) -> str:
