@@ -7,6 +7,8 @@ that nobody has made: nothing is configured then. Every other trouble ends the s
 from pathlib import Path
 from typing import Final
 
+import yaml
+
 from tfjob.dialects.base import ControllerConfig
 from tfjob.dialects.tensorflow.config import read_config, server_path
 from tfjob.k8s import field
@@ -39,8 +41,6 @@ def _file_at(path: Path) -> Path | None:
 
 
 def _parsed(file: Path) -> object:
-    import yaml  # noqa: PLC0415 - most operators read no such file, and go without the library
-
     try:
         return yaml.load(_text(file), Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
