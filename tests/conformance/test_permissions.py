@@ -22,9 +22,10 @@ from tests.support.scene import Scene, scene_in
 from tests.support.tfjobs import container, of_types, replica
 from tests.support.worlds import World
 from tfjob.client.resource import LEASES, Resource
+from tfjob.controller.kinds import resource_of
+from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
 from tfjob.manager.permissions import PERMISSIONS
 from tfjob.manager.settings import LEASE_NAME
-from tfjob.manager.watching import SCHEDULER_PLUGINS, VOLCANO
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the operator.
 pytestmark = pytest.mark.timeout(240, func_only=True)
@@ -43,6 +44,10 @@ _POLICY = {
         {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
         {"level": "None"},
     ],
+}
+_GROUPS = {
+    "volcano": resource_of(VOLCANO),
+    "coscheduling": resource_of(SCHEDULER_PLUGINS),
 }
 _FINALIZERS: Asked = ("kubeflow.org", "tfjobs/finalizers", "update")
 """Never sent: the server itself asks for it, which the second test shows."""
@@ -98,7 +103,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory, audit: Audit) -> Iterator[Ch
             apiserver_flags=(*audit.flags(), enforced),
         )
     )
-    ControlPlane.install_crds(made, [_group_crd(VOLCANO), _group_crd(SCHEDULER_PLUGINS)])
+    ControlPlane.install_crds(made, [_group_crd(each) for each in _GROUPS.values()])
     priority = {"metadata": {"name": "high"}, "value": 1000}
     made.endpoint.request("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", priority)
     yield made
@@ -165,7 +170,7 @@ async def test_each_permission_is_asked_for_and_nothing_is_missing(
         await _a_pod_does_not_go_away(scene, audit)
         await _the_lease_is_lost(scene, home, audit)
     await asyncio.to_thread(operator.stop)
-    for scheduler, groups in (("volcano", VOLCANO), ("coscheduling", SCHEDULER_PLUGINS)):
+    for scheduler, groups in _GROUPS.items():
         value = f"operator.gangSchedulerName={scheduler}"
         await asyncio.to_thread(helm.install, value, namespace=home)
         operator = operator_of(chart_world, plane, namespace=home)

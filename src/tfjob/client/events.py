@@ -8,7 +8,7 @@ dropped and counted. Memory is bounded both in what waits and in what was told.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -92,7 +92,9 @@ class EventRecorder:
         timers: Timers | None = None,
         now: Callable[[], datetime] = _now,
         on_drop: Callable[[], None] | None = None,
+        calm: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`calm` returns when there is nothing better to do than to send news."""
         self._api = api
         self._component = component
         self._thrift = thrift or Thrift()
@@ -104,6 +106,7 @@ class EventRecorder:
         self._told: OrderedDict[_Id, _Series] = OrderedDict()
         self._sending: set[_Id] = set()
         self._on_drop = on_drop
+        self._calm = calm
         self._dropped_lately = 0
         self._dropped_at = 0.0
         self._is_closed = False
@@ -128,6 +131,8 @@ class EventRecorder:
             except QueueClosed:
                 return
             try:
+                if self._calm is not None and not self._is_pressed:
+                    await self._calm()
                 await self._deliver(identity)
             finally:
                 self._queue.done(identity)
@@ -143,6 +148,11 @@ class EventRecorder:
         for identity in self._left():
             self._drop(identity, f"not sent within the last {limit} s")
         self._sum_up()
+
+    @property
+    def _is_pressed(self) -> bool:
+        """So much waits that it goes out although there is better to do."""
+        return len(self._waiting) > self._thrift.waiting // 2
 
     def _left(self) -> list[_Id]:
         """What waits and is not just being sent."""

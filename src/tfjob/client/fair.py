@@ -7,6 +7,7 @@ that a key with one piece waits for a few places, not for the thousands of piece
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
 from typing import TypeVar
 
 R = TypeVar("R")
@@ -21,11 +22,26 @@ class FairPool:
         self._free = limit
         # In the order of their turn; a key is here exactly while it has somebody waiting.
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+        self._calm = asyncio.Event()
+        self._calm.set()
 
     @property
     def waiting(self) -> int:
         """Pieces that wait for a place."""
         return sum(len(queue) for queue in self._waiting.values())
+
+    @property
+    def is_calm(self) -> bool:
+        """Nobody waits for a place."""
+        return self._calm.is_set()
+
+    async def calm(self, *, within: float) -> None:
+        """Return when nobody waits for a place, or after so many seconds."""
+        if self.is_calm:
+            return
+        with suppress(TimeoutError):  # Who has waited long enough goes on.
+            async with asyncio.timeout(within):
+                await self._calm.wait()
 
     async def run(self, key: Hashable, work: Callable[[], Awaitable[R]]) -> R:
         """The result of the work, which starts when it is this key's turn."""
@@ -41,6 +57,7 @@ class FairPool:
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, deque()).append(turn)
+        self._calm.clear()
         try:
             await turn
         except asyncio.CancelledError:
@@ -57,6 +74,7 @@ class FairPool:
             queue.remove(turn)
         if not queue:
             self._waiting.pop(key, None)
+            self._note_calm()
 
     def _leave(self) -> None:
         """Hand the place to the key whose turn it is, and send that key to the end."""
@@ -66,7 +84,12 @@ class FairPool:
             turn = queue.popleft()
             if queue:
                 self._waiting[key] = queue
+            self._note_calm()
             if not turn.done():
                 turn.set_result(None)
                 return
         self._free += 1
+
+    def _note_calm(self) -> None:
+        if not self._waiting:
+            self._calm.set()

@@ -149,6 +149,8 @@ class Loop:
             self._queue.add(key)
         if outcome.is_waiting:
             self._queue.add_after(key, WAIT_FOR_NAME)
+        if outcome.held is not None:
+            self._queue.add_after(key, outcome.held)
         self._wake_in_time(key, outcome)
         later = outcome.is_waiting or outcome.wake_at is not None
         self._passed("requeue_after" if later else "success", started)

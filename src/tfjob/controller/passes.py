@@ -5,7 +5,6 @@ A spec that is to be completed is stored before anything else, and decided on wh
 Knows nothing of queues and timers: the outcome says when to come back.
 """
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -16,6 +15,7 @@ from tfjob.client.events import EventRecorder
 from tfjob.client.wire import Key
 from tfjob.controller.children import Hands, Report
 from tfjob.controller.gather import Gathered, Gatherer
+from tfjob.controller.memory import Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.observer import Observer
 from tfjob.controller.reporter import Reporter
@@ -40,6 +40,8 @@ class Outcome(msgspec.Struct):
     is_waiting: bool = False
     has_more: bool = False
     is_hopeless: bool = False
+    held: float | None = None
+    """Seconds after which news that was kept back is looked at again."""
 
 
 class Reconciler:
@@ -51,14 +53,15 @@ class Reconciler:
         statuses: StatusWriter,
         recorder: EventRecorder,
         observer: Observer,
-        now: Callable[[], datetime],
+        memory: Memory | None = None,
     ) -> None:
         self._gatherer = gatherer
         self._hands = hands
         self._statuses = statuses
         self._recorder = recorder
         self._observer = observer
-        self._now = now
+        self._now = gatherer.now
+        self._memory = memory
 
     async def reconcile(self, key: Key) -> Outcome:
         gathered = await self._gatherer.gather(key)
@@ -76,7 +79,7 @@ class Reconciler:
         claimed, refused = await self._claim(gathered)
         if claimed or any(error.is_retryable for error in refused):
             return Outcome(is_waiting=True, errors=refused)
-        plan = self._decide(gathered, job)
+        plan = self._decide_on(gathered)
         if plan.deletes_job:
             return await self._delete_job(job, gathered.stored, reporter)
         if any(create.kind in _WORKLOADS for create in plan.creates):
@@ -112,6 +115,8 @@ class Reconciler:
         A cache of pods may be ahead of the cache of jobs: what seems to be missing may have run
         and been cleaned up, after an end that the cache of jobs has not seen.
         """
+        if self._memory is not None and self._memory.was_newborn(gathered.stored.metadata.uid):
+            return gathered, plan
         fresh = await self._statuses.fresh(gathered.stored)
         if fresh is None:
             return None
@@ -126,7 +131,9 @@ class Reconciler:
         """Children first, unless the status must be stored before they may go."""
         if not plan.is_status_first:
             report = await self._children(gathered.job, plan, reporter)
-            _, outcome = await self._store(gathered, plan, reporter, trouble=report.trouble)
+            outcome = self._held_back(gathered, plan, report)
+            if outcome is None:
+                _, outcome = await self._store(gathered, plan, reporter, trouble=report.trouble)
             _merge(outcome, report)
             return outcome
         written, outcome = await self._store(gathered, plan, reporter)
@@ -135,10 +142,31 @@ class Reconciler:
             _merge(outcome, await self._children(written.job, written.plan, reporter))
         return outcome
 
+    def _held_back(self, gathered: Gathered, plan: Plan, report: Report) -> Outcome | None:
+        """Routine waits a while for more of its kind; None where the status is stored now."""
+        if self._memory is None:
+            return None
+        if plan.is_patient and plan.status is not None and not report.errors:
+            left = self._memory.hold(gathered.stored, plan.status)
+            if left > 0:
+                return Outcome(wake_at=plan.wake_at, held=left)
+        self._memory.told(gathered.stored)
+        return None
+
     def _decide(self, gathered: Gathered, job: Job | InvalidJob) -> Plan:
         if isinstance(job, InvalidJob):
             return reject(job, children=gathered.children, now=self._now())
         return reconcile(job=job, children=gathered.children, now=self._now())
+
+    def _decide_on(self, gathered: Gathered) -> Plan:
+        """Decide on the job as it is known here: a status that was kept back goes on from there."""
+        job = gathered.job
+        held = None if self._memory is None else self._memory.held(gathered.stored)
+        if held is None or isinstance(job, InvalidJob):
+            return self._decide(gathered, job)
+        plan = self._decide(gathered, msgspec.structs.replace(job, status=held))
+        is_patient = plan.is_patient or plan.status is None
+        return msgspec.structs.replace(plan, status=plan.status or held, is_patient=is_patient)
 
     async def _claim(self, gathered: Gathered) -> tuple[int, list[ApiError]]:
         """How many strays were claimed, which the next pass sees, and what was refused."""

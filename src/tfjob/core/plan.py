@@ -74,6 +74,8 @@ class Plan(msgspec.Struct, frozen=True):
     restarts: int = 0
     deletes_job: bool = False
     is_status_first: bool = False
+    is_patient: bool = False
+    """The status tells nothing that anybody waits for: it may be stored with what comes next."""
 
     @property
     def is_quiet(self) -> bool:

@@ -170,7 +170,7 @@ class Operator:
             branch.count_jobs()
             branch.enqueue_all()
             await self._elector.lost.wait()
-            branch.forget_newborns()
+            branch.memory.forget()
 
     async def _tell_leadership(self, elector: Elector) -> None:
         while True:

@@ -24,9 +24,9 @@ from tfjob.controller.facts import Facts
 from tfjob.controller.gather import Gatherer
 from tfjob.controller.kinds import Kinds, resource_of
 from tfjob.controller.loop import Loop, Times
+from tfjob.controller.memory import Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Reconciler
-from tfjob.controller.patience import Patience
 from tfjob.controller.statuses import StatusWriter
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager.discovery import Discovery
@@ -67,7 +67,7 @@ class Branch:
         self._shared = shared
         self._discovery = Discovery(shared.api, timing=shared.timing, longest=shared.longest_look)
         self._gatherer: Gatherer | None = None
-        self._newborns: set[str] = set()
+        self.memory = Memory(is_busy=self._is_busy, clock=shared.timing.clock)
         self._is_looked_for = False
         self._is_counted = False
 
@@ -111,24 +111,13 @@ class Branch:
             (each.metadata.namespace, decode(each).status) for each in self.watches.jobs.store
         )
 
-    def forget_newborns(self) -> None:
-        """Another operator may have worked on any job by now."""
-        self._newborns.clear()
-
-    def _note_birth(self, old: JobObject | None, new: JobObject | None) -> None:
+    def _remember(self, old: JobObject | None, new: JobObject | None) -> None:
         """A job that appears while this operator leads has not been worked on by any other."""
-        if new is None and old is not None:
-            self._newborns.discard(old.metadata.uid)
-        elif old is None and new is not None and self.has_synced.is_set():
-            if self._shared.may_write():
-                self._newborns.add(new.metadata.uid)
-
-    def _was_newborn(self, uid: str) -> bool:
-        """Once: who has made children may have lost some of them."""
-        if uid not in self._newborns:
-            return False
-        self._newborns.remove(uid)
-        return True
+        leads = self.has_synced.is_set() and self._shared.may_write()
+        if old is None and new is not None and leads:
+            self.memory.note_birth(new)
+        elif old is not None and new is None:
+            self.memory.note_end(old)
 
     @property
     def _resource(self) -> Resource:
@@ -147,7 +136,7 @@ class Branch:
             self.dialect,
             jobs,
             enqueue=self.queue.add_after,
-            on_job=self._note_birth,
+            on_job=self._remember,
         )
         self.watches = watches
         self._gatherer = Gatherer(
@@ -182,9 +171,7 @@ class Branch:
             statuses=StatusWriter(shared.api, self.dialect, may_write=shared.may_write),
             recorder=shared.recorder,
             observer=shared.metrics,
-            now=shared.now,
-            patience=Patience(is_busy=self._is_busy, clock=shared.timing.clock),
-            is_newborn=self._was_newborn,
+            memory=self.memory,
         )
 
     def _is_busy(self) -> bool:

@@ -158,3 +158,42 @@ async def test_no_place_is_lost_or_made_whatever_happens(
     assert len(work._running) == limit
     await work.end_all()
     await asyncio.gather(*fresh)
+
+
+async def test_pool_is_calm_while_nobody_waits_for_a_place() -> None:
+    work = Work(1)
+    await work.pool.calm(within=0.0)
+    assert work.pool.is_calm
+    tasks = [work.ask("a"), work.ask("b")]
+    await settle()
+    assert not work.pool.is_calm
+    calm = asyncio.create_task(work.pool.calm(within=60.0))
+    await settle()
+    assert not calm.done()
+    await work.end_one()
+    assert work.pool.is_calm
+    await calm
+    await work.end_one()
+    assert [await task for task in tasks] == ["a", "b"]
+
+
+async def test_whoever_gives_way_goes_on_when_the_rush_does_not_end() -> None:
+    work = Work(1)
+    tasks = [work.ask("a"), work.ask("b")]
+    await settle()
+    await work.pool.calm(within=0.001)
+    assert not work.pool.is_calm
+    await work.end_one()
+    await work.end_one()
+    assert [await task for task in tasks] == ["a", "b"]
+
+
+async def test_one_that_waits_no_longer_does_not_disturb_the_calm() -> None:
+    work = Work(1)
+    first, second = work.ask("a"), work.ask("b")
+    await settle()
+    second.cancel()
+    await settle()
+    assert work.pool.is_calm
+    await work.end_one()
+    assert await first == "a"

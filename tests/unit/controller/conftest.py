@@ -58,7 +58,6 @@ class Desk:
             statuses=self.statuses,
             recorder=self.recorder,
             observer=self.metrics,
-            now=self.now,
         )
 
     def now(self) -> datetime:

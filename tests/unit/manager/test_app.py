@@ -283,7 +283,6 @@ def test_write_under_way_is_finished_before_the_end() -> None:
         await server.make(JOBS, tfjob("W20"))
         await running
         assert len(await server.names("pods")) == 20
-        assert "conditions" in (await server.ask("GET", f"{JOBS}/j"))["status"]
         assert len(await server.names("services")) == 20
         assert (await server.ask("GET", f"{CORE}/events"))["items"]
 

@@ -9,12 +9,13 @@ from tests.support.builders import a_pod, meta
 from tests.support.played_api import Played
 from tests.support.toy_dialect import BOARD, ToyDialect
 from tfjob.client.wire import Key
+from tfjob.controller.objects import JobObject
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Pod
-from tfjob.manager.watching import GATHERING, Source, Watches, _for_itself, apis_beside
+from tfjob.manager.watching import GATHERING, Source, Watches, apis_beside
 
 LONG = "t" * 70
 
@@ -83,12 +84,21 @@ async def test_news_that_others_will_follow_may_wait_and_ends_may_not() -> None:
     assert set(keys(running, terminating).values()) == {0.0}
 
 
-def test_job_stands_for_itself() -> None:
-    found: dict[Key, float] = {}
-    job = Pod(metadata=meta("j"))
-    _for_itself(job, lambda key, delay: found.update({key: delay}))
-    _for_itself(None, lambda key, delay: found.update({key: delay}))
-    assert found == {(job.metadata.namespace, "j"): 0.0}
+def test_job_stands_for_itself_and_whoever_cares_is_told() -> None:
+    keys: dict[Key, float] = {}
+    told: list[tuple[JobObject | None, JobObject | None]] = []
+    watches = Watches(
+        Source(Played().api),
+        KubeflowV1(),
+        Settings(),
+        enqueue=lambda key, delay: keys.update({key: delay}),
+        on_job=lambda old, new: told.append((old, new)),
+    )
+    job = JobObject(metadata=meta("j"))
+    watches.jobs.store.put(job)
+    watches._tell_of_job(job, None)
+    assert keys == {(job.metadata.namespace, "j"): 0.0}
+    assert told == [(job, None)]
 
 
 async def test_pod_of_a_batch_job_concerns_the_job_behind_it_whatever_its_label_says() -> None:

@@ -1,0 +1,84 @@
+"""What one process remembers of its jobs, as a courtesy to the server: fewer requests for the same.
+
+Everything here may be forgotten at any time. News that is kept back follows from the children and
+is found again by whoever looks next; a job that is not known to be new is looked at afresh.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from tfjob.client.wire import Key
+from tfjob.controller.objects import JobObject
+from tfjob.core.status import JobStatus
+
+AT_LEISURE: Final = 0.2
+"""Seconds that news which nobody waits for is kept back, so that one write can tell it all."""
+IN_A_RUSH: Final = 5.0
+"""The same while others wait for their children."""
+LOOK: Final = 1.0
+"""So often it is looked whether the rush is over."""
+
+
+class _Held(msgspec.Struct, frozen=True):
+    """A status that was decided on one version of a job and is not stored yet."""
+
+    since: float
+    version: str
+    status: JobStatus
+
+
+class Memory:
+    def __init__(self, *, is_busy: Callable[[], bool], clock: Callable[[], float]) -> None:
+        self._is_busy = is_busy
+        self._clock = clock
+        self._held: dict[Key, _Held] = {}
+        self._newborns: set[str] = set()
+
+    def held(self, job: JobObject) -> JobStatus | None:
+        """The status that is kept back for a job as it is stored; it is the newer one."""
+        found = self._held.get(_key(job))
+        return None if found is None or found.version != _version(job) else found.status
+
+    def hold(self, job: JobObject, status: JobStatus) -> float:
+        """Keep a status back. Returns for how many seconds; for none when it was long enough."""
+        now = self._clock()
+        earlier = self._held.get(_key(job))
+        since = now if earlier is None or earlier.version != _version(job) else earlier.since
+        left = since + (IN_A_RUSH if self._is_busy() else AT_LEISURE) - now
+        if left > 0:
+            self._held[_key(job)] = _Held(since, _version(job), status)
+        return min(left, LOOK)
+
+    def told(self, job: JobObject) -> None:
+        """No news is kept back any more."""
+        self._held.pop(_key(job), None)
+
+    def note_birth(self, job: JobObject) -> None:
+        """A job has appeared while this process alone works: no other has worked on it."""
+        self._newborns.add(job.metadata.uid)
+
+    def note_end(self, job: JobObject) -> None:
+        self._newborns.discard(job.metadata.uid)
+        self._held.pop(_key(job), None)
+
+    def was_newborn(self, uid: str) -> bool:
+        """Once: who has made children may have lost some of them since."""
+        if uid not in self._newborns:
+            return False
+        self._newborns.remove(uid)
+        return True
+
+    def forget(self) -> None:
+        """Another process may have worked on any job by now."""
+        self._newborns.clear()
+        self._held.clear()
+
+
+def _key(job: JobObject) -> Key:
+    return job.metadata.namespace, job.metadata.name
+
+
+def _version(job: JobObject) -> str:
+    return job.metadata.resource_version

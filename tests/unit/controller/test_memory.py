@@ -1,0 +1,115 @@
+"""What one process remembers of its jobs, and what a pass makes of it."""
+
+from contextlib import AbstractAsyncContextManager as Opened
+
+import msgspec
+import pytest
+
+from tests.support.builders import meta
+from tests.unit.controller.conftest import KEY, Desk
+from tfjob.controller.memory import AT_LEISURE, IN_A_RUSH, LOOK, Memory
+from tfjob.controller.objects import JobObject
+from tfjob.controller.passes import Reconciler
+from tfjob.core.status import JobStatus
+
+
+class Remembering:
+    """A memory whose clock and whose load the test sets."""
+
+    def __init__(self) -> None:
+        self.time, self.is_busy = 0.0, False
+        self.memory = Memory(is_busy=lambda: self.is_busy, clock=lambda: self.time)
+
+    def at(self, desk: Desk) -> Reconciler:
+        return Reconciler(
+            gatherer=desk.gatherer,
+            hands=desk.hands,
+            statuses=desk.statuses,
+            recorder=desk.recorder,
+            observer=desk.metrics,
+            memory=self.memory,
+        )
+
+
+def stored(version: str = "1") -> JobObject:
+    return JobObject(metadata=msgspec.structs.replace(meta("j"), resource_version=version))
+
+
+def test_news_is_kept_back_for_a_moment_and_for_longer_in_a_rush() -> None:
+    one = Remembering()
+    assert one.memory.hold(stored(), JobStatus()) == AT_LEISURE
+    one.is_busy, one.time = True, AT_LEISURE
+    assert one.memory.hold(stored(), JobStatus()) == LOOK
+    one.time = IN_A_RUSH
+    assert one.memory.hold(stored(), JobStatus()) <= 0
+
+
+def test_what_is_kept_back_belongs_to_one_version_of_a_job() -> None:
+    one = Remembering()
+    one.memory.hold(stored("1"), JobStatus())
+    assert one.memory.held(stored("1")) == JobStatus()
+    assert one.memory.held(stored("2")) is None
+    one.time = AT_LEISURE
+    assert one.memory.hold(stored("2"), JobStatus()) == AT_LEISURE
+
+
+@pytest.mark.parametrize("how", ["told", "note_end", "forget"])
+def test_what_is_kept_back_can_be_forgotten(how: str) -> None:
+    one = Remembering()
+    one.memory.hold(stored(), JobStatus())
+    getattr(one.memory, how)(*([] if how == "forget" else [stored()]))
+    assert one.memory.held(stored()) is None
+
+
+def test_job_is_newborn_once_and_not_after_another_may_have_worked_on_it() -> None:
+    one = Remembering()
+    one.memory.note_birth(stored())
+    assert [one.memory.was_newborn(stored().metadata.uid) for _ in range(2)] == [True, False]
+    for end in (one.memory.forget, lambda: one.memory.note_end(stored())):
+        one.memory.note_birth(stored())
+        end()
+        assert not one.memory.was_newborn(stored().metadata.uid)
+
+
+async def test_first_status_waits_for_the_next_news_and_one_write_tells_both(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        one = Remembering()
+        reconciler = one.at(world)
+        await world.submit("W1")
+        await world.look()
+        first = await reconciler.reconcile(KEY)
+        assert first.held == AT_LEISURE
+        assert "status" not in await world.job()
+        await world.end_pod("j-worker-0", 0)
+        await world.look()
+        await reconciler.reconcile(KEY)
+        assert await world.conditions() == ["Created", "Succeeded"]
+        started = (await world.job())["status"]["startTime"]
+        assert started == "2026-01-02T03:04:05Z"
+
+
+async def test_status_that_was_kept_back_long_enough_is_stored(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        one = Remembering()
+        reconciler = one.at(world)
+        await world.submit("W1")
+        await world.look()
+        await reconciler.reconcile(KEY)
+        one.time = AT_LEISURE
+        await world.look()
+        last = await reconciler.reconcile(KEY)
+        assert last.held is None
+        assert await world.conditions() == ["Created"]
+        created = "training_operator_jobs_created_total"
+        assert world.counted(created, job_namespace="default", framework="tensorflow") == 1
+
+
+async def test_start_of_a_job_whose_time_is_limited_is_stored_at_once(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1", run_policy={"activeDeadlineSeconds": 60})
+        await world.look()
+        outcome = await Remembering().at(world).reconcile(KEY)
+        assert outcome.held is None
+        assert await world.conditions() == ["Created"]
