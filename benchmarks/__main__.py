@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -28,7 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     if chosen.judge is not None:
         return _judge(record.load(chosen.judge))
-    programme = courses(QUICK if chosen.quick else FULL, large=chosen.large)
+    sizes = QUICK if chosen.quick else FULL
+    if chosen.fleet is not None:
+        sizes = msgspec.structs.replace(sizes, fleet=chosen.fleet)
+    programme = courses(sizes, large=chosen.large)
     if chosen.only:
         programme = [each for each in programme if _is_wanted(each, chosen.only)]
     try:
@@ -45,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--quick", action="store_true", help="small sizes: a first impression within 5 minutes")
     add("--large", action="store_true", help="5,000 jobs as well")
+    add("--fleet", type=int, metavar="JOBS", help="how many jobs the fleet has (2,000)")
     add("--only", action="append", metavar="SCENARIO", help="only this one; may be repeated")
     add("--without", action="append", default=[], choices=list(CONTESTANTS), help="leave one out")
     add("--repeat", type=int, default=None, metavar="N", help="how often (3; quick: 1)")

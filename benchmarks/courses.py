@@ -15,7 +15,7 @@ from benchmarks.stage import Measured, Stage
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One scenario at one size. `weight` says about how long it takes beside the others."""
+    """One scenario at one size."""
 
     name: str
     title: str
@@ -47,11 +47,11 @@ QUICK: Final = Sizes(
     few=20,
     many=60,
     wide=(2, 60),
-    large_job=200,
+    large_job=100,
     recovering=20,
     load=40,
-    fleet=60,
-    idle_seconds=10.0,
+    fleet=40,
+    idle_seconds=5.0,
     foreign=1000,
 )
 _BOTH: Final = (PEER, OURS)
