@@ -18,6 +18,7 @@ from tfjob.client.http import Api, Stored
 from tfjob.client.resource import Resource
 from tfjob.core.build import TF_CONFIG
 from tfjob.dialects.base import Dialect
+from tfjob.dialects.base import Settings as JobSettings
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
@@ -31,6 +32,8 @@ FORMAT: Final = 1
 """What the data folder holds; a newer one is not touched."""
 _OFF: Final = "0"
 _FAREWELL: Final = 5.0
+_JOBS: Final = JobSettings(group_backend="none")
+"""One machine has no scheduler of gangs: jobs that name a queue of one run without it."""
 _CRDS: Final = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 
 
@@ -106,7 +109,7 @@ class LocalCluster:
         await self._install_crds(self._api)
         self._recorder = EventRecorder(self._api, component="tfjob-node")
         self._agent = NodeAgent(ClientApi(self._api, self._recorder), self._settings)
-        settings = Settings(metrics_address=_OFF, health_address=_OFF)
+        settings = Settings(metrics_address=_OFF, health_address=_OFF, jobs=_JOBS)
         self._operator = Operator(config, settings, dialects=self._dialects, identity="local")
         self._operating = asyncio.create_task(self._operator.run())
         own = [asyncio.create_task(each) for each in (self._agent.run(), self._recorder.run())]
