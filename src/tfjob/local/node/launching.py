@@ -29,6 +29,7 @@ from tfjob.local.node.network import NoPortError, PortTable
 from tfjob.local.node.process import Launch
 from tfjob.local.node.record import PodRecord
 from tfjob.local.node.schedule import gpus_of
+from tfjob.local.node.serving import is_server
 from tfjob.local.node.translate import Mount, Translation
 from tfjob.local.node.views import views_of
 from tfjob.local.node.volumes import mounts_of, prepare, wanted
@@ -64,7 +65,8 @@ class Launcher:
             found, has_claim = await self._fetch(pod)
             is_fresh = all(not one.pid and one.last is None for one in record.all_containers)
             directory = await self._directory(pod)
-            own_ports = self._settle(pod, directory, is_fresh=is_fresh)
+            renewed = directory.own_ports(pod) if is_fresh else _movable_ports(pod, container)
+            own_ports = self._settle(pod, directory, renewed=renewed)
             places = await asyncio.to_thread(self._prepare, pod, found, has_claim)
             variables = self._variables(pod, container, found)
             mounts = mounts_of(container, places, variables)
@@ -126,11 +128,16 @@ class Launcher:
         pods = [pod, *(one for one in self._pods() if _key(one) != _key(pod))]
         return ClusterDirectory(services=services, pods=pods, claim=self._ports.claim)
 
-    def _settle(self, pod: Json, book: ClusterDirectory, *, is_fresh: bool) -> dict[int, int]:
+    def _settle(
+        self, pod: Json, book: ClusterDirectory, *, renewed: Sequence[int]
+    ) -> dict[int, int]:
         """The pod's own ports and those that stand for them, settled before anybody asks."""
         namespace, names = str(pod["metadata"]["namespace"]), book.names_of(pod)
-        settle = self._ports.renew if is_fresh else self._ports.claim
-        return {port: settle(namespace, names, port) for port in book.own_ports(pod)}
+        found = {}
+        for port in book.own_ports(pod):
+            settle = self._ports.renew if port in renewed else self._ports.claim
+            found[port] = settle(namespace, names, port)
+        return found
 
     def _prepare(self, pod: Json, found: Contents, has_claim: Mapping[str, bool]) -> dict[str, str]:
         root = pod_folder(self._settings.pods_folder, str(pod["metadata"]["uid"]))
@@ -228,6 +235,13 @@ def marker(uid: str, container: str, instance: int) -> str:
 def message_file(folder: Path, instance: int) -> Path:
     """Where a container may leave its last words."""
     return folder / f"{instance}.message"
+
+
+def _movable_ports(pod: Json, container: Json) -> list[int]:
+    """Ports that may become others at a restart: those of servers, which say where they listen."""
+    if not is_server(pod):
+        return []
+    return container_ports({"spec": {"containers": [container]}})
 
 
 def container_spec(pod: Json, name: str) -> Json:

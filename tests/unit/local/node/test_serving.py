@@ -1,5 +1,6 @@
 """Pods that serve: when they are ready, and where they are reached."""
 
+import socket
 import sys
 import urllib.request
 from pathlib import Path
@@ -29,6 +30,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200); self.end_headers(); self.wfile.write(str(where).encode())
 http.server.HTTPServer(where, Handler).serve_forever()
+"""
+
+LATECOMER = """
+import pathlib, sys, time
+port, asked = sys.argv[sys.argv.index("--port") + 1], pathlib.Path("asked")
+if not asked.exists():
+    pathlib.Path("asked.new").write_text(port)
+    pathlib.Path("asked.new").rename(asked)
+    while not pathlib.Path("taken").exists(): time.sleep(0.005)
+    sys.exit(1)
 """
 
 
@@ -87,6 +98,21 @@ async def test_the_address_goes_with_the_process(api: FakeApi, tmp_path: Path) -
     assert await finished(api, "b") == "Failed"
     await until(lambda: shown_url(api.pods["b"]) is None)
     assert not is_ready(api, "b")
+
+
+async def test_a_server_whose_port_was_taken_gets_another(api: FakeApi, tmp_path: Path) -> None:
+    one = board("b")
+    container = one["spec"]["containers"][0]
+    python, flag, server, *options = container["command"]
+    container["command"] = [python, flag, LATECOMER + server, *options]
+    api.create(one)
+    asked = tmp_path / "asked"
+    await until(asked.exists)
+    with socket.create_server(("127.0.0.1", int(asked.read_text()))):
+        for name in ("taken", "go"):
+            (tmp_path / name).touch()
+        await until(lambda: is_ready(api, "b"))
+        assert shown_port(api.pods["b"]) != int(asked.read_text())
 
 
 async def test_an_address_that_is_no_longer_true_is_taken_away(api: FakeApi) -> None:
