@@ -15,7 +15,7 @@ from tfjob.core.status import JobStatus
 
 AT_LEISURE: Final = 0.2
 """Seconds that news which nobody waits for is kept back, so that one write can tell it all."""
-IN_A_RUSH: Final = 5.0
+IN_A_RUSH: Final = 20.0
 """The same while others wait for their children."""
 LOOK: Final = 1.0
 """So often it is looked whether the rush is over."""

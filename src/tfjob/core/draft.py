@@ -102,12 +102,15 @@ class Draft:
         return ends or rests or (self.job.rules.counts_before_delete and bool(self.deletes))
 
     def _is_patient(self) -> bool:
-        """All that is new is that the job was seen, that it runs, and how many replicas do.
+        """All that is new is that the job was seen, or that some of its replicas run by now.
 
         The start of a job whose time is limited is stored at once: its end is counted from there.
         """
         before, after = self.job.status, self.status
         if self.events or self.restarts or self.job.policy.deadline is not None:
+            return False
+        runs = after.is_true(ConditionType.RUNNING) and not before.is_true(ConditionType.RUNNING)
+        if runs and sum(each.active for each in after.replicas.values()) == self.job.total:
             return False
         return _told(before) == _told(after) and (before.start_time or after.start_time) == (
             after.start_time

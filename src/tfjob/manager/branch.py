@@ -136,6 +136,7 @@ class Branch:
             self.dialect,
             jobs,
             enqueue=self.queue.add_after,
+            hurry=self.queue.hurry,
             on_job=self._remember,
         )
         self.watches = watches

@@ -68,12 +68,17 @@ class Watches:
         settings: Settings,
         *,
         enqueue: Enqueue,
+        hurry: Callable[[Key], None],
         on_job: Callable[[JobObject | None, JobObject | None], None] = lambda _old, _new: None,
     ) -> None:
-        """`on_job` is told of each change of a job, before its pass is asked for."""
+        """`hurry` takes jobs that have lost a child, which overtake those that only begin.
+
+        `on_job` is told of each change of a job, before its pass is asked for.
+        """
         self._source = source
         self._dialect = dialect
         self._enqueue = enqueue
+        self._hurry = hurry
         self._on_job = on_job
         own = Resource(dialect.group, dialect.version, dialect.plural)
         self.jobs = Informer(
@@ -144,9 +149,12 @@ class Watches:
 
     def _tell(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The job that owns a child, and the one it names: it may have changed hands."""
-        delay = GATHERING if _is_routine(new) else 0.0
+        is_routine = _is_routine(new)
         for key in {key for item in (old, new) if item for key in self._jobs_of(item)}:
-            self._enqueue(key, delay)
+            if is_routine:
+                self._enqueue(key, GATHERING)
+            else:
+                self._hurry(key)
 
     def _jobs_of(self, item: HasMetadata) -> set[Key]:
         owners = _owners(item, self._dialect.kind) or self._owners_of_maker(item)

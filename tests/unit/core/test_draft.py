@@ -118,11 +118,13 @@ def test_what_is_stored_already_hurries_nothing(kind: str) -> None:
 
 
 def test_news_of_routine_is_patient_and_other_news_is_not() -> None:
-    routine = a_draft()
+    routine = Draft(a_job("W2"), now=NOW)
     routine.set_condition(ConditionType.CREATED, PHRASE, facts={"what": "is seen"})
     routine.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"})
     routine.set_status(replicas={"Worker": ReplicaStatus(active=1)}, start_time=NOW)
     assert routine.plan().is_patient
+    routine.set_status(replicas={"Worker": ReplicaStatus(active=2)})
+    assert not routine.plan().is_patient
     for change in (
         {"replicas": {"Worker": ReplicaStatus(active=1, failed=1)}},
         {"completion_time": NOW},

@@ -31,6 +31,7 @@ class Told:
             dialect or KubeflowV1(),
             Settings(**settings),
             enqueue=lambda key, delay: self.keys.update({key: delay}),
+            hurry=lambda key: self.keys.update({key: 0.0}),
         )
 
     def of(self, old: Any, new: Any) -> dict[Key, float]:
@@ -92,6 +93,7 @@ def test_job_stands_for_itself_and_whoever_cares_is_told() -> None:
         KubeflowV1(),
         Settings(),
         enqueue=lambda key, delay: keys.update({key: delay}),
+        hurry=lambda key: keys.update({key: 0.0}),
         on_job=lambda old, new: told.append((old, new)),
     )
     job = JobObject(metadata=meta("j"))
