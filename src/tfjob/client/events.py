@@ -92,9 +92,7 @@ class EventRecorder:
         timers: Timers | None = None,
         now: Callable[[], datetime] = _now,
         on_drop: Callable[[], None] | None = None,
-        calm: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`calm` returns when there is nothing better to do than to send news."""
         self._api = api
         self._component = component
         self._thrift = thrift or Thrift()
@@ -106,7 +104,8 @@ class EventRecorder:
         self._told: OrderedDict[_Id, _Series] = OrderedDict()
         self._sending: set[_Id] = set()
         self._on_drop = on_drop
-        self._calm = calm
+        self.calm: Callable[[], Awaitable[None]] | None = None
+        """Returns when there is nothing better to do than to send news."""
         self._dropped_lately = 0
         self._dropped_at = 0.0
         self._is_closed = False
@@ -131,8 +130,8 @@ class EventRecorder:
             except QueueClosed:
                 return
             try:
-                if self._calm is not None and not self._is_pressed:
-                    await self._calm()
+                if self.calm is not None and not self._is_pressed:
+                    await self.calm()
                 await self._deliver(identity)
             finally:
                 self._queue.done(identity)

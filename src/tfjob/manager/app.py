@@ -85,12 +85,9 @@ class Operator:
         )
         self._pool = FairPool(IN_FLIGHT)
         self._recorder = EventRecorder(
-            self._api,
-            component=COMPONENT,
-            now=now,
-            on_drop=self.metrics.event_dropped,
-            calm=partial(self._pool.calm, within=EVENTS_WAIT),
+            self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
         )
+        self._recorder.calm = partial(self._pool.calm, within=EVENTS_WAIT)
         # Renewing a lease must not wait behind the work: a slow leader is still the leader.
         self._election_api = self._world.connect(
             config, on_request=self.metrics.requested, timing=timing

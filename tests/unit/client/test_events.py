@@ -381,31 +381,3 @@ async def test_several_senders_share_the_work() -> None:
     await w.recorder.close()
     await asyncio.gather(*senders)
     assert w.server.writes == 20
-
-
-async def test_news_give_way_until_it_is_calm_unless_too_many_wait() -> None:
-    server, calm = Server(), asyncio.Event()
-
-    async def until_calm() -> None:
-        await calm.wait()
-
-    recorder = EventRecorder(
-        server, component="c", thrift=Thrift(waiting=4), timers=FakeTime(), calm=until_calm
-    )
-    running = asyncio.create_task(recorder.run())
-    for number in range(2):
-        recorder.record(news(f"job-{number}"), key="Created")
-    await settle()
-    assert server.stored == {}
-    calm.set()
-    await settle()
-    assert len(server.stored) == 2
-    calm.clear()
-    for number in range(2, 5):
-        recorder.record(news(f"job-{number}"), key="Created")
-    await settle()
-    assert len(server.stored) == 3
-    await recorder.close()
-    calm.set()
-    await running
-    assert len(server.stored) == 5

@@ -207,3 +207,30 @@ def first_pods(given: Mapping[str, Any], **settings: Any) -> dict[str, Json]:
 def training_container(manifest: Json) -> Json:
     containers: list[Json] = manifest["spec"]["containers"]
     return next(each for each in containers if each["name"] == "tensorflow")
+
+
+FINISHED = {"Running": "False", "Failed": "False", "Completed": "True"}
+LOST = {"Running": "False", "Failed": "True", "Completed": "True"}
+
+
+def running(roles: str = "W4", **fields: Any) -> Play:
+    """A job all of whose pods run."""
+    play = Play(training_job(roles, **fields))
+    play.go(*everything(roles))
+    assert play.status["phase"] == "Running"
+    return play
+
+
+def everything(roles: str) -> list[Any]:
+    names = {"C": "chief", "W": "worker", "P": "ps", "E": "evaluator"}
+    return pods(**{names[role[0]]: int(role[1:]) for role in roles.split()})
+
+
+def but(roles: str, *others: Any) -> list[Any]:
+    """All pods of these roles run, but for the given ones."""
+    told = {each.metadata.name: each for each in everything(roles)}
+    return list((told | {each.metadata.name: each for each in others}).values())
+
+
+def finish(play: Play) -> dict[str, str]:
+    return {kind: play.conditions[kind] for kind in FINISHED}

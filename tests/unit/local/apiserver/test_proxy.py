@@ -88,7 +88,7 @@ async def test_a_path_without_its_slash_is_led_to_it(
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("services/b:81", 'no service port "81" found for service "b"'),
+        ("services/b:81", 'no service port 81 found for service "b"'),
         ("services/b:80", 'no endpoints available for service "b"'),
         ("pods/p", 'pod "p" serves nothing'),
     ],
