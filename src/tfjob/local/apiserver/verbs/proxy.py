@@ -85,16 +85,22 @@ def url_for(backend: Backend, errand: Errand) -> str:
         if _LOCAL_URL.fullmatch(url) and ready_since(pod) is not None and not is_terminating(pod):
             return url + errand.rest.removeprefix("/")
     if errand.plural == "services":
-        raise status.unavailable(f'no endpoints available for service "{errand.name}"')
+        raise _nobody(errand)
     raise status.unavailable(f'pod "{errand.name}" serves nothing: no annotation {ANNOTATION}')
+
+
+def _nobody(errand: Errand) -> status.Refusal:
+    return status.unavailable(f'no endpoints available for service "{errand.name}"')
 
 
 def _check_port(service: Json, errand: Errand) -> None:
     ports = (service.get("spec") or {}).get("ports") or ()
     known = {str(port.get(field)) for port in ports for field in ("port", "name")}
     if errand.port and errand.port not in known:
-        what = f'no service port "{errand.port}" found for service "{errand.name}"'
-        raise status.unavailable(what)
+        if errand.port.isdecimal():
+            what = f'no service port {errand.port} found for service "{errand.name}"'
+            raise status.unavailable(what)
+        raise _nobody(errand)
 
 
 def _pods_of(backend: Backend, service: Json) -> list[Json]:
