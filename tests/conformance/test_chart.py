@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -12,12 +13,13 @@ import yaml
 from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.podstatus import Pod
 from tests.support.controlplane.ports import LOOPBACK
-from tests.support.controlplane.puppet import Puppet, runs
+from tests.support.controlplane.puppet import Puppet, exits, runs
 from tests.support.helm import (
     CHART,
     NAME,
     ChartPlane,
     Helm,
+    Json,
     flags_of,
     helm_at,
     installed,
@@ -29,6 +31,7 @@ from tests.support.permissive_crd import permissive
 from tests.support.pod_process import pod_of
 from tests.support.scene import Scene, scene_in
 from tests.support.worlds import World
+from tfjob.cli.jobs import stored_dialects
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.manager.settings import LEASE_NAME
 
@@ -36,9 +39,13 @@ from tfjob.manager.settings import LEASE_NAME
 pytestmark = pytest.mark.timeout(180, func_only=True)
 
 Found = set[tuple[str, str, str]]
-CRD = ("customresourcedefinitions", "", "tfjobs.kubeflow.org")
+CRD = "tfjobs.kubeflow.org"
+CRDS = {
+    ("customresourcedefinitions", "", f"{each.plural}.{each.group}") for each in stored_dialects()
+}
 _PASSED_OVER = {"events", "apiservices"}
 """Kinds that the server makes by itself; an API service is the shadow of a definition."""
+_PATIENCE = 100
 _ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
@@ -78,6 +85,7 @@ async def kubelet(plane: ChartPlane, home: str) -> AsyncIterator[Puppet]:
     """Runs the pods of the release, and lets its test succeed."""
     async with Puppet(plane.endpoint, namespace=home) as puppet:
         puppet.play("*-test", _succeeds)
+        puppet.play("*-tfjob-test-*", _succeeds)
         puppet.play("*", runs)
         yield puppet
 
@@ -97,8 +105,22 @@ def _objects_under(endpoint: Endpoint, root: str) -> Iterator[tuple[str, str, st
     for kind in endpoint.request("GET", root)["resources"]:
         if "list" not in kind["verbs"] or "/" in kind["name"] or kind["name"] in _PASSED_OVER:
             continue
-        for each in endpoint.request("GET", f"{root}/{kind['name']}")["items"]:
+        for each in _listed(endpoint, f"{root}/{kind['name']}"):
             yield kind["name"], each["metadata"].get("namespace", ""), each["metadata"]["name"]
+
+
+def _listed(endpoint: Endpoint, path: str) -> list[Json]:
+    """The objects of a collection; one that is new to the server is not there at once."""
+    for _ in range(_PATIENCE):
+        try:
+            items: list[Json] = endpoint.request("GET", path)["items"]
+        except ApiError as refusal:
+            if refusal.status != 429:
+                raise
+            time.sleep(0.1)
+        else:
+            return items
+    raise AssertionError(f"{path} is not served")
 
 
 def left_over(plane: ChartPlane, before: Found) -> Found:
@@ -107,7 +129,7 @@ def left_over(plane: ChartPlane, before: Found) -> Found:
 
     def is_clean() -> bool:
         found.clear()
-        found.update(everything(plane.endpoint) - before - {CRD})
+        found.update(everything(plane.endpoint) - before - CRDS)
         return not any(kind in {"pods", "replicasets", "endpointslices"} for kind, _, _ in found)
 
     plane.wait("end of the release's pods", is_clean)
@@ -123,7 +145,8 @@ async def test_release_comes_up_is_tried_changes_and_leaves_nothing_behind(
     assert len(kubelet.pods) == 1
 
     told = await asyncio.to_thread(helm, "test", "tfjob", "--namespace", home, "--timeout=60s")
-    assert "Phase:          Succeeded" in told
+    assert told.count("Phase:          Succeeded") == told.count("TEST SUITE:")
+    assert "TEST SUITE:     tfjob-tfjob-test-" in told
 
     await asyncio.to_thread(helm.install, "replicas=2", namespace=home, flags=waiting)
     assert installed(plane, namespace=home)["status"]["readyReplicas"] == 2
@@ -136,14 +159,14 @@ async def test_release_comes_up_is_tried_changes_and_leaves_nothing_behind(
 
     await asyncio.to_thread(helm.uninstall, namespace=home)
     assert await asyncio.to_thread(left_over, plane, before) == set()
-    assert CRD in everything(plane.endpoint)
+    assert everything(plane.endpoint) >= CRDS
 
 
 def test_rehearsal_is_accepted_and_stores_nothing(plane: ChartPlane, helm: Helm, home: str) -> None:
     before = everything(plane.endpoint)
     told = helm.install("replicas=2", namespace=home, flags=("--dry-run=server",))
     assert "STATUS: pending-install" in told
-    assert everything(plane.endpoint) - before - {CRD} == set()
+    assert everything(plane.endpoint) - before - CRDS == set()
 
 
 @pytest.mark.parametrize("is_namespaced", [False, True], ids=["cluster-wide", "one-namespace"])
@@ -190,7 +213,7 @@ async def _job_succeeds(scene: Scene) -> None:
 
 def _try_for_real(plane: ChartPlane, helm: Helm, home: str, operator: OperatorProcess) -> None:
     """The commands of the release's test, with the account that its pod would have."""
-    pod = yaml.safe_load(helm("get", "hooks", "tfjob", "--namespace", home))
+    pod = _hooks(helm, home)["Pod", f"{NAME}-test"]
     commands = {each["name"]: each["command"] for each in pod["spec"]["containers"]}
     assert commands.keys() == {"jobs", "metrics"}
     kubeconfig = plane.kubeconfig_for(pod["spec"]["serviceAccountName"], namespace=home)
@@ -202,13 +225,57 @@ def _try_for_real(plane: ChartPlane, helm: Helm, home: str, operator: OperatorPr
     assert commands["metrics"][-1] == f"http://{NAME}.{home}.svc:8080/metrics"
 
 
-def _run(command: list[str], kubeconfig: str) -> str:
+def _hooks(helm: Helm, home: str) -> dict[tuple[str, str], Json]:
+    """What the release's test would make, by kind and name."""
+    found = yaml.safe_load_all(helm("get", "hooks", "tfjob", "--namespace", home))
+    return {(each["kind"], each["metadata"]["name"]): each for each in found if each}
+
+
+@pytest.mark.timeout(300, func_only=True)
+async def test_trial_job_lives_from_its_creation_to_its_end(
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+) -> None:
+    """The program of the trial, with the account and the rights that its pod would have."""
+    await asyncio.to_thread(helm.install, namespace=home)
+    operator = operator_of(chart_world, plane, namespace=home)
+    await asyncio.to_thread(operator.start)
+    async with scene_in(chart_world) as scene:
+        scene.puppet.play("master-*", runs, exits(0))
+        scene.puppet.play("*", runs)
+        hooks = await asyncio.to_thread(_hooks, helm, home)
+        kubeconfig = await asyncio.to_thread(_account_of, plane, hooks, scene.namespace)
+        [pod] = [each for (kind, name), each in hooks.items() if "tfjob-test-" in name]
+        _, *words = pod["spec"]["containers"][0]["command"]
+        place = words.index(f"--namespace={home}")
+        words[place : place + 1] = [f"--namespace={scene.namespace}", "--poll=0.2"]
+        told = await asyncio.to_thread(_run, [sys.executable, *words], kubeconfig, seconds=240)
+    operator.close()
+    assert told.startswith("1..1\nok 1 - e2e-test-job-")
+
+
+def _account_of(plane: ChartPlane, hooks: dict[tuple[str, str], Json], namespace: str) -> str:
+    """The trial's own account with its rights in a namespace, made as Helm would make it."""
+    name, roles = "tfjob-tfjob-test", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    binding = hooks["RoleBinding", name]
+    binding["subjects"][0]["namespace"] = namespace
+    for path, document in (
+        (accounts, hooks["ServiceAccount", name]),
+        (f"{roles}/roles", hooks["Role", name]),
+        (f"{roles}/rolebindings", binding),
+    ):
+        document["metadata"]["namespace"] = namespace
+        plane.endpoint.request("POST", path, document)
+    return str(plane.kubeconfig_for(name, namespace=namespace))
+
+
+def _run(command: list[str], kubeconfig: str, *, seconds: float = 60) -> str:
     done = subprocess.run(
         command,
         env={**os.environ, "KUBECONFIG": kubeconfig},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=seconds,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -257,7 +324,7 @@ def test_old_definitions_are_left_by_helm_and_replaced_by_the_command_it_names(
     plane: ChartPlane, helm: Helm, home: str, chart_world: World
 ) -> None:
     helm.install(namespace=home)
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD[2]}"
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD}"
     ours = plane.endpoint.request("GET", path)["spec"]["versions"]
     chart_world.replace_crd(permissive(KubeflowV1().crd()))
     told = helm.install("replicas=2", namespace=home)
