@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 import secrets
@@ -20,6 +21,8 @@ from tfjob.manager.health import AddressError
 
 _DEEPEST: Final = 25_000
 """An API server stores objects nested 10,000 deep; reading one must not end the operator."""
+_YOUNG: Final = 10_000
+"""New objects after which cycles are looked for: caches are full of objects and free of cycles."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """On the quicker loop where it is installed."""
+    """On the quicker loop where it is installed, and with little search for what cannot be there."""
+    gc.freeze()
+    gc.set_threshold(_YOUNG)
     try:
         import uvloop  # noqa: PLC0415 - an extra, and only the operator gains by it
     except ImportError:
