@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """On the quicker loop where it is installed, and with little search for what cannot be there."""
+    """On the quicker loop where it is installed, and with little search for cycles."""
     gc.freeze()
     gc.set_threshold(_YOUNG)
     try:
