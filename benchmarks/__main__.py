@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--without", action="append", default=[], choices=list(CONTESTANTS), help="leave one out")
     add("--repeat", type=int, default=None, metavar="N", help="how often (3; quick: 1)")
     add("--results", type=Path, default=record.RESULTS, metavar="FOLDER", help="where to write")
+    add("--add", type=Path, metavar="JSON", help="go on with an earlier or interrupted record")
     add("--check", action="store_true", help="fail when a limit is broken")
     add("--judge", type=Path, metavar="JSON", help="measure nothing; judge an earlier record")
     return parser
@@ -65,8 +66,7 @@ def _is_wanted(course: Course, names: Sequence[str]) -> bool:
 
 def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
     repeat = chosen.repeat or (1 if chosen.quick else 3)
-    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
-    found = record.Record(command=command, machine=record.this_machine(), runs=[])
+    found = _record(chosen.add)
     turns = [
         (number, course, name)
         for number in range(repeat)
@@ -80,6 +80,15 @@ def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
             asyncio.run(_course(found, course, name, repetition=number, bar=bar))
             bar.advance(whole)
             record.save(found, chosen.results / "partial.json")
+    return found
+
+
+def _record(earlier: Path | None) -> record.Record:
+    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
+    if earlier is None:
+        return record.Record(command=command, machine=record.this_machine(), runs=[])
+    found = record.load(earlier)
+    found.command = f"{found.command}; {command}"
     return found
 
 
