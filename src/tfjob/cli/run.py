@@ -27,6 +27,7 @@ from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
 from tfjob.dialects.base import Settings
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
+from tfjob.local import leftovers
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import FolderError, LocalCluster
 from tfjob.local.node.restarts import Backoff
@@ -103,7 +104,9 @@ async def _run(
     with ExitStack() as stack:
         data = arguments.data
         if data is None:
-            data = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tfjob-")))
+            leftovers.clear(Path(tempfile.gettempdir()))
+            folder = tempfile.TemporaryDirectory(prefix=leftovers.PREFIX)
+            data = Path(stack.enter_context(folder))
         heard = stack.enter_context(Interrupts())
         cluster = LocalCluster(
             data,
