@@ -91,6 +91,8 @@ async def _rest(cluster: Cluster) -> list[str]:
     faults = [*cluster.laws.broken, *await cluster.leftovers(), *_wrong_ends(cluster)]
     if before != after and len(cluster.operators) == 1:
         faults.append(f"no rest: {before} became {after}")
+    # All jobs are looked at again after so many whole seconds, and this may have been one of them.
+    await asyncio.sleep(0.5)
     for name, operator in cluster.operators.items():
         left = [
             (len(each.queue), each.queue.delayed, each.loop.awaited if each.loop else 0)
