@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support import permission_stories as stories
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.puppet import exits, runs
 from tests.support.helm import NAME, ChartPlane, Helm, helm_at, operator_of, started
 from tests.support.operator_process import OperatorProcess
 from tests.support.scene import Scene, scene_in
 from tests.support.tfjobs import container, of_types, replica
+from tests.support.vendor_crds import POD_GROUPS, TENSORBOARDS, crd_of
 from tests.support.worlds import World
 from tfjob.client.resource import LEASES, Resource
 from tfjob.controller.kinds import resource_of
@@ -49,7 +51,7 @@ _GROUPS = {
     "volcano": resource_of(VOLCANO),
     "coscheduling": resource_of(SCHEDULER_PLUGINS),
 }
-_FINALIZERS: Asked = ("kubeflow.org", "tfjobs/finalizers", "update")
+_FINALIZERS = "/finalizers"
 """Never sent: the server itself asks for it, which the second test shows."""
 
 
@@ -158,7 +160,7 @@ def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
 
 
 async def test_each_permission_is_asked_for_and_nothing_is_missing(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, audit: Audit
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World, audit: Audit, tmp_path: Path
 ) -> None:
     await asyncio.to_thread(helm.install, namespace=home)
     operator = operator_of(chart_world, plane, namespace=home)
@@ -178,8 +180,35 @@ async def test_each_permission_is_asked_for_and_nothing_is_missing(
         async with scene_in(chart_world) as scene:
             await _a_gang_is_gathered(scene, groups, audit)
         await asyncio.to_thread(operator.stop)
+    await _other_apis_of_jobs_are_served(plane, home, chart_world, tmp_path)
     assert audit.refused() == set()
-    assert audit.asked() == _declared() - {_FINALIZERS}
+    assert audit.asked() == {each for each in _declared() if not each[1].endswith(_FINALIZERS)}
+
+
+async def _other_apis_of_jobs_are_served(
+    plane: ChartPlane, home: str, world: World, folder: Path
+) -> None:
+    """By operators with a configuration that takes everything away in the end."""
+    file = folder / "config.yaml"
+    file.write_text(yaml.safe_dump({"v1alpha1": {"cleanPodPolicy": "All"}}))
+    for kind in ("deployments", "tensorboards"):
+        if kind == "tensorboards":
+            crds = [crd_of(POD_GROUPS), crd_of(TENSORBOARDS)]
+            await asyncio.to_thread(ControlPlane.install_crds, plane, crds)
+        operator = operator_of(
+            world, plane, namespace=home, flags=(f"--controller-config-file={file}",)
+        )
+        await asyncio.to_thread(operator.start)
+        async with scene_in(world) as scene:
+            await stories.tensorboard_is_put_to_sleep(scene, kind)
+            if kind == "tensorboards":
+                await stories.queued_job_is_gathered(scene)
+                await stories.name_of_the_platforms_tensorboard_is_taken(scene, operator)
+            else:
+                await stories.training_pods_are_adopted(scene)
+                await stories.old_job_is_completed_and_cleared_away(scene)
+                await stories.old_names_are_taken(scene)
+        await asyncio.to_thread(operator.stop)
 
 
 def _declared() -> Set[Asked]:

@@ -144,11 +144,13 @@ def installed(plane: ControlPlane, *, namespace: str) -> Json:
     return found
 
 
-def operator_of(world: World, plane: ControlPlane, *, namespace: str) -> OperatorProcess:
+def operator_of(
+    world: World, plane: ControlPlane, *, namespace: str, flags: Sequence[str] = ()
+) -> OperatorProcess:
     """The operator as the release's Deployment starts it, with the token its pod would have."""
-    flags = flags_of(installed(plane, namespace=namespace))
     return world.new_operator(
-        *flags_outside(flags),
+        *flags_outside(flags_of(installed(plane, namespace=namespace))),
+        *flags,
         name=f"operator-{namespace}",
         kubeconfig=plane.kubeconfig_for(NAME, namespace=namespace),
         MY_POD_NAMESPACE=namespace,
