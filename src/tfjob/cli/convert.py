@@ -17,7 +17,6 @@ from tfjob.cli.documents import Document
 from tfjob.cli.yaml_text import as_yaml
 from tfjob.dialects.base import Dialect, Loss, Manifest
 from tfjob.dialects.registry import DIALECTS
-from tfjob.dialects.translating import Traced
 
 _SET_BY_SERVERS: Final = frozenset(
     {
@@ -122,8 +121,7 @@ def translated(
         return manifest, []
     hub = source.to_hub(manifest)
     found = target.from_hub(hub.manifest)
-    origins = hub.origins if isinstance(hub, Traced) else {}
-    late = [Loss(_origin(loss.path, origins), loss.message) for loss in found.losses]
+    late = [Loss(_origin(loss.path, hub.origins), loss.message) for loss in found.losses]
     return found.manifest, [*hub.losses, *late]
 
 

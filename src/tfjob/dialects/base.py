@@ -93,6 +93,8 @@ class Translation(msgspec.Struct, frozen=True):
 
     manifest: dict[str, Any]
     losses: Sequence[Loss] = ()
+    origins: Mapping[str, str] = {}
+    """Where its parts stood: paths of the translation to paths of what was translated."""
 
 
 class Dialect(Protocol):

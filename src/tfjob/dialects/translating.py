@@ -10,18 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.base import Loss, Manifest, Translation
+from tfjob.dialects.base import Loss, Manifest
 from tfjob.dialects.kubeflow import words
 from tfjob.dialects.kubeflow.conversion import up
 
 HUB = words.OWNER_VERSION
 _SPECS = "spec.tfReplicaSpecs"
-
-
-class Traced(Translation, frozen=True):
-    """A translation that knows where its parts stood: target path to source path."""
-
-    origins: Mapping[str, str] = {}
 
 
 class Taken(NamedTuple):

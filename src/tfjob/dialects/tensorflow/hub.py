@@ -21,7 +21,6 @@ from tfjob.dialects.translating import (
     HubReplica,
     Losses,
     Taken,
-    Traced,
     as_kind,
     hub_manifest,
     hub_path,
@@ -97,7 +96,7 @@ def to_hub(manifest: Manifest) -> Translation:
         if port is not None and entry.port.value is not None:
             origins[f"{hub_path(kind)}.{port.path}"] = entry.port.path
     _drop_extras(spec, image, losses, uses_image=any(each.has_default_server for each in entries))
-    return Traced(hub_manifest(manifest, {"tfReplicaSpecs": specs}), losses.found, origins)
+    return Translation(hub_manifest(manifest, {"tfReplicaSpecs": specs}), losses.found, origins)
 
 
 def _entries(spec: Fields, losses: Losses) -> Iterator[_Entry]:

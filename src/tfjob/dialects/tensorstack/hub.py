@@ -19,7 +19,6 @@ from tfjob.dialects.translating import (
     HubReplica,
     Losses,
     Taken,
-    Traced,
     as_kind,
     hub_manifest,
     hub_path,
@@ -64,7 +63,7 @@ def to_hub(manifest: Manifest) -> Translation:
     )
     losses.drop_rest(spec)
     found = hub_manifest(manifest, {"runPolicy": policy, "tfReplicaSpecs": specs})
-    return Traced(found, losses.found, origins)
+    return Translation(found, losses.found, origins)
 
 
 def _entries(spec: Fields) -> Iterator[_Entry]:

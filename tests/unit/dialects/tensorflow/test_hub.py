@@ -9,7 +9,6 @@ from tests.support.tfjobs import Json, container, replica, tfjob
 from tests.support.translations import HUB, hub_jobs, losses_of, meaning, unsaid
 from tfjob.dialects.base import Translation
 from tfjob.dialects.tensorflow import hub
-from tfjob.dialects.translating import Traced
 
 
 def entry(kind: str | None = "MASTER", count: int | None = 1, **fields: Any) -> Json:
@@ -202,7 +201,6 @@ def test_extras_and_unknown_fields_are_lost_by_name() -> None:
 
 def test_places_in_the_source_are_told() -> None:
     found = up(entry(policy="Never"), entry("WORKER", tfPort=3333))
-    assert isinstance(found, Traced)
     worker, port = "spec.tfReplicaSpecs[Worker]", "template.spec.containers[0].ports[0]"
     assert found.origins[worker] == "spec.replicaSpecs[1]"
     assert found.origins[f"{worker}.{port}.containerPort"] == "spec.replicaSpecs[1].tfPort"
