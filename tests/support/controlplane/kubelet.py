@@ -63,7 +63,11 @@ class Kubelet:
             # or somebody deleted the pod, which reading it tells.
             if refusal.status not in (404, 409):
                 raise
-            if not (await self.read(current))["spec"].get("nodeName"):
+            found = await self.read(current)
+            if "deletionTimestamp" in found["metadata"] and not found["spec"].get("nodeName"):
+                # Held by somebody's finalizer: it goes without having come to any node.
+                raise PodGoneError(f"pod {found['metadata']['name']} is being deleted") from refusal
+            if not found["spec"].get("nodeName"):
                 raise
         return await self.read(current)
 
