@@ -1,4 +1,4 @@
-"""Which job a person means: by its name alone, or by API and name where several APIs have one.
+"""Which jobs a person means: one by its name, by API and name where several APIs have one, or all.
 
 `tfjobs.kubeflow.org/mnist`, as `tfjob get -o name` prints it, and `--api` choose the same way.
 """
@@ -6,12 +6,25 @@
 import argparse
 from typing import Any
 
+import msgspec
+
 from tfjob.cli import jobs
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.jobs import Found
 from tfjob.client.errors import Forbidden, NotFound
-from tfjob.dialects.base import Dialect, Settings
+from tfjob.dialects.base import Dialect
 from tfjob.dialects.registry import DIALECTS
+
+
+class _Items(msgspec.Struct):
+    items: list[dict[str, Any]] | None = None
+
+
+class Listing(msgspec.Struct):
+    """The jobs of all APIs, and why some of these tell nothing."""
+
+    found: list[Found]
+    refusals: list[Forbidden]
 
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +37,7 @@ async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Foun
     """The one job that is meant; none and several are errors that say what there is."""
     prefix, _, name = wanted.rpartition("/")
     found, refusals = [], []
-    for dialect in _chosen(prefix or api or ""):
+    for dialect in _chosen(prefix or api):
         try:
             found.append(await _get(cluster, dialect, name))
         except NotFound:
@@ -42,13 +55,34 @@ async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Foun
     return found[0]
 
 
+async def find_all(cluster: Cluster, *, api: str | None = None) -> Listing:
+    """Every job, by namespace and name. An API that is not installed has none."""
+    listing = Listing([], [])
+    has_answer = False
+    for dialect in _chosen(api):
+        path = jobs.resource_of(dialect).collection(cluster.namespace)
+        try:
+            answer = await cluster.api.get(path, decode=_Items)
+        except NotFound:
+            continue
+        except Forbidden as error:
+            listing.refusals.append(error)
+            continue
+        has_answer = True
+        listing.found.extend(Found.of(dialect, item) for item in answer.items or ())
+    if listing.refusals and not has_answer:
+        raise listing.refusals[0]
+    listing.found.sort(key=lambda each: (each.namespace, each.name))
+    return listing
+
+
 async def refreshed(cluster: Cluster, found: Found) -> Found:
     """The same job as it is now."""
     try:
         manifest: dict[str, Any] = await cluster.api.get(found.path, decode=dict)
     except NotFound as error:
         raise VerbError(f"{full_name(found)} is gone: somebody has deleted it") from error
-    return _read(found.dialect, manifest)
+    return Found.of(found.dialect, manifest)
 
 
 def full_name(found: Found) -> str:
@@ -58,14 +92,10 @@ def full_name(found: Found) -> str:
 async def _get(cluster: Cluster, dialect: Dialect, name: str) -> Found:
     path = jobs.resource_of(dialect).item(name, cluster.one_namespace)
     manifest: dict[str, Any] = await cluster.api.get(path, decode=dict)
-    return _read(dialect, manifest)
+    return Found.of(dialect, manifest)
 
 
-def _read(dialect: Dialect, manifest: dict[str, Any]) -> Found:
-    return Found(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))
-
-
-def _chosen(api: str) -> list[Dialect]:
+def _chosen(api: str | None) -> list[Dialect]:
     """The stored dialects that a word for an API may mean; all of them without a word."""
     stored = jobs.stored_dialects()
     if not api:

@@ -25,11 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         if arguments.jobs:
-            found = [
+            found: Sequence[jobs.Found] = [
                 await choosing.find(connected, name, api=arguments.api) for name in arguments.jobs
             ]
         else:
-            found = await jobs.find_all(connected)
+            found = await _all(connected, arguments.api)
         if not found and arguments.output in {"table", "wide"}:
             where = connected.namespace or "any namespace"
             sys.stderr.write(f"No jobs found in {where}.\n")
@@ -38,6 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
 
     return cluster.run(arguments, work)
+
+
+async def _all(connected: Cluster, api: str | None) -> Sequence[jobs.Found]:
+    """Who may not see the jobs of one API sees those of the others, and is told."""
+    listing = await choosing.find_all(connected, api=api)
+    for refusal in listing.refusals:
+        sys.stderr.write(f"not listed: {refusal.message}\n")
+    return listing.found
 
 
 def _shown(found: Sequence[jobs.Found], style: str, namespace: str | None) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
-from tfjob.cli.cluster import Cluster, VerbError
-from tfjob.client.errors import Forbidden, NotFound
+from tfjob.cli.cluster import Cluster
+from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS, Resource
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job, Workload
@@ -18,10 +18,6 @@ from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.registry import DIALECTS
 from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
-
-
-class _Items(msgspec.Struct):
-    items: list[dict[str, Any]] | None = None
 
 
 class _Pods(msgspec.Struct):
@@ -34,6 +30,10 @@ class Found(msgspec.Struct):
     dialect: Dialect
     manifest: dict[str, Any]
     job: Job | InvalidJob
+
+    @classmethod
+    def of(cls, dialect: Dialect, manifest: dict[str, Any]) -> Self:
+        return cls(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))
 
     @property
     def name(self) -> str:
@@ -71,32 +71,6 @@ def stored_dialects() -> list[Dialect]:
     for dialect in DIALECTS:
         found.setdefault((dialect.group, dialect.plural), dialect)
     return list(found.values())
-
-
-async def find_all(cluster: Cluster) -> list[Found]:
-    """Every job, by namespace and name. An API that is not installed has none."""
-    found: list[Found] = []
-    for dialect in stored_dialects():
-        path = resource_of(dialect).collection(cluster.namespace)
-        try:
-            answer = await cluster.api.get(path, decode=_Items)
-        except NotFound:
-            continue
-        found.extend(_found(dialect, item) for item in answer.items or ())
-    return sorted(found, key=lambda each: (each.namespace, each.name))
-
-
-async def find(cluster: Cluster, name: str) -> Found:
-    for dialect in stored_dialects():
-        path = resource_of(dialect).item(name, cluster.one_namespace)
-        try:
-            manifest: dict[str, Any] = await cluster.api.get(path, decode=dict)
-        except NotFound:
-            continue
-        return _found(dialect, manifest)
-    raise VerbError(
-        f"no job {name!r} in namespace {cluster.one_namespace!r}; `tfjob get -A` lists all jobs"
-    )
 
 
 async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
@@ -168,7 +142,3 @@ def replicas_text(found: Found) -> str:
     if isinstance(found.job, InvalidJob):
         return ""
     return ", ".join(f"{each.count} {each.task}" for each in found.job.replicas)
-
-
-def _found(dialect: Dialect, manifest: dict[str, Any]) -> Found:
-    return Found(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))

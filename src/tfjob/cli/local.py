@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tfjob.cli import jobs
+from tfjob.cli import choosing, jobs
 from tfjob.cli.breakdowns import BREAKDOWNS, sentence
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.cluster_log import FILE, logging_to
@@ -112,7 +112,7 @@ def _status(arguments: argparse.Namespace) -> int:
     async def work() -> int:
         config = from_kubeconfig(kubeconfig)
         async with Api(config) as api:
-            found = await jobs.find_all(Cluster(api=api, namespace=None))
+            found = (await choosing.find_all(Cluster(api=api, namespace=None))).found
         print(f"tfjob local: up at {config.server} (process {holder})")
         print(f"  export KUBECONFIG={kubeconfig}")
         print(

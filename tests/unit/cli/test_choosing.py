@@ -104,3 +104,34 @@ async def test_job_is_looked_at_again_in_its_own_api(cluster: Cluster) -> None:
     await cluster.api.delete(found.path)
     with pytest.raises(VerbError, match=r"tfjobs\.tensorflow\.org/j is gone"):
         await choosing.refreshed(cluster, found)
+
+
+async def test_all_jobs_are_those_of_every_api_or_of_the_chosen_one(cluster: Cluster) -> None:
+    for job in (training_job(name="a"), tfjob(name="b"), old_job(name="c")):
+        await put(cluster, job)
+    assert [each.name for each in (await choosing.find_all(cluster)).found] == ["a", "b", "c"]
+    chosen = await choosing.find_all(cluster, api="tensorflow.org")
+    assert [each.name for each in chosen.found] == ["c"]
+    with pytest.raises(VerbError, match="no API of jobs is called 'odd'"):
+        await choosing.find_all(cluster, api="odd")
+
+
+async def test_api_that_may_not_be_listed_hides_no_other(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(cluster, tfjob())
+    real = cluster.api.get
+    refused = {"tensorflow.org"}
+
+    async def get(path: str, **options: object) -> object:
+        if any(group in path for group in refused):
+            raise Forbidden("tfjobs.tensorflow.org is forbidden")
+        return await real(path, **options)  # type: ignore[arg-type] # passed on as they came
+
+    monkeypatch.setattr(cluster.api, "get", get)
+    listing = await choosing.find_all(cluster)
+    assert [each.name for each in listing.found] == ["j"]
+    assert [each.message for each in listing.refusals] == ["tfjobs.tensorflow.org is forbidden"]
+    refused |= {"kubeflow.org", "tensorstack.dev"}
+    with pytest.raises(Forbidden):
+        await choosing.find_all(cluster)
