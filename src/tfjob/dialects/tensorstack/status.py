@@ -15,16 +15,16 @@ from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import MAX_REPLICAS, Job
 from tfjob.core.observe import view
 from tfjob.core.status import Condition, ConditionType, JobStatus, RecentRestart, ReplicaStatus
-from tfjob.core.wording import Phrase
 from tfjob.dialects.base import Observed
 from tfjob.dialects.tensorstack import conditions, tasks, tensorboard, words
 from tfjob.k8s import time
 
 _MOST = 2**31 - 1
-_PROGRESS: Mapping[str, Phrase] = {
-    ConditionType.RUNNING: words.WORDING.running,
-    ConditionType.RESTARTING: words.WORDING.restarting,
+_PROGRESS: Mapping[str, str] = {
+    ConditionType.RUNNING: words.WORDING.running.reason,
+    ConditionType.RESTARTING: words.WORDING.restarting.reason,
 }
+"""The core's own view of an unfinished job, and the reason it gives."""
 
 
 def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict[str, Any]:
@@ -94,25 +94,26 @@ def _conditions(
 ) -> Iterator[Condition]:
     """What the core would have set to come to this status, in its order."""
     if text(given.get("phase")):
-        yield _set(ConditionType.CREATED, words.CREATED, at=None)
+        yield _set(ConditionType.CREATED, reason=words.CREATED.reason)
     paused = found.get(words.PAUSED)
     if paused is not None:
         yield _paused(paused)
-    phrase = _PROGRESS.get(text(given.get("progress")))
-    if phrase is not None and verdict is None and text(mapping(paused).get("status")) != "True":
-        yield _set(ConditionType(given["progress"]), phrase, at=None)
+    reason = _PROGRESS.get(text(given.get("progress")))
+    if reason is not None and verdict is None and text(mapping(paused).get("status")) != "True":
+        yield _set(ConditionType(given["progress"]), reason=reason)
     if verdict is not None:
         yield verdict
 
 
-def _set(kind: ConditionType, phrase: Phrase, *, at: datetime | None) -> Condition:
+def _set(kind: ConditionType, *, reason: str, message: str = "") -> Condition:
+    """A condition that is true; what else was said of it, and when, is not stored."""
     return Condition(
         type=kind.value,
         status="True",
-        reason=phrase.reason,
-        message=phrase.message,
-        last_update=at,
-        last_transition=at,
+        reason=reason,
+        message=message,
+        last_update=None,
+        last_transition=None,
     )
 
 
@@ -132,9 +133,10 @@ def _verdict(found: Mapping[str, Mapping[str, Any]], *, phase: object) -> Condit
     if completed.get("status") == "True":
         return _read_condition(ConditionType.SUCCEEDED, completed)
     if phase == words.FAILED:
-        return _set(ConditionType.FAILED, Phrase(words.FAILED, ""), at=None)
+        return _set(ConditionType.FAILED, reason=words.FAILED)
     if phase == words.SUCCEEDED:
-        return _set(ConditionType.SUCCEEDED, words.WORDING.succeeded, at=None)
+        told = words.WORDING.succeeded
+        return _set(ConditionType.SUCCEEDED, reason=told.reason, message=told.message)
     return None
 
 

@@ -132,6 +132,15 @@ def test_final_phase_counts_without_conditions(phase: str) -> None:
     assert decode({"phase": phase}).is_finished
 
 
+@pytest.mark.parametrize("progress", ["Running", "Restarting"])
+def test_condition_whose_words_are_not_stored_says_nothing(progress: str) -> None:
+    found = decode({"phase": "Running", "progress": progress})
+    assert [(each.type, each.message) for each in found.conditions] == [
+        ("Created", ""),
+        (progress, ""),
+    ]
+
+
 def test_resumed_condition_and_event_have_their_own_reasons() -> None:
     play = Play(training_job(runMode={"pause": {"enabled": True}}))
     play.go()
