@@ -149,6 +149,11 @@ class EventRecorder:
         self._sum_up()
 
     @property
+    def waiting(self) -> int:
+        """News that is not sent yet."""
+        return len(self._waiting)
+
+    @property
     def _is_pressed(self) -> bool:
         """So much waits that it goes out although there is better to do."""
         return len(self._waiting) > self._thrift.waiting // 2

@@ -15,7 +15,7 @@ from tfjob.core.status import JobStatus
 
 AT_LEISURE: Final = 0.2
 """Seconds that news which nobody waits for is kept back, so that one write can tell it all."""
-IN_A_RUSH: Final = 20.0
+IN_A_RUSH: Final = 30.0
 """The same while others wait for their children."""
 LOOK: Final = 1.0
 """So often it is looked whether the rush is over."""
@@ -45,7 +45,8 @@ class Memory:
         """Keep a status back. Returns for how many seconds; for none when it was long enough."""
         now = self._clock()
         earlier = self._held.get(_key(job))
-        since = now if earlier is None or earlier.version != _version(job) else earlier.since
+        # Counted over versions: somebody else who writes all the time must not hold up our news.
+        since = now if earlier is None else earlier.since
         left = since + (IN_A_RUSH if self._is_busy() else AT_LEISURE) - now
         if left > 0:
             self._held[_key(job)] = _Held(since, _version(job), status)

@@ -33,7 +33,8 @@ from tfjob.manager.settings import Settings
 _log: Final = logging.getLogger(__name__)
 IN_FLIGHT: Final = 24
 """Writes of children at one time, over all jobs: more only makes each of them wait longer."""
-EVENT_SENDERS: Final = 8
+EVENT_SENDERS: Final = 2
+"""Events at one time: they compete with scheduler and kubelets, and nobody waits for them."""
 EVENTS_WAIT: Final = 1.0
 """Seconds that an event gives way to children that wait to be made."""
 COMPONENT: Final = "tfjob-operator"

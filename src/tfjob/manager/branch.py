@@ -35,6 +35,8 @@ from tfjob.manager.settings import Settings
 from tfjob.manager.watching import Source, Watches, apis_beside
 
 _log: Final = logging.getLogger(__name__)
+_MANY_EVENTS: Final = 200
+"""So many that wait mean that the server has more to do than it can."""
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,8 +178,10 @@ class Branch:
         )
 
     def _is_busy(self) -> bool:
-        """Jobs wait for a worker, or their children for a place."""
-        return bool(self.queue) or not self._shared.pool.is_calm
+        """Jobs wait for a worker, their children for a place, or many events to be sent."""
+        shared = self._shared
+        is_told = shared.recorder.waiting < _MANY_EVENTS
+        return bool(self.queue) or not shared.pool.is_calm or not is_told
 
     async def _work(self) -> None:
         assert self.loop is not None  # noqa: S101 - for the type checker: begun before it works

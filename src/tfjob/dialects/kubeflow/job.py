@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import (
@@ -25,6 +24,7 @@ from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
 from tfjob.dialects.kubeflow.spec import ReplicaSpec, Spec, is_external, read_spec
 from tfjob.dialects.reading import ROOT, Reader
+from tfjob.dialects.stored import is_deleting, mapping, metadata_of, owner_of
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = {
@@ -52,10 +52,10 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     """What a stored job means."""
     reader = Reader()
     given = restored(reader, reader.mapping(manifest, ROOT))
-    owner = _owner(given)
+    owner = owner_of(given, api_version=words.OWNER_VERSION, kind=words.KIND)
     stored = status.decode(given.get("status"))
     external = is_external(given)
-    deleting = bool(_metadata(given).get("deletionTimestamp"))
+    deleting = is_deleting(given)
     spec = read_spec(reader, given, is_stored=True)
     if reader.faults:
         return InvalidJob(
@@ -95,31 +95,8 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     )
 
 
-def _owner(manifest: Manifest) -> Owner:
-    metadata = _metadata(manifest)
-
-    def text(key: str) -> str:
-        value = metadata.get(key)
-        return value if isinstance(value, str) else ""
-
-    return Owner(
-        api_version=words.OWNER_VERSION,
-        kind=words.KIND,
-        name=text("name") or text("generateName"),
-        namespace=text("namespace") or "default",
-        uid=text("uid"),
-    )
-
-
-def _metadata(manifest: Manifest) -> Mapping[str, Any]:
-    found = manifest.get("metadata")
-    return found if isinstance(found, Mapping) else {}
-
-
 def _annotations(manifest: Manifest) -> Mapping[str, str]:
-    found = _metadata(manifest).get("annotations")
-    if not isinstance(found, Mapping):
-        return {}
+    found = mapping(metadata_of(manifest).get("annotations"))
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 

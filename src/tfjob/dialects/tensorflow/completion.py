@@ -8,6 +8,7 @@ from typing import Any
 
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.reading import ROOT, Reader
+from tfjob.dialects.stored import is_deleting
 from tfjob.dialects.tensorflow import job, status
 from tfjob.dialects.tensorflow.spec import Entry, Spec
 
@@ -43,7 +44,7 @@ def _is_settled(manifest: Manifest) -> bool:
     spec, stored = manifest.get("spec"), manifest.get("status")
     has_id = isinstance(spec, Mapping) and bool(spec.get("RuntimeId"))
     is_over = isinstance(stored, Mapping) and status.is_final(stored)
-    return has_id or is_over or bool(job.metadata_of(manifest).get("deletionTimestamp"))
+    return has_id or is_over or is_deleting(manifest)
 
 
 def _drawn(tokens: Iterator[str], is_free: Callable[[str], bool]) -> str:

@@ -1,7 +1,6 @@
 """A TfJob's meaning as the neutral job: batch Jobs, one replica that decides, endless restarts."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
@@ -25,6 +24,7 @@ from tfjob.core.job import (
 from tfjob.core.wording import Phrase, Wording
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.reading import ROOT, Reader
+from tfjob.dialects.stored import is_deleting, metadata_of, owner_of
 from tfjob.dialects.tensorflow import checks, remedies, servers, status, tensorboard, words
 from tfjob.dialects.tensorflow.accelerators import accelerated
 from tfjob.dialects.tensorflow.names import Names
@@ -62,7 +62,7 @@ def read(reader: Reader, manifest: Manifest, settings: Settings) -> Spec:
 
 def names_of(manifest: Manifest, runtime_id: str, settings: Settings) -> Names:
     return Names(
-        job=owner_of(manifest).name,
+        job=_owner(manifest).name,
         runtime_id=runtime_id or words.STAND_IN,
         has_job=settings.controller.has_job_in_names,
     )
@@ -72,9 +72,9 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     """What a stored job means."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
-    owner = owner_of(given)
+    owner = _owner(given)
     stored = status.decode(given.get("status"), created=metadata_of(given).get("creationTimestamp"))
-    deleting = bool(metadata_of(given).get("deletionTimestamp"))
+    deleting = is_deleting(given)
     spec = read(reader, given, settings)
     if reader.faults:
         return InvalidJob(
@@ -107,25 +107,8 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     )
 
 
-def owner_of(manifest: Manifest) -> Owner:
-    metadata = metadata_of(manifest)
-
-    def text(key: str) -> str:
-        value = metadata.get(key)
-        return value if isinstance(value, str) else ""
-
-    return Owner(
-        api_version=words.API_VERSION,
-        kind=words.KIND,
-        name=text("name") or text("generateName"),
-        namespace=text("namespace") or "default",
-        uid=text("uid"),
-    )
-
-
-def metadata_of(manifest: Manifest) -> Mapping[str, Any]:
-    found = manifest.get("metadata")
-    return found if isinstance(found, Mapping) else {}
+def _owner(manifest: Manifest) -> Owner:
+    return owner_of(manifest, api_version=words.API_VERSION, kind=words.KIND)
 
 
 def _check_name(reader: Reader, manifest: Manifest) -> None:

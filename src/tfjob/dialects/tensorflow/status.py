@@ -14,6 +14,7 @@ from tfjob.core.observe import Children, Slot, View, place_of, replica_services,
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.core.wording import Phrase
 from tfjob.dialects.base import Observed
+from tfjob.dialects.stored import mapping, mappings, number, text
 from tfjob.dialects.tensorflow import words
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
@@ -24,12 +25,11 @@ _STATES = {
     Phase.SUCCEEDED: words.SUCCEEDED,
     Phase.FAILED: words.FAILED,
 }
-_MOST = 2**31 - 1
 
 
 def decode(stored: object, *, created: object = None) -> JobStatus:
     """What a stored status says; `created` is when the job was made, which no status tells."""
-    given = _mapping(stored)
+    given = mapping(stored)
     conditions = tuple(_conditions(given, phase_of(given)))
     return JobStatus(
         conditions=conditions,
@@ -58,8 +58,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
 
 
 def phase_of(stored: Mapping[str, Any]) -> str:
-    phase = stored.get("phase")
-    return phase if isinstance(phase, str) else ""
+    return text(stored.get("phase"))
 
 
 def is_final(stored: Mapping[str, Any]) -> bool:
@@ -174,9 +173,8 @@ def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
     elif phase in _ENDED:
         yield _condition(ConditionType.FAILED, wording.failed)
     elif phase == words.FAILED:
-        reason = given.get("reason")
-        text = reason if isinstance(reason, str) else ""
-        yield _condition(ConditionType.FAILED, wording.invalid, message=text)
+        message = text(given.get("reason"))
+        yield _condition(ConditionType.FAILED, wording.invalid, message=message)
 
 
 def _condition(kind: ConditionType, phrase: Phrase, *, message: str = "") -> Condition:
@@ -193,22 +191,12 @@ def _condition(kind: ConditionType, phrase: Phrase, *, message: str = "") -> Con
 
 def _replicas(stored: object) -> Mapping[str, ReplicaStatus]:
     found: dict[str, ReplicaStatus] = {}
-    for each in map(_mapping, stored if isinstance(stored, list) else ()):
-        kind, states = each.get("tf_replica_type"), _mapping(each.get("ReplicasStates"))
+    for each in mappings(stored):
+        kind, states = each.get("tf_replica_type"), mapping(each.get("ReplicasStates"))
         if isinstance(kind, str):
             found[kind] = ReplicaStatus(
-                active=_number(states.get(words.RUNNING)),
-                succeeded=_number(states.get(words.SUCCEEDED)),
-                failed=_number(states.get(words.FAILED)),
+                active=number(states.get(words.RUNNING)),
+                succeeded=number(states.get(words.SUCCEEDED)),
+                failed=number(states.get(words.FAILED)),
             )
     return found
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _number(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return 0
-    return min(max(value, 0), _MOST)

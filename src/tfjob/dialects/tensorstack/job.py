@@ -28,6 +28,7 @@ from tfjob.core.naming import child_prefix, label_value
 from tfjob.core.status import ConditionType
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.reading import ROOT, Reader
+from tfjob.dialects.stored import is_deleting, mapping, owner_of
 from tfjob.dialects.tensorstack import modes, status, tensorboard, words
 from tfjob.dialects.tensorstack.gang import gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import ReplicaSpec, Spec, read_spec
@@ -53,10 +54,10 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     """What a stored job means."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
-    owner = _owner(given)
-    stored = status.mapping(given.get("status"))
+    owner = owner_of(given, api_version=words.API_VERSION, kind=words.KIND)
+    stored = mapping(given.get("status"))
     spec = read_spec(reader, given)
-    deleting = bool(status.mapping(given.get("metadata")).get("deletionTimestamp"))
+    deleting = is_deleting(given)
     if reader.faults:
         return InvalidJob(
             owner=owner,
@@ -82,7 +83,7 @@ def _job(
     backend, total = settings.group_backend, sum(each.count for each in spec.replicas)
     gang = gang_for(spec.scheduling, backend=backend, job_name=owner.name, total=total)
     was_paused = found.condition(ConditionType.SUSPENDED) is not None
-    board = status.mapping(stored.get("tensorboard"))
+    board = mapping(stored.get("tensorboard"))
     return Job(
         owner=owner,
         replicas=[
@@ -120,17 +121,6 @@ def _job(
         notices=status.notices(stored, name=owner.name),
         status=found,
         is_deleting=is_deleting,
-    )
-
-
-def _owner(manifest: Manifest) -> Owner:
-    metadata = status.mapping(manifest.get("metadata"))
-    return Owner(
-        api_version=words.API_VERSION,
-        kind=words.KIND,
-        name=status.text(metadata.get("name")) or status.text(metadata.get("generateName")),
-        namespace=status.text(metadata.get("namespace")) or "default",
-        uid=status.text(metadata.get("uid")),
     )
 
 

@@ -5,7 +5,6 @@ for, and the next pass needs, stands in fields of our own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -14,12 +13,12 @@ from tfjob.core import indexes
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import MAX_REPLICAS, Job
 from tfjob.core.observe import view
-from tfjob.core.status import Condition, ConditionType, JobStatus, RecentRestart, ReplicaStatus
+from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.dialects.base import Observed
+from tfjob.dialects.stored import mapping, mappings, number, rendered, restarts, text
 from tfjob.dialects.tensorstack import conditions, tasks, tensorboard, words
 from tfjob.k8s import time
 
-_MOST = 2**31 - 1
 _PROGRESS: Mapping[str, str] = {
     ConditionType.RUNNING: words.WORDING.running.reason,
     ConditionType.RESTARTING: words.WORDING.restarting.reason,
@@ -50,7 +49,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
         "backoffCount": status.restarts,
         "aggregate": tasks.aggregate_of(replicas),
         "tensorboard": board,
-        "startTime": _moment(status.start_time),
+        "startTime": rendered(status.start_time),
         "progress": _progress(status),
     }
     return {key: value for key, value in whole.items() if value is not None}
@@ -79,14 +78,6 @@ def notices(stored: Mapping[str, Any], *, name: str) -> list[tuple[str, str]]:
     if began.get("status") == "True" and is_new:
         return [(words.STARTED.reason, words.STARTED.message)]
     return []
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _conditions(
@@ -154,48 +145,27 @@ def _read_condition(kind: ConditionType, stored: Mapping[str, Any]) -> Condition
 
 def _read_task(stored: Mapping[str, Any]) -> ReplicaStatus:
     return ReplicaStatus(
-        active=_number(stored.get("active")),
-        succeeded=_number(stored.get("succeeded")),
-        failed=_number(stored.get("failed")),
-        restarts=_number(stored.get("restartCount")),
+        active=number(stored.get("active")),
+        succeeded=number(stored.get("succeeded")),
+        failed=number(stored.get("failed")),
+        restarts=number(stored.get("restartCount")),
         completed=indexes.parse(stored.get("completedIndexes"), below=MAX_REPLICAS),
-        recent=tuple(
-            entry
-            for each in _mappings(stored.get("recentRestarts"))
-            if (entry := _read_restart(each)) is not None
-        ),
-    )
-
-
-def _read_restart(stored: Mapping[str, Any]) -> RecentRestart | None:
-    at = time.parse(stored.get("time"))
-    if at is None:
-        return None
-    return RecentRestart(
-        index=_number(stored.get("index")),
-        uid=text(stored.get("uid")),
-        streak=_number(stored.get("streak")),
-        at=at,
+        recent=restarts(stored.get("recentRestarts")),
     )
 
 
 def _stored_conditions(stored: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The newest entry of each type: a list by hand may name one twice."""
-    entries = _mappings(stored.get("conditions"))
+    entries = mappings(stored.get("conditions"))
     return list({each["type"]: each for each in entries if text(each.get("type"))}.values())
 
 
 def _stored_tasks(stored: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (each for each in _mappings(stored.get("tasks")) if text(each.get("type")))
+    return (each for each in mappings(stored.get("tasks")) if text(each.get("type")))
 
 
 def _stored_replicas(stored: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (each for task in _stored_tasks(stored) for each in _mappings(task.get("replicas")))
-
-
-def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    entries = value if isinstance(value, list) else []
-    return (each for each in entries if isinstance(each, Mapping))
+    return (each for task in _stored_tasks(stored) for each in mappings(task.get("replicas")))
 
 
 def _progress(status: JobStatus) -> str | None:
@@ -203,13 +173,3 @@ def _progress(status: JobStatus) -> str | None:
     if status.is_finished:
         return None
     return next((str(kind) for kind in _PROGRESS if status.is_true(kind)), None)
-
-
-def _number(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return 0
-    return min(max(value, 0), _MOST)
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else time.render(moment)

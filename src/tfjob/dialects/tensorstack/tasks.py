@@ -11,8 +11,8 @@ from tfjob.core import indexes
 from tfjob.core.job import Job
 from tfjob.core.observe import Slot, View
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
+from tfjob.dialects.stored import rendered_restarts
 from tfjob.dialects.tensorstack import words
-from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerState, Phase, Pod
 
 _COUNTS = ("active", "succeeded", "failed")
@@ -84,10 +84,7 @@ def _own(stored: ReplicaStatus) -> dict[str, Any]:
     """What the operator needs to go on with a job that has not ended; zeros are left out."""
     own: dict[str, Any] = {key: getattr(stored, key) for key in _COUNTS}
     own["completedIndexes"] = indexes.render(stored.completed)
-    own["recentRestarts"] = [
-        {"index": each.index, "uid": each.uid, "streak": each.streak, "time": time.render(each.at)}
-        for each in stored.recent
-    ]
+    own["recentRestarts"] = rendered_restarts(stored.recent)
     return {key: value for key, value in own.items() if value}
 
 
