@@ -1,6 +1,7 @@
 """What the chart makes of the values that belong to one API of jobs; no cluster is needed."""
 
 import ast
+import re
 
 import pytest
 import yaml
@@ -158,3 +159,26 @@ def test_api_that_is_not_served_leaves_nothing_of_itself(helm: Helm) -> None:
     assert trial_of(helm.render("rbac.create=false")) == []
     assert "--enable-scheme=tfjob.tensorflow.org" not in without.flags()
     assert "--enable-scheme=tensorflowtrainingjob" in without.flags()
+
+
+def test_configuration_that_the_guide_shows_is_understood() -> None:
+    guide = (CHART.parents[1] / "docs" / "guide" / "tfjob-v1alpha1.md").read_text()
+    [shown] = re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)
+    document = yaml.safe_load(shown)
+    assert document["metadata"]["name"] == CONFIG
+    config, faults = read_config(yaml.safe_load(document["data"]["controller_config_file.yaml"]))
+    assert faults == []
+    assert config.accelerators.keys() == {"alpha.kubernetes.io/nvidia-gpu"}
+
+
+def test_values_that_the_guide_tells_of_exist() -> None:
+    guide = (CHART.parents[1] / "docs" / "guide" / "tfjob-v1alpha1.md").read_text()
+    table = guide.partition("| chart value |")[2].partition("\n\n")[0]
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    told = re.findall(r"`([\w.]+)`", "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
+    assert {"cloud", "config.file", "rbac.install"} <= set(told)
+    for path in told:
+        found = values
+        for part in path.split("."):
+            assert part in found, path
+            found = found[part]
