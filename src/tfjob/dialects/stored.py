@@ -1,0 +1,80 @@
+"""Reading stored objects: whatever stands in them, a usable value comes back and nothing is told.
+
+Meant for what no user writes, such as a status, and for what must be known of a job with faults.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from tfjob.core.job import Owner
+from tfjob.core.status import RecentRestart
+from tfjob.k8s import time
+
+_MOST = 2**31 - 1
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list; what else stands there is passed over."""
+    entries = value if isinstance(value, list) else []
+    return (each for each in entries if isinstance(each, Mapping))
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def number(value: object) -> int:
+    """A count: never below zero, and no larger than an API server would hold."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return 0
+    return min(max(value, 0), _MOST)
+
+
+def metadata_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    return mapping(manifest.get("metadata"))
+
+
+def is_deleting(manifest: Mapping[str, Any]) -> bool:
+    return bool(metadata_of(manifest).get("deletionTimestamp"))
+
+
+def owner_of(manifest: Mapping[str, Any], *, api_version: str, kind: str) -> Owner:
+    """The job as its children name it."""
+    metadata = metadata_of(manifest)
+    return Owner(
+        api_version=api_version,
+        kind=kind,
+        name=text(metadata.get("name")) or text(metadata.get("generateName")),
+        namespace=text(metadata.get("namespace")) or "default",
+        uid=text(metadata.get("uid")),
+    )
+
+
+def rendered(moment: datetime | None) -> str | None:
+    return None if moment is None else time.render(moment)
+
+
+def rendered_restarts(restarts: Iterable[RecentRestart]) -> list[dict[str, Any]]:
+    return [
+        {"index": each.index, "uid": each.uid, "streak": each.streak, "time": time.render(each.at)}
+        for each in restarts
+    ]
+
+
+def restarts(value: object) -> tuple[RecentRestart, ...]:
+    """The restarts as they were rendered; one without a time tells nothing."""
+    return tuple(
+        RecentRestart(
+            index=number(each.get("index")),
+            uid=text(each.get("uid")),
+            streak=number(each.get("streak")),
+            at=at,
+        )
+        for each in mappings(value)
+        if (at := time.parse(each.get("time"))) is not None
+    )
