@@ -12,7 +12,7 @@ from pathlib import Path
 from tools.words import files_of
 
 LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)")
-VERB = re.compile(r"(?:^|`)make ([a-z][a-z-]*)", re.MULTILINE)
+VERB = re.compile(r"(?:^|`)make ([a-z][a-z0-9-]*)", re.MULTILINE)
 TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
 
