@@ -13,7 +13,7 @@ from tools.words import files_of
 
 LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)")
 VERB = re.compile(r"(?:^|`)make ([a-z][a-z0-9-]*)", re.MULTILINE)
-TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
+TARGET = re.compile(r"^([a-z][a-z0-9-]*):", re.MULTILINE)
 
 
 def faults_in(page: Path, *, root: Path, verbs: Set[str]) -> Iterator[str]:
