@@ -6,14 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.support import seeds
 from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.podstatus import Pod
 from tests.support.controlplane.ports import LOOPBACK
 from tests.support.controlplane.puppet import Puppet, exits, runs
+from tests.support.dialect_jobs import Jobs, id_of, tf_job, training_job
 from tests.support.helm import (
     CHART,
     NAME,
@@ -30,6 +33,7 @@ from tests.support.operator_process import OperatorProcess
 from tests.support.permissive_crd import permissive
 from tests.support.pod_process import pod_of
 from tests.support.scene import Scene, scene_in
+from tests.support.tfjobs import tfjob
 from tests.support.worlds import World
 from tfjob.cli.jobs import stored_dialects
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
@@ -189,6 +193,47 @@ async def test_operator_works_with_the_rights_of_its_account_alone(
         operator.close()
         assert ("leases", home) in {each[:2] for each in before}
         assert ("leases", home) not in {each[:2] for each in everything(plane.endpoint)}
+
+
+@pytest.mark.parametrize("only", ["kubeflow", "tensorflow", "tensorstack"])
+async def test_operator_of_one_api_needs_no_right_on_the_others(
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World, only: str
+) -> None:
+    names = ("kubeflow", "tensorflow", "tensorstack")
+    values = [f"dialects.{each}={str(each == only).lower()}" for each in names]
+    await asyncio.to_thread(helm.install, *values, namespace=home)
+    operator = operator_of(chart_world, plane, namespace=home)
+    await asyncio.to_thread(operator.start)
+    async with scene_in(chart_world) as scene:
+        scene.puppet.play("*", runs)
+        job = dict(zip(names, (tfjob("W1"), tf_job(), training_job()), strict=True))[only]
+        jobs = Jobs(scene, job["apiVersion"])
+        await jobs.create(job)
+        await jobs.comes_to("Running")
+        await jobs.clear()
+    operator.close()
+    assert "forbidden" not in operator.log.read_text().lower()
+
+
+async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
+    plane: ChartPlane, helm: Helm, home: str, chart_world: World, tmp_path: Path
+) -> None:
+    await asyncio.to_thread(helm.install, "cloud=azure", namespace=home)
+    path = f"/api/v1/namespaces/{home}/configmaps/tf-job-operator-config"
+    for name, text in plane.endpoint.request("GET", path)["data"].items():
+        (tmp_path / name).write_text(text)
+    mounted = (f"--controller-config-file={tmp_path}",)
+    operator = operator_of(chart_world, plane, namespace=home, flags=mounted)
+    await asyncio.to_thread(operator.start)
+    async with scene_in(chart_world) as scene:
+        jobs = Jobs(scene, "tensorflow.org/v1alpha1")
+        await jobs.create(seeds.submitted("001-gpu"))
+        job = await jobs.until("has an id", id_of, name="tf-smoke-gpu")
+        batch = await jobs.object("jobs", f"master-{id_of(job)}-0")
+        await jobs.clear()
+    operator.close()
+    volumes = [each["name"] for each in batch["spec"]["template"]["spec"]["volumes"]]
+    assert volumes == ["lib", "bin", "libcuda"]
 
 
 async def test_operator_works_from_its_pod_without_writing_to_a_disk(

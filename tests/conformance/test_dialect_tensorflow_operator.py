@@ -52,6 +52,29 @@ async def begun(jobs: Jobs, job: Json) -> str:
     return id_of(await jobs.until("has begun", lambda each: phase_of(each) != "", name=name))
 
 
+async def test_what_nobody_knows_is_passed_over(jobs: Jobs) -> None:
+    job = tf_job(entry(hyperparameters={"rate": 1}), schedulerName="other", colour="blue")
+    rid = await begun(jobs, job)
+    await jobs.has("jobs", {f"master-{rid}-0"})
+    assert (await jobs.pod(f"master-{rid}-0"))["spec"]["schedulerName"] == "default-scheduler"
+
+
+async def test_kind_of_a_later_time_is_refused(jobs: Jobs) -> None:
+    assert "TfJob" in await jobs.refused({**tf_job(), "kind": "TFJob"})
+
+
+async def test_job_of_a_long_name_is_told_of_its_pods(jobs: Jobs) -> None:
+    """A label holds 63 characters, a name more: the news of a pod must find its job anyway."""
+    name = f"{'long-' * 20}name"
+    jobs.scene.puppet.play("*", runs)
+    rid = await begun(jobs, tf_job(name=name))
+    await jobs.comes_to("Running", name=name)
+    pod = await jobs.pod(f"master-{rid}-0")
+    assert pod["metadata"]["labels"]["tf_job_name"] == name[:63].rstrip("-")
+    await jobs.scene.puppet.finish(pod, exit_code=0)
+    assert (await jobs.comes_to("Done", name=name))["status"]["state"] == "Succeeded"
+
+
 @pytest.mark.scenario("A-25")
 @pytest.mark.parametrize("where", [("limits",), ("limits", "requests")], ids=["once", "twice"])
 async def test_container_that_asks_for_an_accelerator_gets_its_drivers(

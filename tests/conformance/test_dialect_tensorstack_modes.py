@@ -184,6 +184,12 @@ async def test_template_without_the_training_container_is_refused(jobs: Jobs) ->
     assert "tensorflow" in await jobs.refused(job)
 
 
+async def test_what_nobody_knows_is_passed_over(jobs: Jobs) -> None:
+    jobs.scene.puppet.play("*", runs)
+    await begun(jobs, runMode={"elastic": {"enabled": True}}, colour="blue")
+    await jobs.comes_to("Running")
+
+
 @pytest.mark.scenario("B-28")
 async def test_debug_mode_starts_pods_without_the_training(jobs: Jobs) -> None:
     init = [{"name": "load", "image": "example.invalid/a"}]
