@@ -119,6 +119,13 @@ def rule(
     return found
 
 
+def has_path(root: str, path: str) -> str:
+    """In CEL: each step from an object down to a field is there."""
+    steps = path.split(".")
+    places = [".".join([root, *steps[: depth + 1]]) for depth in range(len(steps))]
+    return " && ".join(f"has({place})" for place in places)
+
+
 def _ruled(schema: Schema, rules: Sequence[Schema]) -> Schema:
     if rules:
         schema[_RULES] = list(rules)

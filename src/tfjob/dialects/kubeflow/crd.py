@@ -6,52 +6,38 @@ them, so that no conversion can fail.
 
 from typing import Any
 
+from tfjob.dialects.definition import AGE, Names, column, version
+from tfjob.dialects.definition import definition as define
 from tfjob.dialects.kubeflow import words
 from tfjob.dialects.kubeflow.schema import schema
 
+_NAMES = Names(
+    group=words.GROUP,
+    kind=words.KIND,
+    list_kind=words.LIST_KIND,
+    plural=words.PLURAL,
+    singular=words.SINGULAR,
+)
+_COLUMNS = (column("State", ".status.conditions[-1:].type"), AGE)
 _WORKERS = ".spec.tfReplicaSpecs.Worker"
 _WORKERS_STATUS = ".status.replicaStatuses.Worker"
+_SUBRESOURCES = {
+    "status": {},
+    "scale": {
+        "specReplicasPath": f"{_WORKERS}.replicas",
+        "statusReplicasPath": f"{_WORKERS_STATUS}.active",
+        "labelSelectorPath": f"{_WORKERS_STATUS}.selector",
+    },
+}
 
 
 def definition() -> dict[str, Any]:
     current = _version(words.VERSION, clean_pod_policy=None)
     old = _version(words.OLD_VERSION, clean_pod_policy=words.OLD_CLEAN_POLICY)
     old |= {"storage": False, "deprecated": True, "deprecationWarning": words.DEPRECATION}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{words.PLURAL}.{words.GROUP}"},
-        "spec": {
-            "group": words.GROUP,
-            "scope": "Namespaced",
-            "names": {
-                "kind": words.KIND,
-                "listKind": words.LIST_KIND,
-                "plural": words.PLURAL,
-                "singular": words.SINGULAR,
-            },
-            "conversion": {"strategy": "None"},
-            "versions": [current, old],
-        },
-    }
+    return define(_NAMES, [current, old])
 
 
 def _version(name: str, *, clean_pod_policy: str | None) -> dict[str, Any]:
-    return {
-        "name": name,
-        "served": True,
-        "storage": True,
-        "additionalPrinterColumns": [
-            {"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"},
-            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-        ],
-        "subresources": {
-            "status": {},
-            "scale": {
-                "specReplicasPath": f"{_WORKERS}.replicas",
-                "statusReplicasPath": f"{_WORKERS_STATUS}.active",
-                "labelSelectorPath": f"{_WORKERS_STATUS}.selector",
-            },
-        },
-        "schema": {"openAPIV3Schema": schema(clean_pod_policy=clean_pod_policy)},
-    }
+    own = schema(clean_pod_policy=clean_pod_policy)
+    return version(name, own, columns=_COLUMNS, subresources=_SUBRESOURCES)

@@ -5,7 +5,7 @@ may stand there in other letters, which no rule can see, so nothing is refused f
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.schema import Schema, rule
+from tfjob.dialects.schema import Schema, has_path, rule
 from tfjob.dialects.tensorflow import refusals, words
 
 _TYPE = "self.tfReplicaType"
@@ -84,7 +84,7 @@ def _is_frozen() -> Schema:
 def _chief_is_there() -> Schema:
     """Judged only where every entry says its type in the usual spelling."""
     chief = "self.terminationPolicy.chief.replicaName"
-    is_named = _has_all("self", "terminationPolicy", "chief", "replicaName")
+    is_named = has_path("self", "terminationPolicy.chief.replicaName")
     may_be = f"!has(e.tfReplicaType) || e.tfReplicaType == {chief}"
     return rule(
         f"!({is_named}) || {chief} == '' || !has(self.replicaSpecs)"
@@ -98,7 +98,7 @@ def _chief_is_there() -> Schema:
 def _chief_is_in_range() -> Schema:
     """Only an entry of the chief's own type, whose number is known, says that it is too few."""
     chief = "self.terminationPolicy.chief"
-    is_given = _has_all("self", "terminationPolicy", "chief", "replicaIndex")
+    is_given = has_path("self", "terminationPolicy.chief.replicaIndex")
     is_short = (
         f"has({chief}.replicaName) && {_is_type('e', f'{chief}.replicaName')}"
         f" && has(e.replicas) && e.replicas <= {chief}.replicaIndex"
@@ -114,12 +114,6 @@ def _chief_is_in_range() -> Schema:
 
 def _is_type(entry: str, kind: str) -> str:
     return f"(has({entry}.tfReplicaType) && {entry}.tfReplicaType == {kind})"
-
-
-def _has_all(place: str, *steps: str) -> str:
-    """Every step of a path is there."""
-    paths = [".".join([place, *steps[: count + 1]]) for count in range(len(steps))]
-    return " && ".join(f"has({path})" for path in paths)
 
 
 def _text(text: str) -> str:

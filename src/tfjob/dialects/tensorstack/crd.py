@@ -2,53 +2,28 @@
 
 from typing import Any
 
+from tfjob.dialects.definition import AGE, Names, column, version
+from tfjob.dialects.definition import definition as define
 from tfjob.dialects.tensorstack import words
 from tfjob.dialects.tensorstack.schema import schema
 
-_COLUMNS = (
-    ("Phase", "string", ".status.phase"),
-    ("Running", "integer", ".status.aggregate.running"),
-    ("Failed", "integer", ".status.aggregate.failed"),
-    ("Restarts", "integer", ".status.backoffCount"),
-    ("Age", "date", ".metadata.creationTimestamp"),
+_NAMES = Names(
+    group=words.GROUP,
+    kind=words.KIND,
+    list_kind=words.LIST_KIND,
+    plural=words.PLURAL,
+    singular=words.SINGULAR,
+    short_names=(words.SHORT_NAME,),
 )
-_WIDE_COLUMNS = (("Queue", "string", ".spec.scheduler.t9kScheduler.queue"),)
+_COLUMNS = (
+    column("Phase", ".status.phase"),
+    column("Running", ".status.aggregate.running", kind="integer"),
+    column("Failed", ".status.aggregate.failed", kind="integer"),
+    column("Restarts", ".status.backoffCount", kind="integer"),
+    AGE,
+    column("Queue", ".spec.scheduler.t9kScheduler.queue", is_wide=True),
+)
 
 
 def definition() -> dict[str, Any]:
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{words.PLURAL}.{words.GROUP}"},
-        "spec": {
-            "group": words.GROUP,
-            "scope": "Namespaced",
-            "names": {
-                "kind": words.KIND,
-                "listKind": words.LIST_KIND,
-                "plural": words.PLURAL,
-                "singular": words.SINGULAR,
-                "shortNames": [words.SHORT_NAME],
-            },
-            "conversion": {"strategy": "None"},
-            "versions": [_version()],
-        },
-    }
-
-
-def _version() -> dict[str, Any]:
-    return {
-        "name": words.VERSION,
-        "served": True,
-        "storage": True,
-        "additionalPrinterColumns": [
-            *(_column(*each) for each in _COLUMNS),
-            *({**_column(*each), "priority": 1} for each in _WIDE_COLUMNS),
-        ],
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": schema()},
-    }
-
-
-def _column(name: str, kind: str, path: str) -> dict[str, Any]:
-    return {"name": name, "type": kind, "jsonPath": path}
+    return define(_NAMES, [version(words.VERSION, schema(), columns=_COLUMNS)])

@@ -6,7 +6,7 @@ user may turn at any time.
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.core.naming import LONGEST_NAME
-from tfjob.dialects.schema import Schema, rule
+from tfjob.dialects.schema import Schema, has_path, rule
 from tfjob.dialects.tensorstack import refusals, words
 
 _SPECS = "self.spec.replicaSpecs"
@@ -127,7 +127,7 @@ def _names_known_types(mode: str, field: str) -> Schema:
     is_known = "self.replicaSpecs.exists(r, r.type == e.type)"
     unknown = f"{entries}.filter(e, !{is_known})[0].type"
     return rule(
-        f"!({_has('self', path)}) || {entries}.all(e, {is_known})",
+        f"!({has_path('self', path)}) || {entries}.all(e, {is_known})",
         refusals.ABSENT_TYPE.format("of an entry"),
         says=f"'{refusals.ABSENT_TYPE.replace('{}', '%s')}'.format([{unknown}])",
         at=f".{path}",
@@ -148,12 +148,5 @@ def _board_is_frozen() -> Schema:
 
 
 def _is_same(path: str) -> str:
-    new, old = _has("self", path), _has("oldSelf", path)
+    new, old = has_path("self", path), has_path("oldSelf", path)
     return f"({new} ? {old} && self.{path} == oldSelf.{path} : !({old}))"
-
-
-def _has(root: str, path: str) -> str:
-    """Each step down to the field is there."""
-    steps = path.split(".")
-    places = [".".join([root, *steps[: depth + 1]]) for depth in range(len(steps))]
-    return " && ".join(f"has({place})" for place in places)
