@@ -14,8 +14,8 @@ def pod(phase: str, state: dict[str, Any] | None = None, last: dict[str, Any] | 
     return msgspec.convert({"metadata": {"name": "p"}, "status": status}, type=Pod)
 
 
-def ended(code: int) -> dict[str, Any]:
-    return {"terminated": {"exitCode": code}}
+def ended(code: int, reason: str = "Error") -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "reason": reason}}
 
 
 RUNNING: dict[str, Any] = {"running": {}}
@@ -49,6 +49,25 @@ def test_who_was_forgiven_is_named_when_nobody_else_is_left() -> None:
     failures.see("worker-0", pod("Running", WAITING, last=ended(4)))
     failures.see("worker-0", pod("Running", RUNNING, last=ended(4)))
     assert failures.first() == Failure("worker-0", "exit code 4")
+
+
+def test_who_was_only_seen_running_again_is_named_when_nobody_else_is_left() -> None:
+    failures = Failures()
+    failures.see("master-0", pod("Running", RUNNING, last=ended(3)))
+    assert failures.first() == Failure("master-0", "exit code 3")
+
+
+def test_who_runs_again_is_not_blamed_for_what_failed_for_good() -> None:
+    failures = Failures()
+    failures.see("ps-0", pod("Running", RUNNING, last=ended(137)))
+    failures.see("chief-0", pod("Failed", ended(1)))
+    assert failures.first() == Failure("chief-0", "exit code 1")
+
+
+def test_who_took_too_much_memory_is_told_so() -> None:
+    failures = Failures()
+    failures.see("worker-0", pod("Failed", ended(137, "OOMKilled")))
+    assert failures.first() == Failure("worker-0", "exit code 137, OOMKilled")
 
 
 def test_a_pod_that_failed_without_a_container_says_its_reason() -> None:
