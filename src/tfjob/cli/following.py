@@ -140,14 +140,17 @@ class Follower:
         self._screen.show(lines, state=self._found.state)
 
     async def _read(self, pod: Pod, replica: str) -> None:
-        """Pass the lines of one run on; the last of them are kept for the end."""
+        """Pass the lines of one run on; the last of them are kept for the end.
+
+        Those of the run before are kept until this one has said something.
+        """
         params = {"container": TRAINING_CONTAINER, "follow": "true"}
         kept: list[str] = []
-        self._last[replica] = kept
         try:
             async for line in log_lines(self._cluster.api, pod, params):
                 del kept[: -_LAST_LINES + 1]
                 kept.append(line)
+                self._last[replica] = kept
                 if self._is_wanted(replica):
                     self._screen.log(replica, line)
         except ApiError as error:

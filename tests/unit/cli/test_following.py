@@ -1,11 +1,11 @@
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.background_cluster import ended, running
+from tests.support.background_cluster import Lines, ended, running
 from tests.support.other_jobs import old_job
 from tests.support.own_cluster import own_cluster, put_status
 from tests.support.tfjobs import tfjob
@@ -82,13 +82,38 @@ class Play:
             "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
             "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
         }
-        api = self.cluster.api
-        await api.create(PODS.collection("default"), body, decode=Stored)
-        path = PODS.item(name, "default", subresource="status")
-        await api.patch(path, {"status": status}, decode=Stored)
+        await self.cluster.api.create(PODS.collection("default"), body, decode=Stored)
+        await self.turn(index, status)
+
+    async def turn(self, index: int, status: Json) -> None:
+        """What a node would say of a pod."""
+        path = PODS.item(f"j-worker-{index}", "default", subresource="status")
+        await self.cluster.api.patch(path, {"status": status}, decode=Stored)
 
     async def end(self, kind: str, message: str) -> None:
         await put_status(self.cluster, "j", kind, message)
+
+
+class FirstRunOnly(Lines):
+    """Lines of a container until it is started again; then none."""
+
+    def __init__(self) -> None:
+        self.asked_again = asyncio.Event()
+
+    async def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:
+        if pod["status"]["containerStatuses"][0].get("restartCount"):
+            self.asked_again.set()
+            return
+        async for part in super().read(pod, options):
+            yield part
+
+
+def again_after(code: int) -> Json:
+    """The status of a pod whose container ended with this code and runs again."""
+    status = running()
+    [container] = status["containerStatuses"]
+    last = {"lastState": ended(code)["containerStatuses"][0]["state"]}
+    return {**status, "containerStatuses": [{**container, **last, "restartCount": 1}]}
 
 
 @pytest.fixture
@@ -152,6 +177,21 @@ async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) ->
         ("worker-1", "exit code 3", ["first of j-worker-1", "", "last of j-worker-1"])
     ]
     assert play.screen.verdicts == [("it broke", False)]
+
+
+async def test_lines_of_the_failure_are_told_while_the_next_run_is_silent(tmp_path: Path) -> None:
+    logs, job = FirstRunOnly(), tfjob("W2")
+    async with own_cluster(tmp_path, logs=logs) as cluster:
+        play = Play(cluster, await apply_all(cluster, [job], job=job))
+        following = play.begin()
+        await play.pod(0, running())
+        await play.screen.until("last of j-worker-0")
+        await play.turn(0, again_after(3))
+        await asyncio.wait_for(logs.asked_again.wait(), LIMIT)
+        await play.end("Failed", "it broke")
+        assert await following is Verdict.FAILED
+    lines = ["first of j-worker-0", "", "last of j-worker-0"]
+    assert play.screen.failures == [("worker-0", "exit code 3", lines)]
 
 
 async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
