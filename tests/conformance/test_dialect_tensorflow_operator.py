@@ -190,6 +190,7 @@ async def test_service_is_made_again_while_the_job_runs_and_not_afterwards(jobs:
 @pytest.mark.scenario("A-30")
 async def test_refused_child_is_reported_and_made_once_it_is_allowed(jobs: Jobs) -> None:
     """Only a real server counts quotas; the rest of the story is the same everywhere."""
+    jobs.scene.puppet.play("*", runs)
     quotas = f"/api/v1/namespaces/{jobs.scene.namespace}/resourcequotas"
     hard = {"hard": {"count/jobs.batch": "0"}}
     await jobs.scene.call("POST", quotas, {"metadata": {"name": "none"}, "spec": hard})
