@@ -1,0 +1,75 @@
+"""Claims about judging what was measured."""
+
+import pytest
+
+from benchmarks.contestants import CONTESTANTS
+from benchmarks.courses import FULL, courses
+from benchmarks.limits import Limit, Place, read, verdicts
+from benchmarks.record import Machine, Record, Run, summary
+from benchmarks.table import FIGURES, page
+
+OURS = Place("many", "tfjob", "cpu")
+PEER = Place("many", "peer-tuned", "cpu")
+
+
+def record_of(**figures: list[float]) -> Record:
+    """Repetitions of one figure, by contestant."""
+    runs = [
+        Run(
+            scenario="many",
+            title="1,000 jobs",
+            contestant=name.replace("_", "-"),
+            repetition=number,
+            figures={"cpu": value},
+        )
+        for name, values in figures.items()
+        for number, value in enumerate(values)
+    ]
+    return Record(command="make bench", machine=Machine(2, "Linux", "3.11"), runs=runs)
+
+
+@pytest.mark.parametrize(("at_most", "holds"), [(0.5, True), (0.49, False)])
+def test_limit_holds_up_to_its_ratio_and_no_further(at_most: float, holds: bool) -> None:
+    record = record_of(tfjob=[1.0, 2.0, 9.0], peer_tuned=[4.0])
+    limit = Limit(name="CPU", of=OURS, to=PEER, at_most=at_most)
+    (verdict,) = verdicts(record, [limit])
+    assert verdict.value == 0.5
+    assert verdict.holds is holds
+    assert ("BROKEN" in str(verdict)) is not holds
+
+
+def test_limit_without_another_figure_is_absolute() -> None:
+    (verdict,) = verdicts(record_of(tfjob=[1.5]), [Limit(name="CPU", of=OURS, at_most=2.0)])
+    assert verdict.holds
+
+
+@pytest.mark.parametrize("measured", [{}, {"tfjob": [1.0]}, {"peer_tuned": [1.0]}])
+def test_what_was_not_measured_is_no_success(measured: dict[str, list[float]]) -> None:
+    limit = Limit(name="CPU", of=OURS, to=PEER, at_most=100.0)
+    (verdict,) = verdicts(record_of(**measured), [limit])
+    assert not verdict.holds
+    assert "NOT MEASURED" in str(verdict)
+
+
+def test_every_limit_names_what_the_programme_measures() -> None:
+    programme = courses(FULL, large=True)
+    ran = {
+        (step.name, who)
+        for course in programme
+        for step in course.steps
+        for who in course.contestants
+    }
+    places = [place for limit in read() for place in (limit.of, limit.to) if place is not None]
+    assert places
+    for place in places:
+        assert (place.scenario, place.contestant) in ran, str(place)
+        assert place.figure in FIGURES, str(place)
+
+
+def test_spread_is_shown_beside_the_median() -> None:
+    record = record_of(tfjob=[1.0, 2.0, 9.0], peer_tuned=[4.0])
+    found = summary(record.runs, "many", "tfjob", "cpu")
+    assert found is not None
+    assert (found.least, found.median, found.most, found.count) == (1.0, 2.0, 9.0, 3)
+    assert "2.00 s (1.00 to 9.00)" in page(record)
+    assert CONTESTANTS["tfjob"].title in page(record)
