@@ -186,6 +186,24 @@ async def test_service_is_made_again_while_the_job_runs_and_not_afterwards(jobs:
     assert f"ps-{rid}-0" not in await jobs.owned("services")
 
 
+@pytest.mark.scenario("A-30")
+async def test_taken_name_is_reported_and_used_once_it_is_free(jobs: Jobs) -> None:
+    jobs.scene.puppet.play("*", runs)
+    path = f"/apis/batch/v1/namespaces/{jobs.scene.namespace}/jobs"
+    spec = {"template": pod_template(restartPolicy="Never"), "suspend": True}
+    await jobs.scene.call("POST", path, {"metadata": {"name": "master-same-0"}, "spec": spec})
+    await jobs.create(tf_job(entry(), entry("WORKER"), RuntimeId="same"))
+    job = await jobs.until("told why", lambda each: (each.get("status") or {}).get("reason"))
+    assert job["status"]["reason"].startswith("Could not create job resources;")
+    assert phase_of(job) == "Creating"
+    await jobs.scene.event("FailedCreate", "master-same-0", kind="Warning")
+    await jobs.has("jobs", {"master-same-0", "worker-same-0"})
+    gone = {"propagationPolicy": "Background"}
+    await jobs.scene.call("DELETE", f"{path}/master-same-0", gone)
+    job = await jobs.comes_to("Running")
+    assert job["status"]["reason"] == ""
+
+
 @only_kubernetes
 @pytest.mark.scenario("A-30")
 async def test_refused_child_is_reported_and_made_once_it_is_allowed(jobs: Jobs) -> None:
