@@ -17,7 +17,7 @@ class KubeflowV1beta1(TFJobDialect):
     version = words.OLD_VERSION
 
     def validate(self, manifest: Manifest) -> list[Fault]:
-        return kubeflow_job.validate(up(manifest))
+        return kubeflow_job.validate(manifest)
 
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         return kubeflow_job.decode(up(manifest), settings)

@@ -112,6 +112,13 @@ def test_faults_are_those_of_v1() -> None:
     ]
 
 
+def test_fault_is_named_where_it_was_written() -> None:
+    given = old()
+    given["spec"] = {**given["spec"], "cleanPodPolicy": "all", "backoffLimit": -1}
+    paths = {each.path for each in OLD.validate(given)}
+    assert paths == {"spec.cleanPodPolicy", "spec.backoffLimit"}
+
+
 def test_status_is_written_as_v1_writes_it() -> None:
     job = read(old())
     plan = decide(job)
