@@ -24,7 +24,7 @@ def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
     if "master" in roles and job.total > 1:
         yield (
             "Master: TensorFlow 2 strategies refuse the task type `master` in a distributed job;"
-            " name the replica type Chief"
+            " name the replica type Chief, or train without them where the API has none"
         )
 
 
