@@ -48,6 +48,7 @@ class ToyDialect:
     job_label = LABEL
     companions = (SCRIPT, BOARD)
     shows_children = True
+    status_fields = frozenset({"phase", "active", "beside", "trouble", "nothing"})
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:  # noqa: ARG002 - of the protocol
         return None
@@ -81,6 +82,13 @@ class ToyDialect:
             status=status,
             is_deleting=bool(meta.get("deletionTimestamp")),
         )
+
+    def unread(self, manifest: Manifest) -> list[str]:
+        return [
+            f"spec.{key}"
+            for key in manifest["spec"]
+            if key not in {"replicas", "id", "boardAsleep"}
+        ]
 
     def completed(
         self,

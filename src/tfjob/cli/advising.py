@@ -1,7 +1,10 @@
 """Warnings about jobs that are valid, each with the line of the field that it is about.
 
-Advice names a replica type, and perhaps a field of its template.
+Advice names a replica type, and perhaps a field of its template. What an API server keeps although
+it means nothing is warned of, too: it may be a field that was misspelt.
 """
+
+from collections.abc import Iterator
 
 import msgspec
 
@@ -26,12 +29,21 @@ def advice_on(checked: Checked) -> list[Advice]:
     if checked.dialect is None or checked.faults:
         return []
     job = checked.dialect.decode(checked.document.value, Settings())
-    return placed_advice(checked.document, job) if isinstance(job, Job) else []
+    return placed_advice(checked, job) if isinstance(job, Job) else []
 
 
-def placed_advice(document: Document, job: Job) -> list[Advice]:
+def placed_advice(checked: Checked, job: Job) -> list[Advice]:
+    """`job` is what the document means under the settings that are wanted."""
+    document = checked.document
     texts = [*advice(job), *(message for _, message in job.warnings)]
-    return [Advice(text, _line_of(document, text)) for text in texts]
+    placed = [Advice(text, _line_of(document, text)) for text in texts]
+    return [*_on_unread(checked), *placed]
+
+
+def _on_unread(checked: Checked) -> Iterator[Advice]:
+    document = checked.document
+    for path in checked.dialect.unread(document.value) if checked.dialect is not None else ():
+        yield Advice(f"{path}: unknown field, which is ignored", document.line_of(path))
 
 
 def _line_of(document: Document, text: str) -> int | None:

@@ -93,7 +93,7 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
     job = checked.dialect.decode(_as_new(document.value), settings)
     if not isinstance(job, Job):
         return _refuse(fault.text for fault in job.faults)
-    for warning in placed_advice(document, job):
+    for warning in placed_advice(checked, job):
         place = warning.place(document)
         sys.stderr.write(f"{place}warning: {checked.title}: {warning.text}\n")
     for manifest in planned(job):

@@ -130,11 +130,18 @@ class Dialect(Protocol):
     def shows_children(self) -> bool:
         """The status tells more than the neutral one: it may change when that does not."""
 
+    @property
+    def status_fields(self) -> frozenset[str]:
+        """What may stand at the top of a status; all else there is somebody else's."""
+
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         """The PodGroups by which these jobs are gathered, if they are."""
 
     def validate(self, manifest: Manifest) -> list[Fault]:
         """Every fault of a job as a user wrote it."""
+
+    def unread(self, manifest: Manifest) -> list[str]:
+        """Paths of what an API server keeps of a job although it means nothing here."""
 
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         """What a stored job means."""

@@ -11,6 +11,7 @@ from tfjob.dialects.tensorflow import completion, hub, words
 from tfjob.dialects.tensorflow import crd as tf_crd
 from tfjob.dialects.tensorflow import job as tf_job
 from tfjob.dialects.tensorflow import status as tf_status
+from tfjob.dialects.tensorflow.unread import unread
 from tfjob.k8s.field import Fault
 
 
@@ -28,6 +29,7 @@ class TensorflowV1alpha1:
         ChildApi(kind="Deployment", group="apps", version="v1", plural="deployments"),
     )
     shows_children = True
+    status_fields = tf_status.FIELDS
 
     def pod_groups(
         self,
@@ -40,6 +42,9 @@ class TensorflowV1alpha1:
 
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         return tf_job.decode(manifest, settings)
+
+    def unread(self, manifest: Manifest) -> list[str]:
+        return unread(manifest)
 
     def completed(
         self,

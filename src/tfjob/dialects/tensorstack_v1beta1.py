@@ -26,6 +26,7 @@ class TensorStackV1beta1:
     job_label = words.LABEL_JOB
     companions: tuple[ChildApi, ...] = (tensorboard.OWN, tensorboard.VENDOR)
     shows_children = True
+    status_fields = tensorstack_status.FIELDS
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         return pod_groups(settings.group_backend)
@@ -35,6 +36,9 @@ class TensorStackV1beta1:
 
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         return tensorstack_job.decode(manifest, settings)
+
+    def unread(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
+        return []
 
     def completed(
         self,

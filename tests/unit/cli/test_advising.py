@@ -36,6 +36,17 @@ spec:
         containers:
         - {name: tensorflow, image: img}
 """
+OLD = """\
+apiVersion: tensorflow.org/v1alpha1
+kind: TfJob
+metadata: {name: j}
+spec:
+  replicaSpecs:
+  - tfReplicaType: MASTER
+    tfPorts: 5000
+    template: {spec: {containers: [{name: tensorflow, image: img}]}}
+  schedulerName: other
+"""
 
 
 def lines_of(folder: Path, text: str) -> list[tuple[int | None, str]]:
@@ -61,6 +72,7 @@ def lines_of(folder: Path, text: str) -> list[tuple[int | None, str]]:
             ],
         ),
         (LIST, [(9, "template.spec.restartPolicy")]),
+        (OLD, [(7, "unknown field, which is ign"), (9, "unknown field, which is ign")]),
     ],
 )
 def test_warning_has_the_line_of_its_entry_or_field(

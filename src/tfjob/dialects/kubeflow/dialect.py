@@ -23,9 +23,13 @@ class TFJobDialect:
     job_label = words.LABEL_JOB
     companions: tuple[ChildApi, ...] = ()
     shows_children = False
+    status_fields = kubeflow_status.FIELDS
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         return pod_groups(settings.gang_scheduler_name)
+
+    def unread(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
+        return []
 
     def completed(
         self,

@@ -20,6 +20,9 @@ from tfjob.dialects.stored import (
 )
 from tfjob.k8s import time
 
+FIELDS = frozenset(
+    {"conditions", "replicaStatuses", "startTime", "completionTime", "lastReconcileTime"}
+)
 _COUNTS = ("active", "succeeded", "failed", "restarts")
 
 

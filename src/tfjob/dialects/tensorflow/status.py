@@ -19,6 +19,7 @@ from tfjob.dialects.tensorflow import words
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
 
+FIELDS = frozenset({"conditions", "controlPaused", "phase", "reason", "replicaStatuses", "state"})
 _ENDED = frozenset({words.DONE, words.CLEAN_UP})
 _STATES = {
     Phase.RUNNING: words.RUNNING,

@@ -19,6 +19,18 @@ from tfjob.dialects.stored import mapping, mappings, number, rendered, restarts,
 from tfjob.dialects.tensorstack import conditions, tasks, tensorboard, words
 from tfjob.k8s import time
 
+FIELDS = frozenset(
+    {
+        "aggregate",
+        "backoffCount",
+        "conditions",
+        "phase",
+        "progress",
+        "startTime",
+        "tasks",
+        "tensorboard",
+    }
+)
 _PROGRESS: Mapping[str, str] = {
     ConditionType.RUNNING: words.WORDING.running.reason,
     ConditionType.RESTARTING: words.WORDING.restarting.reason,

@@ -41,6 +41,7 @@ FULL = {
 
 def test_status_comes_back_as_it_was_written() -> None:
     assert status.encode(status.decode(FULL)) == FULL
+    assert FULL.keys() == status.FIELDS
 
 
 def test_full_status_is_read_field_by_field() -> None:

@@ -143,6 +143,7 @@ def show(document: Any, found: Job | InvalidJob, code: int | None, *, is_good: b
     )
     shown = DIALECT.encode_status(found, plan.status or found.status, observed)
     msgspec.json.encode({key: value for key, value in shown.items() if key not in observed.stored})
+    assert shown.keys() <= DIALECT.status_fields | observed.stored.keys()
 
 
 @given(JSON, SETTINGS)

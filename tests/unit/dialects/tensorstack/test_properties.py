@@ -110,7 +110,9 @@ def run(document: Any, flags: Settings | None = None) -> None:
         plan = reject(found, children=children, now=NOW)
     stored = document.get("status") if isinstance(document, dict) else None
     observed = Observed(children=children, stored=stored or {}, now=NOW)
-    msgspec.json.encode(DIALECT.encode_status(found, plan.status or found.status, observed))
+    shown = DIALECT.encode_status(found, plan.status or found.status, observed)
+    msgspec.json.encode(shown)
+    assert shown.keys() <= DIALECT.status_fields
     assert repr(document) == repr(before)
 
 

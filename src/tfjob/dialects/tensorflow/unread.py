@@ -1,0 +1,31 @@
+"""Keys of a TfJob that nobody reads: its definition keeps them, for they may be odd spellings."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tfjob.dialects.stored import mapping, mappings
+from tfjob.dialects.tensorflow import keys
+
+
+def unread(manifest: Mapping[str, Any]) -> list[str]:
+    """Where each of them stands. Templates and volumes are for an API server to read."""
+    return list(_in_spec(mapping(manifest.get("spec"))))
+
+
+def _in_spec(given: Mapping[str, Any]) -> Iterator[str]:
+    yield from _others(given, keys.SPEC, path="spec")
+    spec = keys.spelt(given, keys.SPEC)
+    for place, entry in enumerate(mappings(spec.get("replicaSpecs"))):
+        yield from _others(entry, keys.REPLICA, path=f"spec.replicaSpecs[{place}]")
+    yield from _others(spec.get("tensorboard"), keys.TENSORBOARD, path="spec.tensorboard")
+    path, termination = "spec.terminationPolicy", mapping(spec.get("terminationPolicy"))
+    yield from _others(termination, keys.TERMINATION, path=path)
+    chief = keys.spelt(termination, keys.TERMINATION).get("chief")
+    yield from _others(chief, keys.CHIEF, path=f"{path}.chief")
+
+
+def _others(given: object, table: Sequence[str], *, path: str) -> Iterator[str]:
+    """The keys that are in no spelling in the table; null is no value."""
+    for key, value in keys.spelt(mapping(given), table).items():
+        if key not in table and value is not None:
+            yield f"{path}.{key}"
