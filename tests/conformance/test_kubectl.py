@@ -88,3 +88,9 @@ async def test_logs_are_asked_for_under_the_name_of_the_replica(scene: Scene) ->
 async def test_explain_tells_what_a_field_means(scene: Scene) -> None:
     said = await kubectl(scene, "explain", "tfjob.spec.runPolicy.cleanPodPolicy")
     assert "Which pods are deleted when the job ends" in said
+
+
+async def test_kind_that_no_definition_has_is_called_unknown(scene: Scene) -> None:
+    job = json.dumps({**tfjob("W1"), "kind": "TfJob"})
+    said = await kubectl(scene, "create", "-f", "-", stdin=job, fails=True)
+    assert 'no matches for kind "TfJob" in version "kubeflow.org/v1"' in said

@@ -1,8 +1,8 @@
 """OpenAPI documents, as far as kubectl needs them to validate, apply and explain.
 
 Version 3 has one document per group version, made from the type table and from the schemas of
-custom kinds. Version 2 names paths and kinds only: its readers ask for protobuf, which is not
-given here, and fall back.
+custom kinds. Version 2 names paths and kinds only, and nothing at all to those who ask for it as
+protobuf: kubectl does so about kinds that version 3 does not know, to learn that nobody does.
 """
 
 import hashlib
@@ -32,6 +32,11 @@ _SCALARS: dict[str, Json] = {
     "y": {"type": "string", "format": "byte"},
     "*": {"x-kubernetes-preserve-unknown-fields": True},
 }
+PROTOBUF_ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+PROTOBUF_GIVEN = PROTOBUF_ASKED.replace("@", ".")
+"""What is asked for by that name is no media type: clients take only this one for an answer."""
+EMPTY = b"\x0a\x032.0"
+"""A document of version 2 as protobuf, with nothing but its first field, `swagger`."""
 _WRITES = {"post": "post", "put": "put", "patch": "patch"}
 
 

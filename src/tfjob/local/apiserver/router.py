@@ -159,6 +159,8 @@ def _document(backend: Backend, incoming: Incoming, path: str) -> Answer | None:
             "/version",
         ]
         return json_answer({"paths": paths})
+    if path == "/openapi/v2" and openapi.PROTOBUF_ASKED in incoming.accept:
+        return Answer(body=openapi.EMPTY, content_type=openapi.PROTOBUF_GIVEN)
     if path.startswith("/openapi/"):
         document = openapi.find(path, backend.registry)
         return json_answer(document) if document is not None else None
