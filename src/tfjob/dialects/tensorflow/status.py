@@ -11,6 +11,7 @@ from typing import Any
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import CleanPolicy, Job
 from tfjob.core.observe import Children, Slot, View, place_of, replica_services, view
+from tfjob.core.replicas import missing_companions
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.core.wording import Phrase
 from tfjob.dialects.base import Observed
@@ -136,12 +137,7 @@ def _is_whole(job: Job, seen: View, children: Children) -> bool:
     return (
         all(slot.job is not None for slot in slots)
         and all(slot.name in services for slot in slots)
-        and all(
-            each.name in services
-            if each.kind == "Service"
-            else (each.kind, each.name) in children.companions
-            for each in job.companions
-        )
+        and not missing_companions(job, children)
     )
 
 
