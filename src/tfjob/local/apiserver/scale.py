@@ -65,10 +65,8 @@ def _selector_text(selector: object) -> str:
 
 
 def _set(backend: Backend, request: Request, value: object) -> Answer:
-    replicas = _wanted(request, value)
+    replicas, revision = _wanted(request, value), _revision(request, value)
     old = found(backend, request).object()
-    asked = value.get("metadata") or {} if isinstance(value, dict) else {}
-    revision = asked.get("resourceVersion")
     if revision and revision != old["metadata"]["resourceVersion"]:
         raise status.modified(request.kind.qualified, request.name)
     changed = found(backend, request).object()
@@ -99,6 +97,17 @@ def _wanted(request: Request, value: object) -> int:
         )
         raise status.invalid("Scale.autoscaling", request.name, [fault])
     return replicas
+
+
+def _revision(request: Request, value: object) -> object:
+    """The state of the object that the change is meant for; nothing stands for any."""
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    if not isinstance(metadata or {}, dict):
+        raise status.bad_request(
+            f"Scale of {request.kind.qualified} {request.name!r}: "
+            f"metadata must be an object, got {metadata!r}; nothing was changed"
+        )
+    return (metadata or {}).get("resourceVersion")
 
 
 def _put(obj: Json, path: str, value: int) -> None:

@@ -162,6 +162,15 @@ def test_any_patch_gets_a_verdict(
     ask(backend, "DELETE", path, {})
 
 
+def test_scale_without_readable_metadata_is_refused(backend: Backend) -> None:
+    ask(backend, "POST", ROOTS["Widget"], {**widget_head("Widget"), "metadata": {"name": "w"}})
+    path, media = f"{ROOTS['Widget']}/w/scale", "application/merge-patch+json"
+    refused = ask(backend, "PATCH", path, {"metadata": True}, media=media)
+    assert refused.code == 400
+    assert b"metadata must be an object, got True; nothing was changed" in refused.body
+    ask(backend, "DELETE", f"{ROOTS['Widget']}/w", {})
+
+
 @settings(max_examples=60, deadline=None)
 @given(schema=VALUES)
 def test_any_schema_gets_a_verdict(backend: Backend, schema: Any) -> None:
