@@ -17,6 +17,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import Create
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import ControllerConfig, Manifest, Settings
+from tfjob.dialects.tensorstack.gang import BACKENDS
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 from tfjob.manager import config_file
@@ -52,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--t9k-pod-group-backend",
-        choices=("t9k", "volcano", "none"),
-        default="t9k",
+        choices=BACKENDS,
+        default=BACKENDS[0],
         help="which PodGroups TensorFlowTrainingJobs with a queue get (t9k)",
     )
     parser.epilog = "Exit code: 0 when all jobs could be planned, 1 when anything has a fault."

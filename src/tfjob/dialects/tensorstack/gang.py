@@ -14,15 +14,15 @@ from tfjob.dialects.tensorstack import words
 from tfjob.dialects.tensorstack.spec import Scheduling
 
 T9K = "t9k"
-VOLCANO = "volcano"
-_POD_GROUPS = {
-    T9K: ChildApi(
-        "PodGroup", "scheduler.tensorstack.dev", "v1beta1", "podgroups", is_optional=True
-    ),
-    VOLCANO: ChildApi(
-        "PodGroup", "scheduling.volcano.sh", "v1beta1", "podgroups", is_optional=True
-    ),
-}
+_VOLCANO = "volcano"
+BACKENDS = (T9K, _VOLCANO, "none")
+OWN_GROUPS = ChildApi(
+    "PodGroup", "scheduler.tensorstack.dev", "v1beta1", "podgroups", is_optional=True
+)
+_VOLCANO_GROUPS = ChildApi(
+    "PodGroup", "scheduling.volcano.sh", "v1beta1", "podgroups", is_optional=True
+)
+_POD_GROUPS = {T9K: OWN_GROUPS, _VOLCANO: _VOLCANO_GROUPS}
 
 
 def pod_groups(backend: str) -> ChildApi | None:
@@ -38,7 +38,7 @@ def gang_for(
         return None
     if backend == T9K:
         return _t9k(scheduling, job_name=job_name, total=total)
-    return _volcano(scheduling, job_name=job_name, total=total) if backend == VOLCANO else None
+    return _volcano(scheduling, job_name=job_name, total=total) if backend == _VOLCANO else None
 
 
 def scheduled(template: Mapping[str, Any], gang: Gang | None) -> Mapping[str, Any]:
@@ -50,7 +50,7 @@ def scheduled(template: Mapping[str, Any], gang: Gang | None) -> Mapping[str, An
 
 def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
     return Gang(
-        api_version="scheduler.tensorstack.dev/v1beta1",
+        api_version=f"{OWN_GROUPS.group}/{OWN_GROUPS.version}",
         group_name=job_name,
         scheduler_name=words.SCHEDULER,
         min_member=total,
@@ -70,9 +70,9 @@ def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
 def _volcano(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
     """Volcano knows priority classes only: the number has no counterpart there."""
     return Gang(
-        api_version="scheduling.volcano.sh/v1beta1",
+        api_version=f"{_VOLCANO_GROUPS.group}/{_VOLCANO_GROUPS.version}",
         group_name=job_name,
-        scheduler_name=VOLCANO,
+        scheduler_name=_VOLCANO,
         min_member=total,
         fields={"queue": scheduling.queue},
         pod_annotations={"scheduling.k8s.io/group-name": job_name},
