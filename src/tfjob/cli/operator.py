@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfjob.cli.jobs import stored_dialects
+from tfjob import __version__
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
 from tfjob.manager import logs, settings
@@ -27,6 +28,7 @@ _YOUNG: Final = 10_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     settings.add_arguments(parser)
+    parser.add_argument("--version", action="version", version=f"tfjob {__version__}")
 
 
 def rewrite(words: Sequence[str]) -> list[str]:

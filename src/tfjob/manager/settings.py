@@ -36,7 +36,11 @@ _IGNORED: Final = (
     "mpi-kubectl-delivery-image",
     "zap-stacktrace-level",
     "zap-time-encoding",
+    "chaos-level",
+    "gc-interval",
 )
+_IGNORED_SWITCHES: Final = ("alsologtostderr", "v")
+"""Switches of the first operator, which may stand alone or with a value."""
 _LEVELS: Final = {
     "debug": "debug",
     "info": "info",
@@ -84,6 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_job_flags(parser)
     for name in _IGNORED:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
+    for name in _IGNORED_SWITCHES:
+        spellings = [f"--{name}", *([f"-{name}"] if len(name) == 1 else [])]
+        parser.add_argument(*spellings, nargs="?", const="true", help=argparse.SUPPRESS)
 
 
 def go_style(words: Sequence[str]) -> list[str]:
@@ -267,5 +274,6 @@ def _scheme_notes(schemes: Sequence[str]) -> list[str]:
 
 
 def _ignored_notes(given: Mapping[str, Any]) -> list[str]:
-    used = [name for name in _IGNORED if given[name.replace("-", "_")] is not None]
+    names = (*_IGNORED, *_IGNORED_SWITCHES)
+    used = [name for name in names if given[name.replace("-", "_")] is not None]
     return [f"--{name}: has no meaning here; ignored" for name in used]

@@ -161,10 +161,19 @@ def test_backend_of_groups_is_one_of_three() -> None:
         "mpi-kubectl-delivery-image",
         "zap-stacktrace-level",
         "zap-time-encoding",
+        "chaos-level",
+        "gc-interval",
+        "alsologtostderr",
+        "v",
     ],
 )
 def test_flag_without_meaning_here_is_accepted_and_told_once(flag: str) -> None:
     assert read(f"--{flag}", "x").notes == (f"--{flag}: has no meaning here; ignored",)
+
+
+def test_switches_of_the_first_operator_may_stand_alone() -> None:
+    notes = ("--alsologtostderr: has no meaning here; ignored", "--v: has no meaning here; ignored")
+    assert read(*settings.go_style(["-alsologtostderr", "-v=2"])).notes == notes
 
 
 @pytest.mark.parametrize(
