@@ -36,6 +36,7 @@ class JobObject(msgspec.Struct):
                 "namespace": meta.namespace,
                 "uid": meta.uid,
                 "annotations": meta.annotations,
+                "creationTimestamp": meta.creation_timestamp,
                 "deletionTimestamp": meta.deletion_timestamp,
             },
             "spec": _plain(self.spec),

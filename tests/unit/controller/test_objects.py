@@ -1,8 +1,13 @@
 """A cached job: metadata read, the rest still bytes of its own."""
 
 import msgspec
+import pytest
 
+from tests.support.other_jobs import old_job, training_job
+from tests.support.tfjobs import Json, tfjob
 from tfjob.controller.objects import JobObject
+from tfjob.dialects.base import Settings
+from tfjob.dialects.registry import dialect_for
 
 
 def decoded(text: bytes) -> JobObject:
@@ -12,7 +17,7 @@ def decoded(text: bytes) -> JobObject:
 def test_manifest_is_plain_json_with_the_metadata_that_is_read() -> None:
     found = decoded(
         b'{"metadata":{"name":"j","namespace":"n","uid":"U","annotations":{"a":"b"},'
-        b'"labels":{"x":"y"}},"spec":{"a":[1]},"status":{"b":null}}'
+        b'"creationTimestamp":"2026-01-02T03:04:05Z","labels":{"x":"y"}},"spec":{"a":[1]},"status":{"b":null}}'
     )
     assert found.manifest() == {
         "metadata": {
@@ -20,6 +25,7 @@ def test_manifest_is_plain_json_with_the_metadata_that_is_read() -> None:
             "namespace": "n",
             "uid": "U",
             "annotations": {"a": "b"},
+            "creationTimestamp": "2026-01-02T03:04:05Z",
             "deletionTimestamp": None,
         },
         "spec": {"a": [1]},
@@ -35,3 +41,19 @@ def test_absent_parts_are_null() -> None:
 
 def test_status_that_is_no_object_counts_as_none() -> None:
     assert decoded(b'{"metadata":{"name":"j"},"status":[1]}').stored_status() == {}
+
+
+@pytest.mark.parametrize("job", [tfjob(), old_job(), training_job()], ids=lambda job: job["kind"])
+def test_every_dialect_finds_in_a_cached_job_what_it_reads(job: Json) -> None:
+    job["metadata"] |= {
+        "namespace": "n",
+        "uid": "U",
+        "annotations": {"a": "b"},
+        "creationTimestamp": "2026-01-02T03:04:05Z",
+        "deletionTimestamp": "2026-01-02T03:04:05Z",
+    }
+    job["status"] = {"phase": "Running", "conditions": [{"type": "Created", "status": "True"}]}
+    dialect = dialect_for(job["apiVersion"], job["kind"])
+    assert dialect is not None
+    cached = decoded(msgspec.json.encode(job)).manifest()
+    assert dialect.decode(cached, Settings()) == dialect.decode(job, Settings())

@@ -86,6 +86,14 @@ def test_final_status_never_changes(phase: str, state: str) -> None:
     assert life.status == status
 
 
+def test_pass_over_a_job_that_goes_on_decides_nothing_new() -> None:
+    given = example()
+    given["metadata"]["creationTimestamp"] = "2026-01-02T03:04:05Z"
+    life = Life(given).go(Children()).go().go()
+    assert life.shown == ("Running", "Running")
+    assert life.plan.status is None
+
+
 def test_job_that_nobody_has_looked_at_has_no_status() -> None:
     job = decoded(stored(example()))
     assert DIALECT.encode_status(job, JobStatus(), Observed()) == {}
