@@ -40,11 +40,25 @@ def board_of(found: Found, kind: str) -> Companion | None:
 
 def url_of(found: Found, pod: Pod) -> str:
     """The address that the pod of the job's TensorBoard has been given; empty if none yet."""
+    return pod.metadata.annotations.get(URL, "") if _is_board(found, pod) else ""
+
+
+def trouble_of(found: Found, pod: Pod) -> str:
+    """Why the pod of the job's TensorBoard does not run; empty while it does, or starts."""
+    if not _is_board(found, pod):
+        return ""
+    for status in pod.status.container_statuses:
+        ended = status.state.terminated or status.last_state.terminated
+        if status.state.running is None and ended is not None and ended.exit_code:
+            why = ended.message.partition("\n")[0] or f"exit code {ended.exit_code}"
+            return f"{status.name} does not run: {why}"
+    return ""
+
+
+def _is_board(found: Found, pod: Pod) -> bool:
     board = board_of(found, "Deployment")
     is_board = board is not None and pod.metadata.name.startswith(f"{board.name}-")
-    if not is_board or pod.metadata.is_terminating:
-        return ""
-    return pod.metadata.annotations.get(URL, "")
+    return is_board and not pod.metadata.is_terminating
 
 
 async def where(cluster: Cluster, found: Found) -> str:
@@ -59,7 +73,8 @@ async def where(cluster: Cluster, found: Found) -> str:
     if not pods:
         return _note(found) or f"{board.name} has no pod"
     if not any(pod.has_condition("Ready") for pod in pods):
-        return f"{board.name} is not ready yet"
+        troubles = [trouble for pod in pods if (trouble := trouble_of(found, pod))]
+        return troubles[0] if troubles else f"{board.name} is not ready yet"
     forward = f"kubectl port-forward -n {found.namespace} service/{service.name} {_PORT}:80"
     return f"{forward}, then http://127.0.0.1:{_PORT}/"
 

@@ -52,6 +52,16 @@ async def test_board_that_does_not_run_yet_says_so(cluster: Cluster) -> None:
     assert await tensorboard.where(cluster, found) == "tensorboard-76no is not ready yet"
 
 
+async def test_board_that_cannot_run_says_why(cluster: Cluster) -> None:
+    found = await a_job(cluster, tensorboard={"logDir": "/logs"})
+    why = 'command "tensorboard" was not found on this machine'
+    ended = {"terminated": {"exitCode": 127, "reason": "StartError", "message": f"{why}\nat all"}}
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s"}}
+    container = {"name": "tb", "state": waiting, "lastState": ended}
+    await put_pod(cluster, status={"phase": "Running", "containerStatuses": [container]})
+    assert await tensorboard.where(cluster, found) == f"tb does not run: {why}"
+
+
 async def test_board_that_others_run_is_told_by_the_status(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     found.manifest["status"] = {"tensorboard": {"note": "TensorBoard [x] is ready"}}
