@@ -23,7 +23,7 @@ from tfjob.client.watch import Watch
 from tfjob.client.wire import Changed, Deleted, Replaced
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.core.status import ConditionType
-from tfjob.k8s.pod import ContainerStatus, Phase, Pod
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Waiting
 
 _LOOK_EVERY: Final = 0.1
 _LAST_LINES: Final = 20
@@ -125,11 +125,14 @@ class Follower:
             self._readers[run] = asyncio.create_task(self._read(pod, replica))
 
     def _tell_board(self, pod: Pod) -> None:
-        """Where TensorBoard can be looked at, once for each address."""
-        url = tensorboard.url_of(self._found, pod)
-        if url and url not in self._boards:
-            self._boards.add(url)
-            self._screen.tell(f"TensorBoard: {url}")
+        """Where TensorBoard can be looked at, or why it cannot, once for each sentence."""
+        for news in (
+            tensorboard.url_of(self._found, pod),
+            tensorboard.trouble_of(self._found, pod),
+        ):
+            if news and news not in self._boards:
+                self._boards.add(news)
+                self._screen.tell(f"TensorBoard: {news}")
 
     def _show(self) -> None:
         pods = jobs.in_order(self._found, self._pods.values())
@@ -210,9 +213,16 @@ def _line(replica: str, pod: Pod, *, is_gone: bool) -> ReplicaLine:
         phase = "Deleted" if is_gone else "Terminating"
     why = ""
     if status is not None and status.state.waiting is not None:
-        why = status.state.waiting.reason
+        why = _waits_for(status.state.waiting)
     if status is not None and status.state.terminated is not None:
         why = f"exit code {status.state.terminated.exit_code}"
     if not why and pod.phase is Phase.PENDING:
         why = next((each.message for each in pod.status.conditions if each.status == "False"), "")
     return ReplicaLine(replica=replica, phase=phase, restarts=pod.restart_count, why=why)
+
+
+def _waits_for(waiting: Waiting) -> str:
+    """The message of a container that is started again only says so, and for how long."""
+    if not waiting.message or waiting.reason == "CrashLoopBackOff":
+        return waiting.reason
+    return f"{waiting.reason}: {waiting.message}"

@@ -166,6 +166,34 @@ async def test_address_of_the_board_is_told_once(cluster: Cluster) -> None:
     assert play.screen.rows == []
 
 
+async def test_board_that_does_not_run_is_told(cluster: Cluster) -> None:
+    job = old_job(tensorboard={"logDir": "/logs"})
+    play = Play(cluster, await apply_all(cluster, [job], job=job))
+    following = play.begin()
+    labels = {"tf_job_name": "j", "app": "tensorboard"}
+    body: Json = {
+        "metadata": {"name": "tensorboard-76no-x", "labels": labels},
+        "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
+    }
+    await cluster.api.create(PODS.collection("default"), body, decode=Stored)
+    path = PODS.item("tensorboard-76no-x", "default", subresource="status")
+    await cluster.api.patch(path, {"status": ended(127)}, decode=Stored)
+    await play.screen.until("TensorBoard: tensorflow does not run: exit code 127")
+    play.interrupts.hear()
+    assert await following is Verdict.INTERRUPTED
+
+
+async def test_replica_that_waits_says_for_what(play: Play) -> None:
+    following = play.begin()
+    waiting = {"reason": "CreateContainerConfigError", "message": 'secret "s" not found'}
+    container = {"name": "tensorflow", "state": {"waiting": waiting}}
+    await play.pod(0, {"phase": "Pending", "containerStatuses": [container]})
+    await play.screen.until('worker-0 Pending CreateContainerConfigError: secret "s" not found')
+    play.interrupts.hear()
+    play.interrupts.hear()
+    assert await following is Verdict.INTERRUPTED
+
+
 async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:
     following = play.begin()
     await play.pod(1, ended(3))
