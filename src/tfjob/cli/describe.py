@@ -13,7 +13,7 @@ from tfjob.cli.jobs import Found
 from tfjob.cli.telling import reason_of, state_of, told
 from tfjob.client.resource import EVENTS
 from tfjob.k8s import time
-from tfjob.k8s.pod import ContainerStatus, Pod
+from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
 
 
 class _Event(msgspec.Struct, rename="camel"):
@@ -133,11 +133,18 @@ def _trouble(pod: Pod) -> str:
 
 def _container_trouble(status: ContainerStatus) -> str:
     waiting, ended = status.state.waiting, status.state.terminated
-    if waiting is not None and waiting.reason not in {"", "ContainerCreating"}:
-        return f"{status.name}: {waiting.reason} {waiting.message}".strip()
+    before = status.last_state.terminated
     if ended is not None:
-        return f"{status.name}: {ended.reason or 'ended'}, exit code {ended.exit_code}"
-    return ""
+        return f"{status.name}: {_ending(ended)}"
+    if waiting is None or waiting.reason in {"", "ContainerCreating"}:
+        return ""
+    if before is not None:
+        return f"{status.name}: {waiting.reason} after {_ending(before)}"
+    return f"{status.name}: {waiting.reason} {waiting.message}".strip()
+
+
+def _ending(ended: Terminated) -> str:
+    return f"{ended.reason or 'ended'}, exit code {ended.exit_code}"
 
 
 def _event_table(events: Sequence[_Event], now: datetime) -> str:

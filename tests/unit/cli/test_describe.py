@@ -64,6 +64,22 @@ def test_a_pod_that_cannot_be_placed_says_why(
     assert lines[lines.index("Pods:") + 2].endswith("Unschedulable: " + str(why["message"]))
 
 
+def test_a_container_that_is_started_again_says_how_it_ended(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = cluster.put_job(tfjob("W1", name="again"))
+    container = {
+        "name": "tensorflow",
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s"}},
+        "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+    }
+    status = {"phase": "Running", "containerStatuses": [container]}
+    cluster.put_pod(job, "worker", status=status)
+    lines = described(cluster, capsys, "again")
+    why = "tensorflow: CrashLoopBackOff after OOMKilled, exit code 137"
+    assert lines[lines.index("Pods:") + 2].endswith(why)
+
+
 def test_a_job_that_no_operator_has_seen_is_said_so(
     cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
