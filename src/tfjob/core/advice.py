@@ -1,6 +1,7 @@
 """What will be refused or hang although the job is valid: warnings, never faults.
 
-Each says what happens and what to write instead.
+Each names the replica type it is about and says what happens and what to write instead, in the
+words of the job's API where those differ.
 """
 
 from collections.abc import Iterator
@@ -16,30 +17,32 @@ _LONGEST_VALUE = 128 * 1024 - len("TF_CONFIG=") - 1
 def advice(job: Job) -> list[str]:
     roles = {replica.task: replica for replica in job.replicas if replica.count}
     on_templates = [each for replica in roles.values() for each in template_advice(replica)]
-    on_roles = [*_on_master(job, roles), *_on_servers(roles), *_on_exit_code(roles)]
+    on_roles = [*_on_master(job, roles), *_on_servers(job, roles), *_on_exit_code(roles)]
     return [*on_roles, *on_templates, *_on_width(job, roles)]
 
 
 def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
     if "master" in roles and job.total > 1:
         yield (
-            "Master: TensorFlow 2 strategies refuse the task type `master` in a distributed job;"
-            " name the replica type Chief, or train without them where the API has none"
+            f"{roles['master'].type}: TensorFlow 2 strategies refuse the task type `master` in a"
+            f" distributed job; {job.wording.master_advice}"
         )
 
 
-def _on_servers(roles: dict[str, Replica]) -> Iterator[str]:
+def _on_servers(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
     servers = roles.get("ps")
     if servers is None:
         return
     if not roles.keys() & {"chief", "master"}:
         yield (
-            "PS: ParameterServerStrategy needs a coordinator and this job has no Chief;"
-            " add a Chief, or train with a strategy that needs no parameter servers"
+            f"{servers.type}: ParameterServerStrategy needs a coordinator and this job has none;"
+            f" {job.wording.coordinator_advice}, or train with a strategy that needs no parameter"
+            " servers"
         )
     if servers.restart is RestartPolicy.NEVER:
+        harm = "is waited for in vain" if job.rules.only_decider_fails else "fails the whole job"
         yield (
-            "PS: with restartPolicy Never one lost parameter server fails the whole job;"
+            f"{servers.type}: with restartPolicy Never one lost parameter server {harm};"
             " OnFailure or ExitCode starts it again"
         )
 
@@ -50,8 +53,8 @@ def _on_exit_code(roles: dict[str, Replica]) -> Iterator[str]:
         return
     if workers.count + ("chief" in roles) > 1:
         yield (
-            "Worker: when one of several workers dies, MultiWorkerMirroredStrategy ends the others"
-            " with exit code 1, which ExitCode takes for a permanent failure;"
+            f"{workers.type}: when one of several workers dies, MultiWorkerMirroredStrategy ends"
+            " the others with exit code 1, which ExitCode takes for a permanent failure;"
             " OnFailure restarts them all"
         )
 

@@ -41,5 +41,9 @@ class Wording(msgspec.Struct, frozen=True):
     child_deleted: Phrase
     child_delete_failed: Phrase
     component: str
+    master_advice: str
+    """What to do about a distributed job with the task type `master`."""
+    coordinator_advice: str
+    """What to do about parameter servers without a chief."""
     group_create_failed: Phrase | None = None
     """Said instead where it is the gang's group that cannot be made."""

@@ -1,12 +1,16 @@
 """Where a warning stands: beside the entry, or the field of a template, that it is about."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.support.other_jobs import old_job, training_job
+from tests.support.tfjobs import Json, tfjob
 from tfjob.cli import documents
 from tfjob.cli.advising import advice_on
-from tfjob.cli.checking import check
+from tfjob.cli.checking import Checked, check
 
 MAP = """\
 apiVersion: kubeflow.org/v1
@@ -49,14 +53,37 @@ spec:
 """
 
 
-def lines_of(folder: Path, text: str) -> list[tuple[int | None, str]]:
+def checked(folder: Path, text: str) -> Checked:
     path = folder / "job.yaml"
     path.write_text(text, "utf-8")
     (document,) = documents.read(str(path))
-    checked = check(document)
-    assert checked is not None
-    assert checked.faults == []
-    return [(each.line, each.text.partition(": ")[2][:27]) for each in advice_on(checked)]
+    found = check(document)
+    assert found is not None
+    assert found.faults == []
+    return found
+
+
+def lines_of(folder: Path, text: str) -> list[tuple[int | None, str]]:
+    found = advice_on(checked(folder, text))
+    return [(each.line, each.text.partition(": ")[2][:27]) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("job", "advice"),
+    [
+        (tfjob("M1 W1"), "Master: .* `master` .*; name the replica type Chief$"),
+        (old_job("MASTER", "WORKER"), "MASTER: .*; let the program .* under the name chief, or"),
+        (old_job("MASTER", "PS"), "MASTER: "),
+        (training_job("worker", "ps"), "ps: .* this job has none; add an entry of type chief, or"),
+        (training_job("chief", "ps"), "ps: with restartPolicy Never .* is waited for in vain; OnF"),
+        (tfjob("C1 P1"), "PS: with restartPolicy Never .* fails the whole job; OnFailure"),
+    ],
+)
+def test_advice_can_be_followed_in_the_api_of_the_job(
+    tmp_path: Path, job: Json, advice: str
+) -> None:
+    first = advice_on(checked(tmp_path, json.dumps(job)))[0]
+    assert re.match(advice, first.text), first.text
 
 
 @pytest.mark.parametrize(

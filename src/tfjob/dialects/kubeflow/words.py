@@ -90,4 +90,6 @@ WORDING = Wording(
     child_deleted=Phrase("SuccessfulDelete{kind}", "Deleted {noun}: {child}"),
     child_delete_failed=Phrase("FailedDelete{kind}", "Error deleting: {error}"),
     component=OPERATOR,
+    master_advice="name the replica type Chief",
+    coordinator_advice="add a Chief",
 )

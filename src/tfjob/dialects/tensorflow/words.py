@@ -80,4 +80,7 @@ WORDING = Wording(
     child_deleted=Phrase("SuccessfulDelete", "Deleted {noun}: {child}"),
     child_delete_failed=Phrase("FailedDelete", "Error deleting: {error}"),
     component=OPERATOR,
+    master_advice="let the program give the cluster to a SimpleClusterResolver under the name"
+    " chief, or convert the job to kubeflow.org/v1 and name the replica type Chief",
+    coordinator_advice="add a MASTER for the program to name chief",
 )

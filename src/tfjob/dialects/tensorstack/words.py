@@ -129,5 +129,7 @@ WORDING = Wording(
     child_deleted=Phrase("SuccessfulDelete", "Deleted {noun}: {child}"),
     child_delete_failed=Phrase("FailedDelete", "Error deleting: {error}"),
     component=OPERATOR,
+    master_advice="name the replica type chief",
+    coordinator_advice="add an entry of type chief",
     group_create_failed=GROUP_UNAVAILABLE,
 )
