@@ -159,8 +159,8 @@ class StatusWriter:
         self, job: Job | InvalidJob, status: JobStatus, observed: Observed
     ) -> dict[str, Any]:
         """The whole status; fields that its dialect does not know stay."""
-        old = self._dialect.encode_status(job, job.status, observed)
-        foreign = {key: value for key, value in observed.stored.items() if key not in old}
+        own = self._dialect.status_fields
+        foreign = {key: value for key, value in observed.stored.items() if key not in own}
         return {**foreign, **self._dialect.encode_status(job, status, observed)}
 
 

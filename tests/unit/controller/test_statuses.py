@@ -106,6 +106,15 @@ async def test_foreign_fields_of_a_status_stay(desk: Opened[Desk]) -> None:
         assert await world.conditions() == ["Created"]
 
 
+async def test_field_of_ours_that_says_nothing_any_more_goes(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit()
+        await store_status(world, lastReconcileTime="2026-01-02T03:04:05Z")
+        seen = await gathered(world)
+        await written(world, seen, Plan(status=JobStatus()))
+        assert "lastReconcileTime" not in (await world.job())["status"]
+
+
 async def test_endless_conflict_is_given_up_after_some_tries(desk: Opened[Desk]) -> None:
     asked: list[str] = []
 
