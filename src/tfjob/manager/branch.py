@@ -113,6 +113,21 @@ class Branch:
             (each.metadata.namespace, decode(each).status) for each in self.watches.jobs.store
         )
 
+    def _note_change(self, old: JobObject | None, new: JobObject | None) -> None:
+        if old is None and new is not None:
+            self._tell_unread(new)
+        self._remember(old, new)
+
+    def _tell_unread(self, job: JobObject) -> None:
+        """Once for each job, and only to whom it is worth the work of looking."""
+        if not _log.isEnabledFor(logging.DEBUG):
+            return
+        unread = self.dialect.unread(job.manifest())
+        if unread:
+            meta = job.metadata
+            facts = {"namespace": meta.namespace, "job": meta.name, "keys": ", ".join(unread)}
+            _log.debug("keys without a meaning ignored", extra={"kind": self._title, **facts})
+
     def _remember(self, old: JobObject | None, new: JobObject | None) -> None:
         """A job that appears while this operator leads has not been worked on by any other."""
         leads = self.has_synced.is_set() and self._shared.may_write()
@@ -139,7 +154,7 @@ class Branch:
             jobs,
             enqueue=self.queue.add_after,
             hurry=self.queue.hurry,
-            on_job=self._remember,
+            on_job=self._note_change,
         )
         self.watches = watches
         self._gatherer = Gatherer(

@@ -73,6 +73,26 @@ def test_resync_looks_at_the_jobs_of_every_branch() -> None:
     played(act, ToyWorld)
 
 
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO])
+def test_keys_without_a_meaning_are_listed_once_for_who_debugs(
+    caplog: pytest.LogCaptureFixture, level: int
+) -> None:
+    async def act(world: ToyWorld) -> None:
+        await world.start(KubeflowV1(), ToyDialect())
+        operator = world.operator()
+        running = asyncio.create_task(operator.run())
+        await world.ask("POST", JOBS, toy_job(colour="red", size=3))
+        await asyncio.sleep(30)
+        operator.stop()
+        await running
+
+    caplog.set_level(level, logger="tfjob.manager.branch")
+    played(act, ToyWorld)
+    told = [record for record in caplog.records if record.message.startswith("keys without")]
+    keys = [record.__dict__["keys"] for record in told]
+    assert keys == (["spec.colour, spec.size"] if level == logging.DEBUG else [])
+
+
 def test_optional_api_that_comes_later_is_told_and_followed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
