@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.client.config import Config
+from tfjob.client.errors import ApiError, Forbidden
 from tfjob.client.events import EventRecorder
 from tfjob.client.fair import FairPool
 from tfjob.client.http import Api
@@ -24,7 +25,7 @@ from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 from tfjob.controller.kinds import resource_of
 from tfjob.controller.tokens import random_token
-from tfjob.dialects.base import Dialect
+from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager import health
 from tfjob.manager.branch import Branch, Shared, cancel
 from tfjob.manager.metrics import Metrics
@@ -195,12 +196,23 @@ class Operator:
         """An operator that is told to schedule in gangs does not begin without their API."""
         wanted = {branch.dialect.pod_groups(self.settings.jobs) for branch in self.branches}
         for groups in wanted:
-            if groups is None or groups.is_optional:
+            if groups is None or groups.is_optional or await self._may_be_served(groups):
                 continue
-            if not await is_served(self._api, resource_of(groups)):
-                raise StartError(
-                    f"crd might be missing, please install crd: {groups.plural}.{groups.group}"
-                )
+            raise StartError(
+                f"crd might be missing, please install crd: {groups.plural}.{groups.group}"
+            )
+
+    async def _may_be_served(self, groups: ChildApi) -> bool:
+        try:
+            return await is_served(self._api, resource_of(groups))
+        except Forbidden:
+            return True  # trying it is then the only way to find out
+        except ApiError as error:
+            name = f"{groups.plural}.{groups.group}"
+            raise StartError(
+                f"{name}: the API server does not tell whether it has them: {error.message};"
+                " the operator does not start"
+            ) from error
 
     async def _serve(self) -> None:
         for app, address in (

@@ -250,6 +250,17 @@ def test_missing_definition_of_groups_is_a_start_error() -> None:
     played(act)
 
 
+def test_server_that_does_not_tell_of_groups_is_a_start_error() -> None:
+    async def act(server: Played) -> None:
+        settings = with_(jobs=JobSettings(gang_scheduler_name="volcano"))
+        server.line.is_cut = True
+        with pytest.raises(StartError, match=r"podgroups.scheduling.volcano.sh: the API server"):
+            await operator(server, settings).run()
+        server.line.is_cut = False
+
+    played(act)
+
+
 def test_address_that_cannot_be_had_ends_the_start() -> None:
     async def act(server: Played) -> None:
         with pytest.raises(AddressError, match="nonsense"):
