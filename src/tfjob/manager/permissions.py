@@ -16,6 +16,7 @@ from tfjob.dialects.base import Dialect
 from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorstack.gang import OWN_GROUPS
 from tfjob.dialects.tensorstack.tensorboard import VENDOR
 from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
 
@@ -176,7 +177,7 @@ PERMISSIONS: Final = (
     ),
     Permission(
         need=Need.T9K,
-        resource=Resource("scheduler.tensorstack.dev", "v1beta1", "podgroups"),
+        resource=resource_of(OWN_GROUPS),
         verbs=_CHILD,
         why="one group per job, so that its pods are placed together",
     ),

@@ -16,6 +16,7 @@ import msgspec
 from tfjob.dialects.base import ControllerConfig
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow.job import EXIT_CODES
+from tfjob.dialects.tensorstack.gang import BACKENDS
 from tfjob.manager import config_file
 
 LEASE_NAME: Final = "1ca428e5.training-operator.kubeflow.org"
@@ -189,8 +190,8 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--t9k-pod-group-backend",
-        choices=("t9k", "volcano", "none"),
-        default="t9k",
+        choices=BACKENDS,
+        default=BACKENDS[0],
         help="which PodGroups serve TensorFlowTrainingJobs that name a queue",
     )
     _add_switch(parser, "--legacy-labels", help="write the labels of older operators too")
@@ -270,7 +271,10 @@ def _scheme_notes(schemes: Sequence[str]) -> list[str]:
         if scheme.lower() not in (*_SCHEMES, *_OTHER_SCHEMES):
             raise SettingsError(f"scheme {scheme} is not supported yet")
     others = [scheme for scheme in schemes if scheme.lower() in _OTHER_SCHEMES]
-    return [f"--enable-scheme {scheme}: only TFJob is served here; ignored" for scheme in others]
+    return [
+        f"--enable-scheme {scheme}: only jobs of TensorFlow are served here; ignored"
+        for scheme in others
+    ]
 
 
 def _ignored_notes(given: Mapping[str, Any]) -> list[str]:

@@ -105,7 +105,9 @@ def test_scheme_tfjob_is_served_in_any_case_and_an_unknown_one_is_refused() -> N
 
 def test_scheme_of_another_kind_is_told_and_ignored() -> None:
     found = read("--enable-scheme=tfjob", "--enable-scheme=PyTorchJob")
-    assert found.notes == ("--enable-scheme PyTorchJob: only TFJob is served here; ignored",)
+    assert found.notes == (
+        "--enable-scheme PyTorchJob: only jobs of TensorFlow are served here; ignored",
+    )
 
 
 @pytest.mark.parametrize(
