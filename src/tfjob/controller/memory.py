@@ -17,7 +17,7 @@ AT_LEISURE: Final = 0.2
 """Seconds that news which nobody waits for is kept back, so that one write can tell it all."""
 IN_A_RUSH: Final = 30.0
 """The same while others wait for their children."""
-LOOK: Final = 1.0
+LOOK: Final = 5.0
 """So often it is looked whether the rush is over."""
 
 

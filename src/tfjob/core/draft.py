@@ -109,12 +109,16 @@ class Draft:
         before, after = self.job.status, self.status
         if self.events or self.restarts or self.job.policy.deadline is not None:
             return False
-        runs = after.is_true(ConditionType.RUNNING) and not before.is_true(ConditionType.RUNNING)
-        if runs and sum(each.active for each in after.replicas.values()) == self.job.total:
+        if self._is_up(after) and not self._is_up(before):
             return False
         return _told(before) == _told(after) and (before.start_time or after.start_time) == (
             after.start_time
         )
+
+    def _is_up(self, status: JobStatus) -> bool:
+        """The job runs with all its replicas, which is what its owner waits for."""
+        active = sum(each.active for each in status.replicas.values())
+        return status.is_true(ConditionType.RUNNING) and active == self.job.total
 
 
 def _told(status: JobStatus) -> tuple[object, ...]:

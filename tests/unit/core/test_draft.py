@@ -1,5 +1,6 @@
 """A plan under construction."""
 
+import msgspec
 import pytest
 
 from tests.support.builders import NOW, a_job, at, conditions_of
@@ -148,3 +149,14 @@ def test_restart_and_failure_are_never_kept_back() -> None:
         draft = a_draft()
         draft.set_condition(kind, PHRASE, facts={"what": "is so"})
         assert not draft.plan().is_patient
+
+
+def test_job_whose_last_replica_comes_up_says_so_at_once() -> None:
+    some = Draft(a_job("W2"), now=NOW)
+    some.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"})
+    some.set_status(replicas={"Worker": ReplicaStatus(active=1)})
+    assert some.plan().is_patient
+    kept = msgspec.structs.replace(a_job("W2"), status=some.status)
+    all_of_them = Draft(kept, now=NOW)
+    all_of_them.set_status(replicas={"Worker": ReplicaStatus(active=2)})
+    assert not all_of_them.plan().is_patient
