@@ -226,7 +226,12 @@ class Collector:
 
     def _empty_definition(self, key: Key) -> None:
         self._end_all(key.name)
-        if not self._store.count(key.name):
+        if self._store.count(key.name):
+            return
+        if any(each.resource != DEFINITIONS for each in self._todo):
+            # Dependents of its objects are among these, and need the kind of their owners known.
+            self._enqueue(key)
+        else:
             self._drop_finalizer(key, CLEANUP)
 
     def _end_all(self, resource: str, *, namespace: str = "") -> None:

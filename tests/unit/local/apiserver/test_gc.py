@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.toy_dialect import definition
 from tfjob.local.apiserver import bootstrap, gc
 from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.children import drop, make
 from tfjob.local.apiserver.gc import Collector
 from tfjob.local.apiserver.store import Key, Store, StoreFullError
 from tfjob.local.apiserver.verbs.delete import Options, end
@@ -114,6 +116,22 @@ def test_a_dependent_of_an_unknown_kind_is_left_alone(world: World) -> None:
     world.make("b", ownerReferences=refs)
     world.settle()
     assert world.names() == ["b"]
+
+
+def test_definition_takes_its_objects_and_all_their_dependents_along(world: World) -> None:
+    backend = world.backend
+    widgets = definition("example.com", "v1", "Widget", plural="widgets")
+    made = make(backend, gc.DEFINITIONS, widgets, namespace="")
+    for name in ("v", "w"):
+        kind = {"apiVersion": "example.com/v1", "kind": "Widget"}
+        widget = {**kind, "metadata": {"name": name}}
+        uid = make(backend, "widgets.example.com", widget, namespace="default")["metadata"]["uid"]
+        world.make(f"of-{name}", ownerReferences=[{**kind, "name": name, "uid": uid}])
+    world.make("of-nobody")
+    drop(backend, gc.DEFINITIONS, {"metadata": {**made["metadata"], "namespace": ""}})
+    world.settle()
+    assert world.names() == ["of-nobody"]
+    assert backend.registry.of_resource("widgets.example.com") is None
 
 
 def test_a_crash_between_owner_and_dependents_is_healed_at_the_next_start(tmp_path: Path) -> None:
