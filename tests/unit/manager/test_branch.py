@@ -6,7 +6,10 @@ import logging
 import msgspec
 import pytest
 
+from tests.support.permissive_crd import permissive
+from tests.support.played_api import JOBS as TFJOBS
 from tests.support.simulation.world import DEFINITIONS
+from tests.support.tfjobs import tfjob
 from tests.support.toy_dialect import JOBS, ToyDialect, board_crd, toy_job
 from tests.support.toy_world import BATCH, CORE, QUIET, ToyWorld, played
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
@@ -131,5 +134,31 @@ def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
         with pytest.raises(LookupError):
             await world.operator().run()
         assert await world.names(f"{CORE}/pods") == []
+
+    played(act, ToyWorld)
+
+
+def test_api_that_is_taken_away_and_comes_back_is_served_again_and_harms_no_other() -> None:
+    async def act(world: ToyWorld) -> None:
+        await world.start(KubeflowV1(), ToyDialect())
+        operator = world.operator()
+        running = asyncio.create_task(operator.run())
+        await world.ask("POST", JOBS, toy_job("first"))
+        await asyncio.sleep(30)
+        assert len(await world.names(BATCH)) == 2
+        await world.ask("DELETE", f"{DEFINITIONS}/{ToyDialect.plural}.{ToyDialect.group}")
+        await asyncio.sleep(120)
+        assert await world.names(BATCH) == []
+        await world.ask("POST", TFJOBS, tfjob("W1", name="meanwhile"))
+        await asyncio.sleep(30)
+        assert await world.names(f"{CORE}/pods") == ["meanwhile-worker-0"]
+        await world.ask("POST", DEFINITIONS, permissive(ToyDialect().crd()))
+        await world.ask("POST", JOBS, toy_job("second"))
+        await asyncio.sleep(120)
+        assert len(await world.names(BATCH)) == 2
+        assert operator.is_ready
+        assert not running.done()
+        operator.stop()
+        await running
 
     played(act, ToyWorld)
