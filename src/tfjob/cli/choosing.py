@@ -29,7 +29,7 @@ class Listing(msgspec.Struct):
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--api", metavar="API", help="whose job, where several APIs have one: kubeflow.org, …"
+        "--api", metavar="API", help="whose jobs, where several APIs have some: kubeflow.org, …"
     )
 
 
