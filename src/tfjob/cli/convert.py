@@ -40,6 +40,9 @@ class _Converted(msgspec.Struct):
     manifest: Mapping[str, Any] | None
     faults: Sequence[str] = ()
     losses: Sequence[str] = ()
+    group: str = ""
+    """Whose job it was; empty for what is no job."""
+    place: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,10 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     found: list[_Converted] = []
     for file in arguments.files:
         found.extend(_convert_file(file, target))
+    clashes = list(_clashes(found))
     for each in found:
         _tell([*each.faults, *each.losses])
+    _tell(clashes)
     has_losses = any(each.losses for each in found)
-    if any(each.faults for each in found) or (has_losses and arguments.strict):
+    if clashes or any(each.faults for each in found) or (has_losses and arguments.strict):
         return 1
     for each in found:
         if each.manifest is not None:
@@ -110,7 +115,20 @@ def _convert(checked: Checked, target: Dialect) -> _Converted:
     ]
     if faults:
         faults.insert(0, f"{place}: would have faults as {_api_of(target)} and is not converted")
-    return _Converted(manifest, faults, list(_loss_lines(document, losses)))
+    told = list(_loss_lines(document, losses))
+    return _Converted(manifest, faults, told, group=checked.dialect.group, place=place)
+
+
+def _clashes(found: Iterable[_Converted]) -> Iterator[str]:
+    """Jobs of different APIs may share a name; in one API the last would replace the others."""
+    taken: dict[tuple[object, object], _Converted] = {}
+    for each in found:
+        metadata = each.manifest["metadata"] if each.manifest and each.group else {}
+        if "name" not in metadata:
+            continue
+        first = taken.setdefault((metadata.get("namespace"), metadata["name"]), each)
+        if first.group != each.group:
+            yield f"{each.place}: would replace that of {first.place}; give one another name first"
 
 
 def translated(

@@ -155,6 +155,20 @@ def test_fault_of_one_job_stops_all(tmp_path: Path, command: Command) -> None:
     assert remedy.startswith("      remedy: ")
 
 
+def test_jobs_of_one_name_are_not_brought_into_one_api(tmp_path: Path, command: Command) -> None:
+    file = written(tmp_path, tfjob("W1"), old_job())
+    done = command("convert", file, "--to", V1)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[-1] == (
+        f"{file}: document 2, TfJob j: would replace that of {file}: document 1, TFJob j;"
+        " give one another name first"
+    )
+    apart = tfjob("W1")
+    apart["metadata"]["namespace"] = "other"
+    file = written(tmp_path, apart, old_job())
+    assert command("convert", file, "--to", V1).code == 0
+
+
 def test_job_that_the_target_would_refuse_is_not_converted(
     tmp_path: Path, command: Command
 ) -> None:
