@@ -22,7 +22,6 @@ from tfjob.client.errors import (
 )
 from tfjob.client.fair import FairPool
 from tfjob.client.http import Api, Stored
-from tfjob.client.wire import Key
 from tfjob.controller import claims
 from tfjob.controller.gather import Stray
 from tfjob.controller.kinds import Kind, Kinds
@@ -80,10 +79,10 @@ class Hands:
 
     async def carry_out(self, job: Job | InvalidJob, plan: Plan, reporter: Reporter) -> Report:
         work = _Work(self._api, job, kinds=self._kinds, reporter=reporter, observer=self._observer)
-        await self._all(work.key, [partial(work.update, each) for each in plan.updates])
+        await self._all(work.lane, [partial(work.update, each) for each in plan.updates])
         deletes = [partial(work.delete, each) for each in plan.deletes]
         creates = [partial(work.create, each) for each in plan.creates[:MOST_CREATES]]
-        await self._all(work.key, [*deletes, *creates])
+        await self._all(work.lane, [*deletes, *creates])
         work.report.has_more = len(plan.creates) > MOST_CREATES
         work.report.trouble = work.first_trouble(plan.creates)
         return work.report
@@ -110,10 +109,10 @@ class Hands:
                 claimed += 1
         return claimed, errors
 
-    async def _all(self, key: Key, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    async def _all(self, lane: str, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
         async with asyncio.TaskGroup() as group:
             for each in work:
-                group.create_task(self._pool.run(key, partial(self._as_leader, each)))
+                group.create_task(self._pool.run(lane, partial(self._as_leader, each)))
 
     async def _as_leader(self, work: Callable[[], Awaitable[None]]) -> None:
         """Asked before each write: a pass may have begun long before it ends."""
@@ -140,7 +139,8 @@ class _Work:
         self._reporter = reporter
         self._observer = observer
         self._namespace = job.owner.namespace
-        self.key: Key = (self._namespace, job.owner.name)
+        # Jobs of different APIs may share a name, and wait apart all the same.
+        self.lane = job.owner.uid
         self.report = Report()
         self._troubles: dict[tuple[str, str], str] = {}
 

@@ -1,15 +1,18 @@
 """Children are made and removed: each for itself, never twice, never somebody else's."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager as Opened
 
+import msgspec
 import pytest
 
 from tests.support.played_api import CORE, Json
 from tests.support.toy_desk import child
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFound, Transient
+from tfjob.client.fair import FairPool
 from tfjob.client.request import Request
-from tfjob.controller.children import Report
+from tfjob.controller.children import Hands, Report
 from tfjob.controller.gather import Gathered
 from tfjob.controller.reporter import Reporter
 from tfjob.core.job import Job
@@ -218,3 +221,29 @@ async def test_companion_of_our_own_counts_as_made_whatever_its_labels_say(
         assert report.errors == []
         found = await world.server.ask("GET", f"{CORE}/services/beside")
         assert found["metadata"]["ownerReferences"] == stored["metadata"]["ownerReferences"]
+
+
+async def test_jobs_of_one_name_in_two_apis_wait_for_their_own_turn(desk: Opened[Desk]) -> None:
+    order: list[str] = []
+
+    async with desk as world:
+        await world.submit("W1")
+        await world.look()
+        gathered = await world.gatherer.gather(KEY)
+        assert gathered is not None
+        assert isinstance(gathered.job, Job)
+        reporter = Reporter(world.recorder, gathered.job.owner, component="me", version="1")
+        owner = msgspec.structs.replace(gathered.job.owner, kind="Other", uid="another")
+        other = msgspec.structs.replace(gathered.job, owner=owner)
+        hands = Hands(world.server.api, FairPool(1), world.metrics)
+        world.server.refuse = lambda request: order.append(request.path)
+
+        def plan(prefix: str, count: int) -> Plan:
+            names = [f"{prefix}-{number}" for number in range(count)]
+            return Plan(deletes=[Delete(ChildKind.POD, name, "uid") for name in names])
+
+        await asyncio.gather(
+            hands.carry_out(gathered.job, plan("wide", 20), reporter),
+            hands.carry_out(other, plan("narrow", 1), reporter),
+        )
+    assert order.index(f"{CORE}/pods/narrow-0") < 3
