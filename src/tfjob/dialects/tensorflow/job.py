@@ -24,7 +24,7 @@ from tfjob.core.job import (
 from tfjob.core.wording import Phrase, Wording
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.reading import ROOT, Reader
-from tfjob.dialects.stored import is_deleting, metadata_of, owner_of
+from tfjob.dialects.stored import is_deleting, mapping, metadata_of, owner_of
 from tfjob.dialects.tensorflow import checks, remedies, servers, status, tensorboard, words
 from tfjob.dialects.tensorflow.accelerators import accelerated
 from tfjob.dialects.tensorflow.names import Names
@@ -97,7 +97,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             force_delete_after=settings.force_delete_after,
         ),
         wording=words.WORDING,
-        policy=RunPolicy(clean=CleanPolicy(settings.controller.clean_policy)),
+        policy=RunPolicy(clean=_clean_policy(given, settings)),
         tf_config=TFConfig(replaces_user_value=True, is_in_every_training_container=True),
         workload=Workload.JOB,
         companions=_companions(spec, names, settings),
@@ -109,6 +109,13 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
 
 def _owner(manifest: Manifest) -> Owner:
     return owner_of(manifest, api_version=words.API_VERSION, kind=words.KIND)
+
+
+def _clean_policy(manifest: Manifest, settings: Settings) -> CleanPolicy:
+    """A job that is done was cleaned up, or left as it was: a later setting is not for it."""
+    if status.is_final(mapping(manifest.get("status"))):
+        return CleanPolicy.NONE
+    return CleanPolicy(settings.controller.clean_policy)
 
 
 def _check_name(reader: Reader, manifest: Manifest) -> None:

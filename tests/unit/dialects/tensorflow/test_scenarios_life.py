@@ -262,6 +262,18 @@ def test_clean_up_of_what_runs_keeps_what_has_succeeded() -> None:
     assert life.shown == ("Done", "Succeeded")
 
 
+def test_later_setting_takes_nothing_from_a_job_that_is_done() -> None:
+    life = Life(example()).go(Children()).go()
+    over = around(life.job, a_pod(state=end(0)), succeeded=["master-76no-0"])
+    life.go(over)
+    assert life.shown == ("Done", "Succeeded")
+    later = Life(example(), set_up(clean_policy="All"))
+    later.status = life.status
+    later.go(over)
+    assert later.plan.deletes == []
+    assert later.status == life.status
+
+
 def test_job_with_nothing_to_clean_up_is_done_at_once() -> None:
     life = Life(tfjob(entry()), set_up(clean_policy="Running")).go(Children()).go()
     master = a_pod(state=end(0), phase="Succeeded")
