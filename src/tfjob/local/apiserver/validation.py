@@ -13,6 +13,7 @@ from tfjob.local.apiserver.schema import Node, Rule
 from tfjob.local.apiserver.status import Finding
 
 Json = dict[str, Any]
+_INT32 = range(-(2**31), 2**31)
 _BLOCKING = frozenset(
     {
         "FieldValueNotSupported",
@@ -94,6 +95,9 @@ def scale_faults(value: Json, paths: Iterable[str]) -> Iterator[Finding]:
             elif place < 0:
                 message = f"Invalid value: {place}: should be a non-negative integer"
                 yield Finding(path, "FieldValueInvalid", message)
+            elif place > _INT32[-1]:
+                message = f"Invalid value: {place}: should be less than or equal to {_INT32[-1]}"
+                yield Finding(path, "FieldValueInvalid", message)
 
 
 def _no_access(path: str, value: object, wanted: str) -> Finding:
@@ -115,10 +119,7 @@ def _plain(node: Node, value: object, path: str) -> Iterator[Finding]:
     if wrong is not None:
         yield wrong
         if isinstance(value, float) and "format" in node.spec:
-            text = (
-                f"Checked value must be of type integer with format {node.spec['format']} in {path}"
-            )
-            yield Finding("<nil>", "FieldValueInvalid", f'Invalid value: "": {text}')
+            yield _out_of_range(node, path)
         return
     yield from _enum(node, value, path)
     if isinstance(value, str):
@@ -189,8 +190,15 @@ def _text(node: Node, value: str, path: str) -> Iterator[Finding]:
         yield _bad(path, value, f"should match '{spec['pattern']}'")
 
 
+def _out_of_range(node: Node, path: str) -> Finding:
+    text = f"Checked value must be of type integer with format {node.spec['format']} in {path}"
+    return Finding("<nil>", "FieldValueInvalid", f'Invalid value: "": {text}')
+
+
 def _number(node: Node, value: float, path: str) -> Iterator[Finding]:
     spec = node.spec
+    if spec.get("format") == "int32" and value not in _INT32:
+        yield _out_of_range(node, path)
     if "minimum" in spec:
         is_open = bool(spec.get("exclusiveMinimum"))
         if value < spec["minimum"] or (is_open and value == spec["minimum"]):
