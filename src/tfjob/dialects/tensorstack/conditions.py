@@ -131,7 +131,7 @@ def _set_paused(found: Conditions, paused: Condition) -> None:
 def _set_initialized(
     found: Conditions, job: Job, status: JobStatus, *, seen: View, observed: Observed
 ) -> None:
-    if found.is_true(words.INITIALIZED) or status.is_finished:
+    if found.is_true(words.INITIALIZED):
         return
     is_paused = status.is_true(ConditionType.SUSPENDED)
     children = observed.children

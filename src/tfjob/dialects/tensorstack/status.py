@@ -61,7 +61,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
         "backoffCount": status.restarts,
         "aggregate": tasks.aggregate_of(replicas),
         "tensorboard": board,
-        "startTime": rendered(status.start_time),
+        "startTime": rendered(status.start_time) if found.is_true(words.INITIALIZED) else None,
         "progress": _progress(status),
     }
     return {key: value for key, value in whole.items() if value is not None}

@@ -22,6 +22,7 @@ from tests.unit.dialects.tensorstack.jobs import (
 )
 from tests.unit.dialects.tensorstack.verdicts import T9K, containers
 from tfjob.core.job import Job
+from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup
 
@@ -205,6 +206,31 @@ def test_resumed_job_runs_only_when_all_its_new_pods_do() -> None:
     assert play.status["phase"] == "Resuming"
     play.go(pod("worker", 0, uid="new"), pod("worker", 1, uid="new-1"), now=at(62))
     assert play.status["phase"] == "Running"
+
+
+def test_time_of_a_job_runs_from_when_all_of_it_was_made() -> None:
+    play = Play(training_job("W2", runPolicy={"activeDeadlineSeconds": 60}))
+    play.go()
+    play.go(pod("worker", 0), now=at(100))
+    assert "startTime" not in play.status
+    play.go(pod("worker", 0), pod("worker", 1), now=at(200))
+    assert play.status["startTime"] == time.render(at(200))
+    play.go(pod("worker", 0), pod("worker", 1), now=at(259))
+    assert play.status["phase"] == "Running"
+    play.go(pod("worker", 0), pod("worker", 1), now=at(260))
+    assert play.status["phase"] == "Failed"
+
+
+@pytest.mark.parametrize(("index", "is_begun"), [(1, True), (2, False)])
+def test_job_that_ends_at_first_sight_began_if_all_of_it_was_made(
+    index: int, is_begun: bool
+) -> None:
+    play = Play(training_job("W2"))
+    play.go()
+    play.go(pod("worker", 0, "Succeeded"), *(pod("worker", each) for each in range(index, 2)))
+    assert play.status["phase"] == "Succeeded"
+    assert ("startTime" in play.status) == is_begun
+    assert ("Initialized" in play.conditions) == is_begun
 
 
 def test_start_time_is_new_after_a_pause() -> None:
