@@ -25,6 +25,7 @@ FIGURES: Final = {
     "idle_p99": ("replaced, at rest, p99", "s"),
     "load_p50": ("replaced, under load, p50", "s"),
     "load_p99": ("replaced, under load, p99", "s"),
+    "not_replaced": ("not replaced within 60 s", "pods"),
     "cpu": ("operator CPU", "s"),
     "cpu_per_minute": ("operator CPU per minute", "s"),
     "cpu_ms_per_job": ("operator CPU per job", "ms"),
