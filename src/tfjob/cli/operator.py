@@ -12,8 +12,8 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli.jobs import stored_dialects
 from tfjob import __version__
+from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
 from tfjob.manager import logs, settings

@@ -17,6 +17,8 @@ AT_LEISURE: Final = 0.2
 """Seconds that news which nobody waits for is kept back, so that one write can tell it all."""
 IN_A_RUSH: Final = 30.0
 """The same while others wait for their children."""
+BEGINNING: Final = 2.0
+"""The same for a job of which some replicas run, in a rush: the others will not be long."""
 LOOK: Final = 5.0
 """So often it is looked whether the rush is over."""
 
@@ -24,6 +26,8 @@ LOOK: Final = 5.0
 class _Held(msgspec.Struct, frozen=True):
     """A status that was decided on one version of a job and is not stored yet."""
 
+    until: float
+    """However busy it is, it is stored then."""
     since: float
     version: str
     status: JobStatus
@@ -41,15 +45,22 @@ class Memory:
         found = self._held.get(_key(job))
         return None if found is None or found.version != _version(job) else found.status
 
-    def hold(self, job: JobObject, status: JobStatus) -> float:
-        """Keep a status back. Returns for how many seconds; for none when it was long enough."""
+    def hold(self, job: JobObject, status: JobStatus, *, begins: bool = False) -> float:
+        """Keep a status back. Returns for how many seconds; for none when it was long enough.
+
+        `begins`: it tells that the job runs, which is not stored yet.
+        """
         now = self._clock()
         earlier = self._held.get(_key(job))
         # Counted over versions: somebody else who writes all the time must not hold up our news.
         since = now if earlier is None else earlier.since
-        left = since + (IN_A_RUSH if self._is_busy() else AT_LEISURE) - now
+        until = min(
+            now + (BEGINNING if begins else IN_A_RUSH),
+            since + IN_A_RUSH if earlier is None else earlier.until,
+        )
+        left = (until if self._is_busy() else since + AT_LEISURE) - now
         if left > 0:
-            self._held[_key(job)] = _Held(since, _version(job), status)
+            self._held[_key(job)] = _Held(until, since, _version(job), status)
         return min(left, LOOK)
 
     def told(self, job: JobObject) -> None:

@@ -24,6 +24,7 @@ from tfjob.core.invalid import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
+from tfjob.core.status import ConditionType
 from tfjob.dialects.base import Observed
 
 JOBS: Final = "jobs"
@@ -147,7 +148,9 @@ class Reconciler:
         if self._memory is None:
             return None
         if plan.is_patient and plan.status is not None and not report.errors:
-            left = self._memory.hold(gathered.stored, plan.status)
+            running = ConditionType.RUNNING
+            begins = plan.status.is_true(running) and not gathered.job.status.is_true(running)
+            left = self._memory.hold(gathered.stored, plan.status, begins=begins)
             if left > 0:
                 return Outcome(wake_at=plan.wake_at, held=left)
         self._memory.told(gathered.stored)

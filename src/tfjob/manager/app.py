@@ -85,7 +85,7 @@ class Operator:
             on_request=self.metrics.requested,
             timing=timing,
         )
-        self._pool = FairPool(IN_FLIGHT)
+        self._pool = FairPool(IN_FLIGHT, share=IN_FLIGHT // 2)
         self._recorder = EventRecorder(
             self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
         )

@@ -13,8 +13,8 @@ from tfjob.client.fair import FairPool
 class Work:
     """Pieces that end when the test says so, and the order they started in."""
 
-    def __init__(self, limit: int) -> None:
-        self.pool = FairPool(limit)
+    def __init__(self, limit: int, *, share: int | None = None) -> None:
+        self.pool = FairPool(limit, share=share)
         self.started: list[str] = []
         self.most = 0
         self._running: list[asyncio.Future[None]] = []
@@ -137,11 +137,11 @@ def test_a_pool_without_places_is_refused() -> None:
 steps = st.lists(st.tuples(st.sampled_from(["ask", "end", "cancel"]), st.integers(0, 3)))
 
 
-@given(limit=st.integers(1, 3), steps=steps)
+@given(limit=st.integers(1, 3), share=st.integers(1, 3), steps=steps)
 async def test_no_place_is_lost_or_made_whatever_happens(
-    limit: int, steps: list[tuple[str, int]]
+    limit: int, share: int, steps: list[tuple[str, int]]
 ) -> None:
-    work = Work(limit)
+    work = Work(limit, share=share)
     tasks: list[asyncio.Task[str]] = []
     for step, number in steps:
         if step == "ask":
@@ -156,7 +156,7 @@ async def test_no_place_is_lost_or_made_whatever_happens(
     await work.end_all()
     assert all(task.done() for task in tasks)
     assert work.most <= limit
-    fresh = [work.ask("x") for _ in range(limit)]
+    fresh = [work.ask(f"x-{number}") for number in range(limit)]
     await settle()
     assert len(work._running) == limit
     await work.end_all()
@@ -200,3 +200,17 @@ async def test_one_that_waits_no_longer_does_not_disturb_the_calm() -> None:
     assert work.has_calm()
     await work.end_one()
     assert await first == "a"
+
+
+async def test_no_key_has_more_than_its_share() -> None:
+    work = Work(4, share=2)
+    tasks = [work.ask("wide") for _ in range(6)]
+    await settle()
+    assert work.started == ["wide", "wide"]
+    tasks.append(work.ask("one"))
+    await settle()
+    assert work.started == ["wide", "wide", "one"]
+    for _ in tasks:
+        await work.end_one()
+    assert sorted([await task for task in tasks]) == ["one", *["wide"] * 6]
+    assert work.has_calm()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builders import meta
 from tests.unit.controller.conftest import KEY, Desk
-from tfjob.controller.memory import AT_LEISURE, IN_A_RUSH, LOOK, Memory
+from tfjob.controller.memory import AT_LEISURE, BEGINNING, IN_A_RUSH, LOOK, Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Reconciler
 from tfjob.core.status import JobStatus
@@ -42,6 +42,16 @@ def test_news_is_kept_back_for_a_moment_and_for_longer_in_a_rush() -> None:
     assert one.memory.hold(stored(), JobStatus()) == LOOK
     one.time = IN_A_RUSH
     assert one.memory.hold(stored(), JobStatus()) <= 0
+
+
+def test_job_that_begins_to_run_is_not_kept_back_for_long_even_in_a_rush() -> None:
+    one = Remembering()
+    one.is_busy = True
+    one.memory.hold(stored(), JobStatus())
+    one.time = 10.0
+    assert one.memory.hold(stored(), JobStatus(), begins=True) == BEGINNING
+    one.time = 10.0 + BEGINNING
+    assert one.memory.hold(stored(), JobStatus(), begins=True) <= 0
 
 
 def test_what_is_kept_back_belongs_to_one_version_of_a_job() -> None:
