@@ -5,8 +5,14 @@ A stored time may be absurd: a sum that falls off the calendar is its last momen
 
 from datetime import UTC, datetime, timedelta
 
+_LONGEST = 100 * 365 * 24 * 3600
+"""A century of seconds is as good as for ever, and still a date."""
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def span(seconds: int | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=min(seconds, _LONGEST))
 
 
 def shifted(moment: datetime, by: timedelta) -> datetime:

@@ -8,6 +8,8 @@ import re
 
 LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253
+GENERATED_SUFFIX = "xxxxx"
+"""Stands for what an API server will append to a `generateName`."""
 
 _DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _DNS1123_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

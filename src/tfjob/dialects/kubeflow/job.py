@@ -1,7 +1,6 @@
 """A TFJob's meaning as the neutral job: who decides, what retries, how children are called."""
 
 from collections.abc import Mapping
-from datetime import timedelta
 
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import (
@@ -17,6 +16,7 @@ from tfjob.core.job import (
     RunPolicy,
     TFConfig,
 )
+from tfjob.core.moments import span
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.kubeflow import status, words
@@ -34,8 +34,6 @@ EXIT_CODES = {
 }
 _WORKER = "Worker"
 _EVALUATOR = "Evaluator"
-_LONGEST_TIME = 100 * 365 * 24 * 3600
-"""A century of seconds is as good as for ever, and still a date."""
 
 
 def validate(manifest: Manifest) -> list[Fault]:
@@ -134,15 +132,11 @@ def _label_keys(leaders: Decider, settings: Settings) -> LabelKeys:
 def _policy(spec: Spec, settings: Settings) -> RunPolicy:
     return RunPolicy(
         clean=CleanPolicy(spec.clean_policy or settings.default_clean_pod_policy),
-        ttl=_seconds(spec.ttl),
-        deadline=_seconds(spec.deadline),
+        ttl=span(spec.ttl),
+        deadline=span(spec.deadline),
         backoff_limit=spec.backoff_limit,
         is_suspended=spec.is_suspended,
     )
-
-
-def _seconds(value: int | None) -> timedelta | None:
-    return None if value is None else timedelta(seconds=min(value, _LONGEST_TIME))
 
 
 def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) -> Replica:

@@ -22,7 +22,6 @@ from tfjob.dialects.kubeflow.template import Template, read_template
 from tfjob.dialects.reading import Reader
 from tfjob.k8s import field, names
 
-_GENERATED_SUFFIX = "xxxxx"
 _SPECS = "spec.tfReplicaSpecs"
 
 
@@ -138,7 +137,7 @@ def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
             rule = "name or generateName is required"
             reader.note(field.required(given.path, rule, remedy=remedies.NO_NAME))
             return None
-        given = _Name(path, prefix, _GENERATED_SUFFIX)
+        given = _Name(path, prefix, names.GENERATED_SUFFIX)
     problems = names.dns1035_label_problems(given.whole)
     if problems:
         rule = refusals.BAD_NAME.format(",".join(problems))

@@ -32,10 +32,9 @@ from tfjob.dialects.tensorflow.spec import Entry, Spec, read_spec
 from tfjob.dialects.tensorflow.template import pod_spec
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
-from tfjob.k8s.names import dns1123_subdomain_problems
+from tfjob.k8s.names import GENERATED_SUFFIX, dns1123_subdomain_problems
 
 _EXIT_CODES = ExitCodes(at_least=128, permanent_reasons=frozenset({"OOMKilled"}))
-_GENERATED_SUFFIX = "xxxxx"
 
 
 def validate(manifest: Manifest) -> list[Fault]:
@@ -126,7 +125,7 @@ def _check_name(reader: Reader, manifest: Manifest) -> None:
         rule = "name or generateName is required"
         reader.note(field.required("metadata.name", rule, remedy=remedies.NAME))
         return
-    for problem in dns1123_subdomain_problems(name or prefix + _GENERATED_SUFFIX):
+    for problem in dns1123_subdomain_problems(name or prefix + GENERATED_SUFFIX):
         reader.note(field.invalid("metadata.name", name or prefix, problem))
 
 

@@ -24,6 +24,7 @@ from tfjob.core.job import (
     ServicePort,
     TFConfig,
 )
+from tfjob.core.moments import span
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.core.status import ConditionType
 from tfjob.dialects.base import Manifest, Settings
@@ -36,8 +37,6 @@ from tfjob.k8s.field import Fault
 
 EXIT_CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
 _LONGEST_DELAY = timedelta(seconds=360)
-_LONGEST_TIME = 100 * 365 * 24 * 3600
-"""A century of seconds is as good as for ever, and still a date."""
 _ID_LENGTH = 5
 
 
@@ -100,7 +99,7 @@ def _job(
         wording=words.WORDING,
         policy=RunPolicy(
             clean=spec.clean,
-            deadline=_seconds(spec.deadline),
+            deadline=span(spec.deadline),
             backoff_limit=spec.backoff_limit,
             is_suspended=spec.modes.is_paused,
         ),
@@ -145,10 +144,6 @@ def _rules(decider: Decider, settings: Settings) -> Rules:
         longest_restart_delay=_LONGEST_DELAY,
         force_delete_after=settings.force_delete_after,
     )
-
-
-def _seconds(value: int | None) -> timedelta | None:
-    return None if value is None else timedelta(seconds=min(value, _LONGEST_TIME))
 
 
 def _replica(

@@ -18,9 +18,9 @@ from tfjob.dialects.tensorstack.board import Board, read_board
 from tfjob.dialects.tensorstack.modes import Modes, read_modes
 from tfjob.dialects.tensorstack.template import read_template
 from tfjob.k8s import field
+from tfjob.k8s.names import GENERATED_SUFFIX
 
 _SPECS = "spec.replicaSpecs"
-_GENERATED_SUFFIX = "xxxxx"
 _CLEAN_POLICIES = {
     "none": CleanPolicy.NONE,
     "all": CleanPolicy.ALL,
@@ -99,7 +99,7 @@ def _check_name(
         return
     if not given.text:
         path = "metadata.generateName"
-        given = _Name(path, reader.text(metadata.get("generateName"), path), _GENERATED_SUFFIX)
+        given = _Name(path, reader.text(metadata.get("generateName"), path), GENERATED_SUFFIX)
     if not given.text:
         rule = "name or generateName is required"
         reader.note(field.required("metadata.name", rule, remedy=remedies.NO_NAME))
