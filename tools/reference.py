@@ -25,13 +25,18 @@ def flags(_root: Path) -> str:
     settings.add_arguments(parser)
     actions = parser._actions  # noqa: SLF001 - argparse has no public list of its arguments
     shown = [_flag(each) for each in actions if each.help != argparse.SUPPRESS]
-    ignored = [f"`{each.option_strings[0]}`" for each in actions if each.help == argparse.SUPPRESS]
+    ignored = [
+        ", ".join(f"`{spelling}`" for spelling in each.option_strings)
+        for each in actions
+        if each.help == argparse.SUPPRESS
+    ]
     return (
         f"{_MADE}# Flags of `tfjob operator`\n\n"
         "One dash or two; `--flag value` or `--flag=value`. A flag that is unknown is refused.\n\n"
         f"{_table(('flag', 'default', 'meaning'), shown)}\n"
         "Accepted, told once in the log and without any effect, so that a Deployment written for\n"
-        f"training-operator starts this one:\n\n{_bullets(ignored)}"
+        "training-operator, or for the first operator of TfJobs, starts this one:\n\n"
+        f"{_bullets(ignored)}"
     )
 
 
