@@ -125,7 +125,7 @@ def view(job: Job, children: Children) -> View:
             surplus.append(pod.metadata)
         else:
             pods.setdefault((replica.type, place[1]), []).append(pod)
-    batch_jobs = {each.metadata.name: each for each in children.jobs}
+    batch_jobs = _batch_jobs(job, children.jobs, by_label)
     services, surplus_services = _services(job, replica_services(job, children), by_label)
     return View(
         slots={
@@ -240,6 +240,20 @@ def place_of(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
     if kind is None or not (index.isascii() and index.isdigit()) or len(index) > 9:
         return None
     return kind, int(index)
+
+
+def _batch_jobs(
+    job: Job, jobs: Sequence[BatchJob], by_label: Mapping[str, Replica]
+) -> Mapping[str, BatchJob]:
+    """By the names of the replicas they run. One that is called otherwise counts where none has
+    the name: how children are called may have been set anew, and nothing runs twice."""
+    found: dict[str, BatchJob] = {}
+    for each in jobs:
+        place = place_of(job, each.metadata)
+        replica = None if place is None else by_label.get(place[0])
+        if place is not None and replica is not None:
+            found.setdefault(replica.name(place[1]), each)
+    return found | {each.metadata.name: each for each in jobs}
 
 
 def _services(

@@ -262,6 +262,18 @@ def test_clean_up_of_what_runs_keeps_what_has_succeeded() -> None:
     assert life.shown == ("Done", "Succeeded")
 
 
+def test_names_that_are_set_anew_make_no_replica_run_twice() -> None:
+    life = Life(example()).go(Children()).go()
+    there = around(life.job, a_pod())
+    later = Life(example(), set_up(has_job_in_names=True))
+    later.status = life.status
+    later.go(there)
+    assert not [each for each in later.made() if each.startswith("Job/")]
+    assert later.shown == ("Running", "Running")
+    there = around(life.job, a_pod(state=end(0)), succeeded=["master-76no-0"])
+    assert later.go(there).shown == ("Done", "Succeeded")
+
+
 def test_later_setting_takes_nothing_from_a_job_that_is_done() -> None:
     life = Life(example()).go(Children()).go()
     over = around(life.job, a_pod(state=end(0)), succeeded=["master-76no-0"])
