@@ -234,19 +234,25 @@ class Operator:
             task.result()
 
     async def _end(self, background: list[asyncio.Task[None]]) -> None:
+        try:
+            await self._finish_work()
+        finally:
+            await cancel(background)
+            if self._elector is not None:
+                await self._elector.release()
+            for server in self._servers:
+                await server.cleanup()
+            await self._election_api.close()
+            await self._api.close()
+
+    async def _finish_work(self) -> None:
+        """What is under way, and the news of it; whoever has no time for that may cancel it."""
         for branch in self.branches:
             branch.queue.close()
         workers = [worker for branch in self.branches for worker in branch.workers]
         if workers:
             await asyncio.wait(workers, timeout=FAREWELL)
         await self._recorder.close()
-        await cancel(background)
-        if self._elector is not None:
-            await self._elector.release()
-        for server in self._servers:
-            await server.cleanup()
-        await self._election_api.close()
-        await self._api.close()
 
 
 def _throttle(settings: Settings, timing: Timing) -> TokenBucket | None:

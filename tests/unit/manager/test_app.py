@@ -161,7 +161,8 @@ def test_lease_is_kept_while_work_waits_for_its_turn() -> None:
     played(act)
 
 
-def test_every_connection_is_closed_at_the_end() -> None:
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_every_connection_is_closed_at_the_end(*, is_cancelled: bool) -> None:
     async def act(server: Played) -> None:
         opened: list[Api] = []
         closed: list[Api] = []
@@ -177,11 +178,18 @@ def test_every_connection_is_closed_at_the_end() -> None:
             opened.append(api)
             return api
 
-        one = operator(server, with_(is_leader_elected=True), connect=connect)
+        slow = with_(is_leader_elected=True, qps=0.2, burst=1)
+        one = operator(server, slow, connect=connect)
         running = asyncio.create_task(one.run())
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
+        await server.make(JOBS, tfjob("W9"))
         one.stop()
-        await running
+        await asyncio.sleep(1)
+        assert not running.done()
+        if is_cancelled:
+            running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled() == is_cancelled
         assert len(opened) == 2
         assert set(closed) == set(opened)
 
