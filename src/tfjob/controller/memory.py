@@ -15,7 +15,7 @@ from tfjob.core.status import JobStatus
 
 AT_LEISURE: Final = 0.2
 """Seconds that news which nobody waits for is kept back, so that one write can tell it all."""
-IN_A_RUSH: Final = 30.0
+IN_A_RUSH: Final = 60.0
 """The same while others wait for their children."""
 BEGINNING: Final = 2.0
 """The same for a job of which some replicas run, in a rush: the others will not be long."""

@@ -5,7 +5,7 @@ move with each change that was stored. So they equal the objects, also after a r
 status holds, such as the number of pods that were replaced, is counted from the start on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from prometheus_client import (
@@ -47,18 +47,18 @@ class Metrics:
                 ("restarted", "Restarts of replicas, as the statuses of jobs hold them"),
             )
         }
-        self._created = {
+        self._created: dict[str, Counter] = {
             ChildKind.POD: self._counter("created_pods", "Pods created"),
             ChildKind.SERVICE: self._counter("succeeded_service_creation", "Services created"),
             ChildKind.POD_GROUP: self._counter("created_pod_groups", "PodGroups created"),
         }
-        self._failed = {
+        self._failed: dict[str, Counter] = {
             ChildKind.POD: self._counter("failed_pods", "Pods that could not be created"),
             ChildKind.SERVICE: self._counter(
                 "failed_service_creation", "Services that could not be created"
             ),
         }
-        self._deleted = {
+        self._deleted: dict[str, Counter] = {
             ChildKind.POD: self._counter("deleted_pods", "Pods deleted"),
             ChildKind.POD_GROUP: self._counter("deleted_pod_groups", "PodGroups deleted"),
         }
@@ -95,6 +95,7 @@ class Metrics:
         self._requests = self._counter(
             "rest_client_requests", "Requests to the API server", "code", "method", "resource"
         )
+        self._requests_by: dict[tuple[int, str, str], Counter] = {}
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
@@ -139,7 +140,12 @@ class Metrics:
         return Passes(controller, results=self._passes, errors=self._errors, lengths=self._seconds)
 
     def requested(self, verb: str, resource: str, code: int, seconds: float) -> None:  # noqa: ARG002 - the hook's shape
-        self._requests.labels(str(code), verb, resource).inc()
+        # Finding a counter by its labels costs more than counting, and this is asked all the time.
+        found = self._requests_by.get((code, verb, resource))
+        if found is None:
+            found = self._requests.labels(str(code), verb, resource)
+            self._requests_by[code, verb, resource] = found
+        found.inc()
 
     def _count_job(self, name: str, namespace: str, number: int = 1) -> None:
         self._jobs[name].labels(namespace, _FRAMEWORK).inc(number)
@@ -163,7 +169,7 @@ class Passes:
             self._errors.inc()
 
 
-def _count(counters: dict[ChildKind, Counter], kind: str) -> None:
-    counter = counters.get(ChildKind(kind)) if kind in set(ChildKind) else None
+def _count(counters: Mapping[str, Counter], kind: str) -> None:
+    counter = counters.get(kind)
     if counter is not None:
         counter.inc()
