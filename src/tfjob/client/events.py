@@ -50,7 +50,7 @@ class Sender(Protocol):
 class Thrift(msgspec.Struct, frozen=True, kw_only=True):
     """How much a recorder keeps and how often it writes; times in seconds."""
 
-    waiting: int = 10_000
+    waiting: int = 20_000
     remembered: int = 50_000
     """The latest news told once, known again for certain; up to twice as many, of 80 bytes each."""
     repeated: int = 4_096
