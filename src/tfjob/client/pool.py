@@ -16,6 +16,7 @@ from tfjob.client.connection import Answer, BrokenConnectionError, Connection
 
 _LONGEST_IDLE: Final = 15.0
 """Seconds after which a connection is not trusted any more; load balancers forget silently."""
+_CLOSED: Final = "this client was closed"
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -56,6 +57,7 @@ class Pool:
         self._turns = asyncio.Semaphore(limit)
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
+        self._is_closed = False
 
     async def exchange(self, request: bytes, *, is_harmless: bool) -> Answer:
         """The answer to a request, which may be sent twice if that is harmless."""
@@ -76,12 +78,15 @@ class Pool:
                 self._keep(connection)
                 return answer
 
-    def close(self) -> None:
-        """End all connections; exchanges under way fail."""
+    async def close(self) -> None:
+        """End all connections; exchanges under way fail, and no other begins."""
+        self._is_closed = True
         for connection in self._all:
             connection.close()
         self._all.clear()
         self._idle.clear()
+        # A loop that ends right after this would leave the sockets open.
+        await asyncio.sleep(0)
 
     def _kept(self) -> Connection | None:
         """The connection that was used last, so that those too many grow old."""
@@ -102,6 +107,16 @@ class Pool:
             self._all.discard(connection)
 
     async def _connect(self) -> Connection:
+        connection = await self._connected()
+        if self._is_closed:
+            connection.close()
+            raise NotConnectedError(_CLOSED)
+        self._all.add(connection)
+        return connection
+
+    async def _connected(self) -> Connection:
+        if self._is_closed:
+            raise NotConnectedError(_CLOSED)
         address = self._address
         try:
             async with asyncio.timeout(self._connect_timeout):
@@ -116,5 +131,4 @@ class Pool:
             raise NotConnectedError(f"none within {self._connect_timeout} s") from fault
         except OSError as fault:
             raise NotConnectedError(str(fault) or type(fault).__name__) from fault
-        self._all.add(connection)
         return connection

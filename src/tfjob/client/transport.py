@@ -81,7 +81,7 @@ class Transport:
 
     async def close(self) -> None:
         """End all connections; open streams break."""
-        self._pool.close()
+        await self._pool.close()
         await self._streams.close()
 
     async def send(self, request: Request) -> bytes:

@@ -4,9 +4,11 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import ClassVar
 
 import pytest
 
+from tests.support.fake_time import settle
 from tfjob.client.connection import BrokenConnectionError
 from tfjob.client.pool import NotConnectedError, Pool, address_of
 
@@ -19,10 +21,12 @@ class Server(asyncio.Protocol):
     connections = 0
     requests = 0
     hangs_up_on = frozenset[int]()
+    opened: ClassVar[list[asyncio.Transport]]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         type(self).connections += 1
         assert isinstance(transport, asyncio.Transport)
+        self.opened.append(transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
@@ -37,15 +41,20 @@ class Server(asyncio.Protocol):
 async def serving(
     *, limit: int = 10, hangs_up_on: int = 0
 ) -> AsyncIterator[tuple[Pool, type[Server]]]:
-    kind = type("Own", (Server,), {"hangs_up_on": frozenset({hangs_up_on})})
+    opened: list[asyncio.Transport] = []
+    own = {"hangs_up_on": frozenset({hangs_up_on}), "opened": opened}
+    kind = type("Own", (Server,), own)
     server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     pool = Pool(address_of(f"http://127.0.0.1:{port}"), limit=limit, connect_timeout=5)
     try:
         yield pool, kind
     finally:
-        pool.close()
+        await pool.close()
         server.close()
+        for each in opened:
+            each.abort()
+        await settle()
 
 
 async def test_a_connection_serves_one_request_after_the_other() -> None:
@@ -111,3 +120,22 @@ def test_another_name_may_be_proven_by_the_certificate() -> None:
     context = ssl.create_default_context()
     found = address_of("https://127.0.0.1:1", tls=context, server_hostname="api.example")
     assert (found.tls, found.name) == (context, "api.example")
+
+
+async def test_nothing_is_asked_through_a_pool_that_was_closed() -> None:
+    async with serving() as (pool, server):
+        await pool.exchange(b"?", is_harmless=True)
+        await pool.close()
+        with pytest.raises(NotConnectedError, match="closed"):
+            await pool.exchange(b"?", is_harmless=True)
+    assert server.connections == 1
+
+
+async def test_connection_that_comes_too_late_is_given_up() -> None:
+    async with serving() as (pool, server):
+        late = asyncio.create_task(pool.exchange(b"?", is_harmless=True))
+        await asyncio.sleep(0)
+        await pool.close()
+        with pytest.raises(NotConnectedError, match="closed"):
+            await late
+    assert server.requests == 0
