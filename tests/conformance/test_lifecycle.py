@@ -104,9 +104,10 @@ async def test_smoke_job_tells_of_seven_pods_and_seven_services(scene: Scene) ->
 
 @pytest.mark.scenario(53)
 async def test_chief_that_ends_well_ends_the_job_while_workers_run(scene: Scene) -> None:
-    scene.puppet.play("j-chief-0", runs, exits(0))
     scene.puppet.play("*", runs)
     await scene.create(of_types(Chief=replica(1), Ps=replica(2), Worker=replica(4)))
+    await scene.until("workers run", lambda job: counts_of(job) == {"active": 4})
+    await scene.puppet.finish("j-chief-0", exit_code=0)
     job = await scene.comes_to("Succeeded")
     assert "Failed" not in conditions_of(job)
     await scene.until("workers count", lambda job: counts_of(job) == {"succeeded": 4})

@@ -16,6 +16,8 @@ from aiohttp import web
 from tests.support.controlplane.endpoint import Endpoint
 from tests.support.controlplane.ports import LOOPBACK
 
+_FAREWELL = 0.05
+"""Seconds in which connections over TLS take leave of each other."""
 _DROPPED = {"transfer-encoding", "content-length", "content-encoding", "connection"}
 
 
@@ -55,6 +57,7 @@ class FaultyProxy:
         self._endpoint = endpoint
         self._faults: list[Fault] = []
         self.happened: list[tuple[Kind, str]] = []
+        self._under_way: set[asyncio.Task[object]] = set()
 
     def add(self, *faults: Fault) -> None:
         """Let requests fail from now on; of several that match the first counts."""
@@ -83,8 +86,21 @@ class FaultyProxy:
                 yield Endpoint(server=f"http://{LOOPBACK}:{port}", token=self._endpoint.token)
             finally:
                 await runner.cleanup()
+                for task in self._under_way:
+                    task.cancel()
+                await asyncio.gather(*self._under_way, return_exceptions=True)
+                await asyncio.sleep(_FAREWELL)
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way.add(task)
+        try:
+            return await self._answered(request)
+        finally:
+            self._under_way.discard(task)
+
+    async def _answered(self, request: web.Request) -> web.StreamResponse:
         fault = self._fault_for(request)
         body = await request.read()
         if fault is not None and fault.kind is Kind.REFUSED:
