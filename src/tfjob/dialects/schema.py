@@ -60,7 +60,7 @@ def mapping(
     found: Schema = {"description": about, "type": "object", "additionalProperties": values}
     if at_most is not None:
         found["maxProperties"] = at_most
-    return _ruled(found, rules)
+    return ruled(found, rules)
 
 
 def array(about: str, items: Schema, *, at_most: int | None = None) -> Schema:
@@ -86,7 +86,7 @@ def record(
         found[_KEEPS_UNKNOWN] = True
     if properties:
         found["properties"] = dict(properties)
-    return _ruled(found, rules)
+    return ruled(found, rules)
 
 
 def rule(
@@ -119,6 +119,27 @@ def rule(
     return found
 
 
+def needs_text(name: str, message: str) -> Schema:
+    """An object must have this field, and more than an empty text in it."""
+    is_said = f"has(self.{name}) && self.{name} != ''"
+    return rule(is_said, message, at=f".{name}", is_required=True)
+
+
+def pod_metadata() -> Schema:
+    """What a pod template may say of the metadata of its pods."""
+    return record(
+        "Labels, annotations and finalizers of the pods; the rest is ignored.",
+        {
+            "labels": mapping("Labels of the pods.", {"type": "string"}),
+            "annotations": mapping("Annotations of the pods.", {"type": "string"}),
+            "finalizers": array("Finalizers of the pods.", {"type": "string"}),
+            "name": text("Ignored: pods are named after the job."),
+            "namespace": text("Ignored: pods are in the job's namespace."),
+            "creationTimestamp": text("Ignored: many tools write it as null."),
+        },
+    )
+
+
 def has_path(root: str, path: str) -> str:
     """In CEL: each step from an object down to a field is there."""
     steps = path.split(".")
@@ -126,7 +147,6 @@ def has_path(root: str, path: str) -> str:
     return " && ".join(f"has({place})" for place in places)
 
 
-def _ruled(schema: Schema, rules: Sequence[Schema]) -> Schema:
-    if rules:
-        schema[_RULES] = list(rules)
-    return schema
+def ruled(schema: Schema, rules: Sequence[Schema]) -> Schema:
+    """The same piece under rules of its own."""
+    return {**schema, _RULES: list(rules)} if rules else schema

@@ -9,7 +9,7 @@ the new object only, because its size alone is bounded in the eyes of the API se
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
 from tfjob.core.naming import LONGEST_NAME
 from tfjob.dialects.kubeflow import refusals, words
-from tfjob.dialects.schema import Schema, rule
+from tfjob.dialects.schema import Schema, needs_text, rule
 
 _TYPES = [kind.lower() for kind in words.TYPES]
 _LEADERS = [kind.lower() for kind in words.DECIDING_TYPES]
@@ -81,8 +81,7 @@ def of_replica() -> list[Schema]:
 
 
 def of_container() -> list[Schema]:
-    has_image = "has(self.image) && self.image != ''"
-    return [rule(has_image, refusals.REQUIRED, at=".image", is_required=True)]
+    return [needs_text("image", refusals.REQUIRED)]
 
 
 def _spec_is_there() -> Schema:

@@ -12,8 +12,10 @@ from tfjob.dialects.schema import (
     integer,
     mapping,
     moment,
+    pod_metadata,
     quantities,
     record,
+    ruled,
     text,
 )
 
@@ -107,8 +109,8 @@ def _run_policy() -> Schema:
 
 
 def _scheduling_policy() -> Schema:
-    queue = text("Queue of the PodGroup. Cannot be changed once it is set.")
-    queue["x-kubernetes-validations"] = rules.of_queue()
+    about = "Queue of the PodGroup. Cannot be changed once it is set."
+    queue = ruled(text(about), rules.of_queue())
     return record(
         "How a gang scheduler places the job's pods.",
         {
@@ -144,17 +146,7 @@ def _template() -> Schema:
     return record(
         "The pod of one replica. It needs a container named tensorflow.",
         {
-            "metadata": record(
-                "Labels, annotations and finalizers of the pods; the rest is ignored.",
-                {
-                    "labels": mapping("Labels of the pods.", {"type": "string"}),
-                    "annotations": mapping("Annotations of the pods.", {"type": "string"}),
-                    "finalizers": array("Finalizers of the pods.", {"type": "string"}),
-                    "name": text("Ignored: pods are named after the job."),
-                    "namespace": text("Ignored: pods are in the job's namespace."),
-                    "creationTimestamp": text("Ignored: many tools write it as null."),
-                },
-            ),
+            "metadata": pod_metadata(),
             "spec": record(
                 "A PodSpec; every field that the API server knows for pods may stand here.",
                 {"containers": _containers()},

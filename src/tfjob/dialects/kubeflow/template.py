@@ -12,7 +12,7 @@ import msgspec
 from tfjob.core.job import TRAINING_CONTAINER, ServicePort
 from tfjob.dialects.kubeflow import refusals, remedies, words
 from tfjob.dialects.kubeflow.schema import LONGEST_PORT, MOST_CONTAINERS
-from tfjob.dialects.reading import Reader
+from tfjob.dialects.reading import IGNORED_METADATA, Reader
 from tfjob.k8s import field
 
 
@@ -27,7 +27,7 @@ class Template(msgspec.Struct, frozen=True):
 
 def read_template(reader: Reader, value: object, path: str) -> Template:
     given = reader.mapping(value, path)
-    _check_metadata(reader, given.get("metadata"), f"{path}.metadata")
+    reader.pod_metadata(given.get("metadata"), f"{path}.metadata", also=IGNORED_METADATA)
     spec = reader.mapping(given.get("spec"), f"{path}.spec")
     containers_path = f"{path}.spec.containers"
     containers = reader.sequence(spec.get("containers"), containers_path)
@@ -35,15 +35,6 @@ def read_template(reader: Reader, value: object, path: str) -> Template:
     if place is None or reader.faults:
         return Template()
     return _with_port(given, spec, containers, place)
-
-
-def _check_metadata(reader: Reader, value: object, path: str) -> None:
-    metadata = reader.mapping(value, path)
-    reader.labels(metadata.get("labels"), f"{path}.labels")
-    reader.labels(metadata.get("annotations"), f"{path}.annotations")
-    reader.texts(metadata.get("finalizers"), f"{path}.finalizers")
-    for key in ("name", "namespace", "creationTimestamp"):
-        reader.text(metadata.get(key), f"{path}.{key}")
 
 
 def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> int | None:

@@ -4,14 +4,13 @@ Objects whose keys are read whatever their case keep keys that are not declared,
 template: of both only what the rules must see is declared.
 """
 
-from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, text
+from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, ruled, text
 from tfjob.dialects.tensorflow import rules, words
 from tfjob.dialects.tensorflow.template import MOST_CONTAINERS
 
 _MOST_ENTRIES = 10
 """More than there are types, so that a wrong entry is refused by its name, not by its number."""
 _INT32 = 2**31
-_RULES = "x-kubernetes-validations"
 
 
 def schema() -> Schema:
@@ -30,9 +29,9 @@ def schema() -> Schema:
 
 def _spec() -> Schema:
     runtime_id = text("The id in the names of all children; drawn where it is absent.")
-    runtime_id[_RULES] = rules.of_runtime_id()
+    runtime_id = ruled(runtime_id, rules.of_runtime_id())
     entries = array("One entry per replica type.", _entry(), at_most=_MOST_ENTRIES)
-    entries[_RULES] = rules.of_entries()
+    entries = ruled(entries, rules.of_entries())
     return record(
         "What shall run. It cannot be changed once RuntimeId is set.",
         {
@@ -74,7 +73,7 @@ def _template() -> Schema:
         keeps_unknown=True,
     )
     policy = text("OnFailure (default) or Never.")
-    policy[_RULES] = rules.of_restart_policy()
+    policy = ruled(policy, rules.of_restart_policy())
     return record(
         "The pod of one replica. Only a PS may do without one, or without a container named"
         " tensorflow: it then runs a plain TensorFlow server.",
@@ -96,7 +95,7 @@ def _template() -> Schema:
 
 def _tensorboard() -> Schema:
     log_dir = text("Where the event files are: a folder, or a bucket such as gs://name/folder.")
-    log_dir[_RULES] = rules.of_log_dir()
+    log_dir = ruled(log_dir, rules.of_log_dir())
     anything = record("As in a pod.", {}, keeps_unknown=True)
     return record(
         "Asks for a TensorBoard beside the job. It needs logDir.",

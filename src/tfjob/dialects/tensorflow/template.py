@@ -18,7 +18,7 @@ MOST_CONTAINERS = 100
 def check_template(reader: Reader, value: object, path: str) -> Json:
     """The template, with all noted that could not be carried over into a pod."""
     given = reader.mapping(value, path)
-    _check_metadata(reader, given.get("metadata"), f"{path}.metadata")
+    reader.pod_metadata(given.get("metadata"), f"{path}.metadata")
     spec = reader.mapping(given.get("spec"), f"{path}.spec")
     reader.text(spec.get("restartPolicy"), f"{path}.spec.restartPolicy")
     _check_names(reader, spec.get("volumes"), f"{path}.spec.volumes")
@@ -65,13 +65,6 @@ def added(given: Iterable[Json], more: Iterable[Json]) -> list[Json]:
         if all(other.get("name") != each["name"] for other in found):
             found.append(each)
     return found
-
-
-def _check_metadata(reader: Reader, value: object, path: str) -> None:
-    metadata = reader.mapping(value, path)
-    reader.labels(metadata.get("labels"), f"{path}.labels")
-    reader.labels(metadata.get("annotations"), f"{path}.annotations")
-    reader.texts(metadata.get("finalizers"), f"{path}.finalizers")
 
 
 def _check_containers(reader: Reader, value: object, path: str) -> None:

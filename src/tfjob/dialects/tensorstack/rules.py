@@ -6,7 +6,7 @@ user may turn at any time.
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.core.naming import LONGEST_NAME
-from tfjob.dialects.schema import Schema, has_path, rule
+from tfjob.dialects.schema import Schema, has_path, needs_text, rule
 from tfjob.dialects.tensorstack import refusals, words
 
 _SPECS = "self.spec.replicaSpecs"
@@ -83,13 +83,11 @@ def of_replica() -> list[Schema]:
 
 
 def of_container() -> list[Schema]:
-    has_image = "has(self.image) && self.image != ''"
-    return [rule(has_image, refusals.NO_IMAGE, at=".image", is_required=True)]
+    return [needs_text("image", refusals.NO_IMAGE)]
 
 
 def of_board() -> list[Schema]:
-    has_image = "has(self.image) && self.image != ''"
-    return [rule(has_image, refusals.NO_IMAGE, at=".image", is_required=True)]
+    return [needs_text("image", refusals.NO_IMAGE)]
 
 
 def of_clean_up() -> list[Schema]:
@@ -102,8 +100,7 @@ def of_fileset() -> list[Schema]:
 
 
 def of_scheduler() -> list[Schema]:
-    has_queue = "has(self.queue) && self.queue != ''"
-    return [rule(has_queue, refusals.NO_QUEUE, at=".queue", is_required=True)]
+    return [needs_text("queue", refusals.NO_QUEUE)]
 
 
 def _count(replica: str) -> str:

@@ -4,7 +4,17 @@ A pod template passes through as it was written: only what the rules must see is
 """
 
 from tfjob.core.job import RestartPolicy
-from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, moment, record, text
+from tfjob.dialects.schema import (
+    Schema,
+    array,
+    boolean,
+    integer,
+    moment,
+    pod_metadata,
+    record,
+    ruled,
+    text,
+)
 from tfjob.dialects.tensorstack import rules, words
 from tfjob.dialects.tensorstack.refusals import MOST_REPLICAS
 from tfjob.dialects.tensorstack.spec import HIGHEST_PRIORITY, INT64
@@ -14,7 +24,6 @@ _MOST_ENTRIES = 10
 """More than there are types, so that a wrong type is refused by its name, not by its number."""
 _MOST_FILESETS = 100
 _LONGEST_TEXT = 1024
-_RULES = "x-kubernetes-validations"
 
 
 def schema() -> Schema:
@@ -37,7 +46,7 @@ def _spec() -> Schema:
     return record(
         "What shall run. Only runMode.pause.enabled and tensorboardSpec.suspend can change later.",
         {
-            "replicaSpecs": _ruled(
+            "replicaSpecs": ruled(
                 {**array("The replicas.", _replica(), at_most=_MOST_ENTRIES), "minItems": 1},
                 rules.of_replicas(),
             ),
@@ -76,17 +85,7 @@ def _template() -> Schema:
     return record(
         "The pod of one replica. It needs a container named tensorflow.",
         {
-            "metadata": record(
-                "Labels, annotations and finalizers of the pods; the rest is ignored.",
-                {
-                    "labels": mapping("Labels of the pods.", {"type": "string"}),
-                    "annotations": mapping("Annotations of the pods.", {"type": "string"}),
-                    "finalizers": array("Finalizers of the pods.", {"type": "string"}),
-                    "name": text("Ignored: pods are named after the job."),
-                    "namespace": text("Ignored: pods are in the job's namespace."),
-                    "creationTimestamp": text("Ignored: many tools write it as null."),
-                },
-            ),
+            "metadata": pod_metadata(),
             "spec": record(
                 "A PodSpec; every field that the API server knows for pods may stand here."
                 " Its restartPolicy is always replaced by Never.",
@@ -135,7 +134,7 @@ def _run_policy() -> Schema:
 
 
 def _clean_up(about: str) -> Schema:
-    return _ruled({**text(about), "maxLength": _LONGEST_TEXT}, rules.of_clean_up())
+    return ruled({**text(about), "maxLength": _LONGEST_TEXT}, rules.of_clean_up())
 
 
 def _t9k_scheduler() -> Schema:
@@ -193,11 +192,11 @@ def _starts(about: str, fields: Schema) -> Schema:
         },
         required=["type"],
     )
-    return _ruled(array(about, entry, at_most=_MOST_ENTRIES), rules.of_modes())
+    return ruled(array(about, entry, at_most=_MOST_ENTRIES), rules.of_modes())
 
 
 def _board() -> Schema:
-    fileset = _ruled({"type": "string", "maxLength": _LONGEST_TEXT}, rules.of_fileset())
+    fileset = ruled({"type": "string", "maxLength": _LONGEST_TEXT}, rules.of_fileset())
     return record(
         "A TensorBoard beside the job; it stays until the job is deleted.",
         {
@@ -307,7 +306,3 @@ def _task() -> Schema:
         },
         keeps_unknown=True,
     )
-
-
-def _ruled(schema: Schema, found: list[Schema]) -> Schema:
-    return {**schema, _RULES: found}

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.reading import Reader
+from tfjob.dialects.reading import IGNORED_METADATA, Reader
 from tfjob.dialects.tensorstack import refusals, remedies
 from tfjob.k8s import field
 
@@ -18,21 +18,12 @@ MOST_CONTAINERS = 100
 def read_template(reader: Reader, value: object, path: str) -> Mapping[str, Any]:
     """The template; worth nothing when the reader has faults afterwards."""
     given = reader.mapping(value, path)
-    _check_metadata(reader, given.get("metadata"), f"{path}.metadata")
+    reader.pod_metadata(given.get("metadata"), f"{path}.metadata", also=IGNORED_METADATA)
     spec = reader.mapping(given.get("spec"), f"{path}.spec")
     containers_path = f"{path}.spec.containers"
     containers = reader.sequence(spec.get("containers"), containers_path)
     _check_containers(reader, containers, containers_path)
     return given
-
-
-def _check_metadata(reader: Reader, value: object, path: str) -> None:
-    metadata = reader.mapping(value, path)
-    reader.labels(metadata.get("labels"), f"{path}.labels")
-    reader.labels(metadata.get("annotations"), f"{path}.annotations")
-    reader.texts(metadata.get("finalizers"), f"{path}.finalizers")
-    for key in ("name", "namespace", "creationTimestamp"):
-        reader.text(metadata.get(key), f"{path}.{key}")
 
 
 def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> None:
