@@ -43,7 +43,9 @@ class WorkQueue(Generic[K]):
         self._overtakers = 0
         # Whether each wanted key is in a hurry; those that are worked on wait in no lane.
         self._wanted: dict[K, bool] = {}
-        self._working: set[K] = set()
+        # The same of keys that are worked on.
+        self._working: dict[K, bool] = {}
+        self._postponed: set[K] = set()
         self._delays: dict[K, _Delay] = {}
         self._failures: dict[K, int] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
@@ -62,7 +64,7 @@ class WorkQueue(Generic[K]):
         """Ask for a run; asking again before it starts changes nothing."""
         if self._is_closed or key in self._wanted:
             return
-        self._wanted[key] = False
+        self._wanted[key] = key in self._postponed
         self._line_up(key)
 
     def hurry(self, key: K) -> None:
@@ -89,6 +91,12 @@ class WorkQueue(Generic[K]):
             pending.handle.cancel()
         self._delays[key] = _Delay(when, timers.call_at(when, lambda: self._come_due(key)))
 
+    def postpone(self, key: K, seconds: float) -> None:
+        """What a key is worked on for cannot be done yet: run it later, in the same hurry."""
+        if self._working.get(key, False):
+            self._postponed.add(key)
+        self.add_after(key, seconds)
+
     def retry(self, key: K) -> float:
         """Ask for a run after a delay that grows with each failure; the delay is returned."""
         failures = self._failures.get(key, 0)
@@ -114,13 +122,13 @@ class WorkQueue(Generic[K]):
                 raise QueueClosed
             await self._wait()
         key, _ = self._next_lane().popitem(last=False)
-        del self._wanted[key]
-        self._working.add(key)
+        self._working[key] = self._wanted.pop(key)
+        self._postponed.discard(key)
         return key
 
     def done(self, key: K) -> None:
         """The work on a key has ended, well or not."""
-        self._working.discard(key)
+        self._working.pop(key, None)
         if key in self._wanted:
             self._line_up(key)
 

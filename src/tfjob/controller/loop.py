@@ -99,7 +99,7 @@ class Loop:
             self._awaited.pop(key, None)
             return
         if self._is_ahead_of_caches(key):
-            self._queue.add_after(key, LOOK_AGAIN)
+            self._queue.postpone(key, LOOK_AGAIN)
             return
         started = self._times.elapsed()
         try:

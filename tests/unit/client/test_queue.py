@@ -302,6 +302,23 @@ async def test_a_hurry_during_work_is_remembered_until_it_ends() -> None:
     assert await taken(queue) == ["a", "b"]
 
 
+@pytest.mark.parametrize(("in_a_hurry", "order"), [(True, "ab"), (False, "ba")])
+async def test_a_key_that_is_postponed_stays_in_its_hurry(in_a_hurry: bool, order: str) -> None:
+    queue = WorkQueue[str]()
+    (queue.hurry if in_a_hurry else queue.add)("a")
+    assert await queue.get() == "a"
+    queue.postpone("a", 60.0)
+    queue.done("a")
+    queue.add("b")
+    queue.add("a")
+    assert "".join(await taken(queue)) == order
+    for key in "ab":
+        queue.done(key)
+    for key in "ba":
+        queue.add(key)
+    assert "".join(await taken(queue)) == "ba"
+
+
 async def test_nobody_hurries_to_a_closed_queue() -> None:
     queue = WorkQueue[str]()
     queue.hurry("a")
