@@ -61,7 +61,11 @@ class Memory:
         left = (until if self._is_busy() else since + AT_LEISURE) - now
         if left > 0:
             self._held[_key(job)] = _Held(until, since, _version(job), status)
-        return min(left, LOOK)
+        return left
+
+    def relieved(self) -> list[Key]:
+        """Jobs whose news is kept back although the rush is over."""
+        return [] if self._is_busy() else list(self._held)
 
     def told(self, job: JobObject) -> None:
         """No news is kept back any more."""

@@ -24,7 +24,7 @@ from tfjob.controller.facts import Facts
 from tfjob.controller.gather import Gatherer
 from tfjob.controller.kinds import Kinds, resource_of
 from tfjob.controller.loop import Loop, Times
-from tfjob.controller.memory import Memory
+from tfjob.controller.memory import LOOK, Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Reconciler
 from tfjob.controller.statuses import StatusWriter
@@ -88,6 +88,7 @@ class Branch:
         tasks = [asyncio.create_task(each.run()) for each in watches.all.values()]
         missing = [each for each in optional if each not in served]
         tasks += [asyncio.create_task(self._follow_later(each)) for each in missing]
+        tasks.append(asyncio.create_task(self._follow_rush()))
         try:
             await _or_failure(watches.synced(), tasks)
             self.has_synced.set()
@@ -201,6 +202,13 @@ class Branch:
     async def _work(self) -> None:
         assert self.loop is not None  # noqa: S101 - for the type checker: begun before it works
         await self.loop.run()
+
+    async def _follow_rush(self) -> None:
+        """One look for all jobs: each of them looking for itself would be a rush of its own."""
+        while True:
+            await self._shared.timing.sleep(LOOK)
+            for key in self.memory.relieved():
+                self.queue.add(key)
 
     async def _follow_later(self, api: ChildApi) -> None:
         """Once an optional API is there, its objects are followed and every job is looked at."""

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builders import meta
 from tests.unit.controller.conftest import KEY, Desk
-from tfjob.controller.memory import AT_LEISURE, BEGINNING, IN_A_RUSH, LOOK, Memory
+from tfjob.controller.memory import AT_LEISURE, BEGINNING, IN_A_RUSH, Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Reconciler
 from tfjob.core.status import JobStatus
@@ -39,7 +39,11 @@ def test_news_is_kept_back_for_a_moment_and_for_longer_in_a_rush() -> None:
     one = Remembering()
     assert one.memory.hold(stored(), JobStatus()) == AT_LEISURE
     one.is_busy, one.time = True, AT_LEISURE
-    assert one.memory.hold(stored(), JobStatus()) == LOOK
+    assert one.memory.hold(stored(), JobStatus()) == IN_A_RUSH - AT_LEISURE
+    assert one.memory.relieved() == []
+    one.is_busy = False
+    assert one.memory.relieved() == [("n", "j")]
+    one.is_busy = True
     one.time = IN_A_RUSH
     assert one.memory.hold(stored(), JobStatus()) <= 0
 
