@@ -104,8 +104,9 @@ class EventRecorder:
         self._told: OrderedDict[_Id, _Series] = OrderedDict()
         self._sending: set[_Id] = set()
         self._on_drop = on_drop
-        self.calm: Callable[[], Awaitable[None]] | None = None
-        """Returns when there is nothing better to do than to send news."""
+        self.calm: Callable[[float], Awaitable[None]] | None = None
+        """Returns when there is nothing better to do than to send news; is told for how many
+        seconds the server was at the last of them."""
         self._dropped_lately = 0
         self._dropped_at = 0.0
         self._is_closed = False
@@ -124,6 +125,7 @@ class EventRecorder:
 
     async def run(self) -> None:
         """Send what waits, until the recorder is closed."""
+        took = 0.0
         while True:
             try:
                 identity = await self._queue.get()
@@ -131,8 +133,10 @@ class EventRecorder:
                 return
             try:
                 if self.calm is not None and not self._is_pressed:
-                    await self.calm()
+                    await self.calm(took)
+                began = self._time()
                 await self._deliver(identity)
+                took = self._time() - began
             finally:
                 self._queue.done(identity)
 

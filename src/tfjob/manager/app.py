@@ -9,7 +9,6 @@ import logging
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -32,12 +31,18 @@ from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
 
 _log: Final = logging.getLogger(__name__)
-IN_FLIGHT: Final = 24
+IN_FLIGHT: Final = 48
 """Writes of children at one time, over all jobs: more only makes each of them wait longer."""
+SHARE: Final = 12
+"""The same for one job: whoever has few children does not wait for a job that has many."""
 EVENT_SENDERS: Final = 2
 """Events at one time: they compete with scheduler and kubelets, and nobody waits for them."""
 EVENTS_WAIT: Final = 1.0
-"""Seconds that an event gives way to children that wait to be made."""
+"""Seconds that an event gives way to children that wait to be made, or to a slow server."""
+PROMPT: Final = 0.02
+"""Seconds in which a server without much to do takes an event."""
+COURTESY: Final = 20.0
+"""So many times what an event took beyond that the next one is kept back: the server is busy."""
 COMPONENT: Final = "tfjob-operator"
 """Who sends events, where no dialect names the teller."""
 FAREWELL: Final = 20.0
@@ -85,11 +90,11 @@ class Operator:
             on_request=self.metrics.requested,
             timing=timing,
         )
-        self._pool = FairPool(IN_FLIGHT, share=IN_FLIGHT // 2)
+        self._pool = FairPool(IN_FLIGHT, share=SHARE)
         self._recorder = EventRecorder(
             self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
         )
-        self._recorder.calm = partial(self._pool.calm, within=EVENTS_WAIT)
+        self._recorder.calm = self._give_way
         # Renewing a lease must not wait behind the work: a slow leader is still the leader.
         self._election_api = self._world.connect(
             config, on_request=self.metrics.requested, timing=timing
@@ -138,6 +143,12 @@ class Operator:
             token=self._world.token,
             longest_look=self._world.longest_look,
         )
+
+    async def _give_way(self, took: float) -> None:
+        """Nobody waits for an event: it leaves the server to those who are waited for."""
+        if took > PROMPT:
+            await self._world.timing.sleep(min(COURTESY * (took - PROMPT), EVENTS_WAIT))
+        await self._pool.calm(within=EVENTS_WAIT)
 
     def _may_write(self) -> bool:
         return self._leads

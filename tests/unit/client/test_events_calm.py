@@ -10,7 +10,8 @@ from tfjob.client.events import EventRecorder, Thrift
 async def test_news_give_way_until_it_is_calm_unless_too_many_wait() -> None:
     server, calm = Server(), asyncio.Event()
 
-    async def until_calm() -> None:
+    async def until_calm(took: float) -> None:
+        assert took == 0.0
         await calm.wait()
 
     recorder = EventRecorder(server, component="c", thrift=Thrift(waiting=4), timers=FakeTime())
