@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.client.config import Config
+from tfjob.client.courtesy import Courtesy
 from tfjob.client.errors import ApiError, Forbidden
 from tfjob.client.events import EventRecorder
 from tfjob.client.fair import FairPool
@@ -38,11 +39,7 @@ SHARE: Final = 12
 EVENT_SENDERS: Final = 2
 """Events at one time: they compete with scheduler and kubelets, and nobody waits for them."""
 EVENTS_WAIT: Final = 1.0
-"""Seconds that an event gives way to children that wait to be made, or to a slow server."""
-PROMPT: Final = 0.02
-"""Seconds in which a server without much to do takes an event."""
-COURTESY: Final = 20.0
-"""So many times what an event took beyond that the next one is kept back: the server is busy."""
+"""Seconds that an event gives way to children that wait to be made."""
 COMPONENT: Final = "tfjob-operator"
 """Who sends events, where no dialect names the teller."""
 FAREWELL: Final = 20.0
@@ -94,6 +91,7 @@ class Operator:
         self._recorder = EventRecorder(
             self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
         )
+        self._courtesy = Courtesy()
         self._recorder.calm = self._give_way
         # Renewing a lease must not wait behind the work: a slow leader is still the leader.
         self._election_api = self._world.connect(
@@ -146,8 +144,8 @@ class Operator:
 
     async def _give_way(self, took: float) -> None:
         """Nobody waits for an event: it leaves the server to those who are waited for."""
-        if took > PROMPT:
-            await self._world.timing.sleep(min(COURTESY * (took - PROMPT), EVENTS_WAIT))
+        if took and (rest := self._courtesy.rest(took)):
+            await self._world.timing.sleep(rest)
         await self._pool.calm(within=EVENTS_WAIT)
 
     def _may_write(self) -> bool:
