@@ -149,6 +149,8 @@ class Watches:
 
     def _tell(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The job that owns a child, and the one it names: it may have changed hands."""
+        if not self._dialect.shows_children and _was_only_bound(old, new):
+            return
         is_routine = _is_routine(new)
         for key in {key for item in (old, new) if item for key in self._jobs_of(item)}:
             if is_routine:
@@ -179,6 +181,16 @@ def _is_routine(new: HasMetadata | None) -> bool:
     if new is None or new.metadata.is_terminating:
         return False
     return not isinstance(new, Pod) or new.phase in _ON_THEIR_WAY
+
+
+def _was_only_bound(old: HasMetadata | None, new: HasMetadata | None) -> bool:
+    """A pod has got its node at once, and nothing else is new: no decision depends on that."""
+    if not isinstance(old, Pod) or not isinstance(new, Pod) or old.status.conditions:
+        return False
+    replace = msgspec.structs.replace
+    meta = replace(new.metadata, resource_version=old.metadata.resource_version)
+    status = replace(new.status, conditions=old.status.conditions)
+    return replace(new, metadata=meta, spec=old.spec, status=status) == old
 
 
 def _owners(item: HasMetadata, kind: str) -> set[Key]:

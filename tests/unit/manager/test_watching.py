@@ -14,7 +14,7 @@ from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Pod, PodCondition, PodSpec
 from tfjob.manager.watching import GATHERING, Source, Watches, apis_beside
 
 LONG = "t" * 70
@@ -83,6 +83,31 @@ async def test_news_that_others_will_follow_may_wait_and_ends_may_not() -> None:
     assert set(keys(failed, None).values()) == {0.0}
     terminating = a_pod(phase="Running", deleted=-5)
     assert set(keys(running, terminating).values()) == {0.0}
+
+
+def bound(before: Pod, *conditions: PodCondition, **fields: Any) -> Pod:
+    """The same pod once it has a node."""
+    return msgspec.structs.replace(
+        before,
+        metadata=msgspec.structs.replace(before.metadata, resource_version="2", **fields),
+        spec=PodSpec(node_name="node-1"),
+        status=msgspec.structs.replace(before.status, conditions=conditions),
+    )
+
+
+SCHEDULED = PodCondition(type="PodScheduled", status="True")
+
+
+async def test_pod_that_only_gets_its_node_is_no_news() -> None:
+    before = a_pod(phase="Pending")
+    assert keys(before, bound(before, SCHEDULED)) == {}
+    assert keys(before, bound(before, SCHEDULED, labels={"moved": "away"}))
+
+
+async def test_pod_that_gets_its_node_after_a_wait_is_news() -> None:
+    unschedulable = PodCondition(type="PodScheduled", status="False", reason="Unschedulable")
+    waiting = bound(a_pod(phase="Pending"), unschedulable)
+    assert keys(waiting, bound(waiting, SCHEDULED))
 
 
 def test_job_stands_for_itself_and_whoever_cares_is_told() -> None:
