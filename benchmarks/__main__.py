@@ -24,6 +24,8 @@ from benchmarks.sight import Sight
 from benchmarks.stage import stage_for
 from tests.support.controlplane.toolchain import Unavailable
 
+_ADD = "go on with an earlier or interrupted record; may be repeated"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
@@ -52,9 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--fleet", type=int, metavar="JOBS", help="how many jobs the fleet has (2,000)")
     add("--only", action="append", metavar="SCENARIO", help="only this one; may be repeated")
     add("--without", action="append", default=[], choices=list(CONTESTANTS), help="leave one out")
-    add("--repeat", type=int, default=None, metavar="N", help="how often (3; quick: 1)")
+    add("--repeat", type=int, metavar="N", help="how often (3; quick: 1; 0: nothing is measured)")
     add("--results", type=Path, default=record.RESULTS, metavar="FOLDER", help="where to write")
-    add("--add", type=Path, metavar="JSON", help="go on with an earlier or interrupted record")
+    add("--add", type=Path, action="append", default=[], metavar="JSON", help=_ADD)
     add("--check", action="store_true", help="fail when a limit is broken")
     add("--judge", type=Path, metavar="JSON", help="measure nothing; judge an earlier record")
     return parser
@@ -65,7 +67,8 @@ def _is_wanted(course: Course, names: Sequence[str]) -> bool:
 
 
 def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
-    repeat = chosen.repeat or (1 if chosen.quick else 3)
+    usual = 1 if chosen.quick else 3
+    repeat = usual if chosen.repeat is None else chosen.repeat
     found = _record(chosen.add)
     turns = [
         (number, course, name)
@@ -83,13 +86,14 @@ def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
     return found
 
 
-def _record(earlier: Path | None) -> record.Record:
+def _record(earlier: Sequence[Path]) -> record.Record:
     command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
-    if earlier is None:
-        return record.Record(command=command, machine=record.this_machine(), runs=[])
-    found = record.load(earlier)
-    found.command = f"{found.command}; {command}"
-    return found
+    found = [record.load(path) for path in earlier]
+    return record.Record(
+        command="; ".join([*(each.command for each in found), command]),
+        machine=record.this_machine(),
+        runs=[run for each in found for run in each.runs],
+    )
 
 
 async def _course(
@@ -149,7 +153,7 @@ def _write(found: record.Record, folder: Path) -> None:
 def _judge(found: record.Record) -> int:
     judged = limits.verdicts(found, limits.read())
     print("\n".join(map(str, judged)))
-    return 0 if all(verdict.holds for verdict in judged) else 1
+    return 1 if any(verdict.is_failure for verdict in judged) else 0
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def courses(sizes: Sizes, *, large: bool) -> list[Course]:
     found = [
         _many("few", sizes.few, _ALL),
         _many("many", sizes.many, _BOTH),
-        Course("raw", (RAW,), (_raw(sizes.many),)),
+        Course("raw", (RAW,), (_floor(), _raw(sizes.many))),
         Course("wide", _BOTH, (_wide(*sizes.wide),)),
         Course("behind", _ALL, (_behind(sizes.large_job),)),
         Course("recovery", _BOTH, (_recovery(sizes.recovering, sizes.load),)),
@@ -80,6 +80,10 @@ def _many(name: str, jobs: int, contestants: tuple[str, ...]) -> Course:
 def _raw(jobs: int) -> Step:
     count = 2 * many.REPLICAS * jobs
     return Step("raw", f"{count:,} bare creates", partial(raw.measure, jobs=jobs))
+
+
+def _floor() -> Step:
+    return Step("floor", "a job and a pod, one after the other", behind.floor)
 
 
 def _wide(jobs: int, replicas: int) -> Step:

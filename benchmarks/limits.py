@@ -1,6 +1,7 @@
 """Limits as ratios: what a benchmark must show, and whether one did.
 
-Law: a limit that was not measured is told as such and is no success.
+Law: a limit that was not measured is told as such and is no success, unless it is measured on
+demand only. One that is out of reach says why, and is shown all the same.
 """
 
 import tomllib
@@ -36,6 +37,10 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     of: Place
     at_most: float
     to: Place | None = None
+    is_on_demand: bool = False
+    """Measured only where it was asked for."""
+    out_of_reach: str = ""
+    """Why it cannot be kept, where that was found out: it is told then, and fails nothing."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -46,12 +51,21 @@ class Verdict(msgspec.Struct, frozen=True):
     def holds(self) -> bool:
         return self.value is not None and self.value <= self.limit.at_most
 
+    @property
+    def is_failure(self) -> bool:
+        if self.value is None:
+            return not self.limit.is_on_demand
+        return not (self.holds or self.limit.out_of_reach)
+
     def __str__(self) -> str:
         limit = self.limit
         if self.value is None:
-            return f"NOT MEASURED  {limit.name}: {limit.of} or {limit.to} is missing"
-        word = "holds " if self.holds else "BROKEN"
-        return f"{word}  {limit.name}: {self.value:.3f}, at most {limit.at_most}"
+            word = "not asked for" if limit.is_on_demand else "NOT MEASURED"
+            return f"{word}  {limit.name}: {limit.of} or {limit.to} is missing"
+        said = f"{limit.name}: {self.value:.3f}, at most {limit.at_most}"
+        if not self.holds and limit.out_of_reach:
+            return f"BROKEN, and out of reach  {said}: {limit.out_of_reach}"
+        return f"{'holds ' if self.holds else 'BROKEN'}  {said}"
 
 
 def read(path: Path = LIMITS) -> list[Limit]:

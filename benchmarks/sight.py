@@ -90,7 +90,7 @@ class Sight:
     def children(self) -> int:
         return len(self.pods) + len(self.services)
 
-    async def until(self, is_so: Callable[[], bool], *, what: str, limit: float = 900.0) -> float:
+    async def until(self, is_so: Callable[[], bool], *, what: str, limit: float = 1800.0) -> float:
         """The moment at which it was so, on the clock that never jumps."""
         try:
             async with asyncio.timeout(limit):

@@ -1,13 +1,15 @@
 """A one-pod job that comes while a job of thousands of pods is being made."""
 
+import statistics
 import time
-from typing import Final
+from typing import Any, Final
 
-from benchmarks.sight import JOBS, job
+from benchmarks.sight import JOBS, PODS, job
 from benchmarks.stage import Measured, Stage
 
 _FIRST: Final = 20
 """Pods of the large job that exist when the small one is submitted."""
+_TRIES: Final = 20
 
 
 async def measure(stage: Stage, *, replicas: int) -> Measured:
@@ -23,3 +25,27 @@ async def measure(stage: Stage, *, replicas: int) -> Measured:
     measured = await stage.used_since(mark, pod=there - began)
     measured.figures["large_job_pods_before"] = before
     return measured
+
+
+async def floor(stage: Stage) -> Measured:
+    """The same with neither operator nor large job: a job and a pod, one after the other."""
+    pairs = [await _pair(stage, number) for number in range(_TRIES)]
+    return Measured({"pod": statistics.median(pairs)})
+
+
+async def _pair(stage: Stage, number: int) -> float:
+    name, began = f"floor-{number}", time.monotonic()
+    await stage.server.create(JOBS, job(name, workers=1, servers=0))
+    await stage.server.create(PODS, _pod(name))
+    return await stage.sight.until(lambda: name in stage.sight.pods, what="the pod") - began
+
+
+def _pod(name: str) -> dict[str, Any]:
+    """Nobody schedules it, so that the server stays idle."""
+    container = {"name": "tensorflow", "image": "registry.example/train:1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"schedulerName": "nobody", "containers": [container]},
+    }

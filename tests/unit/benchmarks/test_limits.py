@@ -34,7 +34,7 @@ def test_limit_holds_up_to_its_ratio_and_no_further(at_most: float, holds: bool)
     limit = Limit(name="CPU", of=OURS, to=PEER, at_most=at_most)
     (verdict,) = verdicts(record, [limit])
     assert verdict.value == 0.5
-    assert verdict.holds is holds
+    assert (verdict.holds, verdict.is_failure) == (holds, not holds)
     assert ("BROKEN" in str(verdict)) is not holds
 
 
@@ -47,8 +47,25 @@ def test_limit_without_another_figure_is_absolute() -> None:
 def test_what_was_not_measured_is_no_success(measured: dict[str, list[float]]) -> None:
     limit = Limit(name="CPU", of=OURS, to=PEER, at_most=100.0)
     (verdict,) = verdicts(record_of(**measured), [limit])
-    assert not verdict.holds
+    assert verdict.is_failure
     assert "NOT MEASURED" in str(verdict)
+
+
+def test_what_is_measured_on_demand_may_be_missing_and_must_hold() -> None:
+    limit = Limit(name="CPU", of=OURS, at_most=2.0, is_on_demand=True)
+    for figures, fails in ([], False), ([2.0], False), ([2.1], True):
+        (verdict,) = verdicts(record_of(tfjob=figures), [limit])
+        assert verdict.is_failure is fails, figures
+
+
+def test_what_is_out_of_reach_is_told_and_fails_nothing() -> None:
+    limit = Limit(name="CPU", of=OURS, at_most=2.0, out_of_reach="nobody is that fast")
+    (verdict,) = verdicts(record_of(tfjob=[2.1]), [limit])
+    assert not verdict.is_failure
+    assert "BROKEN" in str(verdict)
+    assert "nobody is that fast" in str(verdict)
+    (verdict,) = verdicts(record_of(tfjob=[2.0]), [limit])
+    assert "BROKEN" not in str(verdict)
 
 
 def test_every_limit_names_what_the_programme_measures() -> None:
