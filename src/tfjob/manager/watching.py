@@ -187,6 +187,10 @@ def _was_only_bound(old: HasMetadata | None, new: HasMetadata | None) -> bool:
     """A pod has got its node at once, and nothing else is new: no decision depends on that."""
     if not isinstance(old, Pod) or not isinstance(new, Pod) or old.status.conditions:
         return False
+    if old.spec.node_name or not new.spec.node_name:
+        return False
+    if any(each.status != "True" for each in new.status.conditions):
+        return False
     replace = msgspec.structs.replace
     meta = replace(new.metadata, resource_version=old.metadata.resource_version)
     status = replace(new.status, conditions=old.status.conditions)

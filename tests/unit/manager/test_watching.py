@@ -99,15 +99,18 @@ SCHEDULED = PodCondition(type="PodScheduled", status="True")
 
 
 async def test_pod_that_only_gets_its_node_is_no_news() -> None:
-    before = a_pod(phase="Pending")
+    before = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
     assert keys(before, bound(before, SCHEDULED)) == {}
     assert keys(before, bound(before, SCHEDULED, labels={"moved": "away"}))
 
 
 async def test_pod_that_gets_its_node_after_a_wait_is_news() -> None:
     unschedulable = PodCondition(type="PodScheduled", status="False", reason="Unschedulable")
-    waiting = bound(a_pod(phase="Pending"), unschedulable)
+    new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
+    waiting = msgspec.structs.replace(bound(new, unschedulable), spec=PodSpec())
+    assert keys(new, waiting)
     assert keys(waiting, bound(waiting, SCHEDULED))
+    assert keys(new, bound(new, unschedulable))
 
 
 def test_job_stands_for_itself_and_whoever_cares_is_told() -> None:
