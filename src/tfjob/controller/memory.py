@@ -63,9 +63,17 @@ class Memory:
             self._held[_key(job)] = _Held(until, since, _version(job), status)
         return left
 
-    def relieved(self) -> list[Key]:
-        """Jobs whose news is kept back although the rush is over."""
-        return [] if self._is_busy() else list(self._held)
+    def relieve(self) -> list[Key]:
+        """Once the rush is over: jobs whose news was kept back and is due at their next pass.
+
+        However many they are: that they all wait for a worker now is no new rush.
+        """
+        if self._is_busy():
+            return []
+        now = self._clock()
+        due = {key: msgspec.structs.replace(each, until=now) for key, each in self._held.items()}
+        self._held = due
+        return list(due)
 
     def told(self, job: JobObject) -> None:
         """No news is kept back any more."""

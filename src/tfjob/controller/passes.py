@@ -138,6 +138,8 @@ class Reconciler:
             _merge(outcome, report)
             return outcome
         written, outcome = await self._store(gathered, plan, reporter)
+        if self._memory is not None:
+            self._memory.told(gathered.stored)
         if written is not None:
             # What was stored may have been decided anew, and only that is true.
             _merge(outcome, await self._children(written.job, written.plan, reporter))

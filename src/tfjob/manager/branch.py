@@ -207,7 +207,7 @@ class Branch:
         """One look for all jobs: each of them looking for itself would be a rush of its own."""
         while True:
             await self._shared.timing.sleep(LOOK)
-            for key in self.memory.relieved():
+            for key in self.memory.relieve() if self._shared.may_write() else ():
                 self.queue.add(key)
 
     async def _follow_later(self, api: ChildApi) -> None:

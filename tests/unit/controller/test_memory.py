@@ -40,11 +40,18 @@ def test_news_is_kept_back_for_a_moment_and_for_longer_in_a_rush() -> None:
     assert one.memory.hold(stored(), JobStatus()) == AT_LEISURE
     one.is_busy, one.time = True, AT_LEISURE
     assert one.memory.hold(stored(), JobStatus()) == IN_A_RUSH - AT_LEISURE
-    assert one.memory.relieved() == []
-    one.is_busy = False
-    assert one.memory.relieved() == [("n", "j")]
-    one.is_busy = True
+    assert one.memory.relieve() == []
     one.time = IN_A_RUSH
+    assert one.memory.hold(stored(), JobStatus()) <= 0
+
+
+def test_news_of_a_rush_is_due_when_it_is_over_although_it_makes_another() -> None:
+    one = Remembering()
+    one.is_busy = True
+    one.memory.hold(stored(), JobStatus())
+    one.is_busy, one.time = False, 5.0
+    assert one.memory.relieve() == [("n", "j")]
+    one.is_busy = True
     assert one.memory.hold(stored(), JobStatus()) <= 0
 
 
