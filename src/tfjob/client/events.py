@@ -134,9 +134,8 @@ class EventRecorder:
             try:
                 if self.calm is not None and not self._is_pressed:
                     await self.calm(took)
-                began = self._time()
-                await self._deliver(identity)
-                took = self._time() - began
+                if not self._is_closed:
+                    took = await self._deliver(identity)
             finally:
                 self._queue.done(identity)
 
@@ -202,21 +201,26 @@ class EventRecorder:
         if series.sent:
             self._queue.add_after(identity, series.not_before - self._time())
 
-    async def _deliver(self, identity: _Id) -> None:
+    async def _deliver(self, identity: _Id) -> float:
+        """The seconds that the server took for it, or nothing where it did not take it."""
         series = self._waiting.get(identity)
         if series is None:
-            return
+            return 0.0
         self._sending.add(identity)
-        count = series.count
+        count, began = series.count, self._time()
         try:
             await self._write(identity, series, count=count)
+            took = self._time() - began
             self._settle(identity, series, count=count)
         except ApiError as fault:
             self._fail(identity, series, fault)
         except Exception as fault:  # noqa: BLE001 - one piece of news must not end the telling
             self._drop(identity, fault)
+        else:
+            return took
         finally:
             self._sending.discard(identity)
+        return 0.0
 
     async def _write(self, identity: _Id, series: _Series, *, count: int) -> None:
         if series.sent:
