@@ -95,6 +95,8 @@ class WorkQueue(Generic[K]):
         """What a key is worked on for cannot be done yet: run it later, in the same hurry."""
         if self._working.get(key, False):
             self._postponed.add(key)
+            if key in self._wanted:
+                self._wanted[key] = True
         self.add_after(key, seconds)
 
     def retry(self, key: K) -> float:
@@ -141,6 +143,7 @@ class WorkQueue(Generic[K]):
         self._ready.clear()
         self._urgent.clear()
         self._wanted.clear()
+        self._postponed.clear()
         while self._getters:
             self._wake_one()
 

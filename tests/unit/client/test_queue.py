@@ -303,15 +303,20 @@ async def test_a_hurry_during_work_is_remembered_until_it_ends() -> None:
 
 
 @pytest.mark.parametrize(("in_a_hurry", "order"), [(True, "ab"), (False, "ba")])
-async def test_a_key_that_is_postponed_stays_in_its_hurry(in_a_hurry: bool, order: str) -> None:
+@pytest.mark.parametrize("is_wanted", [False, True])
+async def test_a_key_that_is_postponed_stays_in_its_hurry(
+    in_a_hurry: bool, order: str, is_wanted: bool
+) -> None:
     queue = WorkQueue[str]()
     (queue.hurry if in_a_hurry else queue.add)("a")
     assert await queue.get() == "a"
     queue.postpone("a", 60.0)
+    if is_wanted:
+        queue.add("a")
     queue.done("a")
     queue.add("b")
     queue.add("a")
-    assert "".join(await taken(queue)) == order
+    assert "".join(await taken(queue)) == (order if not is_wanted else "ab")
     for key in "ab":
         queue.done(key)
     for key in "ba":
