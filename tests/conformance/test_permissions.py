@@ -70,8 +70,14 @@ class Audit:
         return {_asked(each) for each in self._entries()}
 
     def refused(self) -> set[Asked]:
-        entries = self._entries()
-        return {_asked(each) for each in entries if each["responseStatus"].get("code") == 403}
+        """What was asked for without a right to it. Late news of a namespace that goes away is
+        refused to everybody."""
+        return {
+            _asked(each)
+            for each in self._entries()
+            if each["responseStatus"].get("code") == 403
+            and "because it is being terminated" not in each["responseStatus"].get("message", "")
+        }
 
     def _entries(self) -> list[Json]:
         # The last line may still be being written. A question without an object, such as what the
