@@ -24,6 +24,7 @@ from benchmarks.sight import Sight
 from benchmarks.stage import stage_for
 from tests.support.controlplane.toolchain import Unavailable
 
+_FILES = ("--add", "--results")
 _ADD = "go on with an earlier or interrupted record; may be repeated"
 
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         programme = [each for each in programme if _is_wanted(each, chosen.only)]
     try:
         found = _run(programme, chosen)
-    except Unavailable as reason:
+    except (Unavailable, record.NotAlike) as reason:
         sys.stderr.write(f"NOTHING WAS MEASURED: {reason}\n")
         return 1
     _write(found, chosen.results)
@@ -47,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, allow_abbrev=False
+    )
     add = parser.add_argument
     add("--quick", action="store_true", help="small sizes: a first impression within 5 minutes")
     add("--large", action="store_true", help="5,000 jobs as well")
@@ -87,13 +90,20 @@ def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
 
 
 def _record(earlier: Sequence[Path]) -> record.Record:
-    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
-    found = [record.load(path) for path in earlier]
-    return record.Record(
-        command="; ".join([*(each.command for each in found), command]),
-        machine=record.this_machine(),
-        runs=[run for each in found for run in each.runs],
-    )
+    command = shlex.join(["python", "-m", "benchmarks", *_asked(sys.argv[1:])])
+    this = record.Record(command=command, machine=record.this_machine(), runs=[])
+    return record.joined([*map(record.load, earlier), this])
+
+
+def _asked(arguments: Sequence[str]) -> list[str]:
+    """What was to be measured; where files are is nobody's business later."""
+    found, is_file = list[str](), False
+    for each in arguments:
+        name, _, value = each.partition("=")
+        if not is_file and name not in _FILES:
+            found.append(each)
+        is_file = name in _FILES and not value
+    return found
 
 
 async def _course(

@@ -44,15 +44,15 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
 
 FULL: Final = Sizes()
 QUICK: Final = Sizes(
-    few=20,
-    many=60,
-    wide=(2, 60),
-    large_job=100,
-    recovering=20,
-    load=40,
-    fleet=40,
-    idle_seconds=5.0,
-    foreign=1000,
+    few=10,
+    many=40,
+    wide=(2, 30),
+    large_job=40,
+    recovering=10,
+    load=20,
+    fleet=20,
+    idle_seconds=3.0,
+    foreign=200,
 )
 _BOTH: Final = (PEER, OURS)
 _ALL: Final = (PEER_DEFAULT, PEER, OURS)
@@ -69,12 +69,16 @@ def courses(sizes: Sizes, *, large: bool) -> list[Course]:
         Course("fleet", _BOTH, _fleet(sizes)),
         Course("foreign", _BOTH, (_foreign(sizes.foreign),)),
     ]
-    return [*found, _many("large", 5000, _BOTH)] if large else found
+    return [*found, _many("large", 5000, _BOTH, spread=5)] if large else found
 
 
-def _many(name: str, jobs: int, contestants: tuple[str, ...]) -> Course:
+def _many(name: str, jobs: int, contestants: tuple[str, ...], *, spread: int = 1) -> Course:
+    """Spread, for the controller manager compares each pod with each service of its namespace."""
     title = f"{jobs:,} jobs of {many.REPLICAS} replicas"
-    return Course(name, contestants, (Step(name, title, partial(many.measure, jobs=jobs)),))
+    if spread > 1:
+        title += f" in {spread} namespaces"
+    measure = partial(many.measure, jobs=jobs, spread=spread)
+    return Course(name, contestants, (Step(name, title, measure),))
 
 
 def _raw(jobs: int) -> Step:

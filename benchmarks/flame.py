@@ -1,7 +1,7 @@
 """Folded stacks as one picture: how wide a box is says how much of the time was spent below it.
 
 Run as `python -m benchmarks.flame STACKS PNG` on what `py-spy record --format raw` has written.
-Frames that every sample shares are left out, and so are boxes too small to be seen.
+Frames that nearly every sample shares are left out, and so are boxes too small to be seen.
 """
 
 import re
@@ -17,6 +17,7 @@ from matplotlib.patches import Rectangle
 
 _LEAST: Final = 0.004
 _DEEPEST: Final = 22
+_SHARED: Final = 0.9
 _WIDTH: Final = 150
 """Characters that fit beside each other."""
 _PLACE: Final = re.compile(r"^(?P<name>[^(]+) \((?P<file>.+?)(?::\d+)?\)$")
@@ -47,12 +48,12 @@ def read(text: str) -> Box:
 
 
 def without_shared(box: Box) -> Box:
-    """The first box that is not the only one on its level."""
-    while len(box.below) == 1:
-        (only,) = box.below.values()
-        if only.samples < box.samples:
+    """The first box below which nearly all samples do not go one way."""
+    while box.below:
+        widest = max(box.below.values(), key=lambda below: below.samples)
+        if widest.samples < _SHARED * box.samples:
             return box
-        box = only
+        box = widest
     return box
 
 

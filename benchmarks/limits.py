@@ -46,6 +46,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True):
     limit: Limit
     value: float | None
+    was_asked: bool = True
+    """Whether the figure itself was measured, if not what it is compared with."""
 
     @property
     def holds(self) -> bool:
@@ -54,13 +56,13 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def is_failure(self) -> bool:
         if self.value is None:
-            return not self.limit.is_on_demand
+            return self.was_asked or not self.limit.is_on_demand
         return not (self.holds or self.limit.out_of_reach)
 
     def __str__(self) -> str:
         limit = self.limit
         if self.value is None:
-            word = "not asked for" if limit.is_on_demand else "NOT MEASURED"
+            word = "NOT MEASURED" if self.is_failure else "not asked for"
             return f"{word}  {limit.name}: {limit.of} or {limit.to} is missing"
         said = f"{limit.name}: {self.value:.3f}, at most {limit.at_most}"
         if not self.holds and limit.out_of_reach:
@@ -74,7 +76,10 @@ def read(path: Path = LIMITS) -> list[Limit]:
 
 
 def verdicts(record: Record, limits: list[Limit]) -> list[Verdict]:
-    return [Verdict(limit, _value(record, limit)) for limit in limits]
+    return [
+        Verdict(limit, _value(record, limit), limit.of.median(record) is not None)
+        for limit in limits
+    ]
 
 
 def _value(record: Record, limit: Limit) -> float | None:

@@ -6,7 +6,7 @@ Law: nothing measured is thrown away, and a figure is never shown without its sp
 import os
 import platform
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -50,6 +50,23 @@ class Summary(msgspec.Struct, frozen=True):
     least: float
     most: float
     count: int
+
+
+class NotAlike(Exception):  # noqa: N818 - says what is wrong
+    """Records that cannot be read as one: the message names what differs."""
+
+
+def joined(records: Sequence[Record]) -> Record:
+    """One record of all; only what was measured on one machine and in one size is comparable."""
+    machines = {each.machine for each in records}
+    if len(machines) > 1:
+        raise NotAlike(f"the records are of different machines: {machines}")
+    runs = [run for each in records for run in each.runs]
+    for scenario in scenarios(runs):
+        titles = {run.title for run in runs if run.scenario == scenario}
+        if len(titles) > 1:
+            raise NotAlike(f"the records have {scenario} in different sizes: {sorted(titles)}")
+    return Record("; ".join(each.command for each in records), records[0].machine, runs)
 
 
 def this_machine() -> Machine:

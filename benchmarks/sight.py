@@ -16,7 +16,9 @@ from benchmarks.server import METADATA_ONLY, Server
 NAMESPACE: Final = "default"
 JOBS: Final = f"/apis/kubeflow.org/v1/namespaces/{NAMESPACE}/tfjobs"
 PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
-SERVICES: Final = f"/api/v1/namespaces/{NAMESPACE}/services"
+_ALL_JOBS: Final = "/apis/kubeflow.org/v1/tfjobs"
+_ALL_PODS: Final = "/api/v1/pods"
+_ALL_SERVICES: Final = "/api/v1/services"
 _OWN_SERVICE: Final = "kubernetes"
 _MOST_WATCHES: Final = 1000
 
@@ -54,7 +56,10 @@ _LINE: Final = msgspec.json.Decoder(_Line)
 
 
 class Sight:
-    """Names and UIDs of what exists, and which jobs are in which condition."""
+    """Names and UIDs of what exists, and which jobs are in which condition.
+
+    Names are enough, for no scenario uses one in two namespaces.
+    """
 
     def __init__(self, server: Server, *, on_change: Callable[[], None]) -> None:
         self._server = server
@@ -68,8 +73,13 @@ class Sight:
 
     def open(self) -> None:
         """Look from now on."""
-        for path, known in ((PODS, self.pods), (SERVICES, self.services), (JOBS, self.jobs)):
-            accept = "application/json" if path == JOBS else METADATA_ONLY
+        followed = (
+            (_ALL_PODS, self.pods),
+            (_ALL_SERVICES, self.services),
+            (_ALL_JOBS, self.jobs),
+        )
+        for path, known in followed:
+            accept = "application/json" if known is self.jobs else METADATA_ONLY
             follow = self._follow(path, known, accept=accept)
             self._tasks.append(asyncio.get_running_loop().create_task(follow))
 
@@ -150,6 +160,10 @@ class Sight:
         for task in self._tasks:
             if task.done():
                 task.result()
+
+
+def jobs_in(namespace: str) -> str:
+    return JOBS.replace(NAMESPACE, namespace)
 
 
 def job(name: str, *, workers: int, servers: int = 1, **run_policy: Any) -> Mapping[str, Any]:

@@ -15,12 +15,13 @@ import msgspec
 from benchmarks.contestants import Contestant, Operator
 from benchmarks.process import cpu_seconds, peak_memory_mb
 from benchmarks.server import Server, difference
-from benchmarks.sight import JOBS, Sight, job
+from benchmarks.sight import JOBS, NAMESPACE, Sight, job
 from tests.support.controlplane.cluster import STAGES, ControlPlane
 
 NODES: Final = 10
-SETTLING: Final = 3.0
-"""Seconds after the end of a scenario: what an operator still owes, such as events, counts too."""
+AT_REST: Final = 2.0
+"""Seconds without a request after which an operator has done all it owes, events and all."""
+LONGEST_REST: Final = 300.0
 
 
 class Measured(msgspec.Struct):
@@ -48,6 +49,12 @@ class Stage:
         self.server = server
         self.sight = sight
 
+    async def namespaces(self, count: int) -> list[str]:
+        """The usual one, or so many new ones."""
+        if count == 1:
+            return [NAMESPACE]
+        return [await asyncio.to_thread(self._plane.create_namespace) for _ in range(count)]
+
     async def mark(self) -> Mark:
         requests = await self.server.requests()
         return Mark(
@@ -59,16 +66,30 @@ class Stage:
 
     async def used_since(self, mark: Mark, **figures: float) -> Measured:
         """The given figures and what the operator has used, after it came to rest."""
-        await asyncio.sleep(SETTLING)
+        requests = await self._come_to_rest(mark)
         used = {
-            "cpu": cpu_seconds(self.operator.pid) - mark.operator_cpu,
+            "cpu": self.cpu_since(mark),
             "memory": peak_memory_mb(self.operator.pid),
             "server_cpu": self._server_cpu() - mark.server_cpu,
         }
-        return Measured({**figures, **used}, await self.requests_since(mark))
+        return Measured({**figures, **used}, requests)
+
+    def cpu_since(self, mark: Mark) -> float:
+        return cpu_seconds(self.operator.pid) - mark.operator_cpu
 
     async def requests_since(self, mark: Mark) -> dict[str, int]:
         return difference(mark.requests, await self.server.requests())
+
+    async def _come_to_rest(self, mark: Mark) -> dict[str, int]:
+        """All requests, once there are no more of them."""
+        before, ends = await self.requests_since(mark), time.monotonic() + LONGEST_REST
+        while time.monotonic() < ends:
+            await asyncio.sleep(AT_REST)
+            requests = await self.requests_since(mark)
+            if requests == before:
+                break
+            before = requests
+        return before
 
     async def restart(self) -> None:
         """End the operator as a crash would, and start it; returns when it is ready."""

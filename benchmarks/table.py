@@ -26,14 +26,16 @@ FIGURES: Final = {
     "load_p50": ("replaced, under load, p50", "s"),
     "load_p99": ("replaced, under load, p99", "s"),
     "not_replaced": ("not replaced within 60 s", "pods"),
-    "cpu": ("operator CPU", "s"),
+    "running_cpu": ("operator CPU until all run", "s"),
+    "cpu": ("operator CPU in all", "s"),
     "cpu_per_minute": ("operator CPU per minute", "s"),
-    "cpu_ms_per_job": ("operator CPU per job", "ms"),
+    "cpu_ms_per_job": ("operator CPU in all, per job", "ms"),
     "memory": ("operator memory", "MB"),
     "peak_memory": ("operator peak memory", "MB"),
     "server_cpu": ("API server CPU", "s"),
-    "writes_per_job": ("writes per job, children not counted", ""),
+    "writes_per_job": ("writes per job until all run, children not counted", ""),
     "job_writes_per_job": ("of these to the job itself", ""),
+    "all_writes_per_job": ("the same in all", ""),
 }
 """What a figure means, and its unit."""
 

@@ -1,11 +1,13 @@
 """Claims about judging what was measured."""
 
+import msgspec
 import pytest
 
+from benchmarks.__main__ import _asked
 from benchmarks.contestants import CONTESTANTS
 from benchmarks.courses import FULL, courses
 from benchmarks.limits import Limit, Place, read, verdicts
-from benchmarks.record import Machine, Record, Run, summary
+from benchmarks.record import Machine, NotAlike, Record, Run, joined, summary
 from benchmarks.table import FIGURES, page
 
 OURS = Place("many", "tfjob", "cpu")
@@ -56,6 +58,29 @@ def test_what_is_measured_on_demand_may_be_missing_and_must_hold() -> None:
     for figures, fails in ([], False), ([2.0], False), ([2.1], True):
         (verdict,) = verdicts(record_of(tfjob=figures), [limit])
         assert verdict.is_failure is fails, figures
+
+
+def test_what_was_asked_for_without_its_measure_is_no_success() -> None:
+    limit = Limit(name="CPU", of=OURS, to=PEER, at_most=2.0, is_on_demand=True)
+    (verdict,) = verdicts(record_of(tfjob=[1.0]), [limit])
+    assert verdict.is_failure
+    assert "NOT MEASURED" in str(verdict)
+
+
+def test_records_of_one_machine_and_size_can_be_joined() -> None:
+    one, other = record_of(tfjob=[1.0]), record_of(peer_tuned=[2.0])
+    both = joined([one, other])
+    assert both.runs == [*one.runs, *other.runs]
+    other.runs = [msgspec.structs.replace(run, title="60 jobs") for run in other.runs]
+    with pytest.raises(NotAlike, match="60 jobs"):
+        joined([one, other])
+    with pytest.raises(NotAlike, match="machines"):
+        joined([one, Record("make bench", Machine(64, "Linux", "3.14"), [])])
+
+
+def test_where_files_are_is_not_recorded() -> None:
+    asked = ["--only", "few", "--add", "a.json", "--results=out", "--repeat", "1"]
+    assert _asked(asked) == ["--only", "few", "--repeat", "1"]
 
 
 def test_what_is_out_of_reach_is_told_and_fails_nothing() -> None:
