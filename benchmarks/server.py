@@ -46,10 +46,10 @@ class Server:
         async with self._turns:
             return await self._send("POST", path, body)
 
-    async def create_all(self, path: str, bodies: Iterable[object]) -> list[dict[str, Any]]:
-        """All objects, so many at a time; in the order in which they were given."""
+    async def create_all(self, objects: Iterable[tuple[str, object]]) -> list[dict[str, Any]]:
+        """Each object at its path, so many at a time; in the order in which they were given."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self.create(path, body)) for body in bodies]
+            tasks = [group.create_task(self.create(path, body)) for path, body in objects]
         return [task.result() for task in tasks]
 
     async def patch(self, path: str, body: object) -> dict[str, Any]:

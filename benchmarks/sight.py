@@ -13,8 +13,13 @@ import msgspec
 
 from benchmarks.server import METADATA_ONLY, Server
 
+
+def jobs_in(namespace: str) -> str:
+    return f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs"
+
+
 NAMESPACE: Final = "default"
-JOBS: Final = f"/apis/kubeflow.org/v1/namespaces/{NAMESPACE}/tfjobs"
+JOBS: Final = jobs_in(NAMESPACE)
 PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _ALL_JOBS: Final = "/apis/kubeflow.org/v1/tfjobs"
 _ALL_PODS: Final = "/api/v1/pods"
@@ -162,8 +167,15 @@ class Sight:
                 task.result()
 
 
-def jobs_in(namespace: str) -> str:
-    return JOBS.replace(NAMESPACE, namespace)
+def lone_pod(name: str, **labels: str) -> Mapping[str, Any]:
+    """A pod of nobody's. It is not scheduled, so it stays as it is."""
+    container = {"name": "main", "image": "registry.example/web:1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"schedulerName": "nobody", "containers": [container]},
+    }
 
 
 def job(name: str, *, workers: int, servers: int = 1, **run_policy: Any) -> Mapping[str, Any]:

@@ -2,9 +2,9 @@
 
 import statistics
 import time
-from typing import Any, Final
+from typing import Final
 
-from benchmarks.sight import JOBS, PODS, job
+from benchmarks.sight import JOBS, PODS, job, lone_pod
 from benchmarks.stage import Measured, Stage
 
 _FIRST: Final = 20
@@ -36,16 +36,5 @@ async def floor(stage: Stage) -> Measured:
 async def _pair(stage: Stage, number: int) -> float:
     name, began = f"floor-{number}", time.monotonic()
     await stage.server.create(JOBS, job(name, workers=1, servers=0))
-    await stage.server.create(PODS, _pod(name))
+    await stage.server.create(PODS, lone_pod(name))
     return await stage.sight.until(lambda: name in stage.sight.pods, what="the pod") - began
-
-
-def _pod(name: str) -> dict[str, Any]:
-    """Nobody schedules it, so that the server stays idle."""
-    container = {"name": "tensorflow", "image": "registry.example/train:1"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"schedulerName": "nobody", "containers": [container]},
-    }

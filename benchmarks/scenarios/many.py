@@ -1,9 +1,9 @@
 """Many small jobs at once: one parameter server and three workers each."""
 
-import asyncio
 import time
 from collections.abc import Mapping
 from functools import partial
+from itertools import cycle
 from typing import Final
 
 from benchmarks.sight import job, jobs_in
@@ -22,9 +22,7 @@ async def measure(stage: Stage, *, jobs: int, spread: int = 1) -> Measured:
     bodies = [job(f"job-{number}", workers=REPLICAS - 1) for number in range(jobs)]
     mark = await stage.mark()
     began = time.monotonic()
-    async with asyncio.TaskGroup() as group:
-        for number, body in enumerate(bodies):
-            group.create_task(stage.server.create(paths[number % spread], body))
+    await stage.server.create_all(zip(cycle(paths), bodies, strict=False))
     wanted = jobs * REPLICAS
 
     def are_there() -> bool:

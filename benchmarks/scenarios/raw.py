@@ -1,6 +1,5 @@
 """The same pods and services without an operator: what the API server alone needs for them."""
 
-import asyncio
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,24 +20,22 @@ async def measure(stage: Stage, *, jobs: int) -> Measured:
     """The time from the first create until all children exist; their jobs exist before."""
     sight = stage.sight
     bodies = [job(f"job-{number}", workers=REPLICAS - 1) for number in range(jobs)]
-    stored = await stage.server.create_all(JOBS, bodies)
+    stored = await stage.server.create_all((JOBS, body) for body in bodies)
     children = [child for each in stored for child in _children(each)]
     wanted = sight.children + len(children)
     mark = await stage.mark()
     began = time.monotonic()
-    async with asyncio.TaskGroup() as group:
-        for kind, body in children:
-            path = f"/api/v1/namespaces/{NAMESPACE}/{kind}s"
-            group.create_task(stage.server.create(path, body))
+    await stage.server.create_all(children)
     done = await sight.until(lambda: sight.children >= wanted, what="all children")
     return await stage.used_since(mark, children=done - began)
 
 
 def _children(stored: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What tfjob would create for a stored job, in its order."""
+    """What tfjob would create for a stored job, each with its path, in its order."""
     decoded = KubeflowV1().decode(stored, Settings())
     assert isinstance(decoded, Job), decoded
     plan = reconcile(job=decoded, children=Children(), now=datetime.now(tz=UTC))
     builder = Builder(decoded)
     for create in plan.creates:
-        yield str(create.kind).lower(), builder.manifest(create)
+        path = f"/api/v1/namespaces/{NAMESPACE}/{str(create.kind).lower()}s"
+        yield path, builder.manifest(create)

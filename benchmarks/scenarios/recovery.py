@@ -35,7 +35,7 @@ async def _under_load(stage: Stage, *, jobs: int, load: int) -> list[float]:
     """One failure after the other at a fixed pace, while many new jobs are being made."""
     bodies = [job(f"load-{number}", workers=many.REPLICAS - 1) for number in range(load)]
     async with asyncio.TaskGroup() as group:
-        group.create_task(stage.server.create_all(JOBS, bodies))
+        group.create_task(stage.server.create_all((JOBS, body) for body in bodies))
         found: list[asyncio.Task[float]] = []
         for number in range(jobs):
             name = f"job-{number}-worker-2"

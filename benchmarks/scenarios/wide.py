@@ -12,7 +12,7 @@ async def measure(stage: Stage, *, jobs: int, replicas: int) -> Measured:
     mark = await stage.mark()
     began = time.monotonic()
     bodies = [job(f"wide-{number}", workers=replicas - 1) for number in range(jobs)]
-    await stage.server.create_all(JOBS, bodies)
+    await stage.server.create_all((JOBS, body) for body in bodies)
     wanted = 2 * jobs * replicas
     children = await sight.until(lambda: sight.children >= wanted, what=f"{wanted} children")
     running = await sight.until(lambda: sight.running >= jobs, what=f"{jobs} jobs running")
