@@ -207,20 +207,18 @@ class EventRecorder:
         if series is None:
             return 0.0
         self._sending.add(identity)
-        count, began = series.count, self._time()
+        count, began, took = series.count, self._time(), 0.0
         try:
             await self._write(identity, series, count=count)
-            took = self._time() - began
             self._settle(identity, series, count=count)
+            took = self._time() - began
         except ApiError as fault:
             self._fail(identity, series, fault)
         except Exception as fault:  # noqa: BLE001 - one piece of news must not end the telling
             self._drop(identity, fault)
-        else:
-            return took
         finally:
             self._sending.discard(identity)
-        return 0.0
+        return took
 
     async def _write(self, identity: _Id, series: _Series, *, count: int) -> None:
         if series.sent:

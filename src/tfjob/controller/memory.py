@@ -19,8 +19,6 @@ IN_A_RUSH: Final = 60.0
 """The same while others wait for their children."""
 BEGINNING: Final = 2.0
 """The same for a job of which some replicas run, in a rush: the others will not be long."""
-LOOK: Final = 5.0
-"""So often it is looked whether the rush is over."""
 
 
 class _Held(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ from tfjob.controller.facts import Facts
 from tfjob.controller.gather import Gatherer
 from tfjob.controller.kinds import Kinds, resource_of
 from tfjob.controller.loop import Loop, Times
-from tfjob.controller.memory import LOOK, Memory
+from tfjob.controller.memory import Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Reconciler
 from tfjob.controller.statuses import StatusWriter
@@ -35,6 +35,8 @@ from tfjob.manager.settings import Settings
 from tfjob.manager.watching import Source, Watches, apis_beside
 
 _log: Final = logging.getLogger(__name__)
+_LOOK: Final = 5.0
+"""Seconds between two looks whether a rush is over."""
 _MANY_EVENTS: Final = 200
 """So many that wait mean that the server has more to do than it can."""
 
@@ -206,7 +208,7 @@ class Branch:
     async def _follow_rush(self) -> None:
         """One look for all jobs: each of them looking for itself would be a rush of its own."""
         while True:
-            await self._shared.timing.sleep(LOOK)
+            await self._shared.timing.sleep(_LOOK)
             for key in self.memory.relieve() if self._shared.may_write() else ():
                 self.queue.add(key)
 
