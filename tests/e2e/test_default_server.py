@@ -11,19 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane.ports import LOOPBACK
+from tests.support.controlplane.ports import LOOPBACK, Ports
 from tfjob.dialects import tensorflow
 
 SCRIPT = Path(tensorflow.__file__).parent / "scripts" / "grpc_tensorflow_server.py"
 STARTS_WITHIN = 120.0
 pytestmark = pytest.mark.timeout(300, func_only=True)
-
-
-def free_port() -> int:
-    with socket.socket() as asked:
-        asked.bind((LOOPBACK, 0))
-        port: int = asked.getsockname()[1]
-    return port
 
 
 def is_open(port: int) -> bool:
@@ -33,7 +26,8 @@ def is_open(port: int) -> bool:
 
 @pytest.mark.scenario("A-34")
 def test_server_with_tf_config_alone_listens_on_its_own_port() -> None:
-    port, other = free_port(), free_port()
+    ports = Ports()
+    port, other = ports.take(), ports.take()
     cluster = {"ps": [f"{LOOPBACK}:{other}", f"{LOOPBACK}:{port}"]}
     task = {"cluster": cluster, "task": {"type": "ps", "index": 1}}
     environment = {**os.environ, "TF_CONFIG": json.dumps(task)}
@@ -50,3 +44,4 @@ def test_server_with_tf_config_alone_listens_on_its_own_port() -> None:
     finally:
         server.kill()
         server.wait()
+        ports.release()

@@ -49,6 +49,7 @@ def test_limit_without_another_figure_is_absolute() -> None:
 def test_what_was_not_measured_is_no_success(measured: dict[str, list[float]]) -> None:
     limit = Limit(name="CPU", of=OURS, to=PEER, at_most=100.0)
     (verdict,) = verdicts(record_of(**measured), [limit])
+    assert not verdict.holds
     assert verdict.is_failure
     assert "NOT MEASURED" in str(verdict)
 
