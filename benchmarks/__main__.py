@@ -7,7 +7,6 @@ does not fall on one of them alone. Ends its own processes; listens on loopback 
 import argparse
 import asyncio
 import os
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -24,7 +23,6 @@ from benchmarks.sight import Sight
 from benchmarks.stage import stage_for
 from tests.support.controlplane.toolchain import Unavailable
 
-_FILES = ("--add", "--results")
 _ADD = "go on with an earlier or interrupted record; may be repeated"
 
 
@@ -90,20 +88,9 @@ def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
 
 
 def _record(earlier: Sequence[Path]) -> record.Record:
-    command = shlex.join(["python", "-m", "benchmarks", *_asked(sys.argv[1:])])
+    command = record.command(sys.argv[1:])
     this = record.Record(command=command, machine=record.this_machine(), runs=[])
     return record.joined([*map(record.load, earlier), this])
-
-
-def _asked(arguments: Sequence[str]) -> list[str]:
-    """What was to be measured; where files are is nobody's business later."""
-    found, is_file = list[str](), False
-    for each in arguments:
-        name, _, value = each.partition("=")
-        if not is_file and name not in _FILES:
-            found.append(each)
-        is_file = name in _FILES and not value
-    return found
 
 
 async def _course(

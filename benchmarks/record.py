@@ -5,6 +5,7 @@ Law: nothing measured is thrown away, and a figure is never shown without its sp
 
 import os
 import platform
+import shlex
 import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import msgspec
 from benchmarks.contestants import CONTESTANTS
 
 RESULTS: Final = Path(__file__).parent / "results"
+_FILES: Final = ("--add", "--results")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +56,17 @@ class Summary(msgspec.Struct, frozen=True):
 
 class NotAlike(Exception):  # noqa: N818 - says what is wrong
     """Records that cannot be read as one: the message names what differs."""
+
+
+def command(arguments: Sequence[str]) -> str:
+    """What was to be measured; where files are is nobody's business later."""
+    asked, is_file = list[str](), False
+    for each in arguments:
+        name, _, value = each.partition("=")
+        if not is_file and name not in _FILES:
+            asked.append(each)
+        is_file = name in _FILES and not value
+    return shlex.join(["python", "-m", "benchmarks", *asked])
 
 
 def joined(records: Sequence[Record]) -> Record:

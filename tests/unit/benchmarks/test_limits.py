@@ -3,11 +3,10 @@
 import msgspec
 import pytest
 
-from benchmarks.__main__ import _asked
 from benchmarks.contestants import CONTESTANTS
 from benchmarks.courses import FULL, courses
 from benchmarks.limits import Limit, Place, read, verdicts
-from benchmarks.record import Machine, NotAlike, Record, Run, joined, summary
+from benchmarks.record import Machine, NotAlike, Record, Run, command, joined, summary
 from benchmarks.table import FIGURES, page
 
 OURS = Place("many", "tfjob", "cpu")
@@ -81,7 +80,7 @@ def test_records_of_one_machine_and_size_can_be_joined() -> None:
 
 def test_where_files_are_is_not_recorded() -> None:
     asked = ["--only", "few", "--add", "a.json", "--results=out", "--repeat", "1"]
-    assert _asked(asked) == ["--only", "few", "--repeat", "1"]
+    assert command(asked) == "python -m benchmarks --only few --repeat 1"
 
 
 def test_what_is_out_of_reach_is_told_and_fails_nothing() -> None:
