@@ -32,7 +32,7 @@ from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager.discovery import Discovery
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
-from tfjob.manager.watching import Source, Watches, apis_beside
+from tfjob.manager.watching import Reader, Source, Watches, apis_beside
 
 _log: Final = logging.getLogger(__name__)
 _LOOK: Final = 5.0
@@ -151,14 +151,13 @@ class Branch:
         shared, jobs = self._shared, self._shared.settings.jobs
         jobs = msgspec.structs.replace(jobs, served=frozenset(each.name for each in served))
         source = Source(shared.api, shared.settings.namespace, shared.timing)
-        watches = Watches(
-            source,
-            self.dialect,
-            jobs,
+        reader = Reader(
             enqueue=self.queue.add_after,
             hurry=self.queue.hurry,
             on_job=self._note_change,
+            is_busy=self._is_busy,
         )
+        watches = Watches(source, self.dialect, jobs, reader=reader)
         self.watches = watches
         self._gatherer = Gatherer(
             self.dialect,
@@ -230,6 +229,7 @@ class Branch:
         _log.info("optional API found", extra={"kind": self._title, "api": api.name})
         jobs = self._gatherer.settings
         self._gatherer.settings = msgspec.structs.replace(jobs, served=jobs.served | {api.name})
+        self.memory.forget()
         self.enqueue_all()
 
     def _tell_missing(self) -> None:

@@ -28,10 +28,12 @@ from tfjob.k8s.service import Service
 from tfjob.k8s.standing import Standing
 
 T = TypeVar("T", bound=HasMetadata)
-Enqueue = Callable[[Key, float], None]
-"""Takes a job and the seconds its pass may wait."""
 GATHERING: Final = 0.1
 """News that others of its kind will follow may wait this long, so that one pass serves them all."""
+SOME_RUN: Final = 2.0
+"""The same in a rush, for a job of which some pods run and others do not yet."""
+CAME_UP: Final = 60.0
+"""The same in a rush, for a child that came up: the next news of it will be soon enough."""
 _ON_THEIR_WAY: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 
 
@@ -52,6 +54,19 @@ class Source(msgspec.Struct, frozen=True):
     timing: Timing = REAL
 
 
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told the news."""
+
+    enqueue: Callable[[Key, float], None]
+    """Takes a job and the seconds its pass may wait."""
+    hurry: Callable[[Key], None]
+    """Takes a job that has lost a child, which overtakes those that only begin."""
+    on_job: Callable[[JobObject | None, JobObject | None], None] = lambda _old, _new: None
+    """Is told of each change of a job, before its pass is asked for."""
+    is_busy: Callable[[], bool] = lambda: False
+    """Tells of a rush, in which routine news is gathered for longer."""
+
+
 def apis_beside(dialect: Dialect, settings: Settings) -> list[ChildApi]:
     """The kinds of children besides those that every job has."""
     groups = dialect.pod_groups(settings)
@@ -67,19 +82,11 @@ class Watches:
         dialect: Dialect,
         settings: Settings,
         *,
-        enqueue: Enqueue,
-        hurry: Callable[[Key], None],
-        on_job: Callable[[JobObject | None, JobObject | None], None] = lambda _old, _new: None,
+        reader: Reader,
     ) -> None:
-        """`hurry` takes jobs that have lost a child, which overtake those that only begin.
-
-        `on_job` is told of each change of a job, before its pass is asked for.
-        """
         self._source = source
         self._dialect = dialect
-        self._enqueue = enqueue
-        self._hurry = hurry
-        self._on_job = on_job
+        self._reader = reader
         own = Resource(dialect.group, dialect.version, dialect.plural)
         self.jobs = Informer(
             self._watch(own, JobObject, labels=""),
@@ -142,21 +149,36 @@ class Watches:
         return Watch(source.api, scope, decode=kind, timing=source.timing)
 
     def _tell_of_job(self, old: JobObject | None, new: JobObject | None) -> None:
-        self._on_job(old, new)
+        self._reader.on_job(old, new)
         job = old or new
         if job is not None:
-            self._enqueue((job.metadata.namespace, job.metadata.name), 0.0)
+            self._reader.enqueue((job.metadata.namespace, job.metadata.name), 0.0)
 
     def _tell(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """The job that owns a child, and the one it names: it may have changed hands."""
         if not self._dialect.shows_children and _was_only_bound(old, new):
             return
-        is_routine = _is_routine(new)
+        patience = self._patience(old, new)
         for key in {key for item in (old, new) if item for key in self._jobs_of(item)}:
-            if is_routine:
-                self._enqueue(key, GATHERING)
+            if patience:
+                self._reader.enqueue(key, patience)
             else:
-                self._hurry(key)
+                self._reader.hurry(key)
+
+    def _patience(self, old: HasMetadata | None, new: HasMetadata | None) -> float:
+        """Seconds that the pass for a piece of news may wait, or none where it is urgent."""
+        if new is None or not _is_routine(new):
+            return 0.0
+        if not self._reader.is_busy() or self._dialect.shows_children:
+            return GATHERING
+        if isinstance(new, Pod) and new.phase is Phase.RUNNING:
+            return SOME_RUN if self._waits_for_others(new) else GATHERING
+        return CAME_UP if old is None and _came_up(new) else GATHERING
+
+    def _waits_for_others(self, pod: Pod) -> bool:
+        """Whether pods of the same owner do not run yet."""
+        others = self.stores.pods.owned_by(pod.metadata.controller_uid or "")
+        return any(other.phase is Phase.PENDING for other in others)
 
     def _jobs_of(self, item: HasMetadata) -> set[Key]:
         owners = _owners(item, self._dialect.kind) or self._owners_of_maker(item)
@@ -176,11 +198,17 @@ class Watches:
         }
 
 
-def _is_routine(new: HasMetadata | None) -> bool:
-    """A child that came up or goes on; one that ends, or is taken away, is urgent."""
-    if new is None or new.metadata.is_terminating:
+def _is_routine(new: HasMetadata) -> bool:
+    """A child that came up or goes on; one that ends, or is on its way out, is urgent."""
+    if new.metadata.is_terminating:
         return False
     return not isinstance(new, Pod) or new.phase in _ON_THEIR_WAY
+
+
+def _came_up(new: HasMetadata) -> bool:
+    """A new child of a job's own, of which there is nothing to tell yet."""
+    is_plain = not isinstance(new, Pod) or not (new.status.conditions or new.spec.node_name)
+    return is_plain and new.metadata.controller_uid is not None
 
 
 def _was_only_bound(old: HasMetadata | None, new: HasMetadata | None) -> bool:

@@ -15,7 +15,15 @@ from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Pod, PodCondition, PodSpec
-from tfjob.manager.watching import GATHERING, Source, Watches, apis_beside
+from tfjob.manager.watching import (
+    CAME_UP,
+    GATHERING,
+    SOME_RUN,
+    Reader,
+    Source,
+    Watches,
+    apis_beside,
+)
 
 LONG = "t" * 70
 
@@ -25,13 +33,14 @@ class Told:
 
     def __init__(self, dialect: Dialect | None = None, **settings: Any) -> None:
         self.keys: dict[Key, float] = {}
-        source = Source(Played().api)
-        self.watches = Watches(
-            source,
-            dialect or KubeflowV1(),
-            Settings(**settings),
+        self.is_busy = False
+        reader = Reader(
             enqueue=lambda key, delay: self.keys.update({key: delay}),
             hurry=lambda key: self.keys.update({key: 0.0}),
+            is_busy=lambda: self.is_busy,
+        )
+        self.watches = Watches(
+            Source(Played().api), dialect or KubeflowV1(), Settings(**settings), reader=reader
         )
 
     def of(self, old: Any, new: Any) -> dict[Key, float]:
@@ -85,6 +94,32 @@ async def test_news_that_others_will_follow_may_wait_and_ends_may_not() -> None:
     assert set(keys(running, terminating).values()) == {0.0}
 
 
+async def test_routine_is_gathered_for_longer_in_a_rush_until_all_pods_run() -> None:
+    told = Told()
+    told.is_busy = True
+    new = msgspec.structs.replace(a_pod("worker", 0, phase="Pending"), spec=PodSpec())
+    assert set(told.of(None, new).values()) == {CAME_UP}
+    first, second = a_pod("worker", 0, phase="Running"), a_pod("worker", 1, phase="Running")
+    told.watches.stores.pods.put(first)
+    told.watches.stores.pods.put(a_pod("worker", 1, phase="Pending"))
+    assert set(told.of(new, first).values()) == {SOME_RUN}
+    told.watches.stores.pods.put(second)
+    assert set(told.of(None, second).values()) == {GATHERING}
+    assert set(told.of(first, a_pod("worker", 0, phase="Failed")).values()) == {0.0}
+
+
+async def test_child_of_which_there_is_something_to_tell_is_no_routine_in_a_rush() -> None:
+    told = Told()
+    told.is_busy = True
+    orphan = pod("", label="j")
+    assert set(told.of(None, orphan).values()) == {GATHERING}
+    unschedulable = PodCondition(type="PodScheduled", status="False", reason="Unschedulable")
+    new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
+    waiting = msgspec.structs.replace(bound(new, unschedulable), spec=PodSpec())
+    assert set(told.of(None, waiting).values()) == {GATHERING}
+    assert set(told.of(new, waiting).values()) == {GATHERING}
+
+
 def bound(before: Pod, *conditions: PodCondition, **fields: Any) -> Pod:
     """The same pod once it has a node."""
     return msgspec.structs.replace(
@@ -116,14 +151,12 @@ async def test_pod_that_gets_its_node_after_a_wait_is_news() -> None:
 def test_job_stands_for_itself_and_whoever_cares_is_told() -> None:
     keys: dict[Key, float] = {}
     told: list[tuple[JobObject | None, JobObject | None]] = []
-    watches = Watches(
-        Source(Played().api),
-        KubeflowV1(),
-        Settings(),
+    reader = Reader(
         enqueue=lambda key, delay: keys.update({key: delay}),
         hurry=lambda key: keys.update({key: 0.0}),
         on_job=lambda old, new: told.append((old, new)),
     )
+    watches = Watches(Source(Played().api), KubeflowV1(), Settings(), reader=reader)
     job = JobObject(metadata=meta("j"))
     watches.jobs.store.put(job)
     watches._tell_of_job(job, None)
