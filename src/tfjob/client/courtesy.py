@@ -6,9 +6,9 @@ for which the server was busy with others.
 
 from typing import Final
 
-PROMPT: Final = 0.02
+PROMPT: Final = 0.01
 """Seconds by which any answer may be late."""
-TIMES: Final = 20.0
+TIMES: Final = 40.0
 """So many times what an answer was late beyond that the server is left alone."""
 LONGEST: Final = 1.0
 """Seconds after which it is asked again, however busy it was."""
