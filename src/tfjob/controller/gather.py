@@ -101,6 +101,26 @@ class Gatherer:
         )
         return found
 
+    def sight(self, stored: JobObject) -> int:
+        """Another number as soon as one of a job's children changes, or one that names the job."""
+        meta = stored.metadata
+        found = [
+            child.metadata.resource_version
+            for store in (self.stores.pods, self.stores.services)
+            for child in (*store.owned_by(meta.uid), *store.labelled(meta.namespace, meta.name))
+        ]
+        return hash(tuple(found))
+
+    def is_plain(self, found: Gathered) -> bool:
+        """Whether the job was decided on by what `sight` covers, and by nothing else."""
+        job, dialect = found.job, self._dialect
+        if isinstance(job, InvalidJob) or dialect.shows_children or found.strays:
+            return False
+        if job.workload is not Workload.POD or job.gang or job.companions:
+            return False
+        is_named = job.claim.get(dialect.job_label) == job.owner.name
+        return is_named and not any(pod.metadata.is_terminating for pod in found.children.pods)
+
     def decode(self, stored: JobObject) -> Job | InvalidJob:
         return self._dialect.decode(stored.manifest(), self.settings)
 

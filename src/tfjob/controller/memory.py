@@ -5,6 +5,7 @@ is found again by whoever looks next; a job that is not known to be new is looke
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -31,12 +32,22 @@ class _Held(msgspec.Struct, frozen=True):
     status: JobStatus
 
 
+class Rest(msgspec.Struct, frozen=True):
+    """There is nothing to do for one version of a job, as long as its children look the same."""
+
+    version: str
+    sight: int
+    until: datetime | None
+    """When time alone makes a difference."""
+
+
 class Memory:
     def __init__(self, *, is_busy: Callable[[], bool], clock: Callable[[], float]) -> None:
         self._is_busy = is_busy
         self._clock = clock
         self._held: dict[Key, _Held] = {}
         self._newborns: set[str] = set()
+        self._resting: dict[Key, Rest] = {}
 
     def held(self, job: JobObject) -> JobStatus | None:
         """The status that is kept back for a job as it is stored; it is the newer one."""
@@ -77,6 +88,14 @@ class Memory:
         """No news is kept back any more."""
         self._held.pop(_key(job), None)
 
+    def lay_to_rest(self, key: Key, rest: Rest) -> None:
+        self._resting[key] = rest
+
+    def rest_of(self, job: JobObject) -> Rest | None:
+        """What was found out about a job as it is stored."""
+        found = self._resting.get(_key(job))
+        return None if found is None or found.version != _version(job) else found
+
     def note_birth(self, job: JobObject) -> None:
         """A job has appeared while this process alone works: no other has worked on it."""
         self._newborns.add(job.metadata.uid)
@@ -84,6 +103,7 @@ class Memory:
     def note_end(self, job: JobObject) -> None:
         self._newborns.discard(job.metadata.uid)
         self._held.pop(_key(job), None)
+        self._resting.pop(_key(job), None)
 
     def was_newborn(self, uid: str) -> bool:
         """Once: who has made children may have lost some of them since."""
@@ -93,9 +113,10 @@ class Memory:
         return True
 
     def forget(self) -> None:
-        """Another process may have worked on any job by now."""
+        """Another process may have worked on any job by now, or other rules may hold."""
         self._newborns.clear()
         self._held.clear()
+        self._resting.clear()
 
 
 def _key(job: JobObject) -> Key:

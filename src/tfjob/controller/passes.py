@@ -15,7 +15,7 @@ from tfjob.client.events import EventRecorder
 from tfjob.client.wire import Key
 from tfjob.controller.children import Hands, Report
 from tfjob.controller.gather import Gathered, Gatherer
-from tfjob.controller.memory import Memory
+from tfjob.controller.memory import Memory, Rest
 from tfjob.controller.objects import JobObject
 from tfjob.controller.observer import Observer
 from tfjob.controller.reporter import Reporter
@@ -43,6 +43,8 @@ class Outcome(msgspec.Struct):
     is_hopeless: bool = False
     held: float | None = None
     """Seconds after which news that was kept back is looked at again."""
+    settled: str | None = None
+    """The version of the job for which there is nothing to do, as long as its children stay."""
 
 
 class Reconciler:
@@ -65,6 +67,10 @@ class Reconciler:
         self._memory = memory
 
     async def reconcile(self, key: Key) -> Outcome:
+        rest = self._rest(key)
+        return await self._look_at(key) if rest is None else Outcome(wake_at=rest.until)
+
+    async def _look_at(self, key: Key) -> Outcome:
         gathered = await self._gatherer.gather(key)
         if gathered is None:
             return Outcome()
@@ -88,9 +94,34 @@ class Reconciler:
             if sure is None:
                 return Outcome()
             gathered, plan = sure
+        sight = self._sight(gathered, plan)
         outcome = await self._carry_out(gathered, plan, reporter)
         outcome.errors += refused
+        if sight is not None:
+            self._lay_to_rest(key, outcome, sight)
         return outcome
+
+    def _rest(self, key: Key) -> Rest | None:
+        """That nothing has changed since there was nothing to do."""
+        stored = self._gatherer.stores.jobs.get(key)
+        rest = None if self._memory is None or stored is None else self._memory.rest_of(stored)
+        if stored is None or rest is None or self._gatherer.sight(stored) != rest.sight:
+            return None
+        return rest if rest.until is None or self._now() < rest.until else None
+
+    def _sight(self, gathered: Gathered, plan: Plan) -> int | None:
+        """How the children look, where a status is all there is to write; None otherwise."""
+        others = msgspec.structs.replace(plan, status=None)
+        if self._memory is None or not others.is_quiet or plan.events or plan.restarts:
+            return None
+        if not self._gatherer.is_plain(gathered):
+            return None
+        return self._gatherer.sight(gathered.stored)
+
+    def _lay_to_rest(self, key: Key, outcome: Outcome, sight: int) -> None:
+        is_there = self._gatherer.stores.jobs.get(key) is not None
+        if self._memory is not None and is_there and outcome.settled and not outcome.errors:
+            self._memory.lay_to_rest(key, Rest(outcome.settled, sight, outcome.wake_at))
 
     def _is_incomplete(self, gathered: Gathered) -> bool:
         job = gathered.job
@@ -207,7 +238,9 @@ class Reconciler:
             return None, Outcome(errors=[error])
         if written is None:
             return None, Outcome()
-        return written, self._tell(written, plan, reporter)
+        outcome = self._tell(written, plan, reporter)
+        outcome.settled = _settled(gathered.stored, written, plan)
+        return written, outcome
 
     def _tell(self, written: Written, plan: Plan, reporter: Reporter) -> Outcome:
         """What the stored status proves may now be told and counted."""
@@ -253,6 +286,19 @@ def _tell_without_proof(plan: Plan, reporter: Reporter) -> None:
     whole object, takes no status for them: an event is then the only way to say what is wrong."""
     for event in plan.events:
         reporter.tell(event)
+
+
+def _settled(stored: JobObject, written: Written, plan: Plan) -> str | None:
+    """The version of a job about which the same children will decide nothing new.
+
+    That holds where nothing was to be written, and for a job that runs on: once its status tells
+    what its children do, there is nothing to add. An end has consequences.
+    """
+    if not written.is_stored:
+        return stored.metadata.resource_version if written.version is None else None
+    status = written.plan.status
+    runs = status is not None and status.is_true(ConditionType.RUNNING) and not status.is_finished
+    return written.version if runs and written.plan is plan else None
 
 
 def _merge(outcome: Outcome, report: Report) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import msgspec
@@ -104,6 +105,31 @@ def test_plans_carried_out_come_to_a_fixed_point(cluster: ToyCluster) -> None:
     if not cluster.is_gone:
         assert passes[-1].plan.is_quiet
         assert cluster.run_pass().plan.is_quiet
+
+
+@given(cluster=clusters() | odd_clusters())
+def test_a_job_that_runs_on_has_nothing_to_add_to_the_status_it_has_written(
+    cluster: ToyCluster,
+) -> None:
+    """Law: a pass that only tells that a job runs is followed by one with nothing to write, which
+    asks to be woken no earlier; so that one need not be made."""
+    assume(not cluster.is_gone)
+    for made, again in pairwise(cluster.settle(most=PASSES_TO_REST)):
+        if not _tells_only_that_it_runs(made):
+            continue
+        event("told")
+        assert again.plan.is_quiet
+        assert not again.plan.events
+        if again.plan.wake_at is not None:
+            assert made.plan.wake_at is not None
+            assert made.plan.wake_at <= again.plan.wake_at
+
+
+def _tells_only_that_it_runs(made: Pass) -> bool:
+    then, plan = laws.after(made), made.plan
+    others = msgspec.structs.replace(plan, status=None)
+    runs = then.is_true(ConditionType.RUNNING) and not then.is_finished
+    return runs and plan.status is not None and others.is_quiet and not plan.events
 
 
 @given(cluster=clusters(), percent=st.integers(0, 99))

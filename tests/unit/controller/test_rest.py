@@ -1,0 +1,157 @@
+"""A job that has not changed since there was nothing to do is not decided on again."""
+
+from contextlib import AbstractAsyncContextManager as Opened
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.builders import a_pod
+from tests.support.played_api import CORE
+from tests.unit.controller.conftest import KEY, Desk
+from tfjob.controller.memory import Memory
+from tfjob.controller.passes import Outcome, Reconciler
+from tfjob.core.observe import Children
+
+
+class Watched:
+    """An operator that remembers, and how often it has decided."""
+
+    def __init__(self, world: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.world, self.decisions = world, 0
+        self.memory = Memory(is_busy=lambda: False, clock=lambda: 0.0)
+        self.reconciler = Reconciler(
+            gatherer=world.gatherer,
+            hands=world.hands,
+            statuses=world.statuses,
+            recorder=world.recorder,
+            observer=world.metrics,
+            memory=self.memory,
+        )
+        decide = self.reconciler._decide_on
+
+        def counted(gathered: Any) -> Any:
+            self.decisions += 1
+            return decide(gathered)
+
+        monkeypatch.setattr(self.reconciler, "_decide_on", counted)
+
+    async def run(self) -> Outcome:
+        await self.world.look()
+        return await self.reconciler.reconcile(KEY)
+
+    async def start(self, **fields: Any) -> None:
+        """A job of which all pods run and are told to run."""
+        await self.world.submit("W2", **fields)
+        await self.run()
+        for name in ("j-worker-0", "j-worker-1"):
+            await self.set_phase(name, "Running")
+        await self.run()
+        assert await self.world.conditions() == ["Created", "Running"]
+        self.decisions = 0
+
+    async def set_phase(self, name: str, phase: str) -> None:
+        pod = await self.world.server.ask("GET", f"{CORE}/pods/{name}")
+        pod["status"]["phase"] = phase
+        answer = await self.world.server.ask("PUT", f"{CORE}/pods/{name}/status", pod)
+        assert answer["code"] == 200
+
+
+async def test_job_whose_status_tells_all_needs_no_more(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk as world:
+        watched = Watched(world, monkeypatch)
+        await watched.start()
+        outcome = await watched.run()
+        assert watched.decisions == 0
+        assert (outcome.errors, outcome.versions, outcome.wake_at) == ([], {}, None)
+
+
+@pytest.mark.parametrize("change", ["pod", "service", "orphan", "job", "forgotten"])
+async def test_whatever_changes_is_looked_at(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    async with desk as world:
+        watched = Watched(world, monkeypatch)
+        await watched.start()
+        match change:
+            case "pod":
+                await watched.set_phase("j-worker-0", "Failed")
+            case "service":
+                await world.server.ask("DELETE", f"{CORE}/services/j-worker-0")
+            case "orphan":
+                await _add_orphan(world)
+            case "job":
+                path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/j"
+                job = await world.server.ask("GET", path)
+                job["metadata"]["labels"] = {"changed": "yes"}
+                assert (await world.server.ask("PUT", path, job))["code"] == 200
+            case "forgotten":
+                watched.memory.forget()
+        outcome = await watched.run()
+        # An orphan is adopted first, and decided on by the next pass.
+        assert watched.decisions == 1 or outcome.is_waiting
+
+
+async def test_moment_that_was_asked_for_is_not_slept_through(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk as world:
+        watched = Watched(world, monkeypatch)
+        await watched.start(run_policy={"activeDeadlineSeconds": 60})
+        outcome = await watched.run()
+        assert watched.decisions == 0
+        assert outcome.wake_at is not None
+        assert outcome.wake_at <= world.time + timedelta(seconds=60)
+        world.time = outcome.wake_at
+        await watched.run()
+        assert watched.decisions == 1
+        assert "Failed" in await world.conditions()
+
+
+async def test_end_of_a_job_has_consequences_and_is_looked_at_again(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk as world:
+        watched = Watched(world, monkeypatch)
+        await watched.start()
+        for name in ("j-worker-0", "j-worker-1"):
+            await world.end_pod(name, 0)
+        await watched.run()
+        assert "Succeeded" in await world.conditions()
+        await watched.run()
+        assert watched.decisions == 2
+
+
+async def test_job_that_is_gone_leaves_nothing_behind(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk as world:
+        watched = Watched(world, monkeypatch)
+        await watched.start()
+        await world.look()
+        stored = world.stores.jobs.get(KEY)
+        assert stored is not None
+        assert watched.memory.rest_of(stored) is not None
+        watched.memory.note_end(stored)
+        assert watched.memory.rest_of(stored) is None
+
+
+async def test_job_with_a_pod_on_its_way_out_does_not_rest(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk as world:
+        watched = Watched(world, monkeypatch)
+        await watched.start()
+        gathered = await world.gatherer.gather(KEY)
+        assert gathered is not None
+        assert world.gatherer.is_plain(gathered)
+        gathered.children = Children(pods=[a_pod(deleted=-5)])
+        assert not world.gatherer.is_plain(gathered)
+
+
+async def _add_orphan(world: Desk) -> None:
+    pod = await world.server.ask("GET", f"{CORE}/pods/j-worker-0")
+    meta = {"name": "stray", "labels": pod["metadata"]["labels"]}
+    await world.server.make(f"{CORE}/pods", {"metadata": meta, "spec": pod["spec"]})
