@@ -59,6 +59,8 @@ class Thrift(msgspec.Struct, frozen=True, kw_only=True):
     growth: float = 3.0
     longest_interval: float = 6 * 3600.0
     tries: int = 14
+    patience: float = 120.0
+    """For so long news gives way to what is more important; after that it goes out."""
 
 
 class _Series(msgspec.Struct):
@@ -73,6 +75,7 @@ class _Series(msgspec.Struct):
     earlier: int = 0
     writes: int = 0
     not_before: float = 0.0
+    """When it is due."""
     is_doubtful: bool = False
 
 
@@ -132,7 +135,7 @@ class EventRecorder:
             except QueueClosed:
                 return
             try:
-                if self.calm is not None and not self._is_pressed:
+                if self.calm is not None and not (self._is_pressed or self._is_late(identity)):
                     await self.calm(took)
                 if not self._is_closed:
                     took = await self._deliver(identity)
@@ -160,6 +163,10 @@ class EventRecorder:
     def _is_pressed(self) -> bool:
         """So much waits that it goes out although there is better to do."""
         return len(self._waiting) > self._thrift.waiting // 2
+
+    def _is_late(self, identity: _Id) -> bool:
+        series = self._waiting.get(identity)
+        return series is not None and self._time() - series.not_before > self._thrift.patience
 
     def _left(self) -> list[_Id]:
         """What waits and is not just being sent."""
@@ -189,7 +196,9 @@ class EventRecorder:
             self._drop(identity, f"{len(self._waiting)} events wait already")
             return
         now = self._now()
-        self._waiting[identity] = _Series(event, first=now, last=now, is_once=is_once)
+        self._waiting[identity] = _Series(
+            event, first=now, last=now, is_once=is_once, not_before=self._time()
+        )
         self._queue.add(identity)
 
     def _repeat(self, identity: _Id, series: _Series, event: Event) -> None:
@@ -198,6 +207,7 @@ class EventRecorder:
         series.last = self._now()
         if self._told.pop(identity, None) is not None:
             self._waiting[identity] = series
+            series.not_before = max(series.not_before, self._time())
         if series.sent:
             self._queue.add_after(identity, series.not_before - self._time())
 

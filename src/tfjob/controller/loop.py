@@ -22,7 +22,9 @@ from tfjob.controller.statuses import NotLeadingError
 
 _log: Final = logging.getLogger(__name__)
 LOOK_AGAIN: Final = 1.0
-"""Seconds until a job is looked at although its own writes have not come back."""
+"""Seconds until it is seen whether a job's own writes have come back."""
+MORE_TO_DO: Final = 0.1
+"""The same for a job that gets more children than one pass makes."""
 MOST_PATIENCE: Final = 10.0
 """Seconds after which a job is looked at in any case."""
 WAIT_FOR_NAME: Final = 1.0
@@ -53,6 +55,7 @@ class _Awaited(msgspec.Struct, frozen=True):
 
     versions: Mapping[str, str]
     until: float
+    look_again: float = LOOK_AGAIN
 
 
 class Loop:
@@ -99,7 +102,7 @@ class Loop:
             self._awaited.pop(key, None)
             return
         if self._is_ahead_of_caches(key):
-            self._queue.postpone(key, LOOK_AGAIN)
+            self._queue.postpone(key, self._awaited[key].look_again)
             return
         started = self._times.elapsed()
         try:
@@ -132,7 +135,8 @@ class Loop:
     def _conclude(self, key: Key, outcome: Outcome, started: float) -> None:
         if outcome.versions:
             until = self._times.elapsed() + MOST_PATIENCE
-            self._awaited[key] = _Awaited(outcome.versions, until)
+            look_again = MORE_TO_DO if outcome.has_more else LOOK_AGAIN
+            self._awaited[key] = _Awaited(outcome.versions, until, look_again)
         if outcome.is_hopeless:
             self._queue.add_after(key, HOPELESS)
             self._passed("requeue_after", started)

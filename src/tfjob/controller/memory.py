@@ -37,8 +37,13 @@ class Rest(msgspec.Struct, frozen=True):
 
     version: str
     sight: int
+    since: datetime
     until: datetime | None
     """When time alone makes a difference."""
+
+    def covers(self, moment: datetime) -> bool:
+        """A clock that was set back makes a difference, too."""
+        return self.since <= moment and (self.until is None or moment < self.until)
 
 
 class Memory:
@@ -94,7 +99,13 @@ class Memory:
     def rest_of(self, job: JobObject) -> Rest | None:
         """What was found out about a job as it is stored."""
         found = self._resting.get(_key(job))
-        return None if found is None or found.version != _version(job) else found
+        if found is None or found.version != _version(job) or _key(job) in self._held:
+            return None
+        return found
+
+    def wake_all(self) -> None:
+        """Every job is decided on again at its next pass."""
+        self._resting.clear()
 
     def note_birth(self, job: JobObject) -> None:
         """A job has appeared while this process alone works: no other has worked on it."""

@@ -89,12 +89,12 @@ class Reconciler:
         plan = self._decide_on(gathered)
         if plan.deletes_job:
             return await self._delete_job(job, gathered.stored, reporter)
+        sight = self._sight(gathered, plan)
         if any(create.kind in _WORKLOADS for create in plan.creates):
             sure = await self._made_sure(gathered, plan)
             if sure is None:
                 return Outcome()
             gathered, plan = sure
-        sight = self._sight(gathered, plan)
         outcome = await self._carry_out(gathered, plan, reporter)
         outcome.errors += refused
         if sight is not None:
@@ -107,7 +107,7 @@ class Reconciler:
         rest = None if self._memory is None or stored is None else self._memory.rest_of(stored)
         if stored is None or rest is None or self._gatherer.sight(stored) != rest.sight:
             return None
-        return rest if rest.until is None or self._now() < rest.until else None
+        return rest if rest.covers(self._now()) else None
 
     def _sight(self, gathered: Gathered, plan: Plan) -> int | None:
         """How the children look, where a status is all there is to write; None otherwise."""
@@ -121,7 +121,8 @@ class Reconciler:
     def _lay_to_rest(self, key: Key, outcome: Outcome, sight: int) -> None:
         is_there = self._gatherer.stores.jobs.get(key) is not None
         if self._memory is not None and is_there and outcome.settled and not outcome.errors:
-            self._memory.lay_to_rest(key, Rest(outcome.settled, sight, outcome.wake_at))
+            rest = Rest(outcome.settled, sight, since=self._now(), until=outcome.wake_at)
+            self._memory.lay_to_rest(key, rest)
 
     def _is_incomplete(self, gathered: Gathered) -> bool:
         job = gathered.job

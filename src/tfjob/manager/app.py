@@ -191,6 +191,7 @@ class Operator:
         while True:
             await asyncio.sleep(self.settings.resync.total_seconds())
             for branch in self.branches:
+                branch.memory.wake_all()
                 branch.enqueue_all()
 
     async def _measure(self) -> None:

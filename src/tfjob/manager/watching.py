@@ -30,10 +30,10 @@ from tfjob.k8s.standing import Standing
 T = TypeVar("T", bound=HasMetadata)
 GATHERING: Final = 0.1
 """News that others of its kind will follow may wait this long, so that one pass serves them all."""
-SOME_RUN: Final = 2.0
+SOME_RUN: Final = 1.0
 """The same in a rush, for a job of which some pods run and others do not yet."""
 CAME_UP: Final = 60.0
-"""The same in a rush, for a child that came up: the next news of it will be soon enough."""
+"""The same in a rush, for a pod or service that came up: the next news will be soon enough."""
 _ON_THEIR_WAY: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 
 
@@ -171,14 +171,14 @@ class Watches:
             return 0.0
         if not self._reader.is_busy() or self._dialect.shows_children:
             return GATHERING
-        if isinstance(new, Pod) and new.phase is Phase.RUNNING:
-            return SOME_RUN if self._waits_for_others(new) else GATHERING
-        return CAME_UP if old is None and _came_up(new) else GATHERING
+        if old is None and _came_up(new):
+            return CAME_UP
+        begins = _is_pending(old) and isinstance(new, Pod) and new.phase is Phase.RUNNING
+        return SOME_RUN if begins and self._waits_for_others(new) else GATHERING
 
-    def _waits_for_others(self, pod: Pod) -> bool:
+    def _waits_for_others(self, pod: HasMetadata) -> bool:
         """Whether pods of the same owner do not run yet."""
-        others = self.stores.pods.owned_by(pod.metadata.controller_uid or "")
-        return any(other.phase is Phase.PENDING for other in others)
+        return any(map(_is_pending, self.stores.pods.owned_by(pod.metadata.controller_uid or "")))
 
     def _jobs_of(self, item: HasMetadata) -> set[Key]:
         owners = _owners(item, self._dialect.kind) or self._owners_of_maker(item)
@@ -206,9 +206,16 @@ def _is_routine(new: HasMetadata) -> bool:
 
 
 def _came_up(new: HasMetadata) -> bool:
-    """A new child of a job's own, of which there is nothing to tell yet."""
-    is_plain = not isinstance(new, Pod) or not (new.status.conditions or new.spec.node_name)
-    return is_plain and new.metadata.controller_uid is not None
+    """A new pod or service of a job's own, of which there is nothing to tell yet."""
+    if new.metadata.controller_uid is None:
+        return False
+    if isinstance(new, Pod):
+        return _is_pending(new) and not (new.status.conditions or new.spec.node_name)
+    return isinstance(new, Service)
+
+
+def _is_pending(child: HasMetadata | None) -> bool:
+    return isinstance(child, Pod) and child.phase is Phase.PENDING
 
 
 def _was_only_bound(old: HasMetadata | None, new: HasMetadata | None) -> bool:

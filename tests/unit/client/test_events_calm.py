@@ -83,3 +83,24 @@ async def test_news_that_waited_for_calm_when_all_ends_is_sent_once() -> None:
     await closing
     await running
     assert (server.attempts, server.counts()) == (1, [1])
+
+
+async def test_news_gives_way_for_a_while_and_not_for_ever() -> None:
+    server, time = Server(), FakeTime()
+
+    async def rest(took: float) -> None:
+        assert took == 0.0
+        await time.sleep(60.0)
+
+    recorder = EventRecorder(server, component="c", thrift=Thrift(patience=90.0), timers=time)
+    recorder.calm = rest
+    running = asyncio.create_task(recorder.run())
+    for number in range(10):
+        recorder.record(news(f"job-{number}"), key="Created")
+    await settle()
+    await time.advance(60.0)
+    assert len(server.stored) == 1
+    await time.advance(60.0)
+    assert len(server.stored) == 10
+    await recorder.close()
+    await running

@@ -234,3 +234,11 @@ async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
         world.queue.add(JOB)
         await world.advance(1)
         assert world.loop.awaited == 0
+
+
+async def test_job_with_more_children_to_make_is_not_kept_waiting() -> None:
+    async with worked() as world:
+        world.answer = lambda: Outcome(versions={"Pod": "5"}, has_more=len(world.passes) == 1)
+        await world.time.advance(0.25)
+        world.reached = 5
+        assert await world.advance(0.1) == [pytest.approx(0.3)]

@@ -68,7 +68,7 @@ async def test_job_whose_status_tells_all_needs_no_more(
         assert (outcome.errors, outcome.versions, outcome.wake_at) == ([], {}, None)
 
 
-@pytest.mark.parametrize("change", ["pod", "service", "orphan", "job", "forgotten"])
+@pytest.mark.parametrize("change", ["pod", "service", "orphan", "job", "forgotten", "woken"])
 async def test_whatever_changes_is_looked_at(
     desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
@@ -89,6 +89,8 @@ async def test_whatever_changes_is_looked_at(
                 assert (await world.server.ask("PUT", path, job))["code"] == 200
             case "forgotten":
                 watched.memory.forget()
+            case "woken":
+                watched.memory.wake_all()
         outcome = await watched.run()
         # An orphan is adopted first, and decided on by the next pass.
         assert watched.decisions == 1 or outcome.is_waiting
@@ -108,6 +110,43 @@ async def test_moment_that_was_asked_for_is_not_slept_through(
         await watched.run()
         assert watched.decisions == 1
         assert "Failed" in await world.conditions()
+
+
+async def test_clock_that_was_set_back_is_no_reason_to_rest(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk as world:
+        watched = Watched(world, monkeypatch)
+        await watched.start()
+        world.time -= timedelta(hours=1)
+        await watched.run()
+        assert watched.decisions == 1
+
+
+async def test_decision_on_a_job_that_was_read_afresh_is_made_again_when_it_is_seen(
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk as world:
+        watched = Watched(world, monkeypatch)
+        await watched.start(
+            run_policy={"ttlSecondsAfterFinished": 60, "cleanPodPolicy": "All"},
+        )
+        await world.look()
+        old = world.stores.jobs.get(KEY)
+        assert old is not None
+        for name in ("j-worker-0", "j-worker-1"):
+            await world.end_pod(name, 0)
+        await watched.run()
+        await watched.run()
+        assert "Succeeded" in await world.conditions()
+        assert await world.server.names("pods") == []
+        world.time += timedelta(seconds=61)
+        await world.look()
+        world.stores.jobs.put(old)
+        await watched.reconciler.reconcile(KEY)
+        assert (await world.job())["code"] == 200
+        await watched.run()
+        assert (await world.job())["code"] == 404
 
 
 async def test_end_of_a_job_has_consequences_and_is_looked_at_again(

@@ -103,8 +103,9 @@ async def test_routine_is_gathered_for_longer_in_a_rush_until_all_pods_run() -> 
     told.watches.stores.pods.put(first)
     told.watches.stores.pods.put(a_pod("worker", 1, phase="Pending"))
     assert set(told.of(new, first).values()) == {SOME_RUN}
+    assert set(told.of(first, first).values()) == {GATHERING}
     told.watches.stores.pods.put(second)
-    assert set(told.of(None, second).values()) == {GATHERING}
+    assert set(told.of(a_pod("worker", 1, phase="Pending"), second).values()) == {GATHERING}
     assert set(told.of(first, a_pod("worker", 0, phase="Failed")).values()) == {0.0}
 
 
