@@ -70,7 +70,7 @@ def _is_wanted(course: Course, names: Sequence[str]) -> bool:
 def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
     usual = 1 if chosen.quick else 3
     repeat = usual if chosen.repeat is None else chosen.repeat
-    found = _record(chosen.add)
+    found = _record(chosen.add, programme if repeat else ())
     turns = [
         (number, course, name)
         for number in range(repeat)
@@ -78,6 +78,8 @@ def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
         for name in course.contestants
         if name not in chosen.without
     ]
+    if not turns:
+        return found
     with _bar() as bar:
         whole = bar.add_task("all", total=len(turns), seen="")
         for number, course, name in turns:
@@ -87,10 +89,11 @@ def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
     return found
 
 
-def _record(earlier: Sequence[Path]) -> record.Record:
+def _record(earlier: Sequence[Path], programme: Sequence[Course]) -> record.Record:
     command = record.command(sys.argv[1:])
     this = record.Record(command=command, machine=record.this_machine(), runs=[])
-    return record.joined([*map(record.load, earlier), this])
+    planned = {step.name: step.title for course in programme for step in course.steps}
+    return record.joined([*map(record.load, earlier), this], planned=planned)
 
 
 async def _course(

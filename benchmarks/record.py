@@ -7,7 +7,7 @@ import os
 import platform
 import shlex
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -69,14 +69,18 @@ def command(arguments: Sequence[str]) -> str:
     return shlex.join(["python", "-m", "benchmarks", *asked])
 
 
-def joined(records: Sequence[Record]) -> Record:
-    """One record of all; only what was measured on one machine and in one size is comparable."""
+def joined(records: Sequence[Record], *, planned: Mapping[str, str] | None = None) -> Record:
+    """One record of all; only what was measured on one machine and in one size is comparable.
+
+    `planned` are the titles of scenarios that are still to be measured.
+    """
     machines = {each.machine for each in records}
     if len(machines) > 1:
         raise NotAlike(f"the records are of different machines: {machines}")
     runs = [run for each in records for run in each.runs]
     for scenario in scenarios(runs):
         titles = {run.title for run in runs if run.scenario == scenario}
+        titles |= {title for name, title in (planned or {}).items() if name == scenario}
         if len(titles) > 1:
             raise NotAlike(f"the records have {scenario} in different sizes: {sorted(titles)}")
     return Record("; ".join(each.command for each in records), records[0].machine, runs)

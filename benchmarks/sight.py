@@ -167,6 +167,25 @@ class Sight:
                 task.result()
 
 
+def ended_pod(*, exit_code: int) -> dict[str, Any]:
+    """What a kubelet writes when the training container of a pod has ended."""
+    ended = {
+        "exitCode": exit_code,
+        "reason": "Error" if exit_code else "Completed",
+        "finishedAt": "2026-01-02T03:04:05Z",
+    }
+    container = {
+        "name": "tensorflow",
+        "image": "registry.example/train:1",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": {"terminated": ended},
+    }
+    phase = "Failed" if exit_code else "Succeeded"
+    return {"status": {"phase": phase, "containerStatuses": [container]}}
+
+
 def lone_pod(name: str, **labels: str) -> Mapping[str, Any]:
     """A pod of nobody's. It is not scheduled, so it stays as it is."""
     container = {"name": "main", "image": "registry.example/web:1"}

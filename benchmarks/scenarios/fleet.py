@@ -5,11 +5,11 @@ One fleet serves four scenarios, for making it takes longer than all of them.
 
 import asyncio
 import time
-from typing import Any, Final
+from typing import Final
 
 from benchmarks.process import cpu_seconds, memory_mb
 from benchmarks.scenarios import many
-from benchmarks.sight import JOBS, PODS, job
+from benchmarks.sight import JOBS, PODS, ended_pod, job
 from benchmarks.stage import Measured, Stage
 
 _QUIET: Final = 5.0
@@ -52,7 +52,7 @@ async def finish(stage: Stage, *, jobs: int) -> Measured:
     async with asyncio.TaskGroup() as group:
         for number in range(jobs):
             path = f"{PODS}/job-{number}-worker-0/status"
-            group.create_task(stage.server.patch(path, _success()))
+            group.create_task(stage.server.patch(path, ended_pod(exit_code=0)))
     done = await sight.until(lambda: sight.succeeded >= jobs, what=f"{jobs} jobs succeeded")
     return await stage.used_since(mark, succeeded=done - began)
 
@@ -65,16 +65,3 @@ async def delete(stage: Stage) -> Measured:
     await stage.server.delete(JOBS, {"propagationPolicy": "Background"})
     gone = await sight.until(lambda: not (sight.jobs or sight.children), what="nothing left")
     return await stage.used_since(mark, gone=gone - began)
-
-
-def _success() -> dict[str, Any]:
-    ended = {"exitCode": 0, "reason": "Completed", "finishedAt": "2026-01-02T03:04:05Z"}
-    container = {
-        "name": "tensorflow",
-        "image": "registry.example/train:1",
-        "imageID": "",
-        "ready": False,
-        "restartCount": 0,
-        "state": {"terminated": ended},
-    }
-    return {"status": {"phase": "Succeeded", "containerStatuses": [container]}}

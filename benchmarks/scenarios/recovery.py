@@ -3,10 +3,10 @@
 import asyncio
 import statistics
 import time
-from typing import Any, Final
+from typing import Final
 
 from benchmarks.scenarios import many
-from benchmarks.sight import JOBS, PODS, Failed, job
+from benchmarks.sight import JOBS, PODS, Failed, ended_pod, job
 from benchmarks.stage import Measured, Stage
 
 _PAUSE: Final = 0.05
@@ -47,7 +47,8 @@ async def _under_load(stage: Stage, *, jobs: int, load: int) -> list[float]:
 async def _replaced(stage: Stage, name: str) -> float:
     sight = stage.sight
     failed = sight.pods[name]
-    await stage.server.patch(f"{PODS}/{name}/status", _failure())
+    # The exit code of a pod whose node was taken away, which asks for another try.
+    await stage.server.patch(f"{PODS}/{name}/status", ended_pod(exit_code=137))
     began = time.monotonic()
     try:
         there = await sight.until(
@@ -56,20 +57,6 @@ async def _replaced(stage: Stage, name: str) -> float:
     except Failed:
         return _LIMIT
     return max(there - began, 0.0)
-
-
-def _failure() -> dict[str, Any]:
-    """The end of a pod whose node was taken away, which asks for another try."""
-    ended = {"exitCode": 137, "reason": "Error", "finishedAt": "2026-01-02T03:04:05Z"}
-    container = {
-        "name": "tensorflow",
-        "image": "registry.example/train:1",
-        "imageID": "",
-        "ready": False,
-        "restartCount": 0,
-        "state": {"terminated": ended},
-    }
-    return {"status": {"phase": "Failed", "containerStatuses": [container]}}
 
 
 def _percentile(values: list[float], share: float) -> float:

@@ -74,6 +74,8 @@ def test_records_of_one_machine_and_size_can_be_joined() -> None:
     other.runs = [msgspec.structs.replace(run, title="60 jobs") for run in other.runs]
     with pytest.raises(NotAlike, match="60 jobs"):
         joined([one, other])
+    with pytest.raises(NotAlike, match="2 jobs"):
+        joined([one], planned={"many": "2 jobs"})
     with pytest.raises(NotAlike, match="machines"):
         joined([one, Record("make bench", Machine(64, "Linux", "3.14"), [])])
 
