@@ -292,14 +292,15 @@ def _tell_without_proof(plan: Plan, reporter: Reporter) -> None:
 def _settled(stored: JobObject, written: Written, plan: Plan) -> str | None:
     """The version of a job about which the same children will decide nothing new.
 
-    That holds where nothing was to be written, and for a job that runs on: once its status tells
-    what its children do, there is nothing to add. An end has consequences.
+    That holds where nothing was to be written, and for a job that goes on: once its status tells
+    what its children do, there is nothing to add. An end has consequences, and so has a rest.
     """
     if not written.is_stored:
         return stored.metadata.resource_version if written.version is None else None
     status = written.plan.status
-    runs = status is not None and status.is_true(ConditionType.RUNNING) and not status.is_finished
-    return written.version if runs and written.plan is plan else None
+    if status is None or status.is_finished or status.is_true(ConditionType.SUSPENDED):
+        return None
+    return written.version if written.plan is plan else None
 
 
 def _merge(outcome: Outcome, report: Report) -> None:

@@ -16,6 +16,7 @@ from tfjob.client.watch import Watch
 from tfjob.client.wire import HasMetadata, Key
 from tfjob.controller.gather import Stores
 from tfjob.controller.kinds import BATCH_JOBS, resource_of
+from tfjob.controller.memory import IN_A_RUSH
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import JOBS
 from tfjob.core.job import Workload
@@ -32,8 +33,8 @@ GATHERING: Final = 0.1
 """News that others of its kind will follow may wait this long, so that one pass serves them all."""
 SOME_RUN: Final = 1.0
 """The same in a rush, for a job of which some pods run and others do not yet."""
-CAME_UP: Final = 60.0
-"""The same in a rush, for a pod or service that came up: the next news will be soon enough."""
+CAME_UP: Final = IN_A_RUSH + 5.0
+"""The same in a rush, for a pod or service that came up: what is kept back is looked at before."""
 _ON_THEIR_WAY: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 
 
