@@ -104,15 +104,16 @@ class Reconciler:
     def _rest(self, key: Key) -> Rest | None:
         """That nothing has changed since there was nothing to do."""
         stored = self._gatherer.stores.jobs.get(key)
-        rest = None if self._memory is None or stored is None else self._memory.rest_of(stored)
-        if stored is None or rest is None or self._gatherer.sight(stored) != rest.sight:
+        if self._memory is None or stored is None:
+            return None
+        rest = self._memory.rest_of(stored)
+        if rest is None or self._gatherer.sight(stored) != rest.sight:
             return None
         return rest if rest.covers(self._now()) else None
 
     def _sight(self, gathered: Gathered, plan: Plan) -> int | None:
         """How the children look, where a status is all there is to write; None otherwise."""
-        others = msgspec.structs.replace(plan, status=None)
-        if self._memory is None or not others.is_quiet or plan.events or plan.restarts:
+        if self._memory is None or plan.has_effects or plan.events or plan.restarts:
             return None
         if not self._gatherer.is_plain(gathered):
             return None

@@ -78,10 +78,14 @@ class Plan(msgspec.Struct, frozen=True):
     """The status tells nothing that anybody waits for: it may be stored with what comes next."""
 
     @property
+    def has_effects(self) -> bool:
+        """Something is done to children, or to the job itself, besides telling its status."""
+        return bool(self.creates or self.updates or self.deletes or self.deletes_job)
+
+    @property
     def is_quiet(self) -> bool:
         """Nothing to write: the world is as it should be."""
-        writes = self.creates or self.updates or self.deletes or self.status or self.deletes_job
-        return not writes
+        return not (self.has_effects or self.status)
 
 
 def deletes_of(kind: ChildKind, metas: Iterable[ObjectMeta]) -> list[Delete]:
