@@ -18,6 +18,7 @@ from tfjob.client.store import Store
 from tfjob.controller.children import Hands
 from tfjob.controller.facts import Facts
 from tfjob.controller.gather import Gatherer, Stores
+from tfjob.controller.memory import Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Outcome, Reconciler
 from tfjob.controller.statuses import StatusWriter
@@ -52,12 +53,16 @@ class Desk:
         )
         self.hands = Hands(server.api, FairPool(4), self.metrics)
         self.statuses = StatusWriter(server.api, dialect)
-        self.reconciler = Reconciler(
+        self.reconciler = self.reconciler_with(None)
+
+    def reconciler_with(self, memory: Memory | None) -> Reconciler:
+        return Reconciler(
             gatherer=self.gatherer,
             hands=self.hands,
             statuses=self.statuses,
             recorder=self.recorder,
             observer=self.metrics,
+            memory=memory,
         )
 
     def now(self) -> datetime:

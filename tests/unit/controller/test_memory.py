@@ -21,14 +21,7 @@ class Remembering:
         self.memory = Memory(is_busy=lambda: self.is_busy, clock=lambda: self.time)
 
     def at(self, desk: Desk) -> Reconciler:
-        return Reconciler(
-            gatherer=desk.gatherer,
-            hands=desk.hands,
-            statuses=desk.statuses,
-            recorder=desk.recorder,
-            observer=desk.metrics,
-            memory=self.memory,
-        )
+        return desk.reconciler_with(self.memory)
 
 
 def stored(version: str = "1") -> JobObject:
