@@ -113,6 +113,10 @@ class WorkQueue(Generic[K]):
         """The key is well again: its next failure is its first."""
         self._failures.pop(key, None)
 
+    def is_working(self, key: K) -> bool:
+        """Whether a worker has the key at this moment."""
+        return key in self._working
+
     def failures(self, key: K) -> int:
         """How often the key has failed in a row."""
         return self._failures.get(key, 0)

@@ -16,8 +16,8 @@ from tfjob.core.status import JobStatus
 
 AT_LEISURE: Final = 0.2
 """Seconds that news which nobody waits for is kept back, so that one write can tell it all."""
-IN_A_RUSH: Final = 60.0
-"""The same while others wait for their children."""
+IN_A_RUSH: Final = 120.0
+"""The same while others wait for their children: as long as events may have to wait."""
 BEGINNING: Final = 2.0
 """The same for a job of which some replicas run, in a rush: the others will not be long."""
 
@@ -88,6 +88,10 @@ class Memory:
         due = {key: msgspec.structs.replace(each, until=now) for key, each in self._held.items()}
         self._held = due
         return list(due)
+
+    def is_holding(self, key: Key) -> bool:
+        """Whether news of a job is kept back, so that it is looked at again in any case."""
+        return key in self._held
 
     def told(self, job: JobObject) -> None:
         """No news is kept back any more."""

@@ -156,6 +156,7 @@ class Branch:
             hurry=self.queue.hurry,
             on_job=self._note_change,
             is_busy=self._is_busy,
+            is_under_way=lambda key: self.queue.is_working(key) or self.memory.is_holding(key),
         )
         watches = Watches(source, self.dialect, jobs, reader=reader)
         self.watches = watches

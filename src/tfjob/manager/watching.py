@@ -34,7 +34,7 @@ GATHERING: Final = 0.1
 SOME_RUN: Final = 1.0
 """The same in a rush, for a job of which some pods run and others do not yet."""
 CAME_UP: Final = IN_A_RUSH + 5.0
-"""The same in a rush, for a pod or service that came up: what is kept back is looked at before."""
+"""The same in a rush, for a pod or service of a job that is looked at before in any case."""
 _ON_THEIR_WAY: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 
 
@@ -66,6 +66,8 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
     """Is told of each change of a job, before its pass is asked for."""
     is_busy: Callable[[], bool] = lambda: False
     """Tells of a rush, in which routine news is gathered for longer."""
+    is_under_way: Callable[[Key], bool] = lambda _key: False
+    """Tells of a job that is worked on now, or whose news is kept back to be told later."""
 
 
 def apis_beside(dialect: Dialect, settings: Settings) -> list[ChildApi]:
@@ -156,23 +158,28 @@ class Watches:
             self._reader.enqueue((job.metadata.namespace, job.metadata.name), 0.0)
 
     def _tell(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """The job that owns a child, and the one it names: it may have changed hands."""
+        """The job that owns a child, and the one it names: it may have changed hands.
+
+        One that is not there has no pass: should it come, that is news of its own.
+        """
         if not self._dialect.shows_children and _was_only_bound(old, new):
             return
-        patience = self._patience(old, new)
         for key in {key for item in (old, new) if item for key in self._jobs_of(item)}:
+            if self.jobs.store.get(key) is None:
+                continue
+            patience = self._patience(key, old, new)
             if patience:
                 self._reader.enqueue(key, patience)
             else:
                 self._reader.hurry(key)
 
-    def _patience(self, old: HasMetadata | None, new: HasMetadata | None) -> float:
+    def _patience(self, key: Key, old: HasMetadata | None, new: HasMetadata | None) -> float:
         """Seconds that the pass for a piece of news may wait, or none where it is urgent."""
         if new is None or not _is_routine(new):
             return 0.0
         if not self._reader.is_busy() or self._dialect.shows_children:
             return GATHERING
-        if old is None and _came_up(new):
+        if old is None and _came_up(new) and self._reader.is_under_way(key):
             return CAME_UP
         begins = _is_pending(old) and isinstance(new, Pod) and new.phase is Phase.RUNNING
         return SOME_RUN if begins and self._waits_for_others(new) else GATHERING

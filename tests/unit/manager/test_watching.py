@@ -33,15 +33,18 @@ class Told:
 
     def __init__(self, dialect: Dialect | None = None, **settings: Any) -> None:
         self.keys: dict[Key, float] = {}
-        self.is_busy = False
+        self.is_busy, self.is_under_way = False, True
         reader = Reader(
             enqueue=lambda key, delay: self.keys.update({key: delay}),
             hurry=lambda key: self.keys.update({key: 0.0}),
             is_busy=lambda: self.is_busy,
+            is_under_way=lambda _key: self.is_under_way,
         )
         self.watches = Watches(
             Source(Played().api), dialect or KubeflowV1(), Settings(**settings), reader=reader
         )
+        for name in ("j", "a", "b", LONG, LONG[:63]):
+            self.watches.jobs.store.put(JobObject(metadata=meta(name)))
 
     def of(self, old: Any, new: Any) -> dict[Key, float]:
         self.keys.clear()
@@ -85,6 +88,13 @@ async def test_child_that_changes_hands_concerns_both_jobs() -> None:
     assert set(keys(pod("a"), pod("b"))) == {("n", "a"), ("n", "b")}
 
 
+async def test_child_of_a_job_that_is_not_there_asks_for_nothing() -> None:
+    told = Told()
+    told.watches.jobs.store.remove(("n", "j"))
+    assert told.of(pod("j"), None) == {}
+    assert set(told.of(pod("j"), pod("a"))) == {("n", "a")}
+
+
 async def test_news_that_others_will_follow_may_wait_and_ends_may_not() -> None:
     running, failed = a_pod(phase="Running"), a_pod(phase="Failed")
     assert set(keys(None, running).values()) == {GATHERING}
@@ -99,6 +109,8 @@ async def test_routine_is_gathered_for_longer_in_a_rush_until_all_pods_run() -> 
     told.is_busy = True
     new = msgspec.structs.replace(a_pod("worker", 0, phase="Pending"), spec=PodSpec())
     assert set(told.of(None, new).values()) == {CAME_UP}
+    told.is_under_way = False
+    assert set(told.of(None, new).values()) == {GATHERING}
     first, second = a_pod("worker", 0, phase="Running"), a_pod("worker", 1, phase="Running")
     told.watches.stores.pods.put(first)
     told.watches.stores.pods.put(a_pod("worker", 1, phase="Pending"))
