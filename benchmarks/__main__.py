@@ -140,14 +140,14 @@ def _bar() -> Progress:
 
 
 def _write(found: record.Record, folder: Path) -> None:
-    """The raw data, the table and the plot, all under one name."""
+    """The raw data, the table and the plot, if there is anything to compare, under one name."""
     (folder / "partial.json").unlink(missing_ok=True)
     name = time.strftime("%Y-%m-%d-%H%M")
     record.save(found, folder / f"{name}.json")
     (folder / f"{name}.md").write_text(table.page(found))
-    plot.draw(found, folder / f"{name}.png")
+    is_drawn = plot.draw(found, folder / f"{name}.png")
     print(table.page(found))
-    print(f"written: {folder / name}.json, .md and .png")
+    print(f"written: {folder / name}.json{', .md and .png' if is_drawn else ' and .md'}")
 
 
 def _judge(found: record.Record) -> int:

@@ -17,11 +17,11 @@ _OURS_IS_LESS: Final = "#2a7f62"
 _OURS_IS_MORE: Final = "#b5543a"
 
 
-def draw(record: Record, path: Path) -> None:
-    """Write a PNG; nothing where nobody was compared."""
+def draw(record: Record, path: Path) -> bool:
+    """Write a PNG, and tell whether: there is nothing to draw where nobody was compared."""
     bars = ratios(record)
     if not bars:
-        return
+        return False
     figure = Figure(figsize=(9, 0.8 + 0.28 * len(bars)), layout="constrained")
     axes = figure.subplots()
     values = [value for _, value in bars]
@@ -36,6 +36,7 @@ def draw(record: Record, path: Path) -> None:
     axes.set_xlim(0, max(1.3, *values) * 1.08)
     axes.set_title("tfjob ÷ training-operator tuned (16 threads, 5,000 QPS); shorter is better")
     figure.savefig(path, dpi=110)
+    return True
 
 
 def ratios(record: Record) -> list[tuple[str, float]]:

@@ -63,7 +63,7 @@ class Thrift(msgspec.Struct, frozen=True, kw_only=True):
     """For so long news gives way to what is more important; after that it goes out."""
 
 
-class _Series(msgspec.Struct):
+class _Series(msgspec.Struct, gc=False):
     """One piece of news and how often it was told."""
 
     event: Event
@@ -155,9 +155,9 @@ class EventRecorder:
         self._sum_up()
 
     @property
-    def waiting(self) -> int:
-        """News that is not sent yet."""
-        return len(self._waiting)
+    def due(self) -> int:
+        """News that could go out now; counts that wait for their time are not among it."""
+        return len(self._queue)
 
     @property
     def _is_pressed(self) -> bool:

@@ -137,6 +137,8 @@ class Loop:
             until = self._times.elapsed() + MOST_PATIENCE
             look_again = MORE_TO_DO if outcome.has_more else LOOK_AGAIN
             self._awaited[key] = _Awaited(outcome.versions, until, look_again)
+        if outcome.held is not None:
+            self._queue.add_after(key, outcome.held)
         if outcome.is_hopeless:
             self._queue.add_after(key, HOPELESS)
             self._passed("requeue_after", started)
@@ -153,8 +155,6 @@ class Loop:
             self._queue.add(key)
         if outcome.is_waiting:
             self._queue.add_after(key, WAIT_FOR_NAME)
-        if outcome.held is not None:
-            self._queue.add_after(key, outcome.held)
         self._wake_in_time(key, outcome)
         later = outcome.is_waiting or outcome.wake_at is not None
         self._passed("requeue_after" if later else "success", started)

@@ -17,7 +17,7 @@ from tfjob.core.status import JobStatus
 AT_LEISURE: Final = 0.2
 """Seconds that news which nobody waits for is kept back, so that one write can tell it all."""
 IN_A_RUSH: Final = 120.0
-"""The same while others wait for their children: as long as events may have to wait."""
+"""The same while others wait for their children."""
 BEGINNING: Final = 2.0
 """The same for a job of which some replicas run, in a rush: the others will not be long."""
 
@@ -97,8 +97,8 @@ class Memory:
         """No news is kept back any more."""
         self._held.pop(_key(job), None)
 
-    def lay_to_rest(self, key: Key, rest: Rest) -> None:
-        self._resting[key] = rest
+    def lay_to_rest(self, job: JobObject, rest: Rest) -> None:
+        self._resting[_key(job)] = rest
 
     def rest_of(self, job: JobObject) -> Rest | None:
         """What was found out about a job as it is stored."""

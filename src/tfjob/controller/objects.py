@@ -13,7 +13,7 @@ from tfjob.k8s.meta import ObjectMeta
 _NOTHING = msgspec.Raw(b"null")
 
 
-class JobObject(msgspec.Struct):
+class JobObject(msgspec.Struct, gc=False):
     metadata: ObjectMeta
     spec: msgspec.Raw = _NOTHING
     status: msgspec.Raw = _NOTHING

@@ -98,7 +98,7 @@ class Reconciler:
         outcome = await self._carry_out(gathered, plan, reporter)
         outcome.errors += refused
         if sight is not None:
-            self._lay_to_rest(key, outcome, sight)
+            self._lay_to_rest(gathered, outcome, sight)
         return outcome
 
     def _rest(self, key: Key) -> Rest | None:
@@ -119,11 +119,18 @@ class Reconciler:
             return None
         return self._gatherer.sight(gathered.stored)
 
-    def _lay_to_rest(self, key: Key, outcome: Outcome, sight: int) -> None:
-        is_there = self._gatherer.stores.jobs.get(key) is not None
-        if self._memory is not None and is_there and outcome.settled and not outcome.errors:
+    def _is_there(self, job: JobObject) -> bool:
+        """A job may have gone during its pass; nothing of it may then be remembered."""
+        meta = job.metadata
+        known = self._gatherer.stores.jobs.get((meta.namespace, meta.name))
+        return known is not None and known.metadata.uid == meta.uid
+
+    def _lay_to_rest(self, gathered: Gathered, outcome: Outcome, sight: int) -> None:
+        if self._memory is None or not self._is_there(gathered.stored):
+            return
+        if outcome.settled and not outcome.errors:
             rest = Rest(outcome.settled, sight, since=self._now(), until=outcome.wake_at)
-            self._memory.lay_to_rest(key, rest)
+            self._memory.lay_to_rest(gathered.stored, rest)
 
     def _is_incomplete(self, gathered: Gathered) -> bool:
         job = gathered.job
@@ -183,6 +190,8 @@ class Reconciler:
         if self._memory is None:
             return None
         if plan.is_patient and plan.status is not None and not report.errors:
+            if not self._is_there(gathered.stored):
+                return None
             running = ConditionType.RUNNING
             begins = plan.status.is_true(running) and not gathered.job.status.is_true(running)
             left = self._memory.hold(gathered.stored, plan.status, begins=begins)

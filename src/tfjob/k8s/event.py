@@ -18,7 +18,7 @@ _HASH_BYTES = 8
 _ELLIPSIS = "…"
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """News about one object: what happened, in a word for machines and a sentence for people.
 
     The type is `Normal` or `Warning`; the API knows no other.

@@ -1,7 +1,8 @@
 """Object metadata, cut down to what a controller reads.
 
 Unknown fields are skipped while decoding, so an object costs what is named here and no more.
-Times stay text: a malformed one must not make the whole object unreadable.
+Times stay text: a malformed one must not make the whole object unreadable. What comes as JSON has
+no cycles, so the kinds that are cached by the thousand are left out of the search for them (`gc`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -17,7 +18,7 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     controller: bool = False
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, rename="camel"):
+class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""

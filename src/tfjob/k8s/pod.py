@@ -19,7 +19,7 @@ class Phase(StrEnum):
     UNKNOWN = "Unknown"
 
 
-class Terminated(msgspec.Struct, frozen=True, rename="camel"):
+class Terminated(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     exit_code: int = 0
     reason: str = ""
     message: str = ""
@@ -27,29 +27,29 @@ class Terminated(msgspec.Struct, frozen=True, rename="camel"):
     finished_at: str | None = None
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class Waiting(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     message: str = ""
 
 
-class Running(msgspec.Struct, frozen=True, rename="camel"):
+class Running(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     started_at: str | None = None
 
 
-class ContainerState(msgspec.Struct, frozen=True):
+class ContainerState(msgspec.Struct, frozen=True, gc=False):
     waiting: Waiting | None = None
     running: Running | None = None
     terminated: Terminated | None = None
 
 
-class ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str = ""
     restart_count: int = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
 
 
-class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
+class PodCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -57,7 +57,7 @@ class PodCondition(msgspec.Struct, frozen=True, rename="camel"):
     last_transition_time: str | None = None
 
 
-class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     phase: str = ""
     reason: str = ""
     message: str = ""
@@ -67,11 +67,11 @@ class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
     init_container_statuses: Sequence[ContainerStatus] = ()
 
 
-class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
+class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
 
 
-class Pod(msgspec.Struct, frozen=True):
+class Pod(msgspec.Struct, frozen=True, gc=False):
     metadata: ObjectMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()

@@ -5,5 +5,5 @@ import msgspec
 from tfjob.k8s.meta import ObjectMeta
 
 
-class Service(msgspec.Struct, frozen=True):
+class Service(msgspec.Struct, frozen=True, gc=False):
     metadata: ObjectMeta

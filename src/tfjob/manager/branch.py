@@ -38,7 +38,7 @@ _log: Final = logging.getLogger(__name__)
 _LOOK: Final = 5.0
 """Seconds between two looks whether a rush is over."""
 _MANY_EVENTS: Final = 200
-"""So many that wait mean that the server has more to do than it can."""
+"""So many that are due mean that the server has more to do than it can."""
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,7 +198,7 @@ class Branch:
     def _is_busy(self) -> bool:
         """Jobs wait for a worker, their children for a place, or many events to be sent."""
         shared = self._shared
-        is_told = shared.recorder.waiting < _MANY_EVENTS
+        is_told = shared.recorder.due < _MANY_EVENTS
         return bool(self.queue) or not shared.pool.is_calm or not is_told
 
     async def _work(self) -> None:

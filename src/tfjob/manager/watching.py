@@ -34,7 +34,8 @@ GATHERING: Final = 0.1
 SOME_RUN: Final = 1.0
 """The same in a rush, for a job of which some pods run and others do not yet."""
 CAME_UP: Final = IN_A_RUSH + 5.0
-"""The same in a rush, for a pod or service of a job that is looked at before in any case."""
+"""The same in a rush, for a pod or service that came up while its job is under way: what is kept
+back of the job is told before, and a child that only came up changes no decision."""
 _ON_THEIR_WAY: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 
 

@@ -165,6 +165,17 @@ async def test_repeated_news_are_counted_and_written_at_most_once_a_minute() -> 
         assert stored["message"] == "at 1059.0"
 
 
+async def test_counts_that_wait_for_their_time_are_not_due() -> None:
+    async with recording() as w:
+        w.recorder.record(news(), key="Stuck", is_once=False)
+        assert w.recorder.due == 1
+        await settle()
+        w.recorder.record(news(), key="Stuck", is_once=False)
+        assert (w.recorder.due, w.server.counts()) == (0, [1])
+        await w.time.advance(60)
+        assert (w.recorder.due, w.server.counts()) == (0, [2])
+
+
 async def test_a_job_that_is_stuck_for_a_day_makes_under_ten_writes() -> None:
     async with recording() as w:
         for _ in range(24 * 60):

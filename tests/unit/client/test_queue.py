@@ -70,6 +70,16 @@ async def test_a_waiting_worker_takes_the_key_that_runs_once_more() -> None:
     assert await asyncio.wait_for(worker, 30) == "a"
 
 
+async def test_key_is_worked_on_from_get_to_done() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    assert not queue.is_working("a")
+    await queue.get()
+    assert queue.is_working("a")
+    queue.done("a")
+    assert not queue.is_working("a")
+
+
 async def test_of_several_delays_the_earliest_holds_and_there_is_one_timer() -> None:
     time = FakeTime()
     queue = WorkQueue[str](timers=time)

@@ -139,6 +139,13 @@ async def test_success_makes_the_next_failure_the_first() -> None:
         assert world.queue.failures(JOB) == 0
 
 
+async def test_news_that_is_kept_back_is_told_in_time_although_passes_fail() -> None:
+    async with worked() as world:
+        world.answer = lambda: Outcome(errors=[Forbidden("quota")], held=100)
+        moments = await world.advance(3600)
+        assert max(later - earlier for earlier, later in pairwise(moments)) == 100
+
+
 async def test_deadline_is_kept_although_passes_fail() -> None:
     async with worked() as world:
         world.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(500))

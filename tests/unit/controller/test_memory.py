@@ -1,5 +1,6 @@
 """What one process remembers of its jobs, and what a pass makes of it."""
 
+import asyncio
 from contextlib import AbstractAsyncContextManager as Opened
 
 import msgspec
@@ -62,6 +63,7 @@ def test_what_is_kept_back_belongs_to_one_version_of_a_job() -> None:
     one = Remembering()
     one.memory.hold(stored("1"), JobStatus())
     assert one.memory.held(stored("1")) == JobStatus()
+    assert one.memory.is_holding(("n", "j"))
     assert one.memory.held(stored("2")) is None
     one.time = AT_LEISURE
     assert one.memory.hold(stored("2"), JobStatus()) <= 0
@@ -73,6 +75,7 @@ def test_what_is_kept_back_can_be_forgotten(how: str) -> None:
     one.memory.hold(stored(), JobStatus())
     getattr(one.memory, how)(*([] if how == "forget" else [stored()]))
     assert one.memory.held(stored()) is None
+    assert not one.memory.is_holding(("n", "j"))
 
 
 def test_job_is_newborn_once_and_not_after_another_may_have_worked_on_it() -> None:
@@ -127,3 +130,18 @@ async def test_start_of_a_job_whose_time_is_limited_is_stored_at_once(desk: Open
         outcome = await Remembering().at(world).reconcile(KEY)
         assert outcome.held is None
         assert await world.conditions() == ["Created"]
+
+
+async def test_nothing_is_kept_back_of_a_job_that_goes_during_its_pass(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        one = Remembering()
+        reconciler = one.at(world)
+        await world.submit("W1")
+        await world.look()
+        under_way = asyncio.create_task(reconciler.reconcile(KEY))
+        await asyncio.sleep(0)
+        gone = world.stores.jobs.remove(KEY)
+        assert gone is not None
+        one.memory.note_end(gone)
+        await under_way
+        assert not one.memory.is_holding(KEY)
