@@ -1,105 +1,75 @@
-"""`python -m benchmarks`: tfjob beside the Go training-operator, on real control planes.
+"""`python -m benchmarks`: measure what was asked for, turn by turn, and write down what came of it.
 
-Contestants take turns, and the whole programme is repeated, so that a busy minute of the machine
-does not fall on one of them alone. Ends its own processes; listens on loopback only.
+What was measured is kept after each turn, so that whatever ends a benchmark costs one turn.
 """
 
-import argparse
 import asyncio
 import os
 import sys
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks import limits, plot, record, table
+from benchmarks import command, limits, plot, record, table
+from benchmarks.command import Asked, Turn
 from benchmarks.contestants import CONTESTANTS
-from benchmarks.courses import FULL, QUICK, Course, courses
-from benchmarks.sight import Sight
+from benchmarks.sight import Failed, Sight
 from benchmarks.stage import stage_for
 from tests.support.controlplane.toolchain import Unavailable
 
-_ADD = "go on with an earlier or interrupted record; may be repeated"
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    chosen = _parser().parse_args(arguments)
-    if chosen.judge is not None:
-        return _judge(record.load(chosen.judge))
-    sizes = QUICK if chosen.quick else FULL
-    if chosen.fleet is not None:
-        sizes = msgspec.structs.replace(sizes, fleet=chosen.fleet)
-    programme = courses(sizes, large=chosen.large)
-    if chosen.only:
-        programme = [each for each in programme if _is_wanted(each, chosen.only)]
+    asked = command.parsed(arguments)
     try:
-        found = _run(programme, chosen)
-    except (Unavailable, record.NotAlike) as reason:
-        sys.stderr.write(f"NOTHING WAS MEASURED: {reason}\n")
+        if asked.judge is not None:
+            return _judge(record.load(asked.judge))
+        found = _begun(asked)
+    except (record.NotAlike, record.Unreadable) as reason:
+        sys.stderr.write(f"python -m benchmarks: {reason}\n")
         return 1
-    _write(found, chosen.results)
-    return _judge(found) if chosen.check else 0
+    try:
+        _run(found, asked)
+    except (Unavailable, Failed) as reason:
+        return _stopped(str(reason), asked)
+    except KeyboardInterrupt:
+        return _stopped("interrupted", asked)
+    _write(found, asked.results)
+    if asked.turns:
+        asked.partial.unlink(missing_ok=True)
+    return _judge(found) if asked.is_checked else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__, allow_abbrev=False
+def _begun(asked: Asked) -> record.Record:
+    this = record.Record(
+        command=record.command(sys.argv[1:]), machine=record.this_machine(), runs=[]
     )
-    add = parser.add_argument
-    add("--quick", action="store_true", help="small sizes: a first impression within 5 minutes")
-    add("--large", action="store_true", help="5,000 jobs as well")
-    add("--fleet", type=int, metavar="JOBS", help="how many jobs the fleet has (2,000)")
-    add("--only", action="append", metavar="SCENARIO", help="only this one; may be repeated")
-    add("--without", action="append", default=[], choices=list(CONTESTANTS), help="leave one out")
-    add("--repeat", type=int, metavar="N", help="how often (3; quick: 1; 0: nothing is measured)")
-    add("--results", type=Path, default=record.RESULTS, metavar="FOLDER", help="where to write")
-    add("--add", type=Path, action="append", default=[], metavar="JSON", help=_ADD)
-    add("--check", action="store_true", help="fail when a limit is broken")
-    add("--judge", type=Path, metavar="JSON", help="measure nothing; judge an earlier record")
-    return parser
+    return record.joined([*map(record.load, asked.add), this], planned=asked.titles)
 
 
-def _is_wanted(course: Course, names: Sequence[str]) -> bool:
-    return course.name in names or any(step.name in names for step in course.steps)
+def _stopped(reason: str, asked: Asked) -> int:
+    kept = asked.partial
+    so_far = f"so far: {kept}; go on with --add {kept}" if kept.exists() else "nothing was measured"
+    sys.stderr.write(f"\nSTOPPED: {reason}\n{so_far}\n")
+    return 1
 
 
-def _run(programme: list[Course], chosen: argparse.Namespace) -> record.Record:
-    usual = 1 if chosen.quick else 3
-    repeat = usual if chosen.repeat is None else chosen.repeat
-    found = _record(chosen.add, programme if repeat else ())
-    turns = [
-        (number, course, name)
-        for number in range(repeat)
-        for course in programme
-        for name in course.contestants
-        if name not in chosen.without
-    ]
-    if not turns:
-        return found
+def _run(found: record.Record, asked: Asked) -> None:
+    if not asked.turns:
+        return
     with _bar() as bar:
-        whole = bar.add_task("all", total=len(turns), seen="")
-        for number, course, name in turns:
-            asyncio.run(_course(found, course, name, repetition=number, bar=bar))
+        whole = bar.add_task("all", total=len(asked.turns), seen="")
+        for turn in asked.turns:
+            asyncio.run(_course(found, turn, bar))
             bar.advance(whole)
-            record.save(found, chosen.results / "partial.json")
-    return found
+            record.save(found, asked.partial)
 
 
-def _record(earlier: Sequence[Path], programme: Sequence[Course]) -> record.Record:
-    command = record.command(sys.argv[1:])
-    this = record.Record(command=command, machine=record.this_machine(), runs=[])
-    planned = {step.name: step.title for course in programme for step in course.steps}
-    return record.joined([*map(record.load, earlier), this], planned=planned)
-
-
-async def _course(
-    found: record.Record, course: Course, name: str, *, repetition: int, bar: Progress
-) -> None:
-    contestant = CONTESTANTS[name]
+async def _course(found: record.Record, turn: Turn, bar: Progress) -> None:
+    course, contestant = turn.course, CONTESTANTS[turn.contestant]
     task = bar.add_task(f"{course.name}: {contestant.title}", total=len(course.steps), seen="")
     told_at = 0.0
 
@@ -109,7 +79,7 @@ async def _course(
             told_at = time.monotonic()
             bar.update(task, seen=str(sight))
 
-    load = os.getloadavg()[0]
+    load, commit = os.getloadavg()[0], record.commit()
     async with stage_for(contestant, on_change=show) as stage:
         for step in course.steps:
             measured = await step.measure(stage)
@@ -117,11 +87,13 @@ async def _course(
                 record.Run(
                     scenario=step.name,
                     title=step.title,
-                    contestant=name,
-                    repetition=repetition,
+                    contestant=turn.contestant,
+                    repetition=turn.repetition,
                     figures=measured.figures,
                     requests=measured.requests,
                     load=load,
+                    commit=commit,
+                    at=datetime.now(UTC).isoformat(timespec="seconds"),
                 )
             )
             bar.advance(task)
@@ -141,8 +113,7 @@ def _bar() -> Progress:
 
 def _write(found: record.Record, folder: Path) -> None:
     """The raw data, the table and the plot, if there is anything to compare, under one name."""
-    (folder / "partial.json").unlink(missing_ok=True)
-    name = time.strftime("%Y-%m-%d-%H%M")
+    name = time.strftime("%Y-%m-%d-%H%M%S")
     record.save(found, folder / f"{name}.json")
     (folder / f"{name}.md").write_text(table.page(found))
     is_drawn = plot.draw(found, folder / f"{name}.png")

@@ -1,7 +1,8 @@
 """Limits as ratios: what a benchmark must show, and whether one did.
 
-Law: a limit that was not measured is told as such and is no success, unless it is measured on
-demand only. One that is out of reach says why, and is shown all the same.
+Law: a limit that was not measured, or not in the size that it is for, is told as such and is no
+success, unless it is measured on demand only. One that is out of reach says why, and is shown all
+the same. A ratio stands beside the spread of both its figures.
 """
 
 import tomllib
@@ -10,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.record import Record, summary
+from benchmarks.courses import FULL, courses
+from benchmarks.record import Record, Summary, summary
 
 LIMITS: Final = Path(__file__).parent / "limits.toml"
 
@@ -22,9 +24,8 @@ class Place(msgspec.Struct, frozen=True):
     contestant: str
     figure: str
 
-    def median(self, record: Record) -> float | None:
-        found = summary(record.runs, self.scenario, self.contestant, self.figure)
-        return None if found is None else found.median
+    def found_in(self, record: Record) -> Summary | None:
+        return summary(record.runs, self.scenario, self.contestant, self.figure)
 
     def __str__(self) -> str:
         return f"{self.scenario}/{self.contestant}/{self.figure}"
@@ -45,9 +46,15 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
 class Verdict(msgspec.Struct, frozen=True):
     limit: Limit
-    value: float | None
-    was_asked: bool = True
-    """Whether the figure itself was measured, if not what it is compared with."""
+    of: Summary | None
+    to: Summary | None
+
+    @property
+    def value(self) -> float | None:
+        """None where it was not measured, or not what it is compared with."""
+        if self.of is None or self.limit.to is None:
+            return None if self.of is None else self.of.median
+        return self.of.median / self.to.median if self.to and self.to.median else None
 
     @property
     def holds(self) -> bool:
@@ -56,15 +63,17 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def is_failure(self) -> bool:
         if self.value is None:
-            return self.was_asked or not self.limit.is_on_demand
+            return self.of is not None or not self.limit.is_on_demand
         return not (self.holds or self.limit.out_of_reach)
 
     def __str__(self) -> str:
         limit = self.limit
         if self.value is None:
             word = "NOT MEASURED" if self.is_failure else "not asked for"
-            return f"{word}  {limit.name}: {limit.of} or {limit.to} is missing"
-        said = f"{limit.name}: {self.value:.3f}, at most {limit.at_most}"
+            missing = limit.of if self.of is None else limit.to
+            return f"{word}  {limit.name}: {missing} is missing"
+        spread = " over ".join(str(each) for each in (self.of, self.to) if each is not None)
+        said = f"{limit.name}: {self.value:.3f}, at most {limit.at_most} ({spread})"
         if not self.holds and limit.out_of_reach:
             return f"BROKEN, and out of reach  {said}: {limit.out_of_reach}"
         return f"{'holds ' if self.holds else 'BROKEN'}  {said}"
@@ -76,15 +85,16 @@ def read(path: Path = LIMITS) -> list[Limit]:
 
 
 def verdicts(record: Record, limits: list[Limit]) -> list[Verdict]:
+    record = _of_full_size(record)
     return [
-        Verdict(limit, _value(record, limit), limit.of.median(record) is not None)
+        Verdict(limit, limit.of.found_in(record), limit.to.found_in(record) if limit.to else None)
         for limit in limits
     ]
 
 
-def _value(record: Record, limit: Limit) -> float | None:
-    ours = limit.of.median(record)
-    if limit.to is None or ours is None:
-        return ours
-    theirs = limit.to.median(record)
-    return ours / theirs if theirs else None
+def _of_full_size(record: Record) -> Record:
+    """Without what was measured with fewer jobs than the limits speak of."""
+    programme = courses(FULL, large=True)
+    titles = {step.name: step.title for course in programme for step in course.steps}
+    runs = [run for run in record.runs if titles.get(run.scenario) == run.title]
+    return msgspec.structs.replace(record, runs=runs)

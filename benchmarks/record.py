@@ -7,6 +7,7 @@ import os
 import platform
 import shlex
 import statistics
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,10 @@ _FILES: Final = ("--add", "--results")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One scenario, done once by one contestant; `load` is that of the machine before it."""
+    """One scenario, done once by one contestant.
+
+    `load` is that of the machine before it, `at` when it ended, `commit` the code that ran it.
+    """
 
     scenario: str
     title: str
@@ -29,6 +33,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, float]
     requests: dict[str, int] = {}
     load: float = 0.0
+    commit: str = ""
+    at: str = ""
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -53,9 +59,31 @@ class Summary(msgspec.Struct, frozen=True):
     most: float
     count: int
 
+    def __str__(self) -> str:
+        if self.count == 1:
+            return f"{self.median:.3g} once"
+        return f"{self.least:.3g} to {self.most:.3g}"
+
 
 class NotAlike(Exception):  # noqa: N818 - says what is wrong
     """Records that cannot be read as one: the message names what differs."""
+
+
+class Unreadable(Exception):  # noqa: N818 - says what is wrong
+    """A file that holds no record: the message names it."""
+
+
+def commit() -> str:
+    """The code that runs, with a plus where it was changed since; nothing outside a repository."""
+    here = Path(__file__).parent
+    found = subprocess.run(
+        ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout.strip()
 
 
 def command(arguments: Sequence[str]) -> str:
@@ -70,7 +98,8 @@ def command(arguments: Sequence[str]) -> str:
 
 
 def joined(records: Sequence[Record], *, planned: Mapping[str, str] | None = None) -> Record:
-    """One record of all; only what was measured on one machine and in one size is comparable.
+    """One record of all; only what was measured on one machine and in one size is comparable,
+    and nothing counts twice.
 
     `planned` are the titles of scenarios that are still to be measured.
     """
@@ -79,6 +108,9 @@ def joined(records: Sequence[Record], *, planned: Mapping[str, str] | None = Non
         raise NotAlike(f"the records are of different machines: {machines}")
     runs = [run for each in records for run in each.runs]
     for scenario in scenarios(runs):
+        twice = [run for run in runs if run.scenario == scenario]
+        if any(run in twice[:place] for place, run in enumerate(twice)):
+            raise NotAlike(f"the records have the same run of {scenario} twice")
         titles = {run.title for run in runs if run.scenario == scenario}
         titles |= {title for name, title in (planned or {}).items() if name == scenario}
         if len(titles) > 1:
@@ -124,9 +156,14 @@ def contestants(runs: Iterable[Run], scenario: str) -> list[str]:
 
 
 def load(path: Path) -> Record:
-    return msgspec.json.decode(path.read_bytes(), type=Record)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Record)
+    except OSError as fault:
+        raise Unreadable(f"{path}: {fault.strerror}") from fault
+    except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
+        raise Unreadable(f"{path} is no record of a benchmark (JSON): {fault}") from fault
 
 
 def save(record: Record, path: Path) -> None:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")

@@ -47,6 +47,9 @@ def page(record: Record) -> str:
 def _lines(record: Record) -> Iterator[str]:
     machine = record.machine
     yield f"`{record.command}` on {machine.cores} cores, {machine.system}, Python {machine.python}"
+    commits = list(dict.fromkeys(run.commit for run in record.runs if run.commit))
+    if commits:
+        yield f"Code: {', '.join(commits)}"
     yield ""
     yield "Medians; in brackets the least and the most of several repetitions."
     for name, title in scenarios(record.runs).items():

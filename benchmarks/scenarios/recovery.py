@@ -1,6 +1,7 @@
 """A pod fails and is replaced: how long its place is empty, at rest and under load."""
 
 import asyncio
+import math
 import statistics
 import time
 from typing import Final
@@ -60,5 +61,5 @@ async def _replaced(stage: Stage, name: str) -> float:
 
 
 def _percentile(values: list[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    """The least value that this share of them all does not exceed."""
+    return sorted(values)[math.ceil(share * len(values)) - 1]

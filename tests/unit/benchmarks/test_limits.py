@@ -1,16 +1,30 @@
 """Claims about judging what was measured."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from benchmarks.contestants import CONTESTANTS
 from benchmarks.courses import FULL, courses
 from benchmarks.limits import Limit, Place, read, verdicts
-from benchmarks.record import Machine, NotAlike, Record, Run, command, joined, summary
+from benchmarks.record import (
+    Machine,
+    NotAlike,
+    Record,
+    Run,
+    Unreadable,
+    command,
+    joined,
+    load,
+    save,
+    summary,
+)
 from benchmarks.table import FIGURES, page
 
 OURS = Place("many", "tfjob", "cpu")
 PEER = Place("many", "peer-tuned", "cpu")
+SIZE = "1,000 jobs of 4 replicas"
 
 
 def record_of(**figures: list[float]) -> Record:
@@ -18,7 +32,7 @@ def record_of(**figures: list[float]) -> Record:
     runs = [
         Run(
             scenario="many",
-            title="1,000 jobs",
+            title=SIZE,
             contestant=name.replace("_", "-"),
             repetition=number,
             figures={"cpu": value},
@@ -37,6 +51,7 @@ def test_limit_holds_up_to_its_ratio_and_no_further(at_most: float, holds: bool)
     assert verdict.value == 0.5
     assert (verdict.holds, verdict.is_failure) == (holds, not holds)
     assert ("BROKEN" in str(verdict)) is not holds
+    assert "(1 to 9 over 4 once)" in str(verdict)
 
 
 def test_limit_without_another_figure_is_absolute() -> None:
@@ -71,6 +86,8 @@ def test_records_of_one_machine_and_size_can_be_joined() -> None:
     one, other = record_of(tfjob=[1.0]), record_of(peer_tuned=[2.0])
     both = joined([one, other])
     assert both.runs == [*one.runs, *other.runs]
+    with pytest.raises(NotAlike, match="same run of many twice"):
+        joined([one, both])
     other.runs = [msgspec.structs.replace(run, title="60 jobs") for run in other.runs]
     with pytest.raises(NotAlike, match="60 jobs"):
         joined([one, other])
@@ -83,6 +100,28 @@ def test_records_of_one_machine_and_size_can_be_joined() -> None:
 def test_where_files_are_is_not_recorded() -> None:
     asked = ["--only", "few", "--add", "a.json", "--results=out", "--repeat", "1"]
     assert command(asked) == "python -m benchmarks --only few --repeat 1"
+
+
+def test_what_was_measured_in_another_size_is_not_judged() -> None:
+    record = record_of(tfjob=[1.0])
+    record.runs = [msgspec.structs.replace(run, title="40 jobs") for run in record.runs]
+    (verdict,) = verdicts(record, [Limit(name="CPU", of=OURS, at_most=2.0)])
+    assert str(verdict) == "NOT MEASURED  CPU: many/tfjob/cpu is missing"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"[1", b"\xff"])
+def test_file_that_holds_no_record_is_named(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(Unreadable, match=r"a\.json"):
+        load(path)
+
+
+def test_record_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    record = record_of(tfjob=[1.0, 2.0])
+    save(record, tmp_path / "new" / "a.json")
+    assert load(tmp_path / "new" / "a.json") == record
 
 
 def test_what_is_out_of_reach_is_told_and_fails_nothing() -> None:
