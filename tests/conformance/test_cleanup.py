@@ -23,8 +23,9 @@ async def test_pods_that_still_run_go_with_their_services(
 ) -> None:
     scene.puppet.play("*", runs)
     await scene.submit("W4 P2", run_policy={"cleanPodPolicy": policy})
-    await scene.until("all run", lambda job: counts_of(job, "PS") == {"active": 2})
-    await scene.puppet.finish(await scene.puppet.run("j-worker-0"), exit_code=0)
+    await scene.until("all run", lambda job: counts_of(job) == {"active": 4})
+    await scene.puppet.idle()
+    await scene.puppet.finish("j-worker-0", exit_code=0)
     await ended(scene)
     await scene.children(*left)
 

@@ -41,21 +41,33 @@ async def test_job_whose_pods_ended_and_vanished_unseen_runs_only_what_is_not_do
     await scene.puppet.until("no pod is left", lambda pods: not pods)
     scene.world.operator.start()
     await scene.puppet.appears("j-worker-0")
-    await scene.puppet.finish(await scene.puppet.run("j-worker-0"), exit_code=0)
+    await scene.puppet.idle()
+    await scene.puppet.finish("j-worker-0", exit_code=0)
     await scene.comes_to("Succeeded")
     assert set(await scene.pods()) == {"j-worker-0"}
 
 
 @pytest.mark.scenario("R6")
 async def test_limit_counts_over_restarts_of_the_operator(scene: Scene) -> None:
-    scene.puppet.play("*", runs, exits(137))
+    scene.puppet.play("*", runs)
     await scene.submit("W1", restart="ExitCode", run_policy={"backoffLimit": 2})
     for count in (1, 2):
+        failed = await _failed(scene)
         await _restarted(scene, count)
         scene.world.operator.restart()
+        await scene.puppet.gone(failed)
+    await _failed(scene)
     job = await scene.comes_to("Failed", seconds=40)
     assert restarts_of(job) == 2
     assert "backoff limit" in condition_of(job, "Failed")["message"]
+
+
+async def _failed(scene: Scene) -> Json:
+    """The pod of the only worker, which ran and failed."""
+    pod = await scene.puppet.appears("j-worker-0")
+    await scene.puppet.idle()
+    await scene.puppet.finish(pod, exit_code=137)
+    return pod
 
 
 async def _restarted(scene: Scene, count: int) -> None:
