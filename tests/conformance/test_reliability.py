@@ -1,5 +1,6 @@
 """What users of training operators have asked for over the years, as promises that hold."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -62,7 +63,7 @@ async def test_limit_counts_over_restarts_of_the_operator(scene: Scene) -> None:
     assert "backoff limit" in condition_of(job, "Failed")["message"]
 
 
-async def _failed(scene: Scene) -> Json:
+async def _failed(scene: Scene) -> Mapping[str, Any]:
     """The pod of the only worker, which ran and failed."""
     pod = await scene.puppet.appears("j-worker-0")
     await scene.puppet.idle()
