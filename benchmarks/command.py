@@ -10,14 +10,13 @@ import msgspec
 
 from benchmarks import record
 from benchmarks.contestants import CONTESTANTS
-from benchmarks.courses import FULL, QUICK, Course, Sizes, courses
+from benchmarks.courses import FULL, LARGE, QUICK, Course, Sizes, courses, titles
 
 _ABOUT: Final = """tfjob beside the Go training-operator, on real control planes.
 
 Contestants take turns, and the whole programme is repeated, so that a busy minute of the machine
 does not fall on one of them alone. It ends its own processes and listens on loopback only."""
 _ADD: Final = "go on with an earlier or interrupted record; may be repeated"
-LARGE: Final = "large"
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -41,7 +40,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def titles(self) -> dict[str, str]:
         """The scenarios that are to be measured."""
-        return {step.name: step.title for turn in self.turns for step in turn.course.steps}
+        return titles(turn.course for turn in self.turns)
 
 
 def parsed(arguments: Sequence[str] | None) -> Asked:

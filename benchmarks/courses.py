@@ -3,7 +3,7 @@
 A course is what happens on one control plane, step by step; a step is one scenario.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -54,6 +54,8 @@ QUICK: Final = Sizes(
     idle_seconds=3.0,
     foreign=200,
 )
+LARGE: Final = "large"
+"""The only course that is run on demand."""
 _BOTH: Final = (PEER, OURS)
 _ALL: Final = (PEER_DEFAULT, PEER, OURS)
 
@@ -69,7 +71,12 @@ def courses(sizes: Sizes, *, large: bool) -> list[Course]:
         Course("fleet", _BOTH, _fleet(sizes)),
         Course("foreign", _BOTH, (_foreign(sizes.foreign),)),
     ]
-    return [*found, _many("large", 5000, _BOTH, spread=5)] if large else found
+    return [*found, _many(LARGE, 5000, _BOTH, spread=5)] if large else found
+
+
+def titles(programme: Iterable[Course]) -> dict[str, str]:
+    """What each scenario is called, which tells its size."""
+    return {step.name: step.title for course in programme for step in course.steps}
 
 
 def _many(name: str, jobs: int, contestants: tuple[str, ...], *, spread: int = 1) -> Course:

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.courses import FULL, courses
+from benchmarks.courses import FULL, courses, titles
 from benchmarks.record import Record, Summary, summary
 
 LIMITS: Final = Path(__file__).parent / "limits.toml"
@@ -94,7 +94,6 @@ def verdicts(record: Record, limits: list[Limit]) -> list[Verdict]:
 
 def _of_full_size(record: Record) -> Record:
     """Without what was measured with fewer jobs than the limits speak of."""
-    programme = courses(FULL, large=True)
-    titles = {step.name: step.title for course in programme for step in course.steps}
-    runs = [run for run in record.runs if titles.get(run.scenario) == run.title]
+    full = titles(courses(FULL, large=True))
+    runs = [run for run in record.runs if full.get(run.scenario) == run.title]
     return msgspec.structs.replace(record, runs=runs)

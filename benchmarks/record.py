@@ -107,10 +107,10 @@ def joined(records: Sequence[Record], *, planned: Mapping[str, str] | None = Non
     if len(machines) > 1:
         raise NotAlike(f"the records are of different machines: {machines}")
     runs = [run for each in records for run in each.runs]
+    for place, run in enumerate(runs):
+        if run in runs[:place]:
+            raise NotAlike(f"the records have the same run of {run.scenario} twice")
     for scenario in scenarios(runs):
-        twice = [run for run in runs if run.scenario == scenario]
-        if any(run in twice[:place] for place, run in enumerate(twice)):
-            raise NotAlike(f"the records have the same run of {scenario} twice")
         titles = {run.title for run in runs if run.scenario == scenario}
         titles |= {title for name, title in (planned or {}).items() if name == scenario}
         if len(titles) > 1:
