@@ -107,28 +107,43 @@ class Pool:
             self._all.discard(connection)
 
     async def _connect(self) -> Connection:
-        connection = await self._connected()
+        connection = await self._new()
         if self._is_closed:
             connection.close()
             raise NotConnectedError(_CLOSED)
         self._all.add(connection)
         return connection
 
-    async def _connected(self) -> Connection:
+    async def _new(self) -> Connection:
         if self._is_closed:
             raise NotConnectedError(_CLOSED)
-        address = self._address
         try:
             async with asyncio.timeout(self._connect_timeout):
-                _, connection = await asyncio.get_running_loop().create_connection(
-                    Connection,
-                    address.host,
-                    address.port,
-                    ssl=address.tls,
-                    server_hostname=address.name,
-                )
+                return await _connected(self._address)
         except TimeoutError as fault:
             raise NotConnectedError(f"none within {self._connect_timeout} s") from fault
         except OSError as fault:
             raise NotConnectedError(str(fault) or type(fault).__name__) from fault
+
+
+async def _connected(address: Address) -> Connection:
+    """A connection; whoever is cancelled meanwhile leaves no socket behind.
+
+    TLS is a step of its own for that: a loop that does both in one, and is cancelled just when TLS
+    is agreed on, waits with an open socket for the server to say goodbye.
+    """
+    loop = asyncio.get_running_loop()
+    transport, connection = await loop.create_connection(Connection, address.host, address.port)
+    if address.tls is None:
         return connection
+    try:
+        secured = await loop.start_tls(
+            transport, connection, address.tls, server_hostname=address.name
+        )
+    except BaseException:
+        connection.close()
+        raise
+    if secured is None:
+        raise ConnectionResetError("the server hung up before TLS was agreed on")
+    connection.connection_made(secured)
+    return connection

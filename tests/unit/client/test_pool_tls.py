@@ -1,0 +1,102 @@
+"""Claims about connections with TLS: they carry exchanges, and who gives up leaves none open."""
+
+import asyncio
+import gc
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.fake_time import settle
+from tfjob.client.pool import NotConnectedError, Pool, address_of
+from tfjob.local.apiserver import certificate
+
+YES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Server(asyncio.Protocol):
+    """Answers at once; a deaf one hears nothing, not even a goodbye."""
+
+    def __init__(self, met: list[asyncio.Transport], *, is_deaf: bool) -> None:
+        self._met = met
+        self._is_deaf = is_deaf
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._met.append(transport)
+        if self._is_deaf:
+            transport.pause_reading()
+
+    def data_received(self, _: bytes) -> None:
+        self._met[-1].write(YES)
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, *, is_deaf: bool = False
+) -> AsyncIterator[tuple[str, ssl.SSLContext]]:
+    """The address of a server and what trusts it."""
+    chain, key = certificate.ensure(folder, now=datetime.now(UTC))
+    offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    offered.load_cert_chain(chain, key)
+    met: list[asyncio.Transport] = []
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Server(met, is_deaf=is_deaf), "127.0.0.1", 0, ssl=offered
+    )
+    port = server.sockets[0].getsockname()[1]
+    try:
+        yield f"https://127.0.0.1:{port}", ssl.create_default_context(cafile=chain)
+    finally:
+        server.close()
+        for each in met:
+            each.abort()
+        await settle()
+
+
+async def test_exchanges_go_over_a_connection_with_tls(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (url, trusted):
+        pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=5)
+        for _ in range(2):
+            assert (await pool.exchange(b"?", is_harmless=False)).body == b"ok"
+        await pool.close()
+
+
+async def test_server_that_cannot_be_trusted_is_not_asked(tmp_path: Path) -> None:
+    async with serving(tmp_path) as (url, _):
+        pool = Pool(address_of(url), limit=1, connect_timeout=5)
+        with pytest.raises(NotConnectedError, match="CERTIFICATE_VERIFY_FAILED"):
+            await pool.exchange(b"?", is_harmless=False)
+        await settle()
+        assert not open_sockets(url)
+
+
+async def test_who_gives_up_while_connecting_leaves_no_socket_open(tmp_path: Path) -> None:
+    async with serving(tmp_path, is_deaf=True) as (url, trusted):
+        for turns in range(30):
+            pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=5)
+            asked = asyncio.create_task(pool.exchange(b"?", is_harmless=False))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            asked.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+            await pool.close()
+            assert not open_sockets(url), f"given up after {turns} turns of the loop"
+
+
+def open_sockets(url: str) -> list[socket.socket]:
+    """Those of this process that are connected to the server."""
+    port = int(url.rpartition(":")[2])
+    found = [each for each in gc.get_objects() if isinstance(each, socket.socket)]
+    return [each for each in found if _peer(each) == port]
+
+
+def _peer(each: socket.socket) -> int | None:
+    try:
+        return int(each.getpeername()[1])
+    except (OSError, TypeError, IndexError):  # closed, never connected, or no network's
+        return None
