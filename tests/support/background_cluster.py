@@ -120,14 +120,16 @@ def background_cluster(folder: Path) -> Iterator[BackgroundCluster]:
     """Up inside; an error of the server is an error of the test."""
     started, stopping = threading.Event(), asyncio.Event()
     server = ApiServer(folder, logs=Lines())
-    loop = asyncio.new_event_loop()
 
     async def serve() -> None:
         async with server:
             started.set()
             await stopping.wait()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    # Its end also ends what the server has no hand in: a caller whose TLS is not agreed on yet.
+    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+    loop = runner.get_loop()
+    thread = threading.Thread(target=runner.run, args=(serve(),))
     thread.start()
     try:
         assert started.wait(20), "the API server did not start"
@@ -139,4 +141,4 @@ def background_cluster(folder: Path) -> Iterator[BackgroundCluster]:
     finally:
         loop.call_soon_threadsafe(stopping.set)
         thread.join(20)
-        loop.close()
+        runner.close()
