@@ -4,89 +4,48 @@ Law: it acts on what is stored, not on what it remembers. Every change only says
 a look at everything at the start heals whatever a crash interrupted. Events end after an hour.
 """
 
-import asyncio
-from collections import deque
 from datetime import timedelta
 from typing import Any
 
 from tfjob.k8s import time
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
-from tfjob.local.apiserver.store import Change, Key, StoreFullError
+from tfjob.local.apiserver.store import Change, Key
 from tfjob.local.apiserver.verbs.delete import CLEANUP, FOREGROUND, ORPHAN, Options, end
 from tfjob.local.apiserver.verbs.update import store_internally
+from tfjob.local.apiserver.worker import Worker
 
 Json = dict[str, Any]
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 EVENT_LIFE = timedelta(hours=1)
 _SWEEP_SECONDS = 300.0
-_RETRY_SECONDS = 5.0
-_PIECE = 50
 
 
-class Collector:
+class Collector(Worker):
+    piece = 50
+
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._store = backend.store
-        self._todo: deque[Key] = deque()
-        self._queued: set[Key] = set()
-        self._news = asyncio.Event()
-        self._store.listen(self._notice)
 
-    async def run(self) -> None:
-        """Work until cancelled."""
-        is_unsure = True
-        while True:
-            try:
-                if is_unsure:
-                    self.look_everywhere()
-                    is_unsure = False
-                await self._work()
-                await self._rest()
-            except StoreFullError:
-                # A full disk passes; what is to do is found again by looking at everything.
-                await asyncio.sleep(_RETRY_SECONDS)
-                is_unsure = True
+    def seconds_to_rest(self) -> float:
+        return _SWEEP_SECONDS
 
-    async def _rest(self) -> None:
-        try:
-            async with asyncio.timeout(_SWEEP_SECONDS):
-                await self._news.wait()
-        except TimeoutError:
-            self.drop_old_events()
-
-    async def _work(self) -> None:
-        done = 0
-        while self._todo:
-            self.step()
-            done += 1
-            if done % _PIECE == 0:
-                await asyncio.sleep(0)
-        self._news.clear()
-
-    def step(self) -> None:
-        """Attend to one object."""
-        key = self._todo.popleft()
-        self._queued.discard(key)
-        self._attend(key)
-
-    @property
-    def is_idle(self) -> bool:
-        return not self._todo
+    def catch_up(self) -> None:
+        self.drop_old_events()
 
     def look_everywhere(self) -> None:
-        """Put everything in line that could need attention."""
         for uid in self._store.owner_uids():
             for key in self._store.owned_by(uid):
-                self._enqueue(key)
-        for kind in self._backend.registry:
+                self.enqueue(key)
+        for kind in self.backend.registry:
             for row in self._store.page(kind.resource):
                 if b'"deletionTimestamp"' in row.body:
-                    self._enqueue(Key(kind.resource, row.namespace, row.name))
+                    self.enqueue(Key(kind.resource, row.namespace, row.name))
         self.drop_old_events()
 
     def drop_old_events(self) -> None:
-        oldest = self._backend.clock() - EVENT_LIFE
+        oldest = self.backend.clock() - EVENT_LIFE
         for row in self._store.page("events"):
             event = row.object()
             created = time.parse(event["metadata"].get("creationTimestamp"))
@@ -96,39 +55,33 @@ class Collector:
 
     # -- noticing --------------------------------------------------------------------------------
 
-    def _enqueue(self, key: Key) -> None:
-        if key not in self._queued:
-            self._queued.add(key)
-            self._todo.append(key)
-            self._news.set()
-
-    def _notice(self, change: Change) -> None:
+    def notice(self, change: Change) -> None:
         if change.type == "DELETED":
             self._notice_end(change)
         elif b'"ownerReferences"' in change.body or b'"deletionTimestamp"' in change.body:
-            self._enqueue(change.key)
+            self.enqueue(change.key)
 
     def _notice_end(self, change: Change) -> None:
         meta = change.object["metadata"]
         for dependent in self._store.owned_by(meta.get("uid", "")):
-            self._enqueue(dependent)
+            self.enqueue(dependent)
         for ref in meta.get("ownerReferences") or ():
             owner = self._store.find_uid(ref.get("uid", ""))
             if owner is not None:
-                self._enqueue(owner)
+                self.enqueue(owner)
         if change.key.namespace:
-            namespace = self._backend.namespace(change.key.namespace)
+            namespace = self.backend.namespace(change.key.namespace)
             if namespace is not None and "deletionTimestamp" in namespace["metadata"]:
-                self._enqueue(Key("namespaces", "", change.key.namespace))
+                self.enqueue(Key("namespaces", "", change.key.namespace))
         definition = Key(DEFINITIONS, "", change.key.resource)
         if "." in change.key.resource and self._store.get(definition) is not None:
-            self._enqueue(definition)
+            self.enqueue(definition)
 
     # -- acting ----------------------------------------------------------------------------------
 
-    def _attend(self, key: Key) -> None:
+    def attend(self, key: Key) -> None:
         stored = self._store.get(key)
-        kind = self._backend.registry.of_resource(key.resource)
+        kind = self.backend.registry.of_resource(key.resource)
         if stored is None or kind is None:
             return
         obj = stored.object()
@@ -157,11 +110,11 @@ class Collector:
             return
         if solid:
             obj["metadata"]["ownerReferences"] = solid
-            store_internally(self._backend, key, obj)
+            store_internally(self.backend, key, obj)
             return
         has_dependents = bool(self._store.owned_by(obj["metadata"]["uid"]))
         policy = "Foreground" if waiting and has_dependents else "Background"
-        end(self._backend, kind, key=key, options=Options(propagation_policy=policy))
+        end(self.backend, kind, key=key, options=Options(propagation_policy=policy))
 
     def _owner(self, ref: Json) -> Json | None:
         key = self._store.find_uid(ref.get("uid", ""))
@@ -172,7 +125,7 @@ class Collector:
         """An owner that is there and not waiting for its dependents, or of an unknown kind."""
         owner = self._owner(ref)
         if owner is None:
-            kind = self._backend.registry.of_kind(ref.get("apiVersion", ""), ref.get("kind", ""))
+            kind = self.backend.registry.of_kind(ref.get("apiVersion", ""), ref.get("kind", ""))
             return kind is None
         meta = owner["metadata"]
         return "deletionTimestamp" not in meta or FOREGROUND not in (meta.get("finalizers") or ())
@@ -188,7 +141,7 @@ class Collector:
             refs = [ref for ref in meta["ownerReferences"] if ref.get("uid") == uid]
             is_blocked = is_blocked or any(ref.get("blockOwnerDeletion") for ref in refs)
             if "deletionTimestamp" not in meta:
-                self._enqueue(dependent)
+                self.enqueue(dependent)
         if not is_blocked:
             self._drop_finalizer(key, FOREGROUND)
 
@@ -202,7 +155,7 @@ class Collector:
             obj["metadata"].pop("ownerReferences")
             if refs:
                 obj["metadata"]["ownerReferences"] = refs
-            store_internally(self._backend, key, obj)
+            store_internally(self.backend, key, obj)
 
     def _drop_finalizer(self, key: Key, finalizer: str) -> None:
         stored = self._store.get(key)
@@ -213,7 +166,7 @@ class Collector:
         obj["metadata"].pop("finalizers", None)
         if left:
             obj["metadata"]["finalizers"] = left
-        store_internally(self._backend, key, obj)
+        store_internally(self.backend, key, obj)
 
     def _empty_namespace(self, key: Key, obj: Json) -> None:
         resources = self._store.resources_in(key.name)
@@ -222,7 +175,7 @@ class Collector:
         if self._store.resources_in(key.name):
             return
         obj["spec"] = {}
-        store_internally(self._backend, key, obj)
+        store_internally(self.backend, key, obj)
 
     def _empty_definition(self, key: Key) -> None:
         self._end_all(key.name)
@@ -230,16 +183,16 @@ class Collector:
             return
         if any(each.resource != DEFINITIONS for each in self._todo):
             # Dependents of its objects are among these, and need the kind of their owners known.
-            self._enqueue(key)
+            self.enqueue(key)
         else:
             self._drop_finalizer(key, CLEANUP)
 
     def _end_all(self, resource: str, *, namespace: str = "") -> None:
-        kind = self._backend.registry.of_resource(resource)
+        kind = self.backend.registry.of_resource(resource)
         for row in self._store.page(resource, namespace=namespace):
             key = Key(resource, row.namespace, row.name)
             if kind is None:
                 # Its definition is gone, so nobody can see it or hold it any longer.
                 self._store.remove(key, row.object())
             elif b'"deletionTimestamp"' not in row.body:
-                end(self._backend, kind, key=key, options=Options(propagation_policy="Background"))
+                end(self.backend, kind, key=key, options=Options(propagation_policy="Background"))

@@ -1,4 +1,4 @@
-"""The working loop of a controller."""
+"""A controller and its working loop."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.local.apiserver import controller as module
+from tfjob.local.apiserver import worker
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.controller import Controller
 from tfjob.local.apiserver.store import Key, Store, StoreFullError
@@ -61,7 +61,7 @@ async def test_what_was_there_before_is_attended_to(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_is_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(worker, "_RETRY_SECONDS", 0.0)
     backend = backend_at(tmp_path, datetime.now(UTC))
     backend.store.put(KEY, thing("a"))
     one = Attentive(backend, fails=True)

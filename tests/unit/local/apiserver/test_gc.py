@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.toy_dialect import definition
-from tfjob.local.apiserver import bootstrap, gc
+from tfjob.local.apiserver import bootstrap, gc, worker
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.children import drop, make
 from tfjob.local.apiserver.gc import Collector
@@ -184,7 +184,7 @@ async def test_a_disk_that_is_full_at_the_start_is_survived(
             raise StoreFullError("no room")
         is_done.set()
 
-    monkeypatch.setattr(gc, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(worker, "_RETRY_SECONDS", 0.0)
     monkeypatch.setattr(world.collector, "look_everywhere", look_everywhere)
     task = asyncio.create_task(world.collector.run())
     async with asyncio.timeout(10):
