@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from tfjob.local.node.lookout import Lookout
 from tfjob.local.node.proctree import descendants, parents
 
 
@@ -38,30 +39,19 @@ def _sum_of(path: str, names: tuple[str, ...]) -> int:
     return sum(int(words[1]) * 1024 for words in lines if words and words[0] in names)
 
 
-class MemoryWatch:
-    """Compares containers with their limits, all in one look at the machine."""
+class MemoryWatch(Lookout[_Watched]):
+    """Compares containers with their limits."""
 
     def __init__(self, *, interval: float = 0.5) -> None:
+        super().__init__()
         self._interval = interval
-        self._watched: dict[int, _Watched] = {}
-        self._more = asyncio.Event()
 
     def watch(self, pid: int, *, limit: int, on_exceeded: Callable[[], None]) -> None:
         """Watches everything below this process."""
-        self._watched[pid] = _Watched(limit, on_exceeded)
-        self._more.set()
+        self.add(pid, _Watched(limit, on_exceeded))
 
-    def forget(self, pid: int) -> None:
-        self._watched.pop(pid, None)
-
-    async def run(self) -> None:
-        """Looks again and again, until cancelled; rests while nothing is watched."""
-        while True:
-            if not self._watched:
-                self._more.clear()
-                await self._more.wait()
-            await self.look()
-            await asyncio.sleep(self._interval)
+    def pause(self) -> float:
+        return self._interval
 
     async def look(self) -> None:
         """Looks once, and reports each container that holds too much."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tfjob.local.node.lookout import Lookout
 from tfjob.local.node.proctree import descendants, parents
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -88,31 +89,20 @@ def _inodes(pid: int) -> Iterator[str]:
             yield target[8:-1]
 
 
-class SocketWatch:
-    """Looks at all watched containers at once and reports what changed."""
+class SocketWatch(Lookout[_Watched]):
+    """Reports what changed."""
 
     def __init__(self, *, interval: float = 0.5, calm_interval: float = 2.0) -> None:
+        super().__init__()
         self._interval, self._calm_interval = interval, calm_interval
-        self._watched: dict[int, _Watched] = {}
-        self._more = asyncio.Event()
 
     def watch(self, pid: int, on_change: Heard) -> None:
         """Watches everything below this process."""
-        self._watched[pid] = _Watched(on_change)
-        self._more.set()
+        self.add(pid, _Watched(on_change))
 
-    def forget(self, pid: int) -> None:
-        self._watched.pop(pid, None)
-
-    async def run(self) -> None:
-        """Looks again and again, until cancelled; rests while nothing is watched."""
-        while True:
-            if not self._watched:
-                self._more.clear()
-                await self._more.wait()
-            await self.look()
-            is_calm = all(one.addresses for one in self._watched.values())
-            await asyncio.sleep(self._calm_interval if is_calm else self._interval)
+    def pause(self) -> float:
+        is_calm = all(one.addresses for one in self._watched.values())
+        return self._calm_interval if is_calm else self._interval
 
     async def look(self) -> None:
         """Looks once, and reports every container that listens elsewhere than before."""
