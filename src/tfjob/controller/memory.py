@@ -23,12 +23,13 @@ BEGINNING: Final = 2.0
 
 
 class _Held(msgspec.Struct, frozen=True):
-    """A status that was decided on one version of a job and is not stored yet."""
+    """A status that follows on the stored one of a job and is not stored itself yet."""
 
     until: float
     """However busy it is, it is stored then."""
     since: float
-    version: str
+    uid: str
+    stored: msgspec.Raw
     status: JobStatus
 
 
@@ -55,9 +56,14 @@ class Memory:
         self._resting: dict[Key, Rest] = {}
 
     def held(self, job: JobObject) -> JobStatus | None:
-        """The status that is kept back for a job as it is stored; it is the newer one."""
+        """The status that is kept back for a job; it is newer than the one it has.
+
+        A new spec or label makes no difference to that. A status that somebody else wrote does.
+        """
         found = self._held.get(_key(job))
-        return None if found is None or found.version != _version(job) else found.status
+        if found is None or (found.uid, found.stored) != (job.metadata.uid, job.status):
+            return None
+        return found.status
 
     def hold(self, job: JobObject, status: JobStatus, *, begins: bool = False) -> float:
         """Keep a status back. Returns for how many seconds; for none when it was long enough.
@@ -66,7 +72,7 @@ class Memory:
         """
         now = self._clock()
         earlier = self._held.get(_key(job))
-        # Counted over versions: somebody else who writes all the time must not hold up our news.
+        # Counted from the first: somebody else who writes all the time must not hold up our news.
         since = now if earlier is None else earlier.since
         until = min(
             now + (BEGINNING if begins else IN_A_RUSH),
@@ -74,7 +80,7 @@ class Memory:
         )
         left = (until if self._is_busy() else since + AT_LEISURE) - now
         if left > 0:
-            self._held[_key(job)] = _Held(until, since, _version(job), status)
+            self._held[_key(job)] = _Held(until, since, job.metadata.uid, job.status, status)
         return left
 
     def relieve(self) -> list[Key]:

@@ -2,16 +2,19 @@
 
 import asyncio
 from contextlib import AbstractAsyncContextManager as Opened
+from datetime import timedelta
 
 import msgspec
 import pytest
 
 from tests.support.builders import meta
+from tests.support.played_api import JOBS
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.controller.memory import AT_LEISURE, BEGINNING, IN_A_RUSH, Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Reconciler
 from tfjob.core.status import JobStatus
+from tfjob.k8s import time
 
 
 class Remembering:
@@ -25,8 +28,9 @@ class Remembering:
         return desk.reconciler_with(self.memory)
 
 
-def stored(version: str = "1") -> JobObject:
-    return JobObject(metadata=msgspec.structs.replace(meta("j"), resource_version=version))
+def stored(version: str = "1", *, status: bytes = b"null") -> JobObject:
+    changed = msgspec.structs.replace(meta("j"), resource_version=version)
+    return JobObject(metadata=changed, status=msgspec.Raw(status))
 
 
 def test_news_is_kept_back_for_a_moment_and_for_longer_in_a_rush() -> None:
@@ -59,14 +63,15 @@ def test_job_that_begins_to_run_is_not_kept_back_for_long_even_in_a_rush() -> No
     assert one.memory.hold(stored(), JobStatus(), begins=True) <= 0
 
 
-def test_what_is_kept_back_belongs_to_one_version_of_a_job() -> None:
+def test_what_is_kept_back_follows_on_one_status_whatever_else_changes() -> None:
     one = Remembering()
     one.memory.hold(stored("1"), JobStatus())
-    assert one.memory.held(stored("1")) == JobStatus()
+    assert one.memory.held(stored("2")) == JobStatus()
     assert one.memory.is_holding(("n", "j"))
-    assert one.memory.held(stored("2")) is None
+    other = stored("2", status=b"{}")
+    assert one.memory.held(other) is None
     one.time = AT_LEISURE
-    assert one.memory.hold(stored("2"), JobStatus()) <= 0
+    assert one.memory.hold(other, JobStatus()) <= 0
 
 
 @pytest.mark.parametrize("how", ["told", "note_end", "forget"])
@@ -121,6 +126,25 @@ async def test_status_that_was_kept_back_long_enough_is_stored(desk: Opened[Desk
         assert await world.conditions() == ["Created"]
         created = "training_operator_jobs_created_total"
         assert world.counted(created, job_namespace="default", framework="tensorflow") == 1
+
+
+async def test_start_of_a_job_stays_when_somebody_changes_it_before_it_is_stored(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        one = Remembering()
+        reconciler = one.at(world)
+        await world.submit("W1")
+        await world.look()
+        await reconciler.reconcile(KEY)
+        started = time.render(world.time)
+        job = await world.job()
+        job["metadata"]["labels"] = {"team": "blue"}
+        assert (await world.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        one.time, world.time = AT_LEISURE, world.time + timedelta(seconds=60)
+        await world.look()
+        await reconciler.reconcile(KEY)
+        assert (await world.job())["status"]["startTime"] == started
 
 
 async def test_start_of_a_job_whose_time_is_limited_is_stored_at_once(desk: Opened[Desk]) -> None:
