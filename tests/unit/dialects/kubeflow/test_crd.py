@@ -1,30 +1,15 @@
 """The definition of TFJobs as an API server gets it."""
 
 import copy
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
+from tests.unit.dialects.schemas import pieces
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tools.generate import crd_file
 
 CRD = KubeflowV1().crd()
 VERSIONS = {version["name"]: version for version in CRD["spec"]["versions"]}
 SCHEMAS = {name: version["schema"]["openAPIV3Schema"] for name, version in VERSIONS.items()}
-FILE = crd_file(KubeflowV1())
-
-
-def pieces(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every schema within a schema, by its path."""
-    yield path, schema
-    for key, inner in schema.get("properties", {}).items():
-        yield from pieces(inner, f"{path}.{key}")
-    for key in ("items", "additionalProperties"):
-        if isinstance(schema.get(key), Mapping):
-            yield from pieces(schema[key], f"{path}[]")
 
 
 def test_names() -> None:
@@ -96,16 +81,6 @@ def test_only_what_must_be_there_is_required() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["v1", "v1beta1"])
-def test_every_field_is_described(name: str) -> None:
-    bare = [
-        path
-        for path, piece in pieces(SCHEMAS[name])
-        if not piece.get("description") and not path.endswith("[]")
-    ]
-    assert bare == [".metadata", ".metadata.name"]
-
-
 def test_fields_of_a_newer_kubernetes_pass_through_the_template_and_the_status() -> None:
     keeps = {
         path
@@ -141,14 +116,3 @@ def test_status_shows_what_the_operator_writes() -> None:
         "selector",
         "labelSelector",
     }
-
-
-def test_file_is_small_enough_for_plain_kubectl_apply() -> None:
-    assert FILE.path == "charts/tfjob/crds/kubeflow.org_tfjobs.yaml"
-    assert len(FILE.render(Path()).encode()) < 64 * 1024
-
-
-def test_file_says_the_definition_without_anchors() -> None:
-    text = FILE.render(Path())
-    assert yaml.safe_load(text) == CRD
-    assert "&id" not in text

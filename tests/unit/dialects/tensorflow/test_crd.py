@@ -1,36 +1,22 @@
 """The definition of TfJobs as an API server gets it, and what the server of tfjob makes of it."""
 
 import copy
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.unit.dialects.schemas import pieces
 from tests.unit.dialects.tensorflow.jobs import DIALECT, Json, example, stored
 from tests.unit.dialects.tensorflow.verdicts import ACCEPTED, REFUSED
 from tfjob.local.apiserver import crd
-from tools.generate import crd_file
 
 CRD = DIALECT.crd()
 (VERSION,) = CRD["spec"]["versions"]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]
 SERVER = crd.Structural(SCHEMA, "schema")
-FILE = crd_file(DIALECT)
 FROZEN = (
     "the spec cannot be changed once the job has its RuntimeId: "
     "delete the job and create it again with the new spec"
 )
-
-
-def pieces(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every schema within a schema, by its path."""
-    yield path, schema
-    for key, inner in schema.get("properties", {}).items():
-        yield from pieces(inner, f"{path}.{key}")
-    for key in ("items", "additionalProperties"):
-        if isinstance(schema.get(key), Mapping):
-            yield from pieces(schema[key], f"{path}[]")
 
 
 def judged(given: Json, old: Json | None = None) -> list[str]:
@@ -61,12 +47,6 @@ def test_one_version_with_a_status_and_columns() -> None:
         "RuntimeId": ".spec.RuntimeId",
         "Age": ".metadata.creationTimestamp",
     }
-
-
-def test_server_of_tfjob_takes_the_definition() -> None:
-    definition = copy.deepcopy(CRD)
-    crd.prepare(definition)
-    assert crd.faults(definition) == []
 
 
 @pytest.mark.parametrize("why", ACCEPTED)
@@ -126,27 +106,3 @@ def test_objects_with_keys_in_any_letters_keep_what_is_not_declared() -> None:
         ".spec.terminationPolicy.chief",
         ".status",
     }
-
-
-def test_every_field_is_described() -> None:
-    bare = [
-        path
-        for path, piece in pieces(SCHEMA)
-        if not piece.get("description") and not path.endswith("[]")
-    ]
-    assert bare == [".metadata"]
-
-
-def test_every_rule_has_a_sentence_on_one_line() -> None:
-    rules = [
-        rule for _, piece in pieces(SCHEMA) for rule in piece.get("x-kubernetes-validations", ())
-    ]
-    assert len(rules) >= 12
-    assert all(rule["message"] and "\n" not in rule["message"] for rule in rules)
-
-
-def test_file_is_small_and_current() -> None:
-    text = FILE.render(Path())
-    assert FILE.path == "charts/tfjob/crds/tensorflow.org_tfjobs.yaml"
-    assert len(text.encode()) < 64 * 1024
-    assert (Path(__file__).parents[4] / FILE.path).read_text() == text
