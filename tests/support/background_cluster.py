@@ -127,6 +127,7 @@ def background_cluster(folder: Path) -> Iterator[BackgroundCluster]:
             await stopping.wait()
 
     # Its end also ends what the server has no hand in: a caller whose TLS is not agreed on yet.
+    # The loop is made for it alone: made by itself it would become that of this thread, too.
     runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
     loop = runner.get_loop()
     thread = threading.Thread(target=runner.run, args=(serve(),))

@@ -130,20 +130,29 @@ async def _connected(address: Address) -> Connection:
     """A connection; whoever is cancelled meanwhile leaves no socket behind.
 
     TLS is a step of its own for that: a loop that does both in one, and is cancelled just when TLS
-    is agreed on, waits with an open socket for the server to say goodbye.
+    is agreed on, waits with an open socket for the server to say goodbye. The connection is then
+    told of two transports, the bare one first, so that it can be closed in between.
     """
     loop = asyncio.get_running_loop()
     transport, connection = await loop.create_connection(Connection, address.host, address.port)
     if address.tls is None:
         return connection
     try:
-        secured = await loop.start_tls(
-            transport, connection, address.tls, server_hostname=address.name
-        )
+        secured = await _secured(transport, connection, address.tls, name=address.name)
     except BaseException:
         connection.close()
         raise
-    if secured is None:
-        raise ConnectionResetError("the server hung up before TLS was agreed on")
     connection.connection_made(secured)
     return connection
+
+
+async def _secured(
+    transport: asyncio.Transport, connection: Connection, tls: ssl.SSLContext, *, name: str | None
+) -> asyncio.Transport:
+    if not transport.is_closing():
+        loop = asyncio.get_running_loop()
+        secured = await loop.start_tls(transport, connection, tls, server_hostname=name)
+        # A server that hangs up leaves none with one kind of loop, and a dead one with another.
+        if secured is not None and not secured.is_closing():
+            return secured
+    raise ConnectionResetError("the server hung up before TLS was agreed on")

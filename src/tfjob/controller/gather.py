@@ -20,6 +20,7 @@ from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
+from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
@@ -45,13 +46,18 @@ class Stores(msgspec.Struct):
 
 
 class Gathered(msgspec.Struct):
-    """One job, ready to be decided about. `strays` are children to adopt or to release."""
+    """One job, ready to be decided about.
+
+    `strays` are children to adopt or to release, `held` is a newer status than the stored one,
+    which was kept back.
+    """
 
     stored: JobObject
     manifest: Manifest
     job: Job | InvalidJob
     children: Children = Children()
     strays: Sequence[Stray] = ()
+    held: JobStatus | None = None
 
 
 class Clock(Protocol):

@@ -1,7 +1,8 @@
 """What one process remembers of its jobs, as a courtesy to the server: fewer requests for the same.
 
 Everything here may be forgotten at any time. News that is kept back follows from the children and
-is found again by whoever looks next; a job that is not known to be new is looked at afresh.
+is found again by whoever looks next, with a later start at most; a job that is not known to be new
+is looked at afresh.
 """
 
 from collections.abc import Callable

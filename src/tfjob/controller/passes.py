@@ -74,6 +74,8 @@ class Reconciler:
         gathered = await self._gatherer.gather(key)
         if gathered is None:
             return Outcome()
+        if self._memory is not None:
+            gathered.held = self._memory.held(gathered.stored)
         job = gathered.job
         reporter = Reporter(
             self._recorder,
@@ -163,10 +165,15 @@ class Reconciler:
             return None
         if fresh.metadata.resource_version == gathered.stored.metadata.resource_version:
             return gathered, plan
-        job = self._gatherer.decode(fresh)
-        again = msgspec.structs.replace(gathered, stored=fresh, job=job)
-        plan = self._decide(again, job)
-        return again, msgspec.structs.replace(plan, deletes_job=False)
+        again = self._again(gathered, fresh)
+        return again, msgspec.structs.replace(self._decide_on(again), deletes_job=False)
+
+    def _again(self, gathered: Gathered, fresh: JobObject) -> Gathered:
+        """The same with the job as it is now; what was kept back follows on its old status only."""
+        held = gathered.held if fresh.status == gathered.stored.status else None
+        return msgspec.structs.replace(
+            gathered, stored=fresh, job=self._gatherer.decode(fresh), held=held
+        )
 
     async def _carry_out(self, gathered: Gathered, plan: Plan, reporter: Reporter) -> Outcome:
         """Children first, unless the status must be stored before they may go."""
@@ -207,9 +214,8 @@ class Reconciler:
 
     def _decide_on(self, gathered: Gathered) -> Plan:
         """Decide on the job as it is known here: a status that was kept back goes on from there."""
-        job = gathered.job
-        held = None if self._memory is None else self._memory.held(gathered.stored)
-        if held is None or isinstance(job, InvalidJob):
+        job, held = gathered.job, gathered.held
+        if held is None or isinstance(job, InvalidJob) or job.is_external or job.is_deleting:
             return self._decide(gathered, job)
         plan = self._decide(gathered, msgspec.structs.replace(job, status=held))
         is_patient = plan.is_patient or plan.status is None
@@ -232,8 +238,8 @@ class Reconciler:
         self, gathered: Gathered, plan: Plan, reporter: Reporter, *, trouble: str = ""
     ) -> tuple[Written | None, Outcome]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
-            job = self._gatherer.decode(fresh)
-            return job, self._decide(gathered, job)
+            again = self._again(gathered, fresh)
+            return again.job, self._decide_on(again)
 
         try:
             written = await self._statuses.write(

@@ -4,17 +4,22 @@ import asyncio
 import gc
 import socket
 import ssl
-from collections.abc import AsyncIterator
+import struct
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from tests.support.fake_time import settle
 from tfjob.client.pool import NotConnectedError, Pool, address_of
 from tfjob.local.apiserver import certificate
 
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
+LOOPS: tuple[LoopFactory, ...] = (asyncio.new_event_loop, uvloop.new_event_loop)
 YES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -72,6 +77,43 @@ async def test_server_that_cannot_be_trusted_is_not_asked(tmp_path: Path) -> Non
             await pool.exchange(b"?", is_harmless=False)
         await settle()
         assert not open_sockets(url)
+
+
+def hung_up_on(kind: LoopFactory) -> list[str]:
+    """What is said of a server that hangs up on everybody, with a reset or politely."""
+
+    async def ask() -> list[str]:
+        pool = Pool(address_of(url), limit=1, connect_timeout=5)
+        said = []
+        for _ in range(20):
+            with pytest.raises(NotConnectedError) as caught:
+                async with asyncio.timeout(20):
+                    await pool.exchange(b"?", is_harmless=False)
+            said.append(str(caught.value))
+        await pool.close()
+        return said
+
+    def hang_up() -> None:
+        for number in range(20):
+            caller, _ = server.accept()
+            is_rude = number % 2
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", is_rude, 0))
+            caller.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"https://127.0.0.1:{server.getsockname()[1]}"
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        try:
+            with asyncio.Runner(loop_factory=kind) as runner:
+                return runner.run(ask())
+        finally:
+            thread.join(20)
+
+
+@pytest.mark.parametrize("kind", LOOPS, ids=lambda each: each.__module__)
+def test_server_that_hangs_up_before_tls_is_told_at_once(kind: LoopFactory) -> None:
+    assert len(hung_up_on(kind)) == 20
 
 
 async def test_who_gives_up_while_connecting_leaves_no_socket_open(tmp_path: Path) -> None:

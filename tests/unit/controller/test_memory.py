@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.support.builders import meta
-from tests.support.played_api import JOBS
+from tests.support.played_api import CORE, JOBS
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.controller.memory import AT_LEISURE, BEGINNING, IN_A_RUSH, Memory
 from tfjob.controller.objects import JobObject
@@ -128,7 +128,34 @@ async def test_status_that_was_kept_back_long_enough_is_stored(desk: Opened[Desk
         assert world.counted(created, job_namespace="default", framework="tensorflow") == 1
 
 
+async def change(world: Desk, **metadata: object) -> None:
+    """Somebody else changes the job."""
+    job = await world.job()
+    job["metadata"] |= metadata
+    assert (await world.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+
+
+@pytest.mark.parametrize("is_seen", [True, False], ids=["seen before", "found by the write"])
 async def test_start_of_a_job_stays_when_somebody_changes_it_before_it_is_stored(
+    desk: Opened[Desk], *, is_seen: bool
+) -> None:
+    async with desk as world:
+        one = Remembering()
+        reconciler = one.at(world)
+        await world.submit("W1")
+        await world.look()
+        await reconciler.reconcile(KEY)
+        started = time.render(world.time)
+        await world.look()
+        await change(world, labels={"team": "blue"})
+        one.time, world.time = AT_LEISURE, world.time + timedelta(seconds=60)
+        if is_seen:
+            await world.look()
+        await reconciler.reconcile(KEY)
+        assert (await world.job())["status"]["startTime"] == started
+
+
+async def test_start_of_a_job_stays_when_its_pod_is_lost_and_the_job_is_read_afresh(
     desk: Opened[Desk],
 ) -> None:
     async with desk as world:
@@ -138,13 +165,32 @@ async def test_start_of_a_job_stays_when_somebody_changes_it_before_it_is_stored
         await world.look()
         await reconciler.reconcile(KEY)
         started = time.render(world.time)
-        job = await world.job()
-        job["metadata"]["labels"] = {"team": "blue"}
-        assert (await world.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
-        one.time, world.time = AT_LEISURE, world.time + timedelta(seconds=60)
         await world.look()
+        await change(world, labels={"team": "blue"})
+        await world.server.ask("DELETE", f"{CORE}/pods/j-worker-0")
+        assert world.stores.pods.remove(("default", "j-worker-0")) is not None
+        one.time, world.time = AT_LEISURE, world.time + timedelta(seconds=60)
         await reconciler.reconcile(KEY)
         assert (await world.job())["status"]["startTime"] == started
+
+
+async def test_what_was_kept_back_is_not_stored_of_a_job_that_is_being_deleted(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        one = Remembering()
+        reconciler = one.at(world)
+        await world.submit("W1")
+        await world.look()
+        await reconciler.reconcile(KEY)
+        await change(world, finalizers=["toy.example/hold"])
+        await world.server.ask("DELETE", f"{JOBS}/j")
+        await world.look()
+        one.time = AT_LEISURE
+        await reconciler.reconcile(KEY)
+        assert "deletionTimestamp" in (await world.job())["metadata"]
+        assert "status" not in await world.job()
+        assert not one.memory.is_holding(KEY)
 
 
 async def test_start_of_a_job_whose_time_is_limited_is_stored_at_once(desk: Opened[Desk]) -> None:

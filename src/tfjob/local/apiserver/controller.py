@@ -1,6 +1,6 @@
-"""A controller: attends to the objects of one kind and to what they own, some of them later.
+"""A controller: attends to the objects of one kind whenever they or their children change.
 
-Law: it is told of objects, not of what happened to them. What the objects mean is not known here.
+Law: that of every worker. An object may ask to be looked at later; what for is not known here.
 """
 
 from datetime import datetime

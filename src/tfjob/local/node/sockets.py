@@ -90,7 +90,7 @@ def _inodes(pid: int) -> Iterator[str]:
 
 
 class SocketWatch(Lookout[_Watched]):
-    """Reports what changed."""
+    """Reports when a container listens elsewhere than before."""
 
     def __init__(self, *, interval: float = 0.5, calm_interval: float = 2.0) -> None:
         super().__init__()
