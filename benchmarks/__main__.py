@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.judge is not None:
             return _judge(record.load(asked.judge))
         found = _begun(asked)
-    except (record.NotAlike, record.Unreadable) as reason:
+    except record.RecordError as reason:
         sys.stderr.write(f"python -m benchmarks: {reason}\n")
         return 1
     try:

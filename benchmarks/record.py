@@ -65,12 +65,8 @@ class Summary(msgspec.Struct, frozen=True):
         return f"{self.least:.3g} to {self.most:.3g}"
 
 
-class NotAlike(Exception):  # noqa: N818 - says what is wrong
-    """Records that cannot be read as one: the message names what differs."""
-
-
-class Unreadable(Exception):  # noqa: N818 - says what is wrong
-    """A file that holds no record: the message names it."""
+class RecordError(Exception):
+    """A record that cannot be read, or not together with others: the message says why."""
 
 
 def commit() -> str:
@@ -97,7 +93,7 @@ def command(arguments: Sequence[str]) -> str:
     return shlex.join(["python", "-m", "benchmarks", *asked])
 
 
-def joined(records: Sequence[Record], *, planned: Mapping[str, str] | None = None) -> Record:
+def joined(records: Sequence[Record], *, planned: Mapping[str, str]) -> Record:
     """One record of all; only what was measured on one machine and in one size is comparable,
     and nothing counts twice.
 
@@ -105,16 +101,16 @@ def joined(records: Sequence[Record], *, planned: Mapping[str, str] | None = Non
     """
     machines = {each.machine for each in records}
     if len(machines) > 1:
-        raise NotAlike(f"the records are of different machines: {machines}")
+        raise RecordError(f"the records are of different machines: {machines}")
     runs = [run for each in records for run in each.runs]
     for place, run in enumerate(runs):
         if run in runs[:place]:
-            raise NotAlike(f"the records have the same run of {run.scenario} twice")
+            raise RecordError(f"the records have the same run of {run.scenario} twice")
     for scenario in scenarios(runs):
         titles = {run.title for run in runs if run.scenario == scenario}
-        titles |= {title for name, title in (planned or {}).items() if name == scenario}
+        titles |= {title for name, title in planned.items() if name == scenario}
         if len(titles) > 1:
-            raise NotAlike(f"the records have {scenario} in different sizes: {sorted(titles)}")
+            raise RecordError(f"the records have {scenario} in different sizes: {sorted(titles)}")
     return Record("; ".join(each.command for each in records), records[0].machine, runs)
 
 
@@ -159,9 +155,9 @@ def load(path: Path) -> Record:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Record)
     except OSError as fault:
-        raise Unreadable(f"{path}: {fault.strerror}") from fault
+        raise RecordError(f"{path}: {fault.strerror}") from fault
     except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise Unreadable(f"{path} is no record of a benchmark (JSON): {fault}") from fault
+        raise RecordError(f"{path} is no record of a benchmark (JSON): {fault}") from fault
 
 
 def save(record: Record, path: Path) -> None:

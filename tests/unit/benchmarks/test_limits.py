@@ -10,10 +10,9 @@ from benchmarks.courses import FULL, courses
 from benchmarks.limits import Limit, Place, read, verdicts
 from benchmarks.record import (
     Machine,
-    NotAlike,
     Record,
+    RecordError,
     Run,
-    Unreadable,
     command,
     joined,
     load,
@@ -84,17 +83,17 @@ def test_what_was_asked_for_without_its_measure_is_no_success() -> None:
 
 def test_records_of_one_machine_and_size_can_be_joined() -> None:
     one, other = record_of(tfjob=[1.0]), record_of(peer_tuned=[2.0])
-    both = joined([one, other])
+    both = joined([one, other], planned={})
     assert both.runs == [*one.runs, *other.runs]
-    with pytest.raises(NotAlike, match="same run of many twice"):
-        joined([one, both])
+    with pytest.raises(RecordError, match="same run of many twice"):
+        joined([one, both], planned={})
     other.runs = [msgspec.structs.replace(run, title="60 jobs") for run in other.runs]
-    with pytest.raises(NotAlike, match="60 jobs"):
-        joined([one, other])
-    with pytest.raises(NotAlike, match="2 jobs"):
+    with pytest.raises(RecordError, match="60 jobs"):
+        joined([one, other], planned={})
+    with pytest.raises(RecordError, match="2 jobs"):
         joined([one], planned={"many": "2 jobs"})
-    with pytest.raises(NotAlike, match="machines"):
-        joined([one, Record("make bench", Machine(64, "Linux", "3.14"), [])])
+    with pytest.raises(RecordError, match="machines"):
+        joined([one, Record("make bench", Machine(64, "Linux", "3.14"), [])], planned={})
 
 
 def test_where_files_are_is_not_recorded() -> None:
@@ -114,7 +113,7 @@ def test_file_that_holds_no_record_is_named(content: bytes | None, tmp_path: Pat
     path = tmp_path / "a.json"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(Unreadable, match=r"a\.json"):
+    with pytest.raises(RecordError, match=r"a\.json"):
         load(path)
 
 
