@@ -1,7 +1,9 @@
 """What one process remembers of its jobs, and what a pass makes of it."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager as Opened
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import msgspec
@@ -26,6 +28,18 @@ class Remembering:
 
     def at(self, desk: Desk) -> Reconciler:
         return desk.reconciler_with(self.memory)
+
+
+@asynccontextmanager
+async def kept_back(desk: Opened[Desk]) -> AsyncIterator[tuple[Desk, Remembering, Reconciler]]:
+    """A job after its first pass, of which no status is stored yet."""
+    async with desk as world:
+        one = Remembering()
+        reconciler = one.at(world)
+        await world.submit("W1")
+        await world.look()
+        await reconciler.reconcile(KEY)
+        yield world, one, reconciler
 
 
 def stored(version: str = "1", *, status: bytes = b"null") -> JobObject:
@@ -113,12 +127,7 @@ async def test_first_status_waits_for_the_next_news_and_one_write_tells_both(
 
 
 async def test_status_that_was_kept_back_long_enough_is_stored(desk: Opened[Desk]) -> None:
-    async with desk as world:
-        one = Remembering()
-        reconciler = one.at(world)
-        await world.submit("W1")
-        await world.look()
-        await reconciler.reconcile(KEY)
+    async with kept_back(desk) as (world, one, reconciler):
         one.time = AT_LEISURE
         await world.look()
         last = await reconciler.reconcile(KEY)
@@ -139,12 +148,7 @@ async def change(world: Desk, **metadata: object) -> None:
 async def test_start_of_a_job_stays_when_somebody_changes_it_before_it_is_stored(
     desk: Opened[Desk], *, is_seen: bool
 ) -> None:
-    async with desk as world:
-        one = Remembering()
-        reconciler = one.at(world)
-        await world.submit("W1")
-        await world.look()
-        await reconciler.reconcile(KEY)
+    async with kept_back(desk) as (world, one, reconciler):
         started = time.render(world.time)
         await world.look()
         await change(world, labels={"team": "blue"})
@@ -158,12 +162,7 @@ async def test_start_of_a_job_stays_when_somebody_changes_it_before_it_is_stored
 async def test_start_of_a_job_stays_when_its_pod_is_lost_and_the_job_is_read_afresh(
     desk: Opened[Desk],
 ) -> None:
-    async with desk as world:
-        one = Remembering()
-        reconciler = one.at(world)
-        await world.submit("W1")
-        await world.look()
-        await reconciler.reconcile(KEY)
+    async with kept_back(desk) as (world, one, reconciler):
         started = time.render(world.time)
         await world.look()
         await change(world, labels={"team": "blue"})
@@ -177,12 +176,7 @@ async def test_start_of_a_job_stays_when_its_pod_is_lost_and_the_job_is_read_afr
 async def test_what_was_kept_back_is_not_stored_of_a_job_that_is_being_deleted(
     desk: Opened[Desk],
 ) -> None:
-    async with desk as world:
-        one = Remembering()
-        reconciler = one.at(world)
-        await world.submit("W1")
-        await world.look()
-        await reconciler.reconcile(KEY)
+    async with kept_back(desk) as (world, one, reconciler):
         await change(world, finalizers=["toy.example/hold"])
         await world.server.ask("DELETE", f"{JOBS}/j")
         await world.look()
