@@ -3,10 +3,14 @@
 import asyncio
 from typing import Any
 
+import msgspec
+
 from tests.support.simulation.kubelet import call
 from tests.support.tfjobs import container, tfjob
 from tests.support.toy_world import CORE, ToyWorld, played
+from tfjob.client.request import Request
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.local.apiserver.request import Answer
 from tfjob.manager.app import Operator
 
 Json = dict[str, Any]
@@ -104,6 +108,49 @@ def test_a_pending_pod_in_another_namespace_keeps_no_pod_from_being_made() -> No
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(30)
         assert await world.names(f"{CORE}/pods") == ["j-worker-0"]
+        await stopped(operator, running)
+
+    played(act, a_world)
+
+
+class PodQuota:
+    """So many pods in one namespace, as a quota of the cluster would have it."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.refused: list[float] = []
+        self._admitted: set[str] = set()
+
+    def __call__(self, request: Request) -> Answer | None:
+        if request.verb != "create" or request.path != f"{CORE}/pods":
+            return None
+        name = msgspec.json.decode(request.body or b"{}")["metadata"]["name"]
+        if name in self._admitted or len(self._admitted) < self.limit:
+            self._admitted.add(name)
+            return None
+        self.refused.append(asyncio.get_running_loop().time())
+        message = f'pods "{name}" is forbidden: exceeded quota: q, limited: pods={self.limit}'
+        status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": message}
+        return Answer(code=403, body=msgspec.json.encode(status))
+
+
+def test_a_wide_job_under_a_small_quota_sends_few_creates_in_vain() -> None:
+    async def act(world: ToyWorld) -> None:
+        operator, running = await started(world)
+        world.lines[0].refuse = quota = PodQuota(10)
+        await asyncio.sleep(5)
+        began = asyncio.get_running_loop().time()
+        await world.ask("POST", JOBS, tfjob("W300"))
+        await asyncio.sleep(300)
+        assert len(await world.names(f"{CORE}/pods")) == 10
+        assert len(await world.names(f"{CORE}/services")) == 300
+        assert len([each for each in quota.refused if each < began + 10]) <= 30
+        assert len(quota.refused) <= 40
+        events = (await world.ask("GET", f"{CORE}/events"))["items"]
+        assert len([each for each in events if each["reason"] == "FailedCreatePod"]) == 1
+        quota.limit = 300
+        await asyncio.sleep(120)
+        assert len(await world.names(f"{CORE}/pods")) == 300
         await stopped(operator, running)
 
     played(act, a_world)

@@ -143,11 +143,16 @@ class Loop:
             self._queue.add_after(key, HOPELESS)
             self._passed("requeue_after", started)
             return
+        if outcome.retry_after is not None:
+            self._queue.add_after(key, outcome.retry_after)
         if outcome.errors:
             self._tell(key, outcome.errors)
-            self._retry(key, started)
-            if all(_is_outage(error) for error in outcome.errors):
-                self._queue.add_after(key, OUTAGE)
+            if len(outcome.errors) > outcome.refused:
+                self._retry(key, started)
+                if all(_is_outage(error) for error in outcome.errors):
+                    self._queue.add_after(key, OUTAGE)
+            else:
+                self._passed("error", started)
             self._wake_in_time(key, outcome)
             return
         self._queue.forget(key)

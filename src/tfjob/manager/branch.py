@@ -188,6 +188,7 @@ class Branch:
                 shared.metrics,
                 kinds=Kinds(self.dialect.companions),
                 may_write=shared.may_write,
+                clock=shared.timing.clock,
             ),
             statuses=StatusWriter(shared.api, self.dialect, may_write=shared.may_write),
             recorder=shared.recorder,

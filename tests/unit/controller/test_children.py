@@ -15,6 +15,7 @@ from tfjob.client.request import Request
 from tfjob.controller.children import Hands, Report
 from tfjob.controller.gather import Gathered
 from tfjob.controller.reporter import Reporter
+from tfjob.controller.slowstart import LONGEST_BACKOFF
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
 
@@ -205,6 +206,7 @@ async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
         world.server.refuse = refuse
         creates = [Create(ChildKind.POD, f"j-worker-{index}", "Worker", index) for index in (0, 1)]
         assert (await carried_out(world, Plan(creates=creates))).trouble == "no room for 0"
+        world.elapsed += LONGEST_BACKOFF
         creates.reverse()
         assert (await carried_out(world, Plan(creates=creates))).trouble == "no room for 1"
         assert (await carried_out(world, Plan())).trouble == ""

@@ -120,6 +120,20 @@ async def test_failed_pass_is_tried_again_ever_less_often() -> None:
         assert world.counted("error") == len(moments)
 
 
+async def test_refused_creates_are_tried_again_when_their_wait_is_over_and_not_before() -> None:
+    async with worked() as world:
+        world.answer = lambda: Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
+        assert await world.advance(50) == [0, 20, 40]
+        assert world.queue.failures(JOB) == 0
+
+
+async def test_other_errors_beside_refused_creates_are_retried_as_ever() -> None:
+    async with worked() as world:
+        errors: list[ApiError] = [Forbidden("quota"), Transient("500")]
+        world.answer = lambda: Outcome(errors=errors, refused=1, retry_after=20.0)
+        assert (await world.advance(1))[:2] == [0, pytest.approx(0.005)]
+
+
 @pytest.mark.parametrize("error", [Transient("500"), Unauthorized("401")])
 async def test_outage_is_never_waited_out_for_long(error: ApiError) -> None:
     async with worked() as world:
