@@ -175,8 +175,8 @@ class Hands:
     async def _all(self, work: "_Work", pieces: Iterable[Callable[[], Awaitable[None]]]) -> None:
         async with asyncio.TaskGroup() as group:
             for each in pieces:
-                turn = self._pool.run(work.lane, partial(self._as_leader, each))
-                group.create_task(turn)
+                lead = partial(self._as_leader, each)
+                group.create_task(self._pool.run(work.lane, lead, tenant=work.namespace))
 
     async def _as_leader(self, work: Callable[[], Awaitable[None]]) -> None:
         """Asked before each write: a pass may have begun long before it ends."""
@@ -202,7 +202,7 @@ class _Work:
         self._builder = Builder(job) if isinstance(job, Job) else None
         self._reporter = reporter
         self._observer = observer
-        self._namespace = job.owner.namespace
+        self.namespace = job.owner.namespace
         # Jobs of different APIs may share a name, and wait apart all the same.
         self.lane = job.owner.uid
         self.report = Report()
@@ -234,7 +234,7 @@ class _Work:
         kind = self._kinds.of(create.kind, self._job)
         try:
             made = await self._api.create(
-                kind.resource.collection(self._namespace),
+                kind.resource.collection(self.namespace),
                 self._builder.manifest(create),
                 decode=Stored,
                 field_validation="Strict" if create.kind in _STRICT else None,
@@ -257,7 +257,7 @@ class _Work:
         kind = self._kinds.of(delete.kind, self._job)
         try:
             await self._api.delete(
-                kind.resource.item(delete.name, self._namespace),
+                kind.resource.item(delete.name, self.namespace),
                 uid=delete.uid,
                 grace_seconds=0 if delete.is_forced else None,
                 propagation="Background" if delete.kind == ChildKind.JOB else None,
@@ -282,7 +282,7 @@ class _Work:
     async def update(self, update: Update) -> None:
         kind = self._kinds.of(update.kind, self._job)
         body = {"metadata": {"uid": update.uid}, **update.body}
-        path = kind.resource.item(update.name, self._namespace)
+        path = kind.resource.item(update.name, self.namespace)
         try:
             changed = await self._api.patch(path, body, decode=Stored)
         except (NotFound, Conflict):
@@ -297,7 +297,7 @@ class _Work:
 
     async def _meet(self, create: Create, kind: Kind, error: ApiError) -> None:
         """Something stands under the name; whose it is decides what that means."""
-        path = kind.resource.item(create.name, self._namespace)
+        path = kind.resource.item(create.name, self.namespace)
         try:
             found = (await self._api.get(path, decode=Stored)).metadata
         except NotFound:
