@@ -7,6 +7,7 @@ object is ours, and waits if it is on its way out.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -19,6 +20,7 @@ from tfjob.client.errors import (
     Invalid,
     NamespaceTerminating,
     NotFound,
+    NotLeadingError,
     ServerTimeout,
     TooManyRequests,
     Unauthorized,
@@ -181,7 +183,8 @@ class Hands:
     async def _as_leader(self, work: Callable[[], Awaitable[None]]) -> None:
         """Asked before each write: a pass may have begun long before it ends."""
         if self._may_write():
-            await work()
+            with suppress(NotLeadingError):  # What is not written is left to whoever leads.
+                await work()
 
 
 class _Work:

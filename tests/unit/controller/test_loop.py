@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.builders import NOW, at
-from tests.support.fake_time import FakeTime
+from tests.support.fake_time import FakeTime, settle
 from tfjob.client.errors import ApiError, Forbidden, Transient, Unauthorized
 from tfjob.client.queue import WorkQueue
 from tfjob.client.wire import Key
@@ -263,3 +263,47 @@ async def test_job_with_more_children_to_make_is_not_kept_waiting() -> None:
         await world.time.advance(0.25)
         world.reached = 5
         assert await world.advance(0.1) == [pytest.approx(0.3)]
+
+
+class Endless:
+    """A pass that never ends by itself, unless it has been told to."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.is_endless = True
+
+    async def reconcile(self, key: Key) -> Outcome:
+        self.begun += 1
+        assert key == JOB
+        if self.is_endless:
+            await asyncio.get_running_loop().create_future()
+        return Outcome(wake_at=at(5))
+
+
+async def test_cancelled_pass_has_no_outcome_and_its_worker_goes_on() -> None:
+    async with worked() as world:
+        passer = Endless()
+        world.loop._passer = passer
+        await world.advance(1)
+        world.loop.cancel_passes()
+        await world.advance(1)
+        assert (passer.begun, world.queue.delayed, world.loop.awaited) == (1, 0, 0)
+        passer.is_endless = False
+        world.queue.add(JOB)
+        await world.advance(1)
+        assert (passer.begun, world.queue.delayed) == (2, 1)
+
+
+async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
+    queue = WorkQueue[Key]()
+    world = World()
+    passer = Endless()
+    world.loop._passer, world.loop._queue = passer, queue
+    worker = asyncio.create_task(world.loop.run())
+    queue.add(JOB)
+    await settle()
+    worker.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await worker
+    assert (passer.begun, len(world.loop._under_way)) == (1, 0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
