@@ -95,9 +95,10 @@ def test_an_operator_in_trouble_logs_neither_its_token_nor_secrets_of_jobs(
 
 
 async def test_errors_of_requests_name_neither_token_nor_body() -> None:
-    config = {"credentials": bearer(TOKEN)}
     async with FakeApi([text("who are you", status=401), text("no", status=500)]) as fake:
-        async with Api(Config(server=fake.url, **config), timing=Instant().timing) as api:
+        async with Api(
+            Config(server=fake.url, credentials=bearer(TOKEN)), timing=Instant().timing
+        ) as api:
             for _ in range(2):
                 with pytest.raises(ApiError) as caught:
                     await api.create("/api/v1/pods", {"password": PASSWORD}, decode=Stored)
