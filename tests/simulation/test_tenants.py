@@ -141,16 +141,16 @@ def test_a_wide_job_under_a_small_quota_sends_few_creates_in_vain() -> None:
         await asyncio.sleep(5)
         began = asyncio.get_running_loop().time()
         await world.ask("POST", JOBS, tfjob("W300"))
-        await asyncio.sleep(300)
+        await asyncio.sleep(100)
         assert len(await world.names(f"{CORE}/pods")) == 10
         assert len(await world.names(f"{CORE}/services")) == 300
         assert len([each for each in quota.refused if each < began + 10]) <= 30
         assert len(quota.refused) <= 40
         events = (await world.ask("GET", f"{CORE}/events"))["items"]
         assert len([each for each in events if each["reason"] == "FailedCreatePod"]) == 1
-        quota.limit = 300
-        await asyncio.sleep(120)
-        assert len(await world.names(f"{CORE}/pods")) == 300
+        quota.limit = 30
+        await asyncio.sleep(61)
+        assert len(await world.names(f"{CORE}/pods")) == 30
         await stopped(operator, running)
 
     played(act, a_world)

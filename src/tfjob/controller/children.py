@@ -99,6 +99,7 @@ class Hands:
             group.create_task(self._all(work, deletes))
             for sort, each in creates.items():
                 group.create_task(self._slow_start(work, sort, each))
+        work.report.has_more = bool(work.surplus)
         work.report.trouble = work.first_trouble(plan.creates)
         return work.report
 
@@ -142,7 +143,7 @@ class Hands:
                 room -= 1
                 due.setdefault(sort, []).append(each)
             else:
-                work.report.has_more = True
+                work.surplus.add(sort)
         return due
 
     async def _slow_start(self, work: "_Work", sort: Sort, creates: Sequence[Create]) -> None:
@@ -209,6 +210,8 @@ class _Work:
         # Jobs of different APIs may share a name, and wait apart all the same.
         self.lane = job.owner.uid
         self.report = Report()
+        self.surplus: set[Sort] = set()
+        """Sorts of which the next pass may make more."""
         self._troubles: dict[tuple[str, str], str] = {}
 
     def first_trouble(self, creates: Sequence[Create]) -> str:
@@ -227,6 +230,7 @@ class _Work:
     def wait(self, create: Create, refusal: Refusal, *, seconds: float) -> None:
         """Creates of one sort wait; why is told in place of the first of them."""
         self._troubles.setdefault((create.kind, create.name), refusal.message)
+        self.surplus.discard(sort_of(create))
         known = self.report.retry_after
         self.report.retry_after = seconds if known is None else min(known, seconds)
 

@@ -166,14 +166,7 @@ class Loop:
         if outcome.retry_after is not None:
             self._queue.add_after(key, outcome.retry_after)
         if outcome.errors:
-            self._tell(key, outcome.errors)
-            if len(outcome.errors) > outcome.refused:
-                self._retry(key, started)
-                if all(_is_outage(error) for error in outcome.errors):
-                    self._queue.add_after(key, OUTAGE)
-            else:
-                self._passed("error", started)
-            self._wake_in_time(key, outcome)
+            self._conclude_failure(key, outcome, started)
             return
         self._queue.forget(key)
         if outcome.has_more:
@@ -183,6 +176,19 @@ class Loop:
         self._wake_in_time(key, outcome)
         later = outcome.is_waiting or outcome.wake_at is not None
         self._passed("requeue_after" if later else "success", started)
+
+    def _conclude_failure(self, key: Key, outcome: Outcome, started: float) -> None:
+        """Retry, unless refused creates are all that failed: those have a back-off of their own."""
+        self._tell(key, outcome.errors)
+        if len(outcome.errors) > outcome.refused:
+            self._retry(key, started)
+            if all(_is_outage(error) for error in outcome.errors):
+                self._queue.add_after(key, OUTAGE)
+        else:
+            if outcome.has_more:
+                self._queue.add(key)
+            self._passed("error", started)
+        self._wake_in_time(key, outcome)
 
     def _wake_in_time(self, key: Key, outcome: Outcome) -> None:
         """A deadline is kept whatever else goes wrong; one that has passed is no reason to hurry

@@ -127,6 +127,13 @@ async def test_refused_creates_are_tried_again_when_their_wait_is_over_and_not_b
         assert world.queue.failures(JOB) == 0
 
 
+async def test_refused_creates_do_not_hold_up_children_that_one_pass_left_over() -> None:
+    async with worked() as world:
+        refused = Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0, has_more=True)
+        world.answer = lambda: refused if len(world.passes) == 1 else Outcome()
+        assert await world.advance(10) == [0, 0]
+
+
 async def test_other_errors_beside_refused_creates_are_retried_as_ever() -> None:
     async with worked() as world:
         errors: list[ApiError] = [Forbidden("quota"), Transient("500")]

@@ -18,6 +18,7 @@ from tfjob.client.errors import (
     Transient,
 )
 from tfjob.client.request import Request
+from tfjob.controller import children
 from tfjob.controller.slowstart import (
     FIRST_BACKOFF,
     LONGEST_BACKOFF,
@@ -113,14 +114,17 @@ async def test_no_create_is_sent_before_its_time_whatever_brings_the_job_to_a_pa
 
 
 async def test_more_children_than_one_pass_makes_are_no_reason_to_hurry_refused_ones(
-    desk: Opened[Desk],
+    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(children, "MOST_CREATES", 5)
     async with desk as world:
-        await world.submit("W2000")
+        await world.submit("W20")
         world.server.refuse = Quota(0)
-        plan = Plan(creates=creates(ChildKind.POD, 2000))
-        await carried_out(world, plan)
-        assert not (await carried_out(world, plan)).has_more
+        plan = Plan(creates=creates(ChildKind.POD, 20))
+        for _ in range(2):
+            assert not (await carried_out(world, plan)).has_more
+        wanted = [*creates(ChildKind.POD, 10), *creates(ChildKind.SERVICE, 6)]
+        assert (await carried_out(world, Plan(creates=wanted))).has_more
 
 
 @pytest.mark.parametrize("error", [ServerTimeout, Transient])
