@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tfjob.cli.printing import plain
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
 from tfjob.client.errors import ApiError
@@ -61,5 +62,5 @@ async def _connected(
 
 
 def _say(sentence: str) -> int:
-    sys.stderr.write(f"error: {sentence}\n")
+    sys.stderr.write(f"error: {plain(sentence)}\n")
     return 1

@@ -14,6 +14,7 @@ import msgspec
 from tfjob.cli import documents
 from tfjob.cli.checking import Checked, check
 from tfjob.cli.documents import Document
+from tfjob.cli.printing import plain
 from tfjob.cli.yaml_text import as_yaml
 from tfjob.dialects.base import Dialect, Loss, Manifest
 from tfjob.dialects.registry import DIALECTS
@@ -83,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _tell(lines: Iterable[str]) -> None:
     for line in lines:
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{plain(line)}\n")
 
 
 def _convert_file(file: str, target: Dialect) -> list[_Converted]:

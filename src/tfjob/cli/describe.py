@@ -59,7 +59,7 @@ def _lines(
     now = datetime.now(tz=UTC)
     for name, value in _head(found, now, board=board):
         if value:
-            yield f"{name + ':':<13}{value}"
+            yield f"{name + ':':<13}{printing.plain_line(value)}"
     yield from _section("Conditions", _conditions(found, now))
     yield from _section("Pods", _pods(found, pods))
     yield from _section("Events", _event_table(events, now))

@@ -44,7 +44,7 @@ async def _all(connected: Cluster, api: str | None) -> Sequence[jobs.Found]:
     """Who may not see the jobs of one API sees those of the others, and is told."""
     listing = await choosing.find_all(connected, api=api)
     for refusal in listing.refusals:
-        sys.stderr.write(f"not listed: {refusal.message}\n")
+        sys.stderr.write(f"not listed: {printing.plain(refusal.message)}\n")
     return listing.found
 
 

@@ -1,6 +1,7 @@
 """`tfjob logs JOB`: the lines of all replicas, each behind the name of its replica.
 
-With `--follow` it waits for pods that are not there yet and goes on until the job has ended.
+With `--follow` it waits for pods that are not there yet and goes on until the job has ended. The
+lines are written as the program wrote them, also to a terminal, as `kubectl logs` does.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from tfjob.cli import choosing, cluster, jobs
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.jobs import Found
 from tfjob.cli.loglines import log_lines
+from tfjob.cli.printing import plain
 from tfjob.client.errors import ApiError, BadRequest, NotFound
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Pod
@@ -90,9 +92,9 @@ class _Printer:
             async for line in log_lines(self._cluster.api, pod, self._params()):
                 _write(prefix, line)
         except (BadRequest, NotFound) as error:
-            _write(prefix, f"(no log: {error.message})")
+            _write(prefix, f"(no log: {plain(error.message)})")
         except ApiError as error:
-            _write(prefix, f"(log ended: {error.message})")
+            _write(prefix, f"(log ended: {plain(error.message)})")
 
     def _params(self) -> dict[str, str]:
         chosen = self._chosen

@@ -10,6 +10,7 @@ from typing import Any
 from tfjob.cli import documents
 from tfjob.cli.advising import placed_advice
 from tfjob.cli.checking import Checked, check
+from tfjob.cli.printing import plain
 from tfjob.cli.yaml_text import as_yaml
 from tfjob.core.build import Builder
 from tfjob.core.job import Job
@@ -96,7 +97,7 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
         return _refuse(fault.text for fault in job.faults)
     for warning in placed_advice(checked, job):
         place = warning.place(document)
-        sys.stderr.write(f"{place}warning: {checked.title}: {warning.text}\n")
+        sys.stderr.write(plain(f"{place}warning: {checked.title}: {warning.text}\n"))
     for manifest in planned(job):
         sys.stdout.write("---\n" + as_yaml(manifest))
     if job.is_external:
@@ -148,5 +149,5 @@ def _manifests(job: Job, creates: Iterable[Create]) -> Iterator[dict[str, Any]]:
 
 def _refuse(reasons: Iterable[str]) -> int:
     for reason in reasons:
-        sys.stderr.write(f"{reason}\n")
+        sys.stderr.write(f"{plain(reason)}\n")
     return 1

@@ -1,14 +1,38 @@
-"""Text for people: tables, ages, indentation. Colours are left to those who ask for them."""
+"""Text for people: tables, ages, indentation. Colours are left to those who ask for them.
+
+What a user or a program has written is printed through `plain`, so that it cannot drive the
+terminal of whoever reads it.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 _STEPS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+_REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
+_REVERSING: Final = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Signs that reverse the text after them, so that it reads as something else."""
+_PLAIN: Final = {
+    **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: "\N{SYMBOL FOR DELETE}",
+    **dict.fromkeys((*range(0x80, 0xA0), *_REVERSING, 0x2028, 0x2029), _REPLACED),
+}
+_IN_ONE_LINE: Final = {**_PLAIN, **dict.fromkeys(map(ord, "\n\t"), " ")}
+
+
+def plain(text: str) -> str:
+    """The text with a visible sign in place of each control character; lines and tabs stay."""
+    return text.translate(_PLAIN)
+
+
+def plain_line(text: str) -> str:
+    """The same in one line, for what stands beside text of our own."""
+    return text.translate(_IN_ONE_LINE)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as their widest cell, three blanks apart, as kubectl prints them."""
-    lines = [head, *rows]
+    lines = [head, *([plain_line(cell) for cell in row] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
     return "\n".join(
         "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

@@ -21,6 +21,7 @@ from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.following import Follower, Verdict
 from tfjob.cli.interrupts import Interrupts, first_of
+from tfjob.cli.printing import plain
 from tfjob.cli.screen import screen_for
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
@@ -206,5 +207,5 @@ def _without_reader(title: str) -> int:
 
 def _say(*lines: str, code: int = BAD_INPUT) -> int:
     for line in lines:
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{plain(line)}\n")
     return code

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from tfjob.cli.printing import plain, plain_line
 from tfjob.cli.screen import ReplicaLine, colour_of, phase_colour
 
 
@@ -40,7 +41,7 @@ class TerminalScreen:
         self._colours: dict[str, str] = {}
 
     def tell(self, sentence: str) -> None:
-        self._console.print(f"[bold]●[/bold] {escape(sentence)}", highlight=False)
+        self._console.print(f"[bold]●[/bold] {escape(plain(sentence))}", highlight=False)
 
     def log(self, replica: str, line: str) -> None:
         colour = colour_of(replica, self._colours)
@@ -54,31 +55,39 @@ class TerminalScreen:
         for line in lines:
             table.add_row(
                 Text(line.replica, style=colour_of(line.replica, self._colours)),
-                Text(line.phase, style=phase_colour(line.phase)),
+                Text(plain_line(line.phase), style=phase_colour(line.phase)),
                 str(line.restarts),
-                Text(line.why),
+                Text(plain_line(line.why)),
             )
         elapsed = f"{self._clock() - self._began:.0f}s"
         head = Text.assemble(
-            "\n", (self._title, "bold"), "  ", (state or "Starting", "bold"), f"  {elapsed}"
+            "\n",
+            (self._title, "bold"),
+            "  ",
+            (plain_line(state) or "Starting", "bold"),
+            f"  {elapsed}",
         )
         self._live.update(Group(head, table))
 
     def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
         self._live.stop()
-        self._console.print(
-            f"\n[bold red]{escape(replica)} failed first[/] ({escape(why)}); its last lines:",
-            highlight=False,
-        )
+        what = f"[bold red]{escape(replica)} failed first[/] ({escape(plain_line(why))})"
+        self._console.print(f"\n{what}; its last lines:", highlight=False)
         for line in lines:
             self._console.print(Text("    ") + _shown(line), highlight=False, soft_wrap=True)
 
     def verdict(self, sentence: str, *, is_good: bool) -> None:
         self._live.stop()
         mark = "[bold green]✔[/]" if is_good else "[bold red]✘[/]"
-        self._console.print(f"\n{mark} {escape(sentence)}", highlight=False)
+        self._console.print(f"\n{mark} {escape(plain(sentence))}", highlight=False)
 
 
 def _shown(line: str) -> Text:
-    """A progress bar writes one line again and again: what it wrote last counts."""
-    return Text.from_ansi(line.rstrip("\r").rpartition("\r")[2])
+    """A progress bar writes one line again and again: what it wrote last counts.
+
+    Links are shown as text: an address may hide signs that rich passes on to the terminal.
+    """
+    last = line.rstrip("\r").rpartition("\r")[2]
+    text = Text.from_ansi(last.replace("\x1b]", plain("\x1b]")))
+    text.plain = plain(text.plain)
+    return text

@@ -10,6 +10,7 @@ import msgspec
 from tfjob.cli import documents
 from tfjob.cli.advising import advice_on
 from tfjob.cli.checking import Checked, check
+from tfjob.cli.printing import plain, plain_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,17 +55,17 @@ def _check_file(file: str) -> tuple[list[Checked], list[str]]:
 def _print(found: Sequence[Checked], problems: Sequence[str]) -> None:
     for checked in found:
         document = checked.document
-        place = f"{document.file}: document {document.number}, {checked.title}"
+        place = plain_line(f"{document.file}: document {document.number}, {checked.title}")
         if not checked.faults:
             print(f"{place}: valid")
         else:
             print(f"{place}: {counted(len(checked.faults), 'fault')}")
         for line in checked.report():
-            print(line)
+            print(plain(line))
         for warning in advice_on(checked):
-            print(f"  {warning.place(document)}warning: {warning.text}")
+            print(plain(f"  {warning.place(document)}warning: {warning.text}"))
     for problem in problems:
-        print(problem)
+        print(plain(problem))
 
 
 def _as_json(found: Sequence[Checked], problems: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from tfjob.cli import choosing, cluster
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.jobs import Found
+from tfjob.cli.printing import plain_line
 from tfjob.cli.telling import told
 from tfjob.core.status import ConditionType
 from tfjob.manager.settings import duration
@@ -45,7 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"error: {arguments.job} was not {arguments.state} in time\n")
             return TIMED_OUT
         last = found.status.conditions[-1]
-        sys.stdout.write(f"{found.name}: {last.type}: {told(found, last)}\n")
+        sys.stdout.write(
+            f"{found.name}: {plain_line(last.type)}: {plain_line(told(found, last))}\n"
+        )
         return FAILED if found.status.is_true(ConditionType.FAILED) else SUCCEEDED
 
     return cluster.run(arguments, work)

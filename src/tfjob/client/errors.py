@@ -84,6 +84,10 @@ class ApiError(Exception):
         return ": ".join(part for part in (self.request, answer, self.message) if part)
 
 
+class NotLeadingError(Exception):
+    """A write was not sent: another operator may lead by now. It says nothing about the server."""
+
+
 class BadRequest(ApiError):
     """The server could not make sense of the request."""
 

@@ -5,8 +5,9 @@ nothing. A create without an answer raises ServerTimeout and is never sent again
 can find out whether it happened. Every failure is an ApiError.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager
+from copy import copy
 from functools import cache
 from typing import Any, Final, Literal, Self, TypeVar
 
@@ -48,6 +49,7 @@ class Api:
         on_request: RequestHook | None = None,
         timing: Timing = REAL,
     ) -> None:
+        self._may_write: Callable[[], bool] | None = None
         self._transport = Transport(
             config,
             tuning=tuning or Tuning(),
@@ -55,6 +57,15 @@ class Api:
             on_request=on_request,
             timing=timing,
         )
+
+    def guarded(self, may_write: Callable[[], bool]) -> "Api":
+        """The same server over the same connections; each attempt of a write asks first.
+
+        A write that may no longer be sent raises NotLeadingError. Reads and watches go on.
+        """
+        found = copy(self)
+        found._may_write = may_write  # noqa: SLF001 - a copy of itself
+        return found
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,12 +109,19 @@ class Api:
             query=query(params),
             body=_encoded(body),
             is_repeatable=False,
+            may_send=self._may_write,
         )
         return await self._typed(request, decode)
 
     async def replace(self, path: str, body: object, *, decode: type[T]) -> T:
         """Store a whole object; the resourceVersion in it is the precondition."""
-        request = Request(verb="update", method="PUT", path=path, body=_encoded(body))
+        request = Request(
+            verb="update",
+            method="PUT",
+            path=path,
+            body=_encoded(body),
+            may_send=self._may_write,
+        )
         return await self._typed(request, decode)
 
     async def patch(
@@ -124,6 +142,7 @@ class Api:
             body=_encoded(body),
             content_type=content_type,
             is_repeatable=content_type != JSON_PATCH,
+            may_send=self._may_write,
         )
         return await self._typed(request, decode)
 
@@ -145,8 +164,14 @@ class Api:
                 "propagationPolicy": propagation,
             }
         )
-        body = _encoded({"kind": "DeleteOptions", "apiVersion": "v1", **options})
-        await self._transport.send(Request(verb="delete", method="DELETE", path=path, body=body))
+        request = Request(
+            verb="delete",
+            method="DELETE",
+            path=path,
+            body=_encoded({"kind": "DeleteOptions", "apiVersion": "v1", **options}),
+            may_send=self._may_write,
+        )
+        await self._transport.send(request)
 
     def stream(
         self, path: str, *, params: Params | None = None, idle: float | None = None

@@ -7,6 +7,7 @@ Anything else that fails is left to the caller.
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -59,12 +60,22 @@ class Pool:
         self._all: set[Connection] = set()
         self._is_closed = False
 
-    async def exchange(self, request: bytes, *, is_harmless: bool) -> Answer:
-        """The answer to a request, which may be sent twice if that is harmless."""
+    async def exchange(
+        self, request: bytes, *, is_harmless: bool, check: Callable[[], None] = lambda: None
+    ) -> Answer:
+        """The answer to a request, which may be sent twice if that is harmless.
+
+        `check` raises where it must not be sent any more: connecting may have taken its time.
+        """
         async with self._turns:
             while True:
                 kept = self._kept()
                 connection = kept or await self._connect()
+                try:
+                    check()
+                except BaseException:
+                    self._keep(connection)
+                    raise
                 try:
                     answer = await connection.exchange(request)
                 except BrokenConnectionError as fault:

@@ -1,6 +1,6 @@
 """One thing to ask an API server for, as data, and what it means when no answer comes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
@@ -41,6 +41,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     content_type: str = "application/json"
     is_repeatable: bool = True
+    may_send: Callable[[], bool] | None = None
+    """Asked right before each attempt; no ends the request with NotLeadingError."""
+
+    def check(self) -> None:
+        if self.may_send is not None and not self.may_send():
+            raise errors.NotLeadingError(f"{self.title}: not sent, this operator no longer leads")
 
     @property
     def title(self) -> str:

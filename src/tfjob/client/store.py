@@ -54,9 +54,13 @@ class Store(Generic[T]):
     def get(self, key: Key) -> T | None:
         return self._objects.get(key)
 
-    def owned_by(self, uid: str) -> list[T]:
-        """Objects whose managing owner has this UID, whatever their labels say."""
-        return self._by_owner.group(uid)
+    def owned_by(self, namespace: str, uid: str) -> list[T]:
+        """Objects of a namespace whose managing owner has this UID, whatever their labels say.
+
+        An owner lives in the namespace of what it owns. A reference from another namespace is a
+        claim that anybody can write, so it counts for nothing.
+        """
+        return self._by_owner.group((namespace, uid))
 
     def labelled(self, namespace: str, value: str) -> list[T]:
         """Objects of a namespace that carry the indexed label with this value."""
@@ -67,7 +71,7 @@ class Store(Generic[T]):
         key = key_of(item.metadata)
         old = self.remove(key)
         self._objects[key] = item
-        self._by_owner.add(key, item, item.metadata.controller_uid)
+        self._by_owner.add(key, item, _owner(item))
         self._by_label.add(key, item, self._mark(item))
         return old
 
@@ -75,10 +79,15 @@ class Store(Generic[T]):
         """Forget an object; what was there is returned."""
         old = self._objects.pop(key, None)
         if old is not None:
-            self._by_owner.discard(key, old.metadata.controller_uid)
+            self._by_owner.discard(key, _owner(old))
             self._by_label.discard(key, self._mark(old))
         return old
 
     def _mark(self, item: T) -> tuple[str, str] | None:
         value = None if self._label is None else item.metadata.labels.get(self._label)
         return None if value is None else (item.metadata.namespace, value)
+
+
+def _owner(item: HasMetadata) -> tuple[str, str] | None:
+    uid = item.metadata.controller_uid
+    return None if uid is None else (item.metadata.namespace, uid)

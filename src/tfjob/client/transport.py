@@ -2,7 +2,8 @@
 
 A request is sent again only when the server asked for it (429, or 503 with Retry-After) and only
 when that cannot do a thing twice, or when the server did not accept credentials that have changed
-since. Every failure leaves as an ApiError. It knows methods and paths, not objects.
+since. Each attempt first asks the request whether it may still be sent. Every failure leaves as an
+ApiError. It knows methods and paths, not objects.
 """
 
 import asyncio
@@ -111,6 +112,7 @@ class Transport:
             authorization = await self._authorization(request)
             if self._throttle is not None:
                 await self._throttle.take()
+            request.check()
             try:
                 answer = await self._told(request, exchange(request, authorization))
             except NETWORK_FAULTS as fault:
@@ -155,7 +157,9 @@ class Transport:
         except ConfigError as fault:
             raise errors.Unauthorized(str(fault), request=request.title) from fault
         async with asyncio.timeout(self._tuning.timeout):
-            return await self._pool.exchange(message, is_harmless=request.method in _HARMLESS)
+            return await self._pool.exchange(
+                message, is_harmless=request.method in _HARMLESS, check=request.check
+            )
 
     async def _authorization(self, request: Request) -> str | None:
         try:

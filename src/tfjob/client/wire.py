@@ -144,7 +144,8 @@ def _odd_line(text: bytes, fault: msgspec.DecodeError | None) -> Deleted | Progr
             raise from_status(_STATUS.decode(envelope.object), request="watch")
         metadata = _metadata(envelope.object)
     except msgspec.DecodeError as cause:
-        raise MalformedLine(f"not a line of a watch ({cause}): {text[:200]!r}") from cause
+        # What it holds is not told: it may be a part of somebody's object.
+        raise MalformedLine(f"not a line of a watch ({cause}), {len(text)} bytes") from cause
     if envelope.type == "BOOKMARK":
         ends = metadata.annotations.get(_INITIAL_END) == "true"
         return Progressed(metadata.resource_version, ends_initial=ends)

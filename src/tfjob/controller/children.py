@@ -1,11 +1,13 @@
 """Makes and removes the children of one job, many at a time.
 
-One child that fails stops no other. A create that meets an object of the same name is a success
-if that object is ours, and waits if it is on its way out.
+Creates begin slowly, and one that is refused stops those of its sort for a while; any other child
+that fails stops no other. A create that meets an object of the same name is a success if that
+object is ours, and waits if it is on its way out.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -18,15 +20,20 @@ from tfjob.client.errors import (
     Invalid,
     NamespaceTerminating,
     NotFound,
+    NotLeadingError,
     ServerTimeout,
+    TooManyRequests,
+    Unauthorized,
 )
 from tfjob.client.fair import FairPool
 from tfjob.client.http import Api, Stored
+from tfjob.client.timing import REAL
 from tfjob.controller import claims
 from tfjob.controller.gather import Stray
 from tfjob.controller.kinds import Kind, Kinds
 from tfjob.controller.observer import Observer
 from tfjob.controller.reporter import Reporter
+from tfjob.controller.slowstart import CreateBackoff, Refusal, Sort, batches, sort_of
 from tfjob.core.build import Builder
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid import InvalidJob
@@ -48,6 +55,10 @@ class Report(msgspec.Struct):
 
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     errors: list[ApiError] = msgspec.field(default_factory=list)
+    refused: int = 0
+    """How many of the errors are refused creates, which `retry_after` takes care of."""
+    retry_after: float | None = None
+    """Seconds until creates that were refused, now or earlier, may be tried again."""
     is_waiting: bool = False
     has_more: bool = False
     trouble: str = ""
@@ -70,8 +81,10 @@ class Hands:
         *,
         kinds: Kinds | None = None,
         may_write: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = REAL.clock,
     ) -> None:
         self._api = api
+        self._backoff = CreateBackoff(clock)
         self._pool = pool
         self._observer = observer
         self._kinds = kinds or Kinds()
@@ -79,11 +92,14 @@ class Hands:
 
     async def carry_out(self, job: Job | InvalidJob, plan: Plan, reporter: Reporter) -> Report:
         work = _Work(self._api, job, kinds=self._kinds, reporter=reporter, observer=self._observer)
-        await self._all(work.lane, [partial(work.update, each) for each in plan.updates])
+        await self._all(work, [partial(work.update, each) for each in plan.updates])
         deletes = [partial(work.delete, each) for each in plan.deletes]
-        creates = [partial(work.create, each) for each in plan.creates[:MOST_CREATES]]
-        await self._all(work.lane, [*deletes, *creates])
-        work.report.has_more = len(plan.creates) > MOST_CREATES
+        creates = self._due(work, job, plan.creates) if isinstance(job, Job) else {}
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._all(work, deletes))
+            for sort, each in creates.items():
+                group.create_task(self._slow_start(work, sort, each))
+        work.report.has_more = bool(work.surplus)
         work.report.trouble = work.first_trouble(plan.creates)
         return work.report
 
@@ -109,15 +125,67 @@ class Hands:
                 claimed += 1
         return claimed, errors
 
-    async def _all(self, lane: str, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
+    def _due(self, work: "_Work", job: Job, creates: Sequence[Create]) -> dict[Sort, list[Create]]:
+        """What this pass makes, by sort; creates that wait for their back-off are left out."""
+        self._backoff.begin(job, {sort_of(each) for each in creates})
+        due: dict[Sort, list[Create]] = {}
+        waiting: set[Sort] = set()
+        room = MOST_CREATES
+        for each in creates:
+            sort = sort_of(each)
+            if sort in waiting:
+                continue
+            refusal = self._backoff.pending(job, sort)
+            if refusal is not None:
+                waiting.add(sort)
+                work.wait(each, refusal, seconds=self._backoff.left(refusal))
+            elif room:
+                room -= 1
+                due.setdefault(sort, []).append(each)
+            else:
+                work.surplus.add(sort)
+        return due
+
+    async def _slow_start(self, work: "_Work", sort: Sort, creates: Sequence[Create]) -> None:
+        """Make children in batches; what comes after a refusal is not tried."""
+        failed: dict[str, ApiError] = {}
+        made = 0
+
+        async def create(each: Create) -> None:
+            nonlocal made
+            if failed:
+                return
+            error = await work.create(each)
+            if error is None:
+                made += 1
+            else:
+                failed[each.name] = error
+
+        for batch in batches(creates):
+            await self._all(work, [partial(create, each) for each in batch])
+            if failed:
+                break
+        job = work.job
+        if made or not failed:
+            self._backoff.forget(job, sort)
+        refused = {name: each for name, each in failed.items() if _is_refusal(each)}
+        if refused:
+            first = next(each for each in creates if each.name in refused)
+            refusal = self._backoff.refused(job, sort, refused[first.name].message)
+            work.report.refused += len(refused)
+            work.wait(first, refusal, seconds=self._backoff.left(refusal))
+
+    async def _all(self, work: "_Work", pieces: Iterable[Callable[[], Awaitable[None]]]) -> None:
         async with asyncio.TaskGroup() as group:
-            for each in work:
-                group.create_task(self._pool.run(lane, partial(self._as_leader, each)))
+            for each in pieces:
+                lead = partial(self._as_leader, each)
+                group.create_task(self._pool.run(work.lane, lead, tenant=work.namespace))
 
     async def _as_leader(self, work: Callable[[], Awaitable[None]]) -> None:
         """Asked before each write: a pass may have begun long before it ends."""
         if self._may_write():
-            await work()
+            with suppress(NotLeadingError):  # What is not written is left to whoever leads.
+                await work()
 
 
 class _Work:
@@ -138,10 +206,12 @@ class _Work:
         self._builder = Builder(job) if isinstance(job, Job) else None
         self._reporter = reporter
         self._observer = observer
-        self._namespace = job.owner.namespace
+        self.namespace = job.owner.namespace
         # Jobs of different APIs may share a name, and wait apart all the same.
         self.lane = job.owner.uid
         self.report = Report()
+        self.surplus: set[Sort] = set()
+        """Sorts of which the next pass may make more."""
         self._troubles: dict[tuple[str, str], str] = {}
 
     def first_trouble(self, creates: Sequence[Create]) -> str:
@@ -151,35 +221,50 @@ class _Work:
         found = (self._troubles.get((each.kind, each.name)) for each in creates)
         return next(text for text in found if text is not None)
 
-    async def create(self, create: Create) -> None:
+    @property
+    def job(self) -> Job:
+        if not isinstance(self._job, Job):
+            raise TypeError(f"{self._job.owner.name}: a job that cannot be read makes no children")
+        return self._job
+
+    def wait(self, create: Create, refusal: Refusal, *, seconds: float) -> None:
+        """Creates of one sort wait; why is told in place of the first of them."""
+        self._troubles.setdefault((create.kind, create.name), refusal.message)
+        self.surplus.discard(sort_of(create))
+        known = self.report.retry_after
+        self.report.retry_after = seconds if known is None else min(known, seconds)
+
+    async def create(self, create: Create) -> ApiError | None:
+        """The failure that others of its sort would meet as well, if there was one."""
         if self._builder is None:
             raise TypeError(f"{create.name}: a job that cannot be read has no children to make")
         kind = self._kinds.of(create.kind, self._job)
         try:
             made = await self._api.create(
-                kind.resource.collection(self._namespace),
+                kind.resource.collection(self.namespace),
                 self._builder.manifest(create),
                 decode=Stored,
                 field_validation="Strict" if create.kind in _STRICT else None,
             )
         except AlreadyExists as error:
             await self._meet(create, kind, error)
-            return
+            return None
         except ServerTimeout as error:
             # It may exist by now: the next pass will see.
             self.report.errors.append(error)
-            return
+            return None
         except ApiError as error:
             self._create_failed(create, error)
-            return
+            return error
         self._observer.child_created(create.kind)
         self._made(create, kind, made.metadata)
+        return None
 
     async def delete(self, delete: Delete) -> None:
         kind = self._kinds.of(delete.kind, self._job)
         try:
             await self._api.delete(
-                kind.resource.item(delete.name, self._namespace),
+                kind.resource.item(delete.name, self.namespace),
                 uid=delete.uid,
                 grace_seconds=0 if delete.is_forced else None,
                 propagation="Background" if delete.kind == ChildKind.JOB else None,
@@ -204,7 +289,7 @@ class _Work:
     async def update(self, update: Update) -> None:
         kind = self._kinds.of(update.kind, self._job)
         body = {"metadata": {"uid": update.uid}, **update.body}
-        path = kind.resource.item(update.name, self._namespace)
+        path = kind.resource.item(update.name, self.namespace)
         try:
             changed = await self._api.patch(path, body, decode=Stored)
         except (NotFound, Conflict):
@@ -219,7 +304,7 @@ class _Work:
 
     async def _meet(self, create: Create, kind: Kind, error: ApiError) -> None:
         """Something stands under the name; whose it is decides what that means."""
-        path = kind.resource.item(create.name, self._namespace)
+        path = kind.resource.item(create.name, self.namespace)
         try:
             found = (await self._api.get(path, decode=Stored)).metadata
         except NotFound:
@@ -271,6 +356,13 @@ class _Work:
         newest, version = self.report.versions.get(kind, ""), made.resource_version
         if (len(version), version) > (len(newest), newest):
             self.report.versions[kind] = version
+
+
+def _is_refusal(error: ApiError) -> bool:
+    """The server will say the same for a while. An outage is left to the retries of the job."""
+    if isinstance(error, NamespaceTerminating | Unauthorized):
+        return False
+    return isinstance(error, TooManyRequests) or not error.is_retryable
 
 
 def _is_to_be_released(job: Job, create: Create, found: ObjectMeta) -> bool:

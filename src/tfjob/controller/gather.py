@@ -17,7 +17,7 @@ from tfjob.controller.tokens import random_token
 from tfjob.core import stuck
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid import InvalidJob
-from tfjob.core.job import Job, Workload
+from tfjob.core.job import Job, Owner, Workload
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import JobStatus
@@ -93,9 +93,9 @@ class Gatherer:
         job = self._dialect.decode(manifest, self.settings)
         found = Gathered(stored=stored, manifest=manifest, job=job)
         if isinstance(job, InvalidJob):
-            found.children = self._owned(job.owner.uid)
+            found.children = self._owned(job.owner)
             return found
-        batch_jobs = self._batch_jobs(job.owner.uid)
+        batch_jobs = self._batch_jobs(job.owner)
         pods, stray_pods = self._pods(job, batch_jobs)
         services, stray_services = self._claimed(job, self.stores.services)
         found.strays = [
@@ -113,7 +113,10 @@ class Gatherer:
         found = [
             child.metadata.resource_version
             for store in (self.stores.pods, self.stores.services)
-            for child in (*store.owned_by(meta.uid), *store.labelled(meta.namespace, meta.name))
+            for child in (
+                *store.owned_by(meta.namespace, meta.uid),
+                *store.labelled(meta.namespace, meta.name),
+            )
         ]
         return hash(tuple(found))
 
@@ -140,18 +143,19 @@ class Gatherer:
             is_taken=lambda name: services.get((namespace, name)) is not None,
         )
 
-    def _owned(self, uid: str) -> Children:
+    def _owned(self, owner: Owner) -> Children:
         """What still runs of a job that cannot be read: its owner is all there is to go by."""
-        batch_jobs = self._batch_jobs(uid)
-        pods = [*self.stores.pods.owned_by(uid), *self._made_by(batch_jobs)]
-        return Children(pods=pods, jobs=batch_jobs, services=self.stores.services.owned_by(uid))
+        batch_jobs = self._batch_jobs(owner)
+        pods = [*_owned_by(owner, self.stores.pods), *self._made_by(batch_jobs)]
+        services = _owned_by(owner, self.stores.services)
+        return Children(pods=pods, jobs=batch_jobs, services=services)
 
-    def _batch_jobs(self, uid: str) -> Sequence[BatchJob]:
-        return self.stores.batch_jobs.owned_by(uid) if self.stores.batch_jobs else ()
+    def _batch_jobs(self, owner: Owner) -> Sequence[BatchJob]:
+        return _owned_by(owner, self.stores.batch_jobs) if self.stores.batch_jobs else ()
 
     def _made_by(self, batch_jobs: Sequence[BatchJob]) -> list[Pod]:
-        pods = self.stores.pods
-        return [pod for each in batch_jobs for pod in pods.owned_by(each.metadata.uid)]
+        pods, makers = self.stores.pods, (each.metadata for each in batch_jobs)
+        return [pod for maker in makers for pod in pods.owned_by(maker.namespace, maker.uid)]
 
     def _pods(
         self, job: Job, batch_jobs: Sequence[BatchJob]
@@ -163,8 +167,8 @@ class Gatherer:
 
     async def _children(self, job: Job, found: Children) -> Children:
         """With what stands beside the replicas, and the facts of the cluster."""
-        uid, stores = job.owner.uid, self.stores
-        groups = stores.pod_groups.owned_by(uid) if stores.pod_groups else []
+        pod_groups = self.stores.pod_groups
+        groups = _owned_by(job.owner, pod_groups) if pod_groups else []
         now = self.now()
         stuck_on = {pod.spec.node_name for pod in found.pods if stuck.is_stuck(pod, now=now)}
         return msgspec.structs.replace(
@@ -176,14 +180,13 @@ class Gatherer:
         )
 
     def _companions(self, job: Job) -> dict[tuple[str, str], Standing]:
-        uid = job.owner.uid
         found = {
             (kind, each.metadata.name): each
             for kind, store in self.stores.companions.items()
-            for each in store.owned_by(uid)
+            for each in _owned_by(job.owner, store)
         }
         beside = _services_beside(job)
-        for service in self.stores.services.owned_by(uid):
+        for service in _owned_by(job.owner, self.stores.services):
             if service.metadata.name in beside:
                 name = service.metadata.name
                 found[ChildKind.SERVICE, name] = Standing(metadata=service.metadata)
@@ -193,7 +196,7 @@ class Gatherer:
         """The job's children of one kind, and those to adopt or release first."""
         kept: list[T] = []
         strays: list[tuple[ObjectMeta, Claim]] = []
-        own = store.owned_by(job.owner.uid)
+        own = _owned_by(job.owner, store)
         named = store.labelled(job.namespace, job.claim.get(self._dialect.job_label, ""))
         orphans = [each for each in named if each.metadata.controller_uid is None]
         beside = _services_beside(job) if job.companions else frozenset()
@@ -205,6 +208,10 @@ class Gatherer:
             elif verdict is not Claim.IGNORE:
                 strays.append((each.metadata, verdict))
         return kept, strays
+
+
+def _owned_by(owner: Owner, store: Store[T]) -> list[T]:
+    return store.owned_by(owner.namespace, owner.uid)
 
 
 def _services_beside(job: Job) -> frozenset[str]:

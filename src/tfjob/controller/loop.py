@@ -13,12 +13,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from tfjob.client.errors import ApiError, Unauthorized
+from tfjob.client.errors import ApiError, NotLeadingError, Unauthorized
 from tfjob.client.queue import QueueClosed, WorkQueue
 from tfjob.client.wire import Key
 from tfjob.controller.observer import PassObserver
 from tfjob.controller.passes import Outcome
-from tfjob.controller.statuses import NotLeadingError
 
 _log: Final = logging.getLogger(__name__)
 LOOK_AGAIN: Final = 1.0
@@ -76,11 +75,17 @@ class Loop:
         self._times = times
         self._may_write = may_write
         self._awaited: dict[Key, _Awaited] = {}
+        self._under_way: set[asyncio.Task[Outcome]] = set()
 
     @property
     def awaited(self) -> int:
         """Jobs whose last writes have not come back yet."""
         return len(self._awaited)
+
+    def cancel_passes(self) -> None:
+        """End the passes under way: what they have decided no longer holds. Workers go on."""
+        for each in self._under_way:
+            each.cancel()
 
     async def run(self) -> None:
         """Work until the queue is closed."""
@@ -106,7 +111,7 @@ class Loop:
             return
         started = self._times.elapsed()
         try:
-            outcome = await self._passer.reconcile(key)
+            outcome = await self._outcome_of(key)
         except ApiError as error:
             outcome = Outcome(errors=[error])
         except NotLeadingError:
@@ -116,7 +121,22 @@ class Loop:
             _log.exception("pass failed", extra={"namespace": key[0], "job": key[1]})
             self._retry(key, started)
             return
-        self._conclude(key, outcome, started)
+        if outcome is not None:
+            self._conclude(key, outcome, started)
+
+    async def _outcome_of(self, key: Key) -> Outcome | None:
+        """The outcome of a pass, or None where it was cancelled and its worker was not."""
+        task = asyncio.ensure_future(self._passer.reconcile(key))
+        self._under_way.add(task)
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait([task])
+            raise
+        finally:
+            self._under_way.discard(task)
+        return None if task.cancelled() else task.result()
 
     def _is_ahead_of_caches(self, key: Key) -> bool:
         awaited = self._awaited.get(key)
@@ -143,12 +163,10 @@ class Loop:
             self._queue.add_after(key, HOPELESS)
             self._passed("requeue_after", started)
             return
+        if outcome.retry_after is not None:
+            self._queue.add_after(key, outcome.retry_after)
         if outcome.errors:
-            self._tell(key, outcome.errors)
-            self._retry(key, started)
-            if all(_is_outage(error) for error in outcome.errors):
-                self._queue.add_after(key, OUTAGE)
-            self._wake_in_time(key, outcome)
+            self._conclude_failure(key, outcome, started)
             return
         self._queue.forget(key)
         if outcome.has_more:
@@ -158,6 +176,19 @@ class Loop:
         self._wake_in_time(key, outcome)
         later = outcome.is_waiting or outcome.wake_at is not None
         self._passed("requeue_after" if later else "success", started)
+
+    def _conclude_failure(self, key: Key, outcome: Outcome, started: float) -> None:
+        """Retry, unless refused creates are all that failed: those have a back-off of their own."""
+        self._tell(key, outcome.errors)
+        if len(outcome.errors) > outcome.refused:
+            self._retry(key, started)
+            if all(_is_outage(error) for error in outcome.errors):
+                self._queue.add_after(key, OUTAGE)
+        else:
+            if outcome.has_more:
+                self._queue.add(key)
+            self._passed("error", started)
+        self._wake_in_time(key, outcome)
 
     def _wake_in_time(self, key: Key, outcome: Outcome) -> None:
         """A deadline is kept whatever else goes wrong; one that has passed is no reason to hurry

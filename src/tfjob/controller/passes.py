@@ -38,6 +38,10 @@ class Outcome(msgspec.Struct):
     wake_at: datetime | None = None
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     errors: list[ApiError] = msgspec.field(default_factory=list)
+    refused: int = 0
+    """How many of the errors are refused creates, which `retry_after` takes care of."""
+    retry_after: float | None = None
+    """Seconds until refused creates may be tried again; news of the job does not shorten it."""
     is_waiting: bool = False
     has_more: bool = False
     is_hopeless: bool = False
@@ -322,6 +326,8 @@ def _settled(stored: JobObject, written: Written, plan: Plan) -> str | None:
 def _merge(outcome: Outcome, report: Report) -> None:
     outcome.versions |= report.versions
     outcome.errors += report.errors
+    outcome.refused += report.refused
+    outcome.retry_after = report.retry_after
     outcome.is_waiting |= report.is_waiting
     outcome.has_more |= report.has_more
     outcome.is_hopeless |= report.is_hopeless

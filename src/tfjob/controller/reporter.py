@@ -28,10 +28,13 @@ class Reporter:
         self._record(EventType.NORMAL, reason, message, key=f"{reason}/{uid or child}")
 
     def failed(self, phrase: Phrase, *, kind: str, child: str, error: str) -> None:
-        """A child could not be made or removed, which is told again while it lasts."""
+        """A child could not be made or removed, which is told again while it lasts.
+
+        What only differs in the child's name is one event with a count, however wide the job is.
+        """
         reason = phrase.reason.format(kind=kind)
         message = phrase.say(error=error)
-        key = f"{reason}/{child}/{error}"
+        key = f"{reason}/{error.replace(child, '')}"
         self._record(EventType.WARNING, reason, message, key=key, is_once=False)
 
     def _record(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.client.errors import Conflict, NotFound
+from tfjob.client.errors import Conflict, NotFound, NotLeadingError
 from tfjob.client.http import Api, Stored
 from tfjob.client.resource import Resource
 from tfjob.controller.objects import JobObject
@@ -24,10 +24,6 @@ TRIES: Final = 5
 
 Decide = Callable[[JobObject], tuple[Job | InvalidJob, Plan]]
 Complete = Callable[[Manifest], dict[str, Any] | None]
-
-
-class NotLeadingError(Exception):
-    """Another operator may be at work by now: nothing more is written."""
 
 
 class Written(msgspec.Struct):

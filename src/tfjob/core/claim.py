@@ -1,6 +1,7 @@
 """Which objects are a job's children: kept, adopted, released, or none of its business.
 
-Law: what another controller owns is never touched, and nothing on its way out is adopted.
+Law: what another controller owns or what lives in another namespace is never touched, and nothing
+on its way out is adopted.
 """
 
 from enum import Enum, auto
@@ -18,6 +19,8 @@ class Claim(Enum):
 
 
 def claim_of(job: Job, meta: ObjectMeta) -> Claim:
+    if meta.namespace != job.namespace:
+        return Claim.IGNORE
     owner = meta.controller_uid
     matches = all(meta.labels.get(key) == value for key, value in job.claim.items())
     if owner == job.owner.uid:

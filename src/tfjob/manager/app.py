@@ -130,7 +130,7 @@ class Operator:
 
     def _shared(self) -> Shared:
         return Shared(
-            api=self._api,
+            api=self._api.guarded(self._may_write),
             pool=self._pool,
             recorder=self._recorder,
             metrics=self.metrics,
@@ -178,6 +178,8 @@ class Operator:
             branch.count_jobs()
             branch.enqueue_all()
             await self._elector.lost.wait()
+            if branch.loop is not None:
+                branch.loop.cancel_passes()
             branch.memory.forget()
 
     async def _tell_leadership(self, elector: Elector) -> None:

@@ -84,7 +84,12 @@ class Branch:
         await self._discovery.until_there(self._resource, on_missing=self._tell_missing)
         apis = apis_beside(self.dialect, self._shared.settings.jobs)
         optional = [each for each in apis if each.is_optional]
-        served = [each for each in optional if await self._discovery.is_there(resource_of(each))]
+        namespace = self._shared.settings.namespace
+        served = [
+            each
+            for each in optional
+            if await self._discovery.is_usable(resource_of(each), namespace=namespace)
+        ]
         watches = self._begin(served)
         self._is_looked_for = True
         tasks = [asyncio.create_task(each.run()) for each in watches.all.values()]
@@ -188,6 +193,7 @@ class Branch:
                 shared.metrics,
                 kinds=Kinds(self.dialect.companions),
                 may_write=shared.may_write,
+                clock=shared.timing.clock,
             ),
             statuses=StatusWriter(shared.api, self.dialect, may_write=shared.may_write),
             recorder=shared.recorder,
@@ -214,7 +220,8 @@ class Branch:
 
     async def _follow_later(self, api: ChildApi) -> None:
         """Once an optional API is there, its objects are followed and every job is looked at."""
-        await self._discovery.until_there(resource_of(api))
+        namespace = self._shared.settings.namespace
+        await self._discovery.until_usable(resource_of(api), namespace=namespace)
         assert self.watches is not None  # noqa: S101 - for the type checker, as above
         following = self.watches.follow(api)
         task = asyncio.create_task(following.run())

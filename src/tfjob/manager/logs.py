@@ -55,5 +55,7 @@ class _Json(logging.Formatter):
 
 
 def _shown(value: object) -> str:
+    """In quotes and escaped where it is no single word: text of users begins no line of its own."""
     text = str(value)
-    return f'"{text}"' if " " in text else text
+    is_word = text.isprintable() and " " not in text
+    return text if is_word else msgspec.json.encode(text).decode()

@@ -187,7 +187,9 @@ class Watches:
 
     def _waits_for_others(self, pod: HasMetadata) -> bool:
         """Whether pods of the same owner do not run yet."""
-        return any(map(_is_pending, self.stores.pods.owned_by(pod.metadata.controller_uid or "")))
+        meta = pod.metadata
+        others = self.stores.pods.owned_by(meta.namespace, meta.controller_uid or "")
+        return any(map(_is_pending, others))
 
     def _jobs_of(self, item: HasMetadata) -> set[Key]:
         owners = _owners(item, self._dialect.kind) or self._owners_of_maker(item)

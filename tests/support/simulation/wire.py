@@ -7,7 +7,7 @@ and answers are those of the real client and the real server; only the network i
 import asyncio
 import enum
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, cast
 from urllib.parse import parse_qsl
@@ -85,6 +85,8 @@ class Line:
         self.weather = weather
         self.is_cut = False
         self.died = asyncio.Event()
+        self.refuse: Callable[[Request], Answer | None] = lambda _: None
+        """A rule of the cluster, such as a quota: the answer to what it does not admit."""
         self.requests: dict[str, int] = {}
         self._endings: set[asyncio.Future[None]] = set()
 
@@ -147,6 +149,9 @@ class _Wire(Transport):
         elif mishap is Mishap.CRASH_BEFORE:
             line.died.set()
         self._check()
+        refused = line.refuse(request)
+        if refused is not None:
+            return refused
         found = await router.answer(line.backend, _incoming(request))
         if mishap is Mishap.LOST:
             await asyncio.sleep(weather.chance.uniform(0.0, 30.0))

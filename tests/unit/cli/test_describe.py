@@ -103,3 +103,26 @@ def test_phase_reason_and_board_of_other_apis_are_told(
     assert "Replicas: 1 master" in lines
     assert "TensorBoard: tensorboard-76no has no pod" in lines
     assert "Created True - TfJob old is created" in lines
+
+
+def test_text_of_users_cannot_drive_the_terminal_of_whoever_reads_it(
+    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J\nFORGED"
+    job = cluster.put_job(tfjob("W1", name="evil"), ("Created", evil), ("Failed", evil))
+    waiting = {"reason": "CreateContainerError", "message": evil}
+    container = {"name": "tensorflow", "state": {"waiting": waiting}}
+    cluster.put_pod(job, "worker", status={"phase": "Pending", "containerStatuses": [container]})
+    about = {"kind": "TFJob", "name": "evil", "uid": job["metadata"]["uid"]}
+    event = {
+        "metadata": {"name": "evil.1"},
+        "involvedObject": {**about, "namespace": "default"},
+        "reason": evil,
+        "message": evil,
+    }
+    cluster.endpoint.request("POST", EVENTS, event)
+    for words in (["describe", "evil"], ["wait", "evil"], ["get", "evil"]):
+        main([*words, *cluster.flags])
+        shown = capsys.readouterr().out
+        assert {sign for sign in shown if ord(sign) < 32} <= {"\n"}
+        assert not any(line.lstrip().startswith("FORGED") for line in shown.splitlines())

@@ -33,3 +33,14 @@ def test_an_age_that_nobody_knows_is_said_so() -> None:
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
     shown = printing.table(["NAME", "AGE"], [["a-long-name", "1s"], ["b", ""]])
     assert shown.splitlines() == ["NAME          AGE", "a-long-name   1s", "b"]
+
+
+def test_control_characters_are_shown_and_not_obeyed() -> None:
+    assert printing.plain("a\x1b[2Jb\x07\r\x00\x7f") == "a␛[2Jb␇␍␀␡"
+    assert printing.plain("8-bit \x9b2J, reversed \u202etxt\u2066") == "8-bit �2J, reversed �txt�"
+    assert printing.plain("two\n\tlines, ümläut, 数") == "two\n\tlines, ümläut, 数"
+
+
+def test_a_cell_is_one_line_whatever_its_text_says() -> None:
+    shown = printing.table(["A", "B"], [["x\nFORGED   row\tend", "\x1b[31m"]])
+    assert shown.splitlines() == ["A                    B", "x FORGED   row end   ␛[31m"]

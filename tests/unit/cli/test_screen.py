@@ -38,3 +38,23 @@ def test_the_end_names_who_failed_with_its_last_lines() -> None:
         "    b",
         "failed: the job has failed",
     ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_of_programs_are_raw_in_a_pipe_and_harmless_on_a_terminal() -> None:
+    evil = "\x1b[2Jx"
+    for stream, shown in ((io.StringIO(), evil), (Terminal(), "␛[2Jx")):
+        screen = PlainScreen(stream)
+        screen.log("w-0", evil)
+        screen.failure("w-0", evil, [evil])
+        screen.verdict(evil, is_good=False)
+        assert stream.getvalue().splitlines() == [
+            f"[w-0] {shown}",
+            "w-0 failed first (␛[2Jx); its last lines:",
+            f"    {shown}",
+            "failed: ␛[2Jx",
+        ]

@@ -70,3 +70,16 @@ def test_the_verdict_comes_last(console: Console) -> None:
         "",
         "✘ the job has failed",
     ]
+
+
+def test_no_control_sign_reaches_the_screen_from_any_text(console: Console) -> None:
+    evil = "\x1b[2Jx\x9b2J\x1b]0;t\x07\x1b]8;;http://x\x07\x1b[2J\x1b\\y\x1b"
+    screen = screen_on(console)
+    screen.tell(evil)
+    screen.log("worker-0", evil)
+    lines = [ReplicaLine(replica="worker-0", phase=evil, restarts=0, why=evil)]
+    screen.show(lines, state=evil)
+    console.print(screen._live.renderable)
+    screen.failure("worker-0", evil, [evil])
+    screen.verdict(evil, is_good=False)
+    assert {sign for sign in written(console) if sign in "\x1b\x07\x9b\r"} == set()

@@ -30,8 +30,10 @@ class Work:
             self._running.remove(ends)
         return key
 
-    def ask(self, key: str) -> asyncio.Task[str]:
-        return asyncio.create_task(self.pool.run(key, lambda: self._piece(key)))
+    def ask(self, key: str, tenant: str = "") -> asyncio.Task[str]:
+        return asyncio.create_task(
+            self.pool.run(key, lambda: self._piece(key), tenant=tenant or None)
+        )
 
     def has_calm(self) -> bool:
         return self.pool.is_calm
@@ -76,6 +78,45 @@ async def test_keys_take_turns() -> None:
     await work.end_all()
     await asyncio.gather(*tasks)
     assert work.started == ["a", "a", "b", "c", "a", "b"]
+
+
+async def test_tenants_take_turns_and_the_keys_of_a_tenant_theirs() -> None:
+    work = Work(1)
+    tasks = [work.ask(key, tenant=key[0]) for key in ("a1", "a1", "a1", "a2", "a3", "b1", "b1")]
+    await work.end_all()
+    await asyncio.gather(*tasks)
+    assert work.started == ["a1", "a1", "b1", "a2", "b1", "a3", "a1"]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [["wide"] * 2000, [f"job-{number}" for number in range(1000)]],
+    ids=["two-thousand-pods", "a-thousand-jobs"],
+)
+async def test_one_pod_of_a_tenant_waits_for_two_places_of_another_tenant(keys: list[str]) -> None:
+    work = Work(48, share=12)
+    others = [work.ask(key, tenant="a") for key in keys]
+    await settle()
+    running = len(work.started)
+    small = work.ask("small", tenant="b")
+    await settle()
+    for _ in range(2):
+        await work.end_one()
+    assert "small" in work.started[: running + 2]
+    for task in [*others, small]:
+        task.cancel()
+    await asyncio.wait([*others, small])
+    assert work.pool.waiting == 0
+    assert work.has_calm()
+
+
+async def test_same_key_of_two_tenants_is_two_keys() -> None:
+    work = Work(4, share=1)
+    tasks = [work.ask("j", tenant=tenant) for tenant in ("a", "a", "b")]
+    await settle()
+    assert len(work.started) == 2
+    await work.end_all()
+    await asyncio.gather(*tasks)
 
 
 async def test_a_piece_that_fails_gives_its_place_back() -> None:
@@ -145,7 +186,7 @@ async def test_no_place_is_lost_or_made_whatever_happens(
     tasks: list[asyncio.Task[str]] = []
     for step, number in steps:
         if step == "ask":
-            tasks.append(work.ask(str(number)))
+            tasks.append(work.ask(str(number), tenant=str(number % 2)))
         elif step == "end" and work._running:
             work._running[0].set_result(None)
         elif step == "cancel" and number < len(tasks):

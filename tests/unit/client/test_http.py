@@ -1,15 +1,16 @@
 """Claims about the verbs: what goes out on the wire, and what comes back as a type."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
 
-from tests.support.fake_api import Answer, FakeApi, text, whole
+from tests.support.fake_api import Answer, FakeApi, refusal, text, whole
 from tfjob.client.config import Config
-from tfjob.client.errors import ServerTimeout
+from tfjob.client.errors import NotLeadingError, ServerTimeout
 from tfjob.client.http import JSON_PATCH, MERGE_PATCH, Api, Stored
+from tfjob.client.timing import Timing
 from tfjob.client.wire import Page
 
 PODS = "/api/v1/namespaces/ns/pods"
@@ -116,3 +117,40 @@ async def test_a_log_can_be_followed() -> None:
 
 async def test_a_client_that_never_asked_closes_in_peace() -> None:
     await Api(Config(server="http://127.0.0.1:1")).close()
+
+
+Write = Callable[[Api], Awaitable[object]]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda api: api.create(PODS, {}, decode=Stored),
+        lambda api: api.replace(f"{PODS}/p", {}, decode=Stored),
+        lambda api: api.patch(f"{PODS}/p", {}, decode=Stored),
+        lambda api: api.delete(f"{PODS}/p"),
+    ],
+    ids=["create", "replace", "patch", "delete"],
+)
+async def test_no_write_is_sent_again_once_the_lead_was_lost_while_it_waited(write: Write) -> None:
+    leads = True
+
+    async def lose(_: float) -> None:
+        nonlocal leads
+        leads = False
+
+    busy = refusal(429, "TooManyRequests", Retry_After="7")
+    async with (
+        FakeApi([busy, whole(STORED), whole(STORED)]) as fake,
+        Api(Config(server=fake.url), timing=Timing(sleep=lose)) as api,
+    ):
+        guarded = api.guarded(lambda: leads)
+        with pytest.raises(NotLeadingError, match="no longer leads"):
+            await write(guarded)
+        assert len(fake.asked) == 1
+        with pytest.raises(NotLeadingError):
+            await write(guarded)
+        assert len(fake.asked) == 1
+        await guarded.get(f"{PODS}/p", decode=Stored)
+        await write(api)
+        assert len(fake.asked) == 3

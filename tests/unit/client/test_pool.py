@@ -139,3 +139,16 @@ async def test_connection_that_comes_too_late_is_given_up() -> None:
         with pytest.raises(NotConnectedError, match="closed"):
             await late
     assert server.requests == 0
+
+
+async def test_a_request_that_may_no_longer_be_sent_is_not_and_its_connection_is_kept() -> None:
+    def refuse() -> None:
+        raise LookupError("too late")
+
+    async with serving() as (pool, server):
+        for _ in range(2):
+            with pytest.raises(LookupError, match="too late"):
+                await pool.exchange(b"?", is_harmless=True, check=refuse)
+        assert (server.connections, server.requests) == (1, 0)
+        assert (await pool.exchange(b"?", is_harmless=True)).body == b"ok"
+        assert server.connections == 1

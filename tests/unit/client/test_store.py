@@ -12,10 +12,12 @@ class Thing(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-def thing(name: str, *, owner: str | None = None, job: str | None = None) -> Thing:
+def thing(
+    name: str, *, owner: str | None = None, job: str | None = None, namespace: str = "ns"
+) -> Thing:
     owners = () if owner is None else (OwnerReference(uid=owner, controller=True),)
     labels = {} if job is None else {"job": job}
-    return Thing(ObjectMeta(namespace="ns", name=name, owner_references=owners, labels=labels))
+    return Thing(ObjectMeta(namespace=namespace, name=name, owner_references=owners, labels=labels))
 
 
 def names(things: list[Thing]) -> set[str]:
@@ -29,7 +31,7 @@ def test_objects_are_found_by_key_owner_and_label() -> None:
     store.put(thing("c"))
     assert store.get(("ns", "a")) == thing("a", owner="u1", job="j1")
     assert store.get(("other", "a")) is None
-    assert names(store.owned_by("u1")) == {"a", "b"}
+    assert names(store.owned_by("ns", "u1")) == {"a", "b"}
     assert names(store.labelled("ns", "j1")) == {"a"}
     assert store.labelled("other", "j1") == []
     assert len(store) == 3
@@ -38,8 +40,17 @@ def test_objects_are_found_by_key_owner_and_label() -> None:
 def test_an_owner_that_does_not_manage_is_not_an_owner() -> None:
     store = Store[Thing]()
     reference = OwnerReference(uid="u1", controller=False)
-    store.put(Thing(ObjectMeta(name="a", owner_references=(reference,))))
-    assert store.owned_by("u1") == []
+    store.put(Thing(ObjectMeta(namespace="ns", name="a", owner_references=(reference,))))
+    assert store.owned_by("ns", "u1") == []
+
+
+def test_an_object_that_names_an_owner_of_another_namespace_is_not_owned_by_it() -> None:
+    store = Store[Thing]()
+    store.put(thing("a", owner="u1"))
+    store.put(thing("a", owner="u1", namespace="evil"))
+    assert store.owned_by("ns", "u1") == [thing("a", owner="u1")]
+    store.remove(("evil", "a"))
+    assert (store.owned_by("evil", "u1"), len(store._by_owner)) == ([], 1)
 
 
 def test_without_a_label_nothing_is_indexed_by_label() -> None:
@@ -78,5 +89,5 @@ def test_indexes_always_agree_with_the_objects(
     for value in ("1", "2"):
         owned = [each for each in expected.values() if each.metadata.controller_uid == value]
         marked = [each for each in expected.values() if each.metadata.labels.get("job") == value]
-        assert names(store.owned_by(value)) == names(owned)
+        assert names(store.owned_by("ns", value)) == names(owned)
         assert names(store.labelled("ns", value)) == names(marked)

@@ -36,6 +36,7 @@ class Desk:
     def __init__(self, server: Played) -> None:
         self.server = server
         self.time = NOW
+        self.elapsed = 0.0
         self.metrics = Metrics()
         self.stores = Stores(
             jobs=Store[JobObject](),
@@ -51,7 +52,7 @@ class Desk:
             facts=Facts(server.api, clock=lambda: 0.0),
             now=self.now,
         )
-        self.hands = Hands(server.api, FairPool(4), self.metrics)
+        self.hands = Hands(server.api, FairPool(4), self.metrics, clock=lambda: self.elapsed)
         self.statuses = StatusWriter(server.api, dialect)
         self.reconciler = self.reconciler_with(None)
 

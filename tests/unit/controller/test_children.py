@@ -15,6 +15,7 @@ from tfjob.client.request import Request
 from tfjob.controller.children import Hands, Report
 from tfjob.controller.gather import Gathered
 from tfjob.controller.reporter import Reporter
+from tfjob.controller.slowstart import LONGEST_BACKOFF
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
 
@@ -205,6 +206,7 @@ async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
         world.server.refuse = refuse
         creates = [Create(ChildKind.POD, f"j-worker-{index}", "Worker", index) for index in (0, 1)]
         assert (await carried_out(world, Plan(creates=creates))).trouble == "no room for 0"
+        world.elapsed += LONGEST_BACKOFF
         creates.reverse()
         assert (await carried_out(world, Plan(creates=creates))).trouble == "no room for 1"
         assert (await carried_out(world, Plan())).trouble == ""
@@ -247,3 +249,30 @@ async def test_jobs_of_one_name_in_two_apis_wait_for_their_own_turn(desk: Opened
             hands.carry_out(other, plan("narrow", 1), reporter),
         )
     assert order.index(f"{CORE}/pods/narrow-0") < 3
+
+
+async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_one(
+    desk: Opened[Desk],
+) -> None:
+    order: list[str] = []
+
+    async with desk as world:
+        await world.submit("W1")
+        await world.look()
+        gathered = await world.gatherer.gather(KEY)
+        assert gathered is not None
+        job = gathered.job
+        assert isinstance(job, Job)
+        reporter = Reporter(world.recorder, job.owner, component="me", version="1")
+        hands = Hands(world.server.api, FairPool(1), world.metrics)
+        world.server.refuse = lambda request: order.append(request.path)
+
+        def of(namespace: str, uid: str) -> Job:
+            owner = msgspec.structs.replace(job.owner, namespace=namespace, uid=uid)
+            return msgspec.structs.replace(job, owner=owner)
+
+        plan = Plan(deletes=[Delete(ChildKind.POD, "p", "uid")])
+        many = [of("default", str(number)) for number in range(50)]
+        jobs = [*many, of("small", "one")]
+        await asyncio.gather(*(hands.carry_out(each, plan, reporter) for each in jobs))
+    assert order.index("/api/v1/namespaces/small/pods/p") < 3

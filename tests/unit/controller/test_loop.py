@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.builders import NOW, at
-from tests.support.fake_time import FakeTime
+from tests.support.fake_time import FakeTime, settle
 from tfjob.client.errors import ApiError, Forbidden, Transient, Unauthorized
 from tfjob.client.queue import WorkQueue
 from tfjob.client.wire import Key
@@ -118,6 +118,27 @@ async def test_failed_pass_is_tried_again_ever_less_often() -> None:
         assert gaps == sorted(gaps)
         assert gaps[-1] == 300
         assert world.counted("error") == len(moments)
+
+
+async def test_refused_creates_are_tried_again_when_their_wait_is_over_and_not_before() -> None:
+    async with worked() as world:
+        world.answer = lambda: Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
+        assert await world.advance(50) == [0, 20, 40]
+        assert world.queue.failures(JOB) == 0
+
+
+async def test_refused_creates_do_not_hold_up_children_that_one_pass_left_over() -> None:
+    async with worked() as world:
+        refused = Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0, has_more=True)
+        world.answer = lambda: refused if len(world.passes) == 1 else Outcome()
+        assert await world.advance(10) == [0, 0]
+
+
+async def test_other_errors_beside_refused_creates_are_retried_as_ever() -> None:
+    async with worked() as world:
+        errors: list[ApiError] = [Forbidden("quota"), Transient("500")]
+        world.answer = lambda: Outcome(errors=errors, refused=1, retry_after=20.0)
+        assert (await world.advance(1))[:2] == [0, pytest.approx(0.005)]
 
 
 @pytest.mark.parametrize("error", [Transient("500"), Unauthorized("401")])
@@ -249,3 +270,47 @@ async def test_job_with_more_children_to_make_is_not_kept_waiting() -> None:
         await world.time.advance(0.25)
         world.reached = 5
         assert await world.advance(0.1) == [pytest.approx(0.3)]
+
+
+class Endless:
+    """A pass that never ends by itself, unless it has been told to."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.is_endless = True
+
+    async def reconcile(self, key: Key) -> Outcome:
+        self.begun += 1
+        assert key == JOB
+        if self.is_endless:
+            await asyncio.get_running_loop().create_future()
+        return Outcome(wake_at=at(5))
+
+
+async def test_cancelled_pass_has_no_outcome_and_its_worker_goes_on() -> None:
+    async with worked() as world:
+        passer = Endless()
+        world.loop._passer = passer
+        await world.advance(1)
+        world.loop.cancel_passes()
+        await world.advance(1)
+        assert (passer.begun, world.queue.delayed, world.loop.awaited) == (1, 0, 0)
+        passer.is_endless = False
+        world.queue.add(JOB)
+        await world.advance(1)
+        assert (passer.begun, world.queue.delayed) == (2, 1)
+
+
+async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
+    queue = WorkQueue[Key]()
+    world = World()
+    passer = Endless()
+    world.loop._passer, world.loop._queue = passer, queue
+    worker = asyncio.create_task(world.loop.run())
+    queue.add(JOB)
+    await settle()
+    worker.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await worker
+    assert (passer.begun, len(world.loop._under_way)) == (1, 0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}

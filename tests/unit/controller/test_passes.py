@@ -7,10 +7,9 @@ import pytest
 
 from tests.support.played_api import CORE, JOBS
 from tests.unit.controller.conftest import KEY, Desk
-from tfjob.client.errors import ApiError, Conflict, Forbidden, Transient
+from tfjob.client.errors import ApiError, Conflict, Forbidden, NotLeadingError, Transient
 from tfjob.client.request import Request
 from tfjob.controller import children
-from tfjob.controller.statuses import NotLeadingError
 
 
 async def test_new_job_gets_its_children_and_its_first_status(desk: Opened[Desk]) -> None:

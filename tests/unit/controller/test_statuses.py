@@ -9,11 +9,11 @@ from tests.support.played_api import CORE, JOBS
 from tests.support.toy_desk import ToyDesk, at_toy_desk, child
 from tests.support.toy_dialect import JOBS as TOYS
 from tests.unit.controller.conftest import KEY, Desk
-from tfjob.client.errors import ApiError, Conflict
+from tfjob.client.errors import ApiError, Conflict, NotLeadingError
 from tfjob.client.request import Request
 from tfjob.controller.gather import Gathered
 from tfjob.controller.objects import JobObject
-from tfjob.controller.statuses import TRIES, NotLeadingError, Written
+from tfjob.controller.statuses import TRIES, Written
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan

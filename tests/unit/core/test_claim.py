@@ -46,6 +46,12 @@ def test_owner_labels_and_deletion_decide_whose_an_object_is(
     assert claim_of(job, found) is expected
 
 
+@pytest.mark.parametrize("job", [JOB, LEAVING])
+@pytest.mark.parametrize("found", [OWN, of_another_job(OWN), ORPHAN])
+def test_nothing_of_another_namespace_is_a_jobs_business(job: Job, found: ObjectMeta) -> None:
+    assert claim_of(job, msgspec.structs.replace(found, namespace="evil")) is Claim.IGNORE
+
+
 @pytest.mark.parametrize(
     ("role", "index"),
     [

@@ -12,7 +12,9 @@ from tests.support.simulation.world import DEFINITIONS
 from tests.support.tfjobs import tfjob
 from tests.support.toy_dialect import JOBS, ToyDialect, board_crd, toy_job
 from tests.support.toy_world import BATCH, CORE, QUIET, ToyWorld, played
+from tfjob.client.request import Request
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.local.apiserver.request import Answer
 
 ELECTED = msgspec.structs.replace(QUIET, is_leader_elected=True, lease_namespace="kube-system")
 
@@ -118,6 +120,38 @@ def test_optional_api_that_comes_later_is_told_and_followed(
         played(act, ToyWorld)
     told = [each for each in caplog.records if each.getMessage() == "optional API found"]
     assert [vars(each)["api"] for each in told] == ["boards.example/v1/boards"]
+
+
+def test_optional_api_without_rights_is_told_and_keeps_nobody_from_being_served(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refuse(request: Request) -> Answer | None:
+        status = {"kind": "Status", "reason": "Forbidden", "message": "boards is forbidden"}
+        is_board = request.path.startswith("/apis/boards.example/v1/")
+        return Answer(code=403, body=msgspec.json.encode(status)) if is_board else None
+
+    async def act(world: ToyWorld) -> None:
+        await world.start(KubeflowV1(), ToyDialect())
+        await world.ask("POST", DEFINITIONS, board_crd())
+        operator = world.operator()
+        world.lines[-1].refuse = refuse
+        running = asyncio.create_task(operator.run())
+        await world.ask("POST", JOBS, toy_job())
+        await asyncio.sleep(120)
+        assert operator.is_ready
+        assert len(await world.names(BATCH)) == 2
+        world.lines[-1].refuse = lambda _: None
+        await asyncio.sleep(60)
+        watches = operator.branches[1].watches
+        assert watches is not None
+        assert "Board" in watches.all
+        operator.stop()
+        await running
+
+    with caplog.at_level(logging.WARNING):
+        played(act, ToyWorld)
+    told = [each for each in caplog.records if "optional API not allowed" in each.getMessage()]
+    assert [vars(each)["fault"] for each in told] == ["boards is forbidden"]
 
 
 def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(

@@ -6,7 +6,7 @@ from tests.support.played_api import Played
 from tests.support.simulation import virtual_time
 from tests.support.simulation.world import DEFINITIONS
 from tests.support.toy_dialect import GROUP, PLURAL, VERSION, ToyDialect
-from tfjob.client.errors import ApiError, Forbidden, Unreachable
+from tfjob.client.errors import ApiError, Forbidden, NotFound, Unreachable
 from tfjob.client.request import Request
 from tfjob.client.resource import Resource
 from tfjob.manager.discovery import Discovery
@@ -35,6 +35,34 @@ def test_who_may_not_ask_has_to_try() -> None:
         async with Played(clock=virtual_time.now) as server:
             server.refuse = lambda _: Forbidden("no")
             assert await discovery(server).is_there(TOYS)
+
+    virtual_time.run(act())
+
+
+def test_api_whose_objects_may_not_be_listed_is_there_and_not_usable() -> None:
+    async def act() -> None:
+        async with Played(clock=virtual_time.now) as server:
+            found = discovery(server)
+            assert not await found.is_usable(TOYS, namespace=None)
+            await server.ask("POST", DEFINITIONS, ToyDialect().crd())
+            server.refuse = lambda request: Forbidden("no") if request.verb == "list" else None
+            assert await found.is_there(TOYS)
+            assert not await found.is_usable(TOYS, namespace=None)
+            waiting = asyncio.create_task(found.until_usable(TOYS, namespace=None))
+            await asyncio.sleep(100)
+            assert not waiting.done()
+            server.refuse = lambda request: Unreachable("down") if request.verb == "list" else None
+            await waiting
+
+    virtual_time.run(act())
+
+
+def test_api_that_goes_away_between_two_looks_is_not_usable() -> None:
+    async def act() -> None:
+        async with Played(clock=virtual_time.now) as server:
+            await server.ask("POST", DEFINITIONS, ToyDialect().crd())
+            server.refuse = lambda request: NotFound("gone") if request.verb == "list" else None
+            assert not await discovery(server).is_usable(TOYS, namespace="default")
 
     virtual_time.run(act())
 

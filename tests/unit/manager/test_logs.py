@@ -27,6 +27,15 @@ def test_console_shows_facts_as_words(capsys: pytest.CaptureFixture[str]) -> Non
     assert line.endswith('Z WARNING pass failed job=j why="two words" count=3\n')
 
 
+def test_console_lets_no_fact_begin_a_line_or_drive_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logs.set_up(style="console", level="info")
+    LOG.warning("pass failed", extra={"first": "x\n2026 ERROR forged", "job": "\x1b[2J"})
+    line = capsys.readouterr().err
+    assert line.endswith('first="x\\n2026 ERROR forged" job="\\u001b[2J"\n')
+
+
 def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
     logs.set_up(style="json", level="info")
     LOG.info("leading", extra={"jobs": 2, "odd": {1, 2}})

@@ -79,6 +79,22 @@ async def test_child_stands_for_the_job_that_owns_it() -> None:
     assert set(keys(None, pod("j", label="other"))) == {("n", "j")}
 
 
+async def test_child_in_another_namespace_asks_for_no_pass_of_the_job_it_names() -> None:
+    for each in (pod("j", label="j"), pod("", label="j")):
+        metadata = msgspec.structs.replace(each.metadata, namespace="evil")
+        assert keys(None, msgspec.structs.replace(each, metadata=metadata)) == {}
+
+
+async def test_pending_pods_of_another_namespace_make_nobody_wait() -> None:
+    told = Told()
+    told.is_busy = True
+    other = a_pod("worker", 1, phase="Pending")
+    metadata = msgspec.structs.replace(other.metadata, namespace="evil")
+    told.watches.stores.pods.put(msgspec.structs.replace(other, metadata=metadata))
+    starts = (a_pod(phase="Pending"), a_pod(phase="Running"))
+    assert set(told.of(*starts).values()) == {GATHERING}
+
+
 async def test_orphan_stands_for_the_job_it_names() -> None:
     assert set(keys(None, pod("", label="j"))) == {("n", "j")}
     assert keys(None, pod("")) == {}

@@ -1,0 +1,139 @@
+"""What another namespace holds is nothing to a job, whatever owner and labels it names."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.builders import NOW, UID, a_pod, meta
+from tests.support.played_api import Played
+from tests.support.tfjobs import tfjob
+from tests.support.toy_dialect import LABEL, ToyDialect, toy_job
+from tfjob.client.store import Store
+from tfjob.controller.facts import Facts
+from tfjob.controller.gather import Gathered, Gatherer, Stores
+from tfjob.controller.objects import JobObject
+from tfjob.dialects.base import Dialect, Settings
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.meta import ObjectMeta, OwnerReference
+from tfjob.k8s.pod import Pod
+from tfjob.k8s.podgroup import PodGroup
+from tfjob.k8s.service import Service
+from tfjob.k8s.standing import Standing
+
+HERE, EVIL = "n", "evil"
+
+
+def an_object(body: dict[str, Any]) -> JobObject:
+    body["metadata"] |= {"namespace": HERE, "uid": UID, "resourceVersion": "1"}
+    return msgspec.json.decode(msgspec.json.encode(body), type=JobObject)
+
+
+def a_gatherer(dialect: Dialect, job: JobObject, **settings: Any) -> Gatherer:
+    label = dialect.job_label
+    stores = Stores(
+        jobs=Store[JobObject](),
+        pods=Store[Pod](label=label),
+        services=Store[Service](label=label),
+        batch_jobs=Store[BatchJob](label=label),
+        pod_groups=Store[PodGroup](label=label),
+        companions={"ConfigMap": Store[Standing](label=label)},
+    )
+    stores.jobs.put(job)
+    facts = Facts(Played().api, clock=lambda: 0.0)
+    return Gatherer(dialect, Settings(**settings), stores=stores, facts=facts, now=lambda: NOW)
+
+
+def in_both(made: ObjectMeta) -> list[ObjectMeta]:
+    """The same object in the job's namespace and in another one."""
+    return [msgspec.structs.replace(made, namespace=each) for each in (HERE, EVIL)]
+
+
+def toy_meta(name: str, *, owner: str = UID) -> ObjectMeta:
+    reference = OwnerReference(kind="ToyJob", name="t", uid=owner, controller=True)
+    return ObjectMeta(
+        name=name, uid=f"uid-{name}", labels={LABEL: "t"}, owner_references=[reference]
+    )
+
+
+async def gathered(gatherer: Gatherer, name: str) -> Gathered:
+    found = await gatherer.gather((HERE, name))
+    assert found is not None
+    return found
+
+
+def namespaces(items: Any) -> list[str]:
+    return [each.metadata.namespace for each in items]
+
+
+@pytest.mark.parametrize("body", [tfjob("W1"), tfjob("")], ids=["readable", "unreadable"])
+async def test_pods_and_services_of_another_namespace_are_no_children(body: dict[str, Any]) -> None:
+    gatherer = a_gatherer(KubeflowV1(), an_object(body))
+    for each in in_both(meta("j-worker-0", role="worker", index=0)):
+        gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
+        gatherer.stores.services.put(Service(metadata=each))
+    found = await gathered(gatherer, "j")
+    assert namespaces(found.children.pods) == [HERE]
+    assert namespaces(found.children.services) == [HERE]
+    assert list(found.strays) == []
+
+
+async def test_pods_of_another_namespace_are_neither_adopted_nor_released() -> None:
+    gatherer = a_gatherer(KubeflowV1(), an_object(tfjob("W1")))
+    orphan = meta("orphan", role="worker", index=0, owner=None)
+    foreign = meta("foreign", role="worker", index=0, job="other")
+    for made in (orphan, foreign):
+        for each in in_both(made):
+            gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
+    found = await gathered(gatherer, "j")
+    strays = {(each.name, each.namespace) for _, each, _ in found.strays}
+    assert strays == {("orphan", HERE), ("foreign", HERE)}
+
+
+async def test_pod_group_of_another_namespace_admits_nobody() -> None:
+    policy = {"schedulingPolicy": {"minAvailable": 1}}
+    job = an_object(tfjob("W1", run_policy=policy))
+    gatherer = a_gatherer(KubeflowV1(), job, gang_scheduler_name="volcano")
+    assert gatherer.stores.pod_groups is not None
+    here, evil = in_both(meta("j"))
+    gatherer.stores.pod_groups.put(PodGroup(metadata=evil))
+    assert (await gathered(gatherer, "j")).children.pod_group is None
+    gatherer.stores.pod_groups.put(PodGroup(metadata=here))
+    group = (await gathered(gatherer, "j")).children.pod_group
+    assert group is not None
+    assert group.metadata.namespace == HERE
+
+
+@pytest.mark.parametrize("replicas", [2, 0], ids=["readable", "unreadable"])
+async def test_batch_jobs_of_another_namespace_and_their_pods_are_no_children(
+    replicas: int,
+) -> None:
+    gatherer = a_gatherer(ToyDialect(), an_object(toy_job(id="mine", replicas=replicas)))
+    assert gatherer.stores.batch_jobs is not None
+    for each in in_both(toy_meta("toy-mine-0")):
+        gatherer.stores.batch_jobs.put(BatchJob(metadata=each))
+    for each in in_both(toy_meta("toy-mine-0-x", owner="uid-toy-mine-0")):
+        gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
+    found = await gathered(gatherer, "t")
+    assert namespaces(found.children.jobs) == [HERE]
+    assert namespaces(found.children.pods) == [HERE]
+
+
+async def test_companions_of_another_namespace_do_not_stand_for_a_jobs_own() -> None:
+    gatherer = a_gatherer(ToyDialect(), an_object(toy_job(id="mine")))
+    evil = in_both(toy_meta("beside-mine"))[1]
+    gatherer.stores.companions["ConfigMap"].put(Standing(metadata=evil))
+    gatherer.stores.services.put(Service(metadata=evil))
+    assert (await gathered(gatherer, "t")).children.companions == {}
+
+
+async def test_what_changes_in_another_namespace_does_not_wake_a_resting_job() -> None:
+    stored = an_object(tfjob("W1"))
+    gatherer = a_gatherer(KubeflowV1(), stored)
+    before = gatherer.sight(stored)
+    here, evil = in_both(meta("j-worker-0", role="worker", index=0))
+    gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=evil))
+    assert gatherer.sight(stored) == before
+    gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=here))
+    assert gatherer.sight(stored) != before
