@@ -36,7 +36,7 @@ from tests.support.scene import Scene, scene_in
 from tests.support.tfjobs import tfjob
 from tests.support.worlds import World
 from tfjob.cli.jobs import stored_dialects
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.manager.settings import LEASE_NAME
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the chart.

@@ -1,10 +1,10 @@
 """All dialects, and which of them reads a document."""
 
 from tfjob.dialects.base import Dialect
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.kubeflow_v1beta1 import KubeflowV1beta1
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
-from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
+from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 
 DIALECTS: tuple[Dialect, ...] = (
     KubeflowV1(),

@@ -14,11 +14,11 @@ from tfjob.controller.facts import NODES, PRIORITY_CLASSES
 from tfjob.controller.kinds import BATCH_JOBS, resource_of
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
 from tfjob.dialects.tensorstack.gang import OWN_GROUPS
 from tfjob.dialects.tensorstack.tensorboard import VENDOR
-from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
+from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 
 
 class Need(StrEnum):

@@ -122,8 +122,8 @@ def test_a_policy_that_reaches_another_through_a_third_file_breaks_the_contract(
 
 def test_a_dialect_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
     modules = {
-        "dialects.kubeflow_v1beta1": "import tfjob.dialects.kubeflow_v1",
-        "dialects.kubeflow_v1": "",
+        "dialects.kubeflow.v1beta1": "import tfjob.dialects.kubeflow.v1",
+        "dialects.kubeflow.v1": "",
     }
     assert_broken(tmp_path, modules, "The dialects are unaware of one another")
 

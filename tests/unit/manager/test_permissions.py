@@ -6,9 +6,9 @@ import pytest
 
 from tfjob.controller.kinds import resource_of
 from tfjob.dialects.base import Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
-from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 from tfjob.manager.permissions import PERMISSIONS, Need, Permission
 from tfjob.manager.watching import apis_beside
 

@@ -13,7 +13,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import ControllerConfig, Observed, Settings
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
 from tfjob.k8s.batch import BatchJob, BatchJobStatus
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodStatus, Running, Terminated
