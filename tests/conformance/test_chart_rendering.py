@@ -156,7 +156,7 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
     assert (found.log_format, found.log_level, found.lease_name) == ("console", "debug", "mine")
     assert (found.metrics_address, found.health_address) == (":9090", ":9091")
     assert found.namespace == "ml"
-    assert found.jobs.group_backend == "none"
+    assert found.jobs.options["t9k-pod-group-backend"] == "none"
 
 
 def test_pod_has_no_right_that_it_does_not_need(plain: Rendered) -> None:

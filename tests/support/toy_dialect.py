@@ -42,6 +42,7 @@ _PHASES = {"Done": ConditionType.SUCCEEDED, "Broken": ConditionType.FAILED}
 
 class ToyDialect:
     group, version, kind, plural = GROUP, VERSION, KIND, PLURAL
+    short_name = "toy"
     component = "toy-controller"
     workload = Workload.JOB
     child_selector = LABEL

@@ -17,10 +17,9 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import Create
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import ControllerConfig, Manifest, Settings
-from tfjob.dialects.tensorstack.gang import BACKENDS
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
-from tfjob.manager import config_file
+from tfjob.manager import config_file, dialect_flags
 
 _LATER = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
 """What only an object on its way out has."""
@@ -51,12 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="plan TfJobs of tensorflow.org as an operator with this file would",
     )
-    parser.add_argument(
-        "--t9k-pod-group-backend",
-        choices=BACKENDS,
-        default=BACKENDS[0],
-        help="which PodGroups TensorFlowTrainingJobs with a queue get (t9k)",
-    )
+    dialect_flags.add_arguments(parser)
     parser.epilog = "Exit code: 0 when all jobs could be planned, 1 when anything has a fault."
 
 
@@ -82,7 +76,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         cluster_domain=arguments.cluster_domain,
         has_evaluator_in_cluster=arguments.evaluator_in_cluster,
         controller=(config_file.read(path) if path else None) or ControllerConfig(),
-        group_backend=arguments.t9k_pod_group_backend,
+        options=dialect_flags.options(arguments),
     )
 
 

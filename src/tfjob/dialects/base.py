@@ -49,8 +49,8 @@ class Settings(msgspec.Struct, frozen=True):
     gang_scheduler_name: str = ""
     force_delete_after: timedelta | None = None
     controller: ControllerConfig = ControllerConfig()
-    group_backend: str = "t9k"
-    """Which PodGroups serve jobs that name their scheduler: `t9k`, `volcano` or `none`."""
+    options: Mapping[str, str] = {}
+    """The values of flags that concern one dialect, by the names of the flags."""
     served: frozenset[str] = frozenset()
     """Optional APIs that the cluster has, as `group/version/plural`."""
 
@@ -106,6 +106,10 @@ class Dialect(Protocol):
     def kind(self) -> str: ...
     @property
     def plural(self) -> str: ...
+    @property
+    def short_name(self) -> str:
+        """What `kubectl get` calls these jobs and no others."""
+
     @property
     def component(self) -> str:
         """Who tells the events of these jobs."""

@@ -113,7 +113,8 @@ def test_scheme_of_another_kind_is_told_and_ignored() -> None:
 @pytest.mark.parametrize(
     ("schemes", "groups"),
     [
-        ([], {"kubeflow.org", "tensorflow.org", "batch.tensorstack.dev"}),
+        ([], {"kubeflow.org"}),
+        (["PyTorchJob"], {"kubeflow.org"}),
         (["tfjob"], {"kubeflow.org"}),
         (["TfJob.tensorflow.org"], {"tensorflow.org"}),
         (["tfjob", "TensorFlowTrainingJob"], {"kubeflow.org", "batch.tensorstack.dev"}),
@@ -145,8 +146,9 @@ def test_configuration_that_cannot_be_read_is_refused_by_its_path(tmp_path: Path
 
 
 def test_backend_of_groups_is_one_of_three() -> None:
-    assert read().jobs.group_backend == "t9k"
-    assert read("--t9k-pod-group-backend", "none").jobs.group_backend == "none"
+    assert read().jobs.options == {}
+    assert read("--t9k-pod-group-backend", "t9k").jobs.options == {}
+    assert read("--t9k-pod-group-backend", "none").jobs.options["t9k-pod-group-backend"] == "none"
     with pytest.raises(argparse.ArgumentError):
         read("--t9k-pod-group-backend", "others")
 

@@ -21,6 +21,7 @@ def test_names() -> None:
         "listKind": "TFJobList",
         "plural": "tfjobs",
         "singular": "tfjob",
+        "shortNames": ["tfj"],
     }
 
 
