@@ -120,6 +120,7 @@ def _paths_of_values(values: Any, schema: Json, path: str = "") -> Iterator[str]
         ("image.digest=latest", "/image/digest"),
         ("logging.level=loud", "/logging/level"),
         ("metrics.port=70000", "/metrics/port"),
+        ("networkPolicy.metricsFrom[0].pods=mine", "/networkPolicy/metricsFrom/0"),
         ("metrics.serviceMonitor.enabled=true,metrics.service.enabled=false", "/metrics/service"),
     ],
 )
@@ -283,6 +284,26 @@ def test_one_namespace_takes_nothing_of_the_cluster(helm: Helm) -> None:
     assert {each["metadata"]["namespace"] for each in rendered.all} == {"kubeflow"}
     assert granted(rendered, "Role") == declared(*needs)
     assert settings_of(rendered).lease_name == settings.LEASE_NAME
+
+
+def test_metrics_are_open_to_named_peers_alone_where_a_policy_is_wanted(
+    helm: Helm, plain: Rendered
+) -> None:
+    assert "NetworkPolicy" not in plain.kinds()
+    peer = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring"
+    for values, expected in (
+        ((), {"podSelector": {}}),
+        ((peer,), {"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}),
+    ):
+        rendered = helm.render("networkPolicy.enabled=true", *values)
+        policy, deployment = rendered.one("NetworkPolicy"), rendered.one("Deployment")
+        assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+        assert policy["spec"]["policyTypes"] == ["Ingress"]
+        [rule] = policy["spec"]["ingress"]
+        assert rule == {
+            "ports": [{"port": "monitoring-port", "protocol": "TCP"}],
+            "from": [expected],
+        }
 
 
 def test_another_namespace_has_a_lease_of_its_own(helm: Helm) -> None:
