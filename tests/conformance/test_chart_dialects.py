@@ -2,11 +2,13 @@
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.support.helm import CHART, EVERY_DIALECT, Helm, Json, Rendered, helm_at
+from tests.support.toy_checkout import ToyCheckout
 from tfjob import __version__
 from tfjob.dialects.descriptor import Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
@@ -201,6 +203,20 @@ def test_api_that_is_not_served_leaves_nothing_of_itself(helm: Helm) -> None:
     assert trial_of(helm.render(ON, "rbac.create=false")) == []
     assert "--enable-scheme=tfjob.tensorflow.org" not in without.flags()
     assert "--enable-scheme=tensorflowtrainingjob" in without.flags()
+
+
+def test_api_that_is_added_is_one_value_away(helm: Helm, tmp_path: Path) -> None:
+    """The chart of a checkout to which the made-up API of the tests was added."""
+    chart = str(ToyCheckout(tmp_path).root / "charts" / "tfjob")
+    helm("lint", "--strict", chart)
+    assert "toy" not in helm("template", "tfjob", chart)
+    on = ("--set", "dialects.toy=true,operator.toyBoards=on")
+    rendered = Rendered(yaml.safe_load_all(helm("template", "tfjob", chart, *on)))
+    assert "toyjobs.toy.example" in [_name(each) for each in rendered.of(CRD)]
+    assert {"--enable-scheme=toyjob", "--toy-boards=on"} <= {*rendered.flags()}
+    [role] = [each for each in rendered.of("ClusterRole") if _name(each) == "tfjob-operator"]
+    granted = {resource for rule in role["rules"] for resource in rule["resources"]}
+    assert {"toyjobs", "toyjobs/status", "configmaps", "boards"} <= granted
 
 
 def test_configuration_that_the_guide_shows_is_understood() -> None:
