@@ -4,17 +4,25 @@ Registration, flags, permissions, the chart's values, roles and definitions, and
 which users find the jobs: each is read off a descriptor, and none is written down elsewhere.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
 from tfjob.dialects.base import ChildApi, Dialect
+from tfjob.k8s.field import Fault
 
 FOLLOWED = ("get", "list", "watch")
 """The verbs of an informer."""
 CHILD = (*FOLLOWED, "create", "patch", "delete")
 """The verbs on children that are adopted, changed and deleted."""
+
+
+class FileReader(Protocol):
+    def __call__(
+        self, value: object, *, text_of: Callable[[str], str]
+    ) -> tuple[object, Sequence[Fault]]:
+        """What a parsed file means, and its faults; `text_of` reads another file it names."""
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +49,21 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
     """What it is on one machine, where no operator's flags are given."""
 
 
+class FileFlag(msgspec.Struct, frozen=True, kw_only=True):
+    """A flag that names a YAML file, or a folder that may hold it; read once, at the start.
+
+    A dialect finds in `Settings.options` what its reader made of the file, if there is one.
+    """
+
+    name: str
+    alias: str
+    """An older spelling, which is taken too."""
+    help: str
+    file_names: tuple[str, ...]
+    """What the file is called in a folder; the first that is there counts."""
+    read: FileReader
+
+
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """One API group of jobs, with all its versions."""
 
@@ -59,6 +82,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     options: Mapping[str, str] = {}
     """What the operator can be set to do, with the chart's condition under which it is."""
     flags: Sequence[Flag] = ()
+    file_flags: Sequence[FileFlag] = ()
 
     @property
     def stored(self) -> Dialect:

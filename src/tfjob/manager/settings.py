@@ -8,16 +8,14 @@ import argparse
 import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from tfjob.dialects.base import ControllerConfig
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow.job import EXIT_CODES
 from tfjob.dialects.registry import DESCRIPTORS
-from tfjob.manager import config_file, dialect_flags
+from tfjob.manager import dialect_flags
 
 LEASE_NAME: Final = "1ca428e5.training-operator.kubeflow.org"
 _SCHEMES: Final = {each.scheme: each.group for each in DESCRIPTORS}
@@ -99,7 +97,7 @@ def go_style(words: Sequence[str]) -> list[str]:
 def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
     given: dict[str, Any] = vars(arguments)
     schemes = {scheme.lower() for scheme in given["enable_scheme"]} & _SCHEMES.keys()
-    controller, config_notes = _controller_config(given["controller_config_file"])
+    options, option_notes = _options(arguments)
     qps, burst = given["kube_api_qps"], given["kube_api_burst"]
     return Settings(
         metrics_address=given["metrics_bind_address"],
@@ -115,13 +113,9 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
         resync=given["resync_period"],
         log_format=given["zap_encoder"] or ("console" if given["zap_devel"] else "json"),
         log_level=given["zap_log_level"],
-        jobs=msgspec.structs.replace(
-            _job_settings(given, environment),
-            controller=controller,
-            options=dialect_flags.options(arguments),
-        ),
+        jobs=msgspec.structs.replace(_job_settings(given, environment), options=options),
         groups=frozenset(_SCHEMES[scheme] for scheme in schemes) or DEFAULT_GROUPS,
-        notes=(*_scheme_notes(given["enable_scheme"]), *config_notes, *_ignored_notes(given)),
+        notes=(*_scheme_notes(given["enable_scheme"]), *option_notes, *_ignored_notes(given)),
     )
 
 
@@ -183,12 +177,6 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="delete by force what a lost node does not let go (off)",
     )
-    add(
-        "--controller-config-file",
-        "--controller_config_file",
-        metavar="PATH",
-        help="what TfJobs of tensorflow.org get: a YAML file, or the folder that holds it",
-    )
     dialect_flags.add_arguments(parser)
     _add_switch(parser, "--legacy-labels", help="write the labels of older operators too")
     _add_switch(parser, "--evaluator-in-cluster", help="name evaluators in TF_CONFIG's cluster")
@@ -248,16 +236,11 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
     )
 
 
-def _controller_config(path: str | None) -> tuple[ControllerConfig, list[str]]:
-    if not path:
-        return ControllerConfig(), []
+def _options(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     try:
-        found = config_file.read(Path(path))
-    except config_file.ConfigFileError as error:
-        raise SettingsError(f"--controller-config-file {error}") from error
-    if found is None:
-        return ControllerConfig(), [f"--controller-config-file {path}: holds no file; not used"]
-    return found, []
+        return dialect_flags.read(arguments)
+    except dialect_flags.FlagError as error:
+        raise SettingsError(str(error)) from error
 
 
 def _scheme_notes(schemes: Sequence[str]) -> list[str]:

@@ -1,7 +1,8 @@
 """What the rest of the project knows of tensorflow.org TfJobs."""
 
 from tfjob.dialects.base import ChildApi
-from tfjob.dialects.descriptor import FOLLOWED, Access, Descriptor
+from tfjob.dialects.descriptor import FOLLOWED, Access, Descriptor, FileFlag
+from tfjob.dialects.tensorflow import config
 from tfjob.dialects.tensorflow.v1alpha1 import CONFIG_MAPS, DEPLOYMENTS, TensorflowV1alpha1
 
 DESCRIPTOR = Descriptor(
@@ -25,6 +26,15 @@ DESCRIPTOR = Descriptor(
             api=DEPLOYMENTS,
             verbs=(*FOLLOWED, "create", "patch"),
             why="the TensorBoard of a job; patch to put it to sleep; get when a name is taken",
+        ),
+    ),
+    file_flags=(
+        FileFlag(
+            name=config.FLAG,
+            alias="controller_config_file",
+            help="what TfJobs of tensorflow.org get: a YAML file, or the folder that holds it",
+            file_names=config.FILE_NAMES,
+            read=config.read_file,
         ),
     ),
 )

@@ -28,7 +28,8 @@ _POD_GROUPS = {T9K: OWN_GROUPS, VOLCANO: VOLCANO_GROUPS}
 
 def backend_of(settings: Settings) -> str:
     """Which PodGroups serve jobs that name a queue."""
-    return settings.options.get(FLAG, BACKENDS[0])
+    found: str = settings.options.get(FLAG, BACKENDS[0])
+    return found
 
 
 def pod_groups(backend: str) -> ChildApi | None:
