@@ -14,7 +14,7 @@ from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import Toolchain
 from tests.support.operator_process import OperatorProcess
 from tests.support.peer import Peer
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 PEER_TUNED: Final = ("--controller-threads=16", "--kube-api-qps=5000", "--kube-api-burst=10000")
 

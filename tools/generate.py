@@ -1,7 +1,7 @@
 """Writes the generated files of the project, or checks that they are current.
 
-A generated file is a pure function of the checkout. GENERATED is the list of them: path and
-function. Nothing else in the project may write one of these paths.
+A generated file is a pure function of the checkout, which may hold parts of it that are written by
+hand. GENERATED is the list of them: path and function. Nothing else may write what they generate.
 """
 
 import difflib
@@ -9,13 +9,11 @@ import sys
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
-
-from tfjob.dialects.base import Dialect
-from tfjob.dialects.registry import DIALECTS
-from tools import reference, roles, scenarios
+from tfjob.dialects.descriptor import Descriptor
+from tfjob.dialects.registry import DESCRIPTORS
+from tools import chart, reference, roles, scenarios
 
 
 class Generated(NamedTuple):
@@ -25,31 +23,20 @@ class Generated(NamedTuple):
     render: Callable[[Path], str]
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes everything out where it stands: a reader of a diff follows no anchors."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - asked about each value
-        return True
-
-
-def crd_file(dialect: Dialect) -> Generated:
-    """The definition of a dialect's API, as the chart installs it."""
-    group, plural = dialect.group, dialect.plural
-    text = yaml.dump(dialect.crd(), Dumper=_Dumper, sort_keys=False, width=100)
-    header = "# Made from the code by `make generate`; not edited by hand.\n"
-    return Generated(f"charts/tfjob/crds/{group}_{plural}.yaml", lambda _root: header + text)
-
-
-def _crd_files() -> tuple[Generated, ...]:
+def _definition(descriptor: Descriptor) -> Generated:
     """One file for each API: its versions share a definition."""
-    return tuple({file.path: file for file in map(crd_file, DIALECTS)}.values())
+    path = f"{chart.CHART}/{chart.definition_path(descriptor)}"
+    return Generated(path, lambda _root: chart.definition(descriptor))
 
 
 # Enough to see what changed; the whole is one command away.
 DIFFERENCE_LINES = 20
 GENERATED = (
     Generated("docs/scenarios.md", scenarios.page),
-    *_crd_files(),
+    *map(_definition, DESCRIPTORS),
+    Generated(chart.TEMPLATE, lambda _root: chart.template()),
+    Generated(chart.VALUES, chart.values_of),
+    Generated(chart.SCHEMA, chart.schema_of),
     Generated("charts/tfjob/templates/_rules.tpl", roles.page),
     Generated("docs/reference/flags.md", reference.flags),
     Generated("docs/reference/metrics.md", reference.metrics),

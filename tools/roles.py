@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tfjob.manager.permissions import PERMISSIONS, Need, Permission
+from tfjob.manager.permissions import PERMISSIONS, Permission
 
 HEADER = "{{- /* Made from the code by `make generate`; not edited by hand. */ -}}\n"
 _ONE_NAME = '{{ include "tfjob.leaseName" . | quote }}'
@@ -18,11 +18,12 @@ _NAMELESS = frozenset({"create", "list", "watch"})
 
 def page(_root: Path) -> str:
     """The templates of all needs."""
-    return HEADER + "".join(_template(need) for need in Need)
+    needs = dict.fromkeys(each.need for each in PERMISSIONS)
+    return HEADER + "".join(map(_template, needs))
 
 
-def _template(need: Need) -> str:
-    rules = [_rule(each) for each in PERMISSIONS if each.need is need]
+def _template(need: str) -> str:
+    rules = [_rule(each) for each in PERMISSIONS if each.need == need]
     return f'\n{{{{- define "tfjob.rules.{need}" -}}}}\n{"".join(rules)}{{{{- end -}}}}\n'
 
 

@@ -13,7 +13,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 
 async def measure(stage: Stage, *, jobs: int) -> Measured:

@@ -14,7 +14,7 @@ from tests.support.scene import Scene, condition_of, conditions_of, counts_of, r
 from tests.support.tfjobs import container, of_types, replica, tfjob
 from tests.support.world_fixtures import only_kubernetes
 from tests.support.worlds import World
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 Json = dict[str, Any]
 

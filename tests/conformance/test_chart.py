@@ -19,31 +19,31 @@ from tests.support.controlplane.puppet import Puppet, exits, runs
 from tests.support.dialect_jobs import Jobs, id_of, tf_job, training_job
 from tests.support.helm import (
     CHART,
+    EVERY_DIALECT,
     NAME,
     ChartPlane,
     Helm,
     Json,
     flags_of,
+    hand_over,
     helm_at,
     installed,
     operator_of,
     started,
 )
 from tests.support.operator_process import OperatorProcess
-from tests.support.permissive_crd import permissive
 from tests.support.pod_process import pod_of
 from tests.support.scene import Scene, scene_in
 from tests.support.tfjobs import tfjob
 from tests.support.worlds import World
 from tfjob.cli.jobs import stored_dialects
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.manager.settings import LEASE_NAME
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the chart.
 pytestmark = pytest.mark.timeout(180, func_only=True)
 
 Found = set[tuple[str, str, str]]
-CRD = "tfjobs.kubeflow.org"
 CRDS = {
     ("customresourcedefinitions", "", f"{each.plural}.{each.group}") for each in stored_dialects()
 }
@@ -77,6 +77,7 @@ def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[World]:
 def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
     """The namespace of a release, where only harmless pods may run."""
     name = plane.create_namespace("release-")
+    hand_over(plane, namespace=name)
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     plane.endpoint.request("PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": labels}})
     yield name
@@ -145,7 +146,7 @@ async def test_release_comes_up_is_tried_changes_and_leaves_nothing_behind(
 ) -> None:
     before = await asyncio.to_thread(everything, plane.endpoint)
     waiting = ("--wait", "--timeout=60s")
-    await asyncio.to_thread(helm.install, namespace=home, flags=waiting)
+    await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home, flags=waiting)
     assert len(kubelet.pods) == 1
 
     told = await asyncio.to_thread(helm, "test", "tfjob", "--namespace", home, "--timeout=60s")
@@ -180,7 +181,9 @@ async def test_operator_works_with_the_rights_of_its_account_alone(
     async with scene_in(chart_world) as scene:
         scope = f"namespaced.enabled=true,namespaced.namespace={scene.namespace}"
         values = [scope] if is_namespaced else []
-        await asyncio.to_thread(helm.install, *values, namespace=home)
+        told = await asyncio.to_thread(helm.install, *values, namespace=home)
+        if is_namespaced:
+            await asyncio.to_thread(_apply_definitions, chart_world, told)
         operator = operator_of(chart_world, plane, namespace=home)
         await asyncio.to_thread(operator.start)
         await _job_succeeds(scene)
@@ -195,11 +198,11 @@ async def test_operator_works_with_the_rights_of_its_account_alone(
         assert ("leases", home) not in {each[:2] for each in everything(plane.endpoint)}
 
 
-@pytest.mark.parametrize("only", ["kubeflow", "tensorflow", "tensorstack"])
+@pytest.mark.parametrize("only", [each.name for each in DESCRIPTORS])
 async def test_operator_of_one_api_needs_no_right_on_the_others(
     plane: ChartPlane, helm: Helm, home: str, chart_world: World, only: str
 ) -> None:
-    names = ("kubeflow", "tensorflow", "tensorstack")
+    names = tuple(each.name for each in DESCRIPTORS)
     values = [f"dialects.{each}={str(each == only).lower()}" for each in names]
     await asyncio.to_thread(helm.install, *values, namespace=home)
     operator = operator_of(chart_world, plane, namespace=home)
@@ -218,7 +221,8 @@ async def test_operator_of_one_api_needs_no_right_on_the_others(
 async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
     plane: ChartPlane, helm: Helm, home: str, chart_world: World, tmp_path: Path
 ) -> None:
-    await asyncio.to_thread(helm.install, "cloud=azure", namespace=home)
+    values = "dialects.tensorflow=true,cloud=azure"
+    await asyncio.to_thread(helm.install, values, namespace=home)
     path = f"/api/v1/namespaces/{home}/configmaps/tf-job-operator-config"
     for name, text in plane.endpoint.request("GET", path)["data"].items():
         (tmp_path / name).write_text(text)
@@ -244,6 +248,13 @@ async def test_operator_works_from_its_pod_without_writing_to_a_disk(
         with pod_of(plane, namespace=home) as log:
             await _job_succeeds(scene)
         assert "forbidden" not in log.read_text().lower()
+
+
+def _apply_definitions(world: World, told: str) -> None:
+    """What the release asks an administrator to do."""
+    [command] = [line.split() for line in told.splitlines() if "kubectl apply" in line]
+    path = command[-1].removeprefix("charts/tfjob/")
+    world.kubectl(*command[1:-1], str(CHART / path))
 
 
 async def _job_succeeds(scene: Scene) -> None:
@@ -281,7 +292,7 @@ async def test_trial_job_lives_from_its_creation_to_its_end(
     plane: ChartPlane, helm: Helm, home: str, chart_world: World
 ) -> None:
     """The program of the trial, with the account and the rights that its pod would have."""
-    await asyncio.to_thread(helm.install, namespace=home)
+    await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home)
     operator = operator_of(chart_world, plane, namespace=home)
     await asyncio.to_thread(operator.start)
     async with scene_in(chart_world) as scene:
@@ -363,21 +374,6 @@ def test_lease_of_somebody_else_is_used_and_left_alone(
     helm.uninstall(namespace=home)
     found = plane.endpoint.request("GET", f"{path}/{LEASE_NAME}")
     assert (found["metadata"]["uid"], found["spec"]["holderIdentity"]) == (uid, "peer")
-
-
-def test_old_definitions_are_left_by_helm_and_replaced_by_the_command_it_names(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World
-) -> None:
-    helm.install(namespace=home)
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD}"
-    ours = plane.endpoint.request("GET", path)["spec"]["versions"]
-    chart_world.replace_crd(permissive(KubeflowV1().crd()))
-    told = helm.install("replicas=2", namespace=home)
-    assert plane.endpoint.request("GET", path)["spec"]["versions"] != ours
-    [command] = [line.split() for line in told.splitlines() if "kubectl apply" in line]
-    assert command[-2:] == ["-f", "charts/tfjob/crds/"]
-    chart_world.kubectl(*command[1:-1], str(CHART / "crds"))
-    assert plane.endpoint.request("GET", path)["spec"]["versions"] == ours
 
 
 def test_second_operator_for_the_whole_cluster_is_refused(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.helm import CHART, Helm, Json, Rendered, helm_at
+from tests.support.helm import CHART, EVERY_DIALECT, Helm, Json, Rendered, helm_at
 from tfjob import __version__
 from tfjob.manager import settings
 from tfjob.manager.permissions import PERMISSIONS, Need
@@ -16,7 +16,7 @@ from tfjob.manager.permissions import PERMISSIONS, Need
 pytestmark = pytest.mark.timeout(func_only=True)
 _MOUNTED = "--controller-config-file"
 """Names a folder that is there in the pod alone."""
-_CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding"}
+_CLUSTER_WIDE = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def granted(rendered: Rendered, *kinds: str) -> set[tuple[str, str, str]]:
     }
 
 
-def declared(*needs: Need) -> set[tuple[str, str, str]]:
+def declared(*needs: str) -> set[tuple[str, str, str]]:
     return {
         (each.resource.group, each.name, verb)
         for each in PERMISSIONS
@@ -120,6 +120,7 @@ def _paths_of_values(values: Any, schema: Json, path: str = "") -> Iterator[str]
         ("image.digest=latest", "/image/digest"),
         ("logging.level=loud", "/logging/level"),
         ("metrics.port=70000", "/metrics/port"),
+        ("networkPolicy.metricsFrom[0].pods=mine", "/networkPolicy/metricsFrom/0"),
         ("metrics.serviceMonitor.enabled=true,metrics.service.enabled=false", "/metrics/service"),
     ],
 )
@@ -143,7 +144,7 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
             "operator.kubeApiQps=2000000,operator.kubeApiBurst=3000000,leaderElection.id=mine",
             "logging.encoder=console,logging.level=debug,metrics.port=9090,probes.port=9091",
             "namespaced.enabled=true,namespaced.namespace=ml",
-            "dialects.tensorstack=false,operator.extraArgs={--t9k-pod-group-backend=none}",
+            "dialects.tensorstack=true,operator.t9kPodGroupBackend=none",
         )
     )
     assert found.jobs.gang_scheduler_name == "coscheduling"
@@ -156,7 +157,7 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
     assert (found.log_format, found.log_level, found.lease_name) == ("console", "debug", "mine")
     assert (found.metrics_address, found.health_address) == (":9090", ":9091")
     assert found.namespace == "ml"
-    assert found.jobs.group_backend == "none"
+    assert found.jobs.options["t9k-pod-group-backend"] == "none"
 
 
 def test_pod_has_no_right_that_it_does_not_need(plain: Rendered) -> None:
@@ -240,43 +241,35 @@ def test_service_monitor_selects_the_service(helm: Helm) -> None:
     assert monitor["spec"]["endpoints"][0]["port"] == service["spec"]["ports"][0]["name"]
 
 
-ALL = (
-    *(Need.JOBS, Need.KUBEFLOW, Need.TENSORFLOW, Need.TENSORSTACK, Need.BOARDS),
-    *(Need.CLUSTER, Need.T9K),
-)
+PLAIN = {Need.JOBS, Need.CLUSTER, "kubeflow"}
+EVERY = {*PLAIN, "tensorflow", "tensorstack", "tensorstack.t9k"}
 
 
 @pytest.mark.parametrize(
     ("values", "needs"),
     [
-        ("", ALL),
-        ("operator.gangSchedulerName=None", ALL),
-        ("operator.gangSchedulerName=Volcano", (*ALL, Need.VOLCANO, Need.PRIORITIES)),
-        (
-            "operator.gangSchedulerName=volcano,operator.t9kPodGroupBackend=volcano",
-            (*set(ALL) - {Need.T9K}, Need.VOLCANO, Need.PRIORITIES),
-        ),
+        ("", PLAIN),
+        ("operator.gangSchedulerName=None", PLAIN),
+        ("operator.gangSchedulerName=Volcano", {*PLAIN, "kubeflow.volcano", Need.PRIORITIES}),
         (
             "operator.gangSchedulerName=coscheduling",
-            (*ALL, Need.SCHEDULER_PLUGINS, Need.PRIORITIES),
+            {*PLAIN, "kubeflow.schedulerPlugins", Need.PRIORITIES},
         ),
-        ("operator.t9kPodGroupBackend=none", set(ALL) - {Need.T9K}),
+        (EVERY_DIALECT, EVERY),
+        (f"{EVERY_DIALECT},operator.t9kPodGroupBackend=none", EVERY - {"tensorstack.t9k"}),
         (
-            "dialects.tensorflow=false,dialects.tensorstack=false",
-            (Need.JOBS, Need.KUBEFLOW, Need.CLUSTER),
+            f"{EVERY_DIALECT},operator.t9kPodGroupBackend=volcano",
+            EVERY - {"tensorstack.t9k"} | {"tensorstack.volcano"},
         ),
+        ("dialects.kubeflow=false,dialects.tensorflow=true", PLAIN - {"kubeflow"} | {"tensorflow"}),
         (
-            "dialects.kubeflow=false,dialects.tensorstack=false",
-            (Need.JOBS, Need.TENSORFLOW, Need.BOARDS, Need.CLUSTER),
-        ),
-        (
-            "dialects.kubeflow=false,dialects.tensorflow=false",
-            (Need.JOBS, Need.TENSORSTACK, Need.BOARDS, Need.CLUSTER, Need.T9K),
+            "dialects.kubeflow=false,dialects.tensorstack=true",
+            PLAIN - {"kubeflow"} | {"tensorstack", "tensorstack.t9k"},
         ),
     ],
 )
 def test_role_holds_what_the_values_need_and_no_more(
-    helm: Helm, values: str, needs: Collection[Need]
+    helm: Helm, values: str, needs: Collection[str]
 ) -> None:
     rendered = helm.render(values)
     assert granted(rendered, "ClusterRole") == declared(*needs)
@@ -284,12 +277,33 @@ def test_role_holds_what_the_values_need_and_no_more(
 
 
 def test_one_namespace_takes_nothing_of_the_cluster(helm: Helm) -> None:
-    rendered = helm.render("namespaced.enabled=true,operator.gangSchedulerName=volcano")
-    needs = {*ALL, Need.VOLCANO, Need.LEADERSHIP} - {Need.CLUSTER}
+    gangs = "namespaced.enabled=true,operator.gangSchedulerName=volcano"
+    rendered = helm.render(EVERY_DIALECT, gangs)
+    needs = {*EVERY, "kubeflow.volcano", Need.LEADERSHIP} - {Need.CLUSTER}
     assert not rendered.kinds() & _CLUSTER_WIDE
     assert {each["metadata"]["namespace"] for each in rendered.all} == {"kubeflow"}
     assert granted(rendered, "Role") == declared(*needs)
     assert settings_of(rendered).lease_name == settings.LEASE_NAME
+
+
+def test_metrics_are_open_to_named_peers_alone_where_a_policy_is_wanted(
+    helm: Helm, plain: Rendered
+) -> None:
+    assert "NetworkPolicy" not in plain.kinds()
+    peer = "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring"
+    for values, expected in (
+        ((), {"podSelector": {}}),
+        ((peer,), {"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}),
+    ):
+        rendered = helm.render("networkPolicy.enabled=true", *values)
+        policy, deployment = rendered.one("NetworkPolicy"), rendered.one("Deployment")
+        assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]
+        assert policy["spec"]["policyTypes"] == ["Ingress"]
+        [rule] = policy["spec"]["ingress"]
+        assert rule == {
+            "ports": [{"port": "monitoring-port", "protocol": "TCP"}],
+            "from": [expected],
+        }
 
 
 def test_another_namespace_has_a_lease_of_its_own(helm: Helm) -> None:
@@ -304,7 +318,7 @@ def test_another_namespace_has_a_lease_of_its_own(helm: Helm) -> None:
 def test_roles_can_be_left_to_whoever_installs(helm: Helm) -> None:
     values = "rbac.create=false,userRoles.create=false,serviceAccount.create=false"
     rendered = helm.render(values)
-    kinds = {*_CLUSTER_WIDE, "Role", "RoleBinding", "ServiceAccount"}
+    kinds = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ServiceAccount"}
     assert not {each["kind"] for each in (*rendered.all, *rendered.hooks)} & kinds
     assert pod_of(rendered)["serviceAccountName"] == "default"
 

@@ -20,10 +20,11 @@ from tests.support.worlds import World
 from tests.unit.dialects.almost_right import SENT_SPEC
 from tests.unit.dialects.edits import EDITS, STORED, UPDATES
 from tests.unit.dialects.verdicts import ACCEPTED, EXTERNAL, REFUSED, Json
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.registry import dialect_for
 
-CHART = Path(__file__).parents[2] / "charts" / "tfjob" / "crds" / "kubeflow.org_tfjobs.yaml"
+_CHART = Path(__file__).parents[2] / "charts" / "tfjob"
+CHART = _CHART / "files" / "crds" / "kubeflow.org_tfjobs.yaml"
 SEEDS = sorted((Path(__file__).parents[1] / "unit" / "dialects" / "seeds").glob("*.yaml"))
 
 

@@ -17,7 +17,16 @@ import yaml
 from tests.support import permission_stories as stories
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.puppet import exits, runs
-from tests.support.helm import NAME, ChartPlane, Helm, helm_at, operator_of, started
+from tests.support.helm import (
+    EVERY_DIALECT,
+    NAME,
+    ChartPlane,
+    Helm,
+    hand_over,
+    helm_at,
+    operator_of,
+    started,
+)
 from tests.support.operator_process import OperatorProcess
 from tests.support.scene import Scene, scene_in
 from tests.support.tfjobs import container, of_types, replica
@@ -160,6 +169,7 @@ def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[World]:
 def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
     """The namespace of the release."""
     name = plane.create_namespace("release-")
+    hand_over(plane, namespace=name)
     yield name
     helm.uninstall(namespace=name)
     plane.delete_namespace(name)
@@ -168,7 +178,7 @@ def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
 async def test_each_permission_is_asked_for_and_nothing_is_missing(
     plane: ChartPlane, helm: Helm, home: str, chart_world: World, audit: Audit, tmp_path: Path
 ) -> None:
-    await asyncio.to_thread(helm.install, namespace=home)
+    await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home)
     operator = operator_of(chart_world, plane, namespace=home)
     await asyncio.to_thread(operator.start)
     async with scene_in(chart_world) as scene:
@@ -180,7 +190,7 @@ async def test_each_permission_is_asked_for_and_nothing_is_missing(
     await asyncio.to_thread(operator.stop)
     for scheduler, groups in _GROUPS.items():
         value = f"operator.gangSchedulerName={scheduler}"
-        await asyncio.to_thread(helm.install, value, namespace=home)
+        await asyncio.to_thread(helm.install, EVERY_DIALECT, value, namespace=home)
         operator = operator_of(chart_world, plane, namespace=home)
         await asyncio.to_thread(operator.start)
         async with scene_in(chart_world) as scene:

@@ -13,7 +13,7 @@ from tests.support.controlplane.toolchain import Toolchain
 from tests.support.peer import Peer
 from tests.support.scene import Scene, conditions_of, counts_of, scene_in
 from tests.support.worlds import World
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 Json = dict[str, Any]
 FINISHED = ("done", "lost")

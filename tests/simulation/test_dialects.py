@@ -9,9 +9,9 @@ from tests.support.simulation.world import DEFINITIONS
 from tests.support.toy_dialect import definition
 from tests.support.toy_world import BATCH, CORE, ToyWorld, played
 from tfjob.dialects.base import Dialect
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
-from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 from tfjob.manager.app import Operator
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from tests.support.simulation.world import DEFINITIONS, end
 from tests.support.tfjobs import tfjob
 from tests.support.toy_dialect import JOBS, ToyDialect, board_crd, toy_job
 from tests.support.toy_world import BATCH, CORE, ToyWorld, played
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.manager.app import Operator
 
 KUBEFLOW = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"

@@ -14,7 +14,7 @@ from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Observed, Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import time
 from tfjob.k8s.batch import BatchJob, BatchJobStatus
 from tfjob.k8s.meta import ObjectMeta, OwnerReference

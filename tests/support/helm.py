@@ -16,11 +16,15 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.toolchain import Unavailable, provide
 from tests.support.operator_process import OperatorProcess
 from tests.support.worlds import World
+from tfjob.dialects.registry import DESCRIPTORS
 
 Json = dict[str, Any]
 CHART = Path(__file__).parents[2] / "charts" / "tfjob"
 NAME = "tfjob-operator"
 """What release `tfjob` calls its Deployment and its ServiceAccount."""
+EVERY_DIALECT = ",".join(f"dialects.{each.name}=true" for each in DESCRIPTORS)
+"""The values of an operator that serves all kinds of jobs."""
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _HOOK = "helm.sh/hook"
 _OF_THE_POD = (
     "--metrics-bind-address",
@@ -135,6 +139,20 @@ def started(plane: ChartPlane) -> ChartPlane:
         return plane.start()
     except Unavailable as missing:
         pytest.skip(f"NO REAL CONTROL PLANE: {missing}")
+
+
+def hand_over(plane: ControlPlane, *, namespace: str) -> None:
+    """Give the definitions that an earlier release has left to the release of a namespace."""
+    known = {each.definition["metadata"]["name"] for each in DESCRIPTORS}
+    owner = {"release-name": "tfjob", "release-namespace": namespace}
+    metadata = {
+        "labels": {"app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {f"meta.helm.sh/{key}": value for key, value in owner.items()},
+    }
+    for each in plane.endpoint.request("GET", _CRDS)["items"]:
+        name = each["metadata"]["name"]
+        if name in known:
+            plane.endpoint.request("PATCH", f"{_CRDS}/{name}", {"metadata": metadata})
 
 
 def installed(plane: ControlPlane, *, namespace: str) -> Json:

@@ -8,19 +8,17 @@ from typing import Any, Final
 
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.endpoint import ApiError
-from tfjob.manager.permissions import PERMISSIONS, Need
+from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.manager.permissions import PERMISSIONS, Need, need_of
 
 NAME: Final = "tfjob-operator"
 NAMESPACE: Final = "default"
 _NEEDS: Final = (
     Need.JOBS,
-    Need.KUBEFLOW,
-    Need.TENSORFLOW,
-    Need.TENSORSTACK,
-    Need.BOARDS,
-    Need.T9K,
     Need.CLUSTER,
     Need.LEADERSHIP,
+    "tensorstack.t9k",
+    *map(need_of, DESCRIPTORS),
 )
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 

@@ -16,7 +16,7 @@ from tests.support.simulation.wire import Line, Weather
 from tfjob.client.config import Config
 from tfjob.client.errors import ApiError
 from tfjob.client.request import Request
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver import bootstrap
 from tfjob.local.apiserver.backend import Backend, Clock, system_clock
 from tfjob.local.apiserver.store import Store

@@ -8,8 +8,6 @@ than the neutral one.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import (
     Companion,
@@ -26,23 +24,37 @@ from tfjob.core.job import (
 )
 from tfjob.core.observe import view
 from tfjob.core.status import Condition, ConditionType, JobStatus
+from tfjob.core.wording import Phrase, Wording
 from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
-from tfjob.dialects.kubeflow.words import WORDING
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
 Json = dict[str, Any]
 GROUP, VERSION, KIND, PLURAL = "toy.example", "v1", "ToyJob", "toyjobs"
 JOBS = f"/apis/{GROUP}/{VERSION}/namespaces/default/{PLURAL}"
+COMPONENT = "toy-controller"
 LABEL = "toy.example/job"
 SCRIPT = ChildApi("ConfigMap", "", "v1", "configmaps")
 BOARD = ChildApi("Board", "boards.example", "v1", "boards", is_optional=True)
+_SENTENCES = {
+    each: Phrase(each.title().replace("_", ""), each.replace("_", " "))
+    for each in Wording.__struct_fields__
+    if each not in {"component", "master_advice", "coordinator_advice", "child_create_failed"}
+}
+_WORDING = Wording(
+    **_SENTENCES,
+    child_create_failed=Phrase("ChildCreateFailed", "{error}"),
+    component=COMPONENT,
+    master_advice="have one toy",
+    coordinator_advice="have one toy",
+)
 _PHASES = {"Done": ConditionType.SUCCEEDED, "Broken": ConditionType.FAILED}
 
 
 class ToyDialect:
     group, version, kind, plural = GROUP, VERSION, KIND, PLURAL
-    component = "toy-controller"
+    short_name = "toy"
+    component = COMPONENT
     workload = Workload.JOB
     child_selector = LABEL
     job_label = LABEL
@@ -60,12 +72,12 @@ class ToyDialect:
 
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         meta = manifest["metadata"]
-        owner = Owner(f"{GROUP}/{VERSION}", KIND, meta["name"], meta["namespace"], meta["uid"])
-        wording = msgspec.structs.replace(WORDING, component=self.component)
+        namespace, uid = meta.get("namespace", "default"), meta.get("uid", "")
+        owner = Owner(f"{GROUP}/{VERSION}", KIND, meta["name"], namespace, uid)
         status = _decoded_status(manifest.get("status") or {})
         faults = self.validate(manifest)
         if faults:
-            return InvalidJob(owner, wording, faults, status)
+            return InvalidJob(owner, _WORDING, faults, status)
         return Job(
             owner=owner,
             replicas=[_replica(manifest["spec"], job=meta["name"])],
@@ -75,7 +87,7 @@ class ToyDialect:
                 exit_codes=ExitCodes(at_least=128),
                 only_decider_fails=True,
             ),
-            wording=wording,
+            wording=_WORDING,
             workload=Workload.JOB,
             companions=_companions(manifest["spec"], settings, job=meta["name"]),
             claim={LABEL: _label(meta["name"])},
@@ -121,7 +133,9 @@ class ToyDialect:
         return Translation(dict(manifest))
 
     def crd(self) -> Json:
-        return definition(GROUP, VERSION, KIND, plural=PLURAL)
+        found = definition(GROUP, VERSION, KIND, plural=PLURAL)
+        found["spec"]["names"]["shortNames"] = [self.short_name]
+        return found
 
 
 def definition(group: str, version: str, kind: str, *, plural: str) -> Json:

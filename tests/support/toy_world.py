@@ -18,7 +18,7 @@ from tests.support.simulation.world import DEFINITIONS, end
 from tests.support.toy_dialect import JOBS, ToyDialect
 from tfjob.client.config import Config
 from tfjob.dialects.base import Dialect
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver import bootstrap
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.gc import Collector

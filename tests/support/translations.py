@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.tfjobs import Json, container, tfjob
 from tfjob.core.job import Job
 from tfjob.dialects.base import Loss, Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 HUB = KubeflowV1()
 _VOLCANO = Settings(gang_scheduler_name="volcano")

@@ -16,8 +16,10 @@ from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
 from tests.support.operator_process import OperatorProcess
 from tfjob.cli.jobs import stored_dialects
+from tfjob.dialects.registry import DESCRIPTORS
 
 _KUBECTL_SECONDS = 60
+_ENABLE = "--enable-scheme"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -72,12 +74,17 @@ class World:
         kubeconfig: Path | None = None,
         **environment: str,
     ) -> OperatorProcess:
-        """An operator that is not started yet; it ends with the world."""
+        """An operator that is not started yet; it ends with the world.
+
+        It serves all kinds of jobs unless its flags say which.
+        """
+        is_told = any(flag.startswith(_ENABLE) for flag in flags)
+        every = () if is_told else tuple(f"{_ENABLE}={each.scheme}" for each in DESCRIPTORS)
         made = OperatorProcess(
             kubeconfig or self._identity,
             name=name,
             processes=self._processes,
-            flags=flags,
+            flags=(*flags, *every),
             environment=environment,
         )
         self._started.append(made)

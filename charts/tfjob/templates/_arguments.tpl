@@ -10,15 +10,10 @@
 {{- if .Values.namespaced.enabled }}
 - --namespace={{ include "tfjob.jobNamespace" . }}
 {{- end }}
-{{- if not (and .Values.dialects.kubeflow .Values.dialects.tensorflow .Values.dialects.tensorstack) }}
-{{- range $dialect, $scheme := dict "kubeflow" "tfjob" "tensorflow" "tfjob.tensorflow.org" "tensorstack" "tensorflowtrainingjob" }}
-{{- if get $.Values.dialects $dialect }}
-- --enable-scheme={{ $scheme }}
+{{- range $dialect := fromYamlArray (include "tfjob.dialects" .) }}
+{{- range $dialect.arguments }}
+- {{ . }}
 {{- end }}
-{{- end }}
-{{- end }}
-{{- if .Values.dialects.tensorstack }}
-- --t9k-pod-group-backend={{ .Values.operator.t9kPodGroupBackend }}
 {{- end }}
 {{- if .Values.dialects.tensorflow }}
 - --controller-config-file={{ .Values.config.file | default "/etc/config" }}

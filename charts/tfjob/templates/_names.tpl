@@ -90,36 +90,3 @@ schedulerPlugins
 yes
 {{- end -}}
 {{- end -}}
-
-{{- /* The kinds of jobs that are served, by their groups. */ -}}
-{{- define "tfjob.jobs" -}}
-{{- if .Values.dialects.kubeflow }}
-kubeflow.org: tfjobs
-{{- end }}
-{{- if .Values.dialects.tensorflow }}
-tensorflow.org: tfjobs
-{{- end }}
-{{- if .Values.dialects.tensorstack }}
-batch.tensorstack.dev: tensorflowtrainingjobs
-{{- end }}
-{{- end -}}
-
-{{- /* What the operator is set to do, as the needs by which its rules are kept. */ -}}
-{{- define "tfjob.needs" -}}
-{{- $needs := list -}}
-{{- range $dialect, $isServed := .Values.dialects -}}
-{{- if $isServed -}}
-{{- $needs = append $needs $dialect -}}
-{{- end -}}
-{{- end -}}
-{{- if or .Values.dialects.tensorflow .Values.dialects.tensorstack -}}
-{{- $needs = append $needs "boards" -}}
-{{- end -}}
-{{- if and .Values.dialects.tensorstack (ne .Values.operator.t9kPodGroupBackend "none") -}}
-{{- $needs = append $needs .Values.operator.t9kPodGroupBackend -}}
-{{- end -}}
-{{- with include "tfjob.gang" . -}}
-{{- $needs = append $needs . -}}
-{{- end -}}
-{{- $needs | uniq | join " " -}}
-{{- end -}}

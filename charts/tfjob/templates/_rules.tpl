@@ -1,20 +1,5 @@
 {{- /* Made from the code by `make generate`; not edited by hand. */ -}}
 
-{{- define "tfjob.rules.jobs" -}}
-# the replicas; get when a name is taken, patch to adopt and to let go
-- apiGroups: [""]
-  resources: ["pods"]
-  verbs: ["get", "list", "watch", "create", "patch", "delete"]
-# one per replica, for its address; get and patch as for pods
-- apiGroups: [""]
-  resources: ["services"]
-  verbs: ["get", "list", "watch", "create", "patch", "delete"]
-# what happened to a job; get and patch to count on what was told before
-- apiGroups: [""]
-  resources: ["events"]
-  verbs: ["get", "create", "patch"]
-{{- end -}}
-
 {{- define "tfjob.rules.kubeflow" -}}
 # followed; read afresh before an adoption and after a conflict; deleted after
 # ttlSecondsAfterFinished
@@ -30,6 +15,20 @@
 - apiGroups: ["kubeflow.org"]
   resources: ["tfjobs/finalizers"]
   verbs: ["update"]
+{{- end -}}
+
+{{- define "tfjob.rules.kubeflow.volcano" -}}
+# one group per job, so that its pods are placed together
+- apiGroups: ["scheduling.volcano.sh"]
+  resources: ["podgroups"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+{{- end -}}
+
+{{- define "tfjob.rules.kubeflow.schedulerPlugins" -}}
+# one group per job, so that its pods are placed together
+- apiGroups: ["scheduling.x-k8s.io"]
+  resources: ["podgroups"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
 {{- end -}}
 
 {{- define "tfjob.rules.tensorflow" -}}
@@ -54,6 +53,10 @@
 - apiGroups: [""]
   resources: ["configmaps"]
   verbs: ["get", "list", "watch", "create"]
+# the TensorBoard of a job; patch to put it to sleep; get when a name is taken
+- apiGroups: ["apps"]
+  resources: ["deployments"]
+  verbs: ["get", "list", "watch", "create", "patch"]
 {{- end -}}
 
 {{- define "tfjob.rules.tensorstack" -}}
@@ -70,17 +73,43 @@
 - apiGroups: ["batch.tensorstack.dev"]
   resources: ["tensorflowtrainingjobs/finalizers"]
   verbs: ["update"]
+# the TensorBoard of a job; patch to put it to sleep; get when a name is taken
+- apiGroups: ["apps"]
+  resources: ["deployments"]
+  verbs: ["get", "list", "watch", "create", "patch"]
 # the TensorBoard of a job, where the platform's own controller runs it
 - apiGroups: ["tensorstack.dev"]
   resources: ["tensorboards"]
   verbs: ["get", "list", "watch", "create", "patch"]
 {{- end -}}
 
-{{- define "tfjob.rules.boards" -}}
-# the TensorBoard of a job; patch to put it to sleep; get when a name is taken
-- apiGroups: ["apps"]
-  resources: ["deployments"]
-  verbs: ["get", "list", "watch", "create", "patch"]
+{{- define "tfjob.rules.tensorstack.t9k" -}}
+# one group per job, so that its pods are placed together
+- apiGroups: ["scheduler.tensorstack.dev"]
+  resources: ["podgroups"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+{{- end -}}
+
+{{- define "tfjob.rules.tensorstack.volcano" -}}
+# one group per job, so that its pods are placed together
+- apiGroups: ["scheduling.volcano.sh"]
+  resources: ["podgroups"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+{{- end -}}
+
+{{- define "tfjob.rules.jobs" -}}
+# the replicas; get when a name is taken, patch to adopt and to let go
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# one per replica, for its address; get and patch as for pods
+- apiGroups: [""]
+  resources: ["services"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+# what happened to a job; get and patch to count on what was told before
+- apiGroups: [""]
+  resources: ["events"]
+  verbs: ["get", "create", "patch"]
 {{- end -}}
 
 {{- define "tfjob.rules.cluster" -}}
@@ -99,27 +128,6 @@
   resources: ["leases"]
   resourceNames: [{{ include "tfjob.leaseName" . | quote }}]
   verbs: ["get", "update"]
-{{- end -}}
-
-{{- define "tfjob.rules.volcano" -}}
-# one group per job, so that its pods are placed together
-- apiGroups: ["scheduling.volcano.sh"]
-  resources: ["podgroups"]
-  verbs: ["get", "list", "watch", "create", "patch", "delete"]
-{{- end -}}
-
-{{- define "tfjob.rules.t9k" -}}
-# one group per job, so that its pods are placed together
-- apiGroups: ["scheduler.tensorstack.dev"]
-  resources: ["podgroups"]
-  verbs: ["get", "list", "watch", "create", "patch", "delete"]
-{{- end -}}
-
-{{- define "tfjob.rules.schedulerPlugins" -}}
-# one group per job, so that its pods are placed together
-- apiGroups: ["scheduling.x-k8s.io"]
-  resources: ["podgroups"]
-  verbs: ["get", "list", "watch", "create", "patch", "delete"]
 {{- end -}}
 
 {{- define "tfjob.rules.priorities" -}}

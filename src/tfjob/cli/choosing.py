@@ -109,7 +109,7 @@ def _chosen(api: str | None) -> list[Dialect]:
 
 
 def _words_for(dialect: Dialect) -> set[str]:
-    """Group, version, kind and plural in the forms in which people write them."""
-    kinds = (dialect.kind.lower(), dialect.plural)
+    """Group, version, kind, plural and short name in the forms in which people write them."""
+    kinds = (dialect.kind.lower(), dialect.plural, dialect.short_name)
     full = {f"{kind}.{dialect.group}" for kind in kinds}
     return {dialect.group, f"{dialect.group}/{dialect.version}", *kinds, *full}

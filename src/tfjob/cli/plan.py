@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from tfjob.cli import documents
@@ -17,11 +16,10 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Create
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import ControllerConfig, Manifest, Settings
-from tfjob.dialects.tensorstack.gang import BACKENDS
+from tfjob.dialects.base import Manifest, Settings
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
-from tfjob.manager import config_file
+from tfjob.manager import dialect_flags
 
 _LATER = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
 """What only an object on its way out has."""
@@ -46,18 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="name evaluators in TF_CONFIG's cluster, as training-operator 1.9 does",
     )
-    parser.add_argument(
-        "--controller-config-file",
-        type=Path,
-        metavar="PATH",
-        help="plan TfJobs of tensorflow.org as an operator with this file would",
-    )
-    parser.add_argument(
-        "--t9k-pod-group-backend",
-        choices=BACKENDS,
-        default=BACKENDS[0],
-        help="which PodGroups TensorFlowTrainingJobs with a queue get (t9k)",
-    )
+    dialect_flags.add_arguments(parser)
     parser.epilog = "Exit code: 0 when all jobs could be planned, 1 when anything has a fault."
 
 
@@ -65,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         settings = _settings(arguments)
         read = documents.read(arguments.file)
-    except (documents.DocumentError, config_file.ConfigFileError) as error:
+    except (documents.DocumentError, dialect_flags.FlagError) as error:
         return _refuse([str(error)])
     jobs = [checked for each in read if (checked := check(each)) is not None]
     if not jobs:
@@ -77,13 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    path = arguments.controller_config_file
+    options, _ = dialect_flags.read(arguments)
     return Settings(
         gang_scheduler_name=arguments.gang_scheduler_name,
         cluster_domain=arguments.cluster_domain,
         has_evaluator_in_cluster=arguments.evaluator_in_cluster,
-        controller=(config_file.read(path) if path else None) or ControllerConfig(),
-        group_backend=arguments.t9k_pod_group_backend,
+        options=options,
     )
 
 

@@ -18,26 +18,6 @@ from tfjob.k8s.field import Fault
 Manifest = Mapping[str, Any]
 
 
-class Accelerator(msgspec.Struct, frozen=True):
-    """What a container gets that asks for one resource."""
-
-    volumes: Sequence[Mapping[str, str]] = ()
-    """Each with `name`, `mountPath` and `hostPath`."""
-    env: Sequence[Mapping[str, str]] = ()
-
-
-class ControllerConfig(msgspec.Struct, frozen=True):
-    """What an admin says in the controller's configuration file."""
-
-    tf_image: str = ""
-    server_source: str = ""
-    """The program of parameter servers without a template; empty for the one that comes along."""
-    accelerators: Mapping[str, Accelerator] = {}
-    has_job_in_names: bool = False
-    has_cluster_ips: bool = False
-    clean_policy: str = "None"
-
-
 class Settings(msgspec.Struct, frozen=True):
     """What the operator's flags and environment say about every job."""
 
@@ -48,9 +28,8 @@ class Settings(msgspec.Struct, frozen=True):
     cluster_domain: str = ""
     gang_scheduler_name: str = ""
     force_delete_after: timedelta | None = None
-    controller: ControllerConfig = ControllerConfig()
-    group_backend: str = "t9k"
-    """Which PodGroups serve jobs that name their scheduler: `t9k`, `volcano` or `none`."""
+    options: Mapping[str, Any] = {}
+    """The values of flags that concern one dialect, by the names of the flags."""
     served: frozenset[str] = frozenset()
     """Optional APIs that the cluster has, as `group/version/plural`."""
 
@@ -106,6 +85,10 @@ class Dialect(Protocol):
     def kind(self) -> str: ...
     @property
     def plural(self) -> str: ...
+    @property
+    def short_name(self) -> str:
+        """What `kubectl get` calls these jobs and no others."""
+
     @property
     def component(self) -> str:
         """Who tells the events of these jobs."""

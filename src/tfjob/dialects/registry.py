@@ -1,17 +1,12 @@
 """All dialects, and which of them reads a document."""
 
 from tfjob.dialects.base import Dialect
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.kubeflow_v1beta1 import KubeflowV1beta1
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
-from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
+from tfjob.dialects.kubeflow.descriptor import DESCRIPTOR as KUBEFLOW
+from tfjob.dialects.tensorflow.descriptor import DESCRIPTOR as TENSORFLOW
+from tfjob.dialects.tensorstack.descriptor import DESCRIPTOR as TENSORSTACK
 
-DIALECTS: tuple[Dialect, ...] = (
-    KubeflowV1(),
-    KubeflowV1beta1(),
-    TensorflowV1alpha1(),
-    TensorStackV1beta1(),
-)
+DESCRIPTORS = (KUBEFLOW, TENSORFLOW, TENSORSTACK)
+DIALECTS: tuple[Dialect, ...] = tuple(each for found in DESCRIPTORS for each in found.dialects)
 
 _BY_NAME = {(f"{each.group}/{each.version}", each.kind): each for each in DIALECTS}
 

@@ -15,6 +15,8 @@ from tfjob.dialects.kubeflow import words
 from tfjob.dialects.kubeflow.conversion import up
 
 HUB = words.OWNER_VERSION
+HUB_MANAGER = words.MANAGER
+"""Who runs a job of the hub that names nobody."""
 _SPECS = "spec.tfReplicaSpecs"
 
 

@@ -19,6 +19,7 @@ from tfjob.client.resource import Resource
 from tfjob.core.build import TF_CONFIG
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.base import Settings as JobSettings
+from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
@@ -32,8 +33,10 @@ FORMAT: Final = 1
 """What the data folder holds; a newer one is not touched."""
 _OFF: Final = "0"
 _FAREWELL: Final = 5.0
-_JOBS: Final = JobSettings(group_backend="none")
-"""One machine has no scheduler of gangs: jobs that name a queue of one run without it."""
+_JOBS: Final = JobSettings(
+    options={flag.name: flag.local for each in DESCRIPTORS for flag in each.flags}
+)
+"""What one machine is set to: it has no gang scheduler, for example."""
 _CRDS: Final = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 
 

@@ -1,43 +1,37 @@
-"""The controller's configuration file: read once, when the operator starts.
+"""A configuration file that a flag of one dialect names: read once, when the operator starts.
 
 A folder stands for a ConfigMap that is mounted there, and one without the file for a ConfigMap
 that nobody has made: nothing is configured then. Every other trouble ends the start.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 import yaml
 
-from tfjob.dialects.base import ControllerConfig
-from tfjob.dialects.tensorflow.config import read_config, server_path
+from tfjob.dialects.descriptor import FileFlag
 from tfjob.k8s import field
-
-NAMES: Final = ("controller_config_file.yaml", "controller-config-file.yaml")
-"""What the file is called in a folder; the first that is there counts."""
 
 
 class ConfigFileError(ValueError):
     """The configuration cannot be used; the message names the file and says why."""
 
 
-def read(path: Path) -> ControllerConfig | None:
-    """What the file says; None where the path is a folder that holds no such file."""
-    file = _file_at(path)
+def read(path: Path, flag: FileFlag) -> object | None:
+    """What the flag's file says; None where the path is a folder that holds no such file."""
+    file = _file_at(path, flag.file_names)
     if file is None:
         return None
-    value = _parsed(file)
-    source = server_path(value)
-    config, faults = read_config(value, server_source=_text(Path(source)) if source else "")
+    config, faults = flag.read(_parsed(file), text_of=lambda name: _text(Path(name)))
     if faults:
         raise ConfigFileError(f"{file}: {field.summary(faults)}; the operator does not start")
     return config
 
 
-def _file_at(path: Path) -> Path | None:
+def _file_at(path: Path, names: Sequence[str]) -> Path | None:
     if not path.is_dir():
         return path
-    return next((path / name for name in NAMES if (path / name).exists()), None)
+    return next((path / name for name in names if (path / name).exists()), None)
 
 
 def _parsed(file: Path) -> object:

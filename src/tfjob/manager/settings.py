@@ -8,24 +8,19 @@ import argparse
 import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from tfjob.dialects.base import ControllerConfig
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow.job import EXIT_CODES
-from tfjob.dialects.tensorstack.gang import BACKENDS
-from tfjob.manager import config_file
+from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.manager import dialect_flags
 
 LEASE_NAME: Final = "1ca428e5.training-operator.kubeflow.org"
-_SCHEMES: Final = {
-    "tfjob": "kubeflow.org",
-    "tfjob.tensorflow.org": "tensorflow.org",
-    "tensorflowtrainingjob": "batch.tensorstack.dev",
-}
+_SCHEMES: Final = {each.scheme: each.group for each in DESCRIPTORS}
 """The API group behind each kind of job that can be served."""
+DEFAULT_GROUPS: Final = frozenset(each.group for each in DESCRIPTORS if each.is_default)
 _OTHER_SCHEMES: Final = ("pytorchjob", "mpijob", "xgboostjob", "paddlejob", "jaxjob")
 _IGNORED: Final = (
     "webhook-server-port",
@@ -71,12 +66,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_format: str = "console"
     log_level: str = "info"
     jobs: JobSettings = JobSettings()
-    groups: frozenset[str] = frozenset()
-    """The API groups whose jobs are served; empty for all."""
+    groups: frozenset[str] = DEFAULT_GROUPS
+    """The API groups whose jobs are served."""
     notes: tuple[str, ...] = ()
 
     def serves(self, group: str) -> bool:
-        return not self.groups or group in self.groups
+        return group in self.groups
 
 
 class SettingsError(ValueError):
@@ -101,8 +96,8 @@ def go_style(words: Sequence[str]) -> list[str]:
 
 def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
     given: dict[str, Any] = vars(arguments)
-    schemes = [scheme.lower() for scheme in given["enable_scheme"]]
-    controller, config_notes = _controller_config(given["controller_config_file"])
+    schemes = {scheme.lower() for scheme in given["enable_scheme"]} & _SCHEMES.keys()
+    options, option_notes = _options(arguments)
     qps, burst = given["kube_api_qps"], given["kube_api_burst"]
     return Settings(
         metrics_address=given["metrics_bind_address"],
@@ -118,9 +113,9 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
         resync=given["resync_period"],
         log_format=given["zap_encoder"] or ("console" if given["zap_devel"] else "json"),
         log_level=given["zap_log_level"],
-        jobs=msgspec.structs.replace(_job_settings(given, environment), controller=controller),
-        groups=frozenset(_SCHEMES[scheme] for scheme in schemes if scheme in _SCHEMES),
-        notes=(*_scheme_notes(given["enable_scheme"]), *config_notes, *_ignored_notes(given)),
+        jobs=msgspec.structs.replace(_job_settings(given, environment), options=options),
+        groups=frozenset(_SCHEMES[scheme] for scheme in schemes) or DEFAULT_GROUPS,
+        notes=(*_scheme_notes(given["enable_scheme"]), *option_notes, *_ignored_notes(given)),
     )
 
 
@@ -147,7 +142,7 @@ def _add_process_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KIND",
-        help="serve only these, once per kind: tfjob, tfjob.tensorflow.org, tensorflowtrainingjob",
+        help=f"serve these, once per kind: {', '.join(_SCHEMES)} (tfjob alone)",
     )
     _add_switch(parser, "--zap-devel", default=True, help="log for people")
     add("--zap-encoder", choices=("json", "console"), help="how to log")
@@ -182,18 +177,7 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="delete by force what a lost node does not let go (off)",
     )
-    add(
-        "--controller-config-file",
-        "--controller_config_file",
-        metavar="PATH",
-        help="what TfJobs of tensorflow.org get: a YAML file, or the folder that holds it",
-    )
-    add(
-        "--t9k-pod-group-backend",
-        choices=BACKENDS,
-        default=BACKENDS[0],
-        help="which PodGroups serve TensorFlowTrainingJobs that name a queue",
-    )
+    dialect_flags.add_arguments(parser)
     _add_switch(parser, "--legacy-labels", help="write the labels of older operators too")
     _add_switch(parser, "--evaluator-in-cluster", help="name evaluators in TF_CONFIG's cluster")
 
@@ -249,20 +233,14 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
         cluster_domain=environment.get("CUSTOM_CLUSTER_DOMAIN", ""),
         gang_scheduler_name=given["gang_scheduler_name"],
         force_delete_after=given["force_delete_stuck_after"] or None,
-        group_backend=given["t9k_pod_group_backend"],
     )
 
 
-def _controller_config(path: str | None) -> tuple[ControllerConfig, list[str]]:
-    if not path:
-        return ControllerConfig(), []
+def _options(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
     try:
-        found = config_file.read(Path(path))
-    except config_file.ConfigFileError as error:
-        raise SettingsError(f"--controller-config-file {error}") from error
-    if found is None:
-        return ControllerConfig(), [f"--controller-config-file {path}: holds no file; not used"]
-    return found, []
+        return dialect_flags.read(arguments)
+    except dialect_flags.FlagError as error:
+        raise SettingsError(str(error)) from error
 
 
 def _scheme_notes(schemes: Sequence[str]) -> list[str]:

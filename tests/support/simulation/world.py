@@ -14,7 +14,7 @@ from tests.support.simulation.jobs import Expected
 from tests.support.simulation.kubelet import PODS, Kubelet, call, listed
 from tests.support.simulation.wire import Line, Weather
 from tfjob.client.config import Config
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver import bootstrap
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.gc import Collector

@@ -51,6 +51,7 @@ async def test_name_that_several_apis_know_is_no_guess(cluster: Cluster) -> None
         "tfjobs.tensorflow.org",
         "tfjob.tensorflow.org",
         "TfJob.tensorflow.org",
+        "tfjalpha",
     ],
 )
 async def test_api_is_chosen_before_the_name_or_by_a_flag(cluster: Cluster, api: str) -> None:

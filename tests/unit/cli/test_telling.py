@@ -7,7 +7,7 @@ from tfjob.cli.jobs import Found
 from tfjob.cli.telling import reason_of, state_of, told
 from tfjob.core.status import Condition
 from tfjob.dialects.base import Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 
 def found(**status: Any) -> Found:

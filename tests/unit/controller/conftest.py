@@ -23,7 +23,7 @@ from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Outcome, Reconciler
 from tfjob.controller.statuses import StatusWriter
 from tfjob.dialects.base import Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.service import Service
 from tfjob.manager.metrics import Metrics

@@ -1,7 +1,6 @@
 """What all definitions share."""
 
 import copy
-from pathlib import Path
 
 import pytest
 import yaml
@@ -9,9 +8,9 @@ import yaml
 from tests.unit.dialects.schemas import Schema, pieces
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.definition import AGE, Names, column, definition, version
-from tfjob.dialects.registry import DIALECTS
+from tfjob.dialects.registry import DESCRIPTORS, DIALECTS
 from tfjob.local.apiserver import crd
-from tools.generate import crd_file
+from tools import chart
 
 OF_EACH = pytest.mark.parametrize(
     "dialect", DIALECTS, ids=lambda each: f"{each.group}/{each.version}"
@@ -84,9 +83,10 @@ def test_server_of_tfjob_takes_it(dialect: Dialect) -> None:
 def test_file_says_the_same_without_anchors_and_is_small_enough_to_be_applied(
     dialect: Dialect,
 ) -> None:
-    file = crd_file(dialect)
-    text = file.render(Path())
-    assert file.path == f"charts/tfjob/crds/{dialect.group}_{dialect.plural}.yaml"
+    [descriptor] = [each for each in DESCRIPTORS if dialect in each.dialects]
+    text = chart.definition(descriptor)
+    path = f"files/crds/{dialect.group}_{dialect.plural}.yaml"
+    assert chart.definition_path(descriptor) == path
     assert yaml.safe_load(text) == dialect.crd()
     assert "&id" not in text
     assert len(text.encode()) < LARGEST

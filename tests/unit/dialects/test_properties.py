@@ -19,8 +19,8 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Observed, Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.kubeflow_v1beta1 import KubeflowV1beta1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
 from tfjob.dialects.registry import DIALECTS
 from tfjob.k8s.field import summary
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfjob.dialects.registry import DIALECTS, dialect_for
+from tfjob.dialects.registry import DESCRIPTORS, DIALECTS, dialect_for
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
@@ -39,3 +39,35 @@ def test_every_dialect_is_a_version_of_its_own_definition() -> None:
         assert definition["metadata"]["name"] == f"{each.plural}.{each.group}"
         assert definition["spec"]["names"]["kind"] == each.kind
         assert each.version in [version["name"] for version in definition["spec"]["versions"]]
+
+
+def test_a_short_name_means_the_jobs_of_one_api() -> None:
+    names = [each.short_name for found in DESCRIPTORS for each in found.dialects[:1]]
+    assert len(set(names)) == len(DESCRIPTORS)
+    taken = {word for each in DIALECTS for word in (each.plural, each.kind.lower())}
+    assert not set(names) & taken
+    for each in DIALECTS:
+        assert each.crd()["spec"]["names"]["shortNames"] == [each.short_name]
+
+
+def test_versions_of_one_descriptor_share_a_definition_that_stores_the_first() -> None:
+    for found in DESCRIPTORS:
+        assert all(each.crd() == found.definition for each in found.dialects)
+        versions = found.definition["spec"]["versions"]
+        assert [each["name"] for each in versions if each["storage"]] == [found.stored.version]
+
+
+def test_a_dialect_is_called_after_its_folder() -> None:
+    for found in DESCRIPTORS:
+        assert (
+            type(found.stored).__module__ == f"tfjob.dialects.{found.name}.{found.stored.version}"
+        )
+
+
+def test_names_of_descriptors_schemes_and_flags_are_taken_once() -> None:
+    for names in (
+        [each.name for each in DESCRIPTORS],
+        [each.scheme for each in DESCRIPTORS],
+        [flag.name for each in DESCRIPTORS for flag in each.flags],
+    ):
+        assert len(set(names)) == len(names)

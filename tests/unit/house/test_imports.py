@@ -120,12 +120,51 @@ def test_a_policy_that_reaches_another_through_a_third_file_breaks_the_contract(
     assert_broken(tmp_path, modules, "The policies of the core are unaware of one another")
 
 
-def test_a_dialect_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
+_UNAWARE = "The dialects are unaware of one another"
+
+
+@pytest.mark.parametrize("imported", ["kubeflow.words", "kubeflow.descriptor", "kubeflow"])
+def test_a_dialect_that_imports_another_breaks_the_contract(tmp_path: Path, imported: str) -> None:
+    """Also in a folder that the contract has never heard of."""
     modules = {
-        "dialects.kubeflow_v1beta1": "import tfjob.dialects.kubeflow_v1",
-        "dialects.kubeflow_v1": "",
+        "dialects.quite_new.v1.spec": f"import tfjob.dialects.{imported}",
+        f"dialects.{imported}": "",
     }
-    assert_broken(tmp_path, modules, "The dialects are unaware of one another")
+    assert_broken(tmp_path, modules, _UNAWARE)
+
+
+def test_a_dialect_that_reaches_another_through_a_shared_file_breaks_the_contract(
+    tmp_path: Path,
+) -> None:
+    modules = {
+        "dialects.quite_new.v1": "import tfjob.dialects.base",
+        "dialects.base": "import tfjob.dialects.tensorflow.words",
+        "dialects.tensorflow.words": "",
+    }
+    assert_broken(tmp_path, modules, _UNAWARE)
+
+
+def test_the_registry_that_knows_more_of_a_dialect_than_its_descriptor_breaks_the_contract(
+    tmp_path: Path,
+) -> None:
+    modules = {
+        "dialects.registry": "import tfjob.dialects.quite_new.v1",
+        "dialects.quite_new.v1": "",
+    }
+    assert_broken(tmp_path, modules, _UNAWARE)
+
+
+def test_dialects_that_share_files_and_are_registered_keep_the_contract(tmp_path: Path) -> None:
+    modules = {
+        "dialects.registry": "import tfjob.dialects.quite_new.descriptor",
+        "dialects.quite_new.descriptor": "import tfjob.dialects.quite_new.v1",
+        "dialects.quite_new.v1": "import tfjob.dialects.base\nimport tfjob.dialects.translating",
+        "dialects.translating": "import tfjob.dialects.kubeflow.words",
+        "dialects.kubeflow.words": "import tfjob.dialects.base",
+        "dialects.base": "",
+    }
+    done = run_linter(tmp_path, modules)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("part", ["apiserver", "node"])

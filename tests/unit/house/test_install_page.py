@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tfjob.dialects.registry import DESCRIPTORS
+
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/install.md").read_text("utf-8")
 VALUES = yaml.safe_load((ROOT / "charts/tfjob/values.yaml").read_text("utf-8"))
@@ -16,6 +18,8 @@ TOLD = sorted(
         *re.findall(r"`([a-z]\w*(?:\.\w+)+)(?:=\w[\w.]*)?`", PAGE),
     }
     - {"values.yaml"}
+    - {each.group for each in DESCRIPTORS}
+    - {each.definition["metadata"]["name"] for each in DESCRIPTORS}
 )
 
 

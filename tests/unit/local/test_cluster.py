@@ -32,7 +32,7 @@ async def test_what_was_stored_is_found_again_and_definitions_are_renewed(tmp_pa
     async with cluster(tmp_path / "data") as second:
         assert (await second.api.get(f"{MAPS}/kept", decode=Stored)).metadata.name == "kept"
         crd: dict[str, Any] = await second.api.get(CRDS.item(name), decode=dict)
-    assert "shortNames" not in crd["spec"]["names"]
+    assert crd["spec"]["names"]["shortNames"] == ["tfj"]
 
 
 async def test_one_folder_has_one_cluster(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tfjob.client.errors import ApiError, Forbidden, Unreachable
 from tfjob.client.http import Api
 from tfjob.client.request import Request
 from tfjob.dialects.base import Settings as JobSettings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.store import Change
 from tfjob.manager.app import Operator, StartError, World
 from tfjob.manager.health import AddressError

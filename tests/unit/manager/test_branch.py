@@ -13,7 +13,7 @@ from tests.support.tfjobs import tfjob
 from tests.support.toy_dialect import JOBS, ToyDialect, board_crd, toy_job
 from tests.support.toy_world import BATCH, CORE, QUIET, ToyWorld, played
 from tfjob.client.request import Request
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.request import Answer
 
 ELECTED = msgspec.structs.replace(QUIET, is_leader_elected=True, lease_namespace="kube-system")

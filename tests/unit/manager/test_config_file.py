@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.dialects.base import ControllerConfig
+from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.dialects.tensorflow.config import ControllerConfig
 from tfjob.manager import config_file
-from tfjob.manager.config_file import NAMES, ConfigFileError
+from tfjob.manager.config_file import ConfigFileError
+
+[FLAG] = [flag for each in DESCRIPTORS for flag in each.file_flags]
 
 
 def written(file: Path, text: str) -> Path:
@@ -17,24 +20,23 @@ def written(file: Path, text: str) -> Path:
 def test_file_says_what_is_configured(tmp_path: Path) -> None:
     server = written(tmp_path / "server.py", "print('here')\n")
     text = f"TFIMAGE: mine\ngrpcServerFilePath: {server}\n"
-    found = config_file.read(written(tmp_path / "c.yaml", text))
+    found = config_file.read(written(tmp_path / "c.yaml", text), FLAG)
     assert found == ControllerConfig(tf_image="mine", server_source="print('here')\n")
 
 
 def test_empty_file_configures_nothing(tmp_path: Path) -> None:
-    assert config_file.read(written(tmp_path / "c.yaml", "")) == ControllerConfig()
+    assert config_file.read(written(tmp_path / "c.yaml", ""), FLAG) == ControllerConfig()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FLAG.file_names)
 def test_folder_holds_the_file_under_either_name(tmp_path: Path, name: str) -> None:
     written(tmp_path / name, "tfImage: mine\n")
-    found = config_file.read(tmp_path)
-    assert found is not None
-    assert found.tf_image == "mine"
+    found = config_file.read(tmp_path, FLAG)
+    assert found == ControllerConfig(tf_image="mine")
 
 
 def test_folder_without_the_file_is_no_configuration(tmp_path: Path) -> None:
-    assert config_file.read(tmp_path) is None
+    assert config_file.read(tmp_path, FLAG) is None
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_file_that_cannot_be_used_is_named_with_the_reason(
 ) -> None:
     file = written(tmp_path / "c.yaml", text)
     with pytest.raises(ConfigFileError) as caught:
-        config_file.read(file)
+        config_file.read(file, FLAG)
     assert why in str(caught.value)
     assert "the operator does not start" in str(caught.value)
 
@@ -62,4 +64,4 @@ def test_missing_file_and_bytes_that_are_no_text_are_refused(tmp_path: Path) -> 
     odd.write_bytes(b"\xff\xfe")
     for file in (tmp_path / "none.yaml", odd):
         with pytest.raises(ConfigFileError, match=str(file)):
-            config_file.read(file)
+            config_file.read(file, FLAG)

@@ -6,22 +6,23 @@ import pytest
 
 from tfjob.controller.kinds import resource_of
 from tfjob.dialects.base import Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
-from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
-from tfjob.manager.permissions import PERMISSIONS, Need, Permission
+from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.manager.permissions import PERMISSIONS, Need, Permission, need_of, permissions_for
 from tfjob.manager.watching import apis_beside
 
-_BY_NAME = [pytest.param(each, id=f"{each.resource.group}/{each.name}") for each in PERMISSIONS]
+_BY_NAME = [
+    pytest.param(each, id=f"{each.need}-{each.resource.group}/{each.name}") for each in PERMISSIONS
+]
 
 
-def test_each_kind_of_object_has_one_line() -> None:
-    lines = Counter((each.resource.group, each.name) for each in PERMISSIONS)
+def test_each_kind_of_object_has_one_line_per_need() -> None:
+    lines = Counter((each.need, each.resource.group, each.name) for each in PERMISSIONS)
     assert set(lines.values()) == {1}
 
 
 def test_each_need_has_a_line() -> None:
-    assert {each.need for each in PERMISSIONS} == set(Need)
+    of_dialects = {need_of(each, option) for each in DESCRIPTORS for option in ("", *each.options)}
+    assert {each.need for each in PERMISSIONS} == {*Need, *of_dialects}
 
 
 @pytest.mark.parametrize("permission", _BY_NAME)
@@ -51,16 +52,18 @@ def test_only_jobs_of_the_oldest_api_need_config_maps_batch_jobs_and_their_own_u
         if each.name in {"configmaps", "jobs"} or (each.name == "tfjobs" and "update" in each.verbs)
     }
     assert found == {
-        (Need.TENSORFLOW, "", "configmaps"),
-        (Need.TENSORFLOW, "batch", "jobs"),
-        (Need.TENSORFLOW, "tensorflow.org", "tfjobs"),
+        ("tensorflow", "", "configmaps"),
+        ("tensorflow", "batch", "jobs"),
+        ("tensorflow", "tensorflow.org", "tfjobs"),
     }
 
 
-def test_everything_that_a_dialect_has_its_children_made_of_may_be_made() -> None:
-    may_be_made = {each.resource for each in PERMISSIONS if "create" in each.verbs}
-    for dialect in (KubeflowV1(), TensorflowV1alpha1(), TensorStackV1beta1()):
+def test_permissions_of_a_dialect_suffice_for_everything_its_children_are_made_of() -> None:
+    for descriptor in DESCRIPTORS:
+        own = permissions_for(descriptor)
+        may_be_made = {each.resource for each in own if "create" in each.verbs}
         for backend in ("t9k", "volcano", "none"):
-            settings = Settings(group_backend=backend, gang_scheduler_name=backend)
-            apis = apis_beside(dialect, settings)
+            options = {"t9k-pod-group-backend": backend}
+            settings = Settings(options=options, gang_scheduler_name=backend)
+            apis = apis_beside(descriptor.stored, settings)
             assert {resource_of(each) for each in apis} <= may_be_made

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.dialects.base import ControllerConfig
+from tfjob.dialects.tensorflow.config import ControllerConfig
 from tfjob.manager import settings
 from tfjob.manager.settings import Settings, SettingsError
 
@@ -113,7 +113,8 @@ def test_scheme_of_another_kind_is_told_and_ignored() -> None:
 @pytest.mark.parametrize(
     ("schemes", "groups"),
     [
-        ([], {"kubeflow.org", "tensorflow.org", "batch.tensorstack.dev"}),
+        ([], {"kubeflow.org"}),
+        (["PyTorchJob"], {"kubeflow.org"}),
         (["tfjob"], {"kubeflow.org"}),
         (["TfJob.tensorflow.org"], {"tensorflow.org"}),
         (["tfjob", "TensorFlowTrainingJob"], {"kubeflow.org", "batch.tensorstack.dev"}),
@@ -130,12 +131,13 @@ def test_configuration_is_read_from_the_file_that_a_flag_names(flag: str, tmp_pa
     file = tmp_path / "any.yaml"
     file.write_text("tfImage: mine\n", encoding="utf-8")
     words = settings.go_style([f"{flag}={file}"])
-    assert read(*words).jobs.controller.tf_image == "mine"
+    expected = {"controller-config-file": ControllerConfig(tf_image="mine")}
+    assert read(*words).jobs.options == expected
 
 
 def test_configuration_that_nobody_has_made_is_told_and_empty(tmp_path: Path) -> None:
     found = read("--controller-config-file", str(tmp_path))
-    assert found.jobs.controller == ControllerConfig()
+    assert found.jobs.options == {}
     assert found.notes == (f"--controller-config-file {tmp_path}: holds no file; not used",)
 
 
@@ -145,8 +147,9 @@ def test_configuration_that_cannot_be_read_is_refused_by_its_path(tmp_path: Path
 
 
 def test_backend_of_groups_is_one_of_three() -> None:
-    assert read().jobs.group_backend == "t9k"
-    assert read("--t9k-pod-group-backend", "none").jobs.group_backend == "none"
+    assert read().jobs.options == {}
+    assert read("--t9k-pod-group-backend", "t9k").jobs.options == {}
+    assert read("--t9k-pod-group-backend", "none").jobs.options["t9k-pod-group-backend"] == "none"
     with pytest.raises(argparse.ArgumentError):
         read("--t9k-pod-group-backend", "others")
 

@@ -11,7 +11,7 @@ from tests.support.toy_dialect import BOARD, ToyDialect
 from tfjob.client.wire import Key
 from tfjob.controller.objects import JobObject
 from tfjob.dialects.base import Dialect, Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Pod, PodCondition, PodSpec

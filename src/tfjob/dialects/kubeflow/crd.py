@@ -17,6 +17,7 @@ _NAMES = Names(
     list_kind=words.LIST_KIND,
     plural=words.PLURAL,
     singular=words.SINGULAR,
+    short_names=(words.SHORT_NAME,),
 )
 _COLUMNS = (column("State", ".status.conditions[-1:].type"), AGE)
 _WORKERS = ".spec.tfReplicaSpecs.Worker"

@@ -17,6 +17,7 @@ class TFJobDialect:
     group = words.GROUP
     kind = words.KIND
     plural = words.PLURAL
+    short_name = words.SHORT_NAME
     component = words.OPERATOR
     workload = Workload.POD
     child_selector = words.CHILD_SELECTOR

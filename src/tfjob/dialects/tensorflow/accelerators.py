@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.base import Accelerator
+from tfjob.dialects.tensorflow.config import Accelerator
 from tfjob.dialects.tensorflow.template import (
     added,
     containers,

@@ -4,16 +4,21 @@ The value is parsed YAML, its keys match whatever their case, and every fault is
 that it may name is for others to read: here nothing is opened.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from tfjob.core.job import CleanPolicy
-from tfjob.dialects.base import Accelerator, ControllerConfig
+from tfjob.dialects.base import Settings
 from tfjob.dialects.reading import Reader
 from tfjob.dialects.tensorflow.keys import spelt
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
+FLAG = "controller-config-file"
+FILE_NAMES = ("controller_config_file.yaml", "controller-config-file.yaml")
+"""What the file is called in a folder; the first that is there counts."""
 ROOT = "controller config"
 _KEYS = ("accelerators", "grpcServerFilePath", "tfImage", "v1alpha1")
 _MODES = ("cleanPodPolicy", "naming", "replicaWorkload", "serviceMode")
@@ -23,6 +28,43 @@ _VARIABLE = ("name", "value")
 _NAMINGS = ("seed", "jobPrefixed")
 _SERVICES = ("headless", "clusterIP")
 _WORKLOADS = ("job",)
+
+
+class Accelerator(msgspec.Struct, frozen=True):
+    """What a container gets that asks for one resource."""
+
+    volumes: Sequence[Mapping[str, str]] = ()
+    """Each with `name`, `mountPath` and `hostPath`."""
+    env: Sequence[Mapping[str, str]] = ()
+
+
+class ControllerConfig(msgspec.Struct, frozen=True):
+    """What an admin says in the controller's configuration file."""
+
+    tf_image: str = ""
+    server_source: str = ""
+    """The program of parameter servers without a template; empty for the one that comes along."""
+    accelerators: Mapping[str, Accelerator] = {}
+    has_job_in_names: bool = False
+    has_cluster_ips: bool = False
+    clean_policy: str = "None"
+
+
+def config_of(settings: Settings) -> ControllerConfig:
+    """What the operator was started with."""
+    found: ControllerConfig = settings.options.get(FLAG, _NOTHING)
+    return found
+
+
+_NOTHING = ControllerConfig()
+
+
+def read_file(
+    value: object, *, text_of: Callable[[str], str]
+) -> tuple[ControllerConfig, list[Fault]]:
+    """The configuration of a file; `text_of` gives the text of another file that it names."""
+    source = server_path(value)
+    return read_config(value, server_source=text_of(source) if source else "")
 
 
 def server_path(value: object) -> str:

@@ -13,6 +13,7 @@ _NAMES = Names(
     list_kind=words.LIST_KIND,
     plural=words.PLURAL,
     singular=words.SINGULAR,
+    short_names=(words.SHORT_NAME,),
 )
 _COLUMNS = (
     column("State", ".status.state"),

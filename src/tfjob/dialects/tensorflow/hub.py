@@ -11,11 +11,11 @@ import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.base import Manifest, Translation
-from tfjob.dialects.kubeflow.words import MANAGER
 from tfjob.dialects.tensorflow import servers
 from tfjob.dialects.tensorflow.words import API_VERSION, IMAGE, KIND, MASTER, PORT, PS, WORKER
 from tfjob.dialects.translating import (
     HUB,
+    HUB_MANAGER,
     Fields,
     HubJob,
     HubReplica,
@@ -48,7 +48,7 @@ _UNSAID_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
     "backoffLimit": ((), "replicas are restarted without a limit"),
     "suspend": ((False,), "the job starts at once"),
     "schedulingPolicy": (({},), "pods are scheduled one by one"),
-    "managedBy": ((MANAGER,), "the operator runs the job itself"),
+    "managedBy": ((HUB_MANAGER,), "the operator runs the job itself"),
 }
 """Values that mean the same as absence, and what happens without the field."""
 

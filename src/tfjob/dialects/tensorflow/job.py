@@ -27,6 +27,7 @@ from tfjob.dialects.reading import ROOT, Reader
 from tfjob.dialects.stored import is_deleting, mapping, metadata_of, owner_of
 from tfjob.dialects.tensorflow import checks, remedies, servers, status, tensorboard, words
 from tfjob.dialects.tensorflow.accelerators import accelerated
+from tfjob.dialects.tensorflow.config import config_of
 from tfjob.dialects.tensorflow.names import Names
 from tfjob.dialects.tensorflow.spec import Entry, Spec, read_spec
 from tfjob.dialects.tensorflow.template import pod_spec
@@ -63,7 +64,7 @@ def names_of(manifest: Manifest, runtime_id: str, settings: Settings) -> Names:
     return Names(
         job=_owner(manifest).name,
         runtime_id=runtime_id or words.STAND_IN,
-        has_job=settings.controller.has_job_in_names,
+        has_job=config_of(settings).has_job_in_names,
     )
 
 
@@ -114,7 +115,7 @@ def _clean_policy(manifest: Manifest, settings: Settings) -> CleanPolicy:
     """A job that is done was cleaned up, or left as it was: a later setting is not for it."""
     if status.is_final(mapping(manifest.get("status"))):
         return CleanPolicy.NONE
-    return CleanPolicy(settings.controller.clean_policy)
+    return CleanPolicy(config_of(settings).clean_policy)
 
 
 def _check_name(reader: Reader, manifest: Manifest) -> None:
@@ -149,7 +150,7 @@ def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]
 
 def _replica(entry: Entry, names: Names, settings: Settings) -> Replica:
     labels = {**names.labels, words.LABEL_TYPE: entry.type}
-    template = accelerated(entry.template or {}, settings.controller.accelerators)
+    template = accelerated(entry.template or {}, config_of(settings).accelerators)
     if entry.is_default_server:
         template = servers.mounted(template, config_map=names.config_map)
     return Replica(
@@ -167,14 +168,14 @@ def _replica(entry: Entry, names: Names, settings: Settings) -> Replica:
         selector=labels,
         service_ports=[ServicePort(name=words.PORT_NAME, port=entry.port)],
         task=entry.type.lower(),
-        has_cluster_ip=settings.controller.has_cluster_ips,
+        has_cluster_ip=config_of(settings).has_cluster_ips,
     )
 
 
 def _companions(spec: Spec, names: Names, settings: Settings) -> list[Companion]:
     found: list[Companion] = []
     if any(entry.is_default_server for entry in spec.entries):
-        source = settings.controller.server_source or servers.SOURCE
+        source = config_of(settings).server_source or servers.SOURCE
         found.append(servers.config_map(names, source=source))
     if spec.tensorboard is not None:
         image = spec.image

@@ -11,6 +11,7 @@ import msgspec
 from tfjob.dialects.base import Settings
 from tfjob.dialects.reading import Reader
 from tfjob.dialects.tensorflow import keys, servers, words
+from tfjob.dialects.tensorflow.config import config_of
 from tfjob.dialects.tensorflow.template import check_template
 
 SPECS = "spec.replicaSpecs"
@@ -59,7 +60,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], settings: Settings) -
     """The spec's meaning; worth nothing when the reader has faults afterwards."""
     given = keys.spelt(reader.mapping(manifest.get("spec"), "spec"), keys.SPEC)
     image = reader.text(given.get("tfImage"), "spec.tfImage")
-    image = image or settings.controller.tf_image or words.IMAGE
+    image = image or config_of(settings).tf_image or words.IMAGE
     termination, chief = _read_termination(reader, given.get("terminationPolicy"))
     return Spec(
         entries=[

@@ -12,6 +12,7 @@ KIND = "TfJob"
 LIST_KIND = "TfJobList"
 PLURAL = "tfjobs"
 SINGULAR = "tfjob"
+SHORT_NAME = "tfjalpha"
 OPERATOR = "tf-job-operator"
 
 MASTER = "MASTER"

@@ -9,20 +9,27 @@ from typing import Any
 
 from tfjob.core.group import Gang
 from tfjob.core.naming import label_value
-from tfjob.dialects.base import ChildApi
+from tfjob.dialects.base import ChildApi, Settings
 from tfjob.dialects.tensorstack import words
 from tfjob.dialects.tensorstack.spec import Scheduling
 
+FLAG = "t9k-pod-group-backend"
 T9K = "t9k"
-_VOLCANO = "volcano"
-BACKENDS = (T9K, _VOLCANO, "none")
+VOLCANO = "volcano"
+BACKENDS = (T9K, VOLCANO, "none")
 OWN_GROUPS = ChildApi(
     "PodGroup", "scheduler.tensorstack.dev", "v1beta1", "podgroups", is_optional=True
 )
-_VOLCANO_GROUPS = ChildApi(
+VOLCANO_GROUPS = ChildApi(
     "PodGroup", "scheduling.volcano.sh", "v1beta1", "podgroups", is_optional=True
 )
-_POD_GROUPS = {T9K: OWN_GROUPS, _VOLCANO: _VOLCANO_GROUPS}
+_POD_GROUPS = {T9K: OWN_GROUPS, VOLCANO: VOLCANO_GROUPS}
+
+
+def backend_of(settings: Settings) -> str:
+    """Which PodGroups serve jobs that name a queue."""
+    found: str = settings.options.get(FLAG, BACKENDS[0])
+    return found
 
 
 def pod_groups(backend: str) -> ChildApi | None:
@@ -38,7 +45,7 @@ def gang_for(
         return None
     if backend == T9K:
         return _t9k(scheduling, job_name=job_name, total=total)
-    return _volcano(scheduling, job_name=job_name, total=total) if backend == _VOLCANO else None
+    return _volcano(scheduling, job_name=job_name, total=total) if backend == VOLCANO else None
 
 
 def scheduled(template: Mapping[str, Any], gang: Gang | None) -> Mapping[str, Any]:
@@ -70,9 +77,9 @@ def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
 def _volcano(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
     """Volcano knows priority classes only: the number has no counterpart there."""
     return Gang(
-        api_version=f"{_VOLCANO_GROUPS.group}/{_VOLCANO_GROUPS.version}",
+        api_version=f"{VOLCANO_GROUPS.group}/{VOLCANO_GROUPS.version}",
         group_name=job_name,
-        scheduler_name=_VOLCANO,
+        scheduler_name=VOLCANO,
         min_member=total,
         fields={"queue": scheduling.queue},
         pod_annotations={"scheduling.k8s.io/group-name": job_name},

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from tfjob.dialects.base import Manifest, Translation
-from tfjob.dialects.kubeflow.words import MANAGER
 from tfjob.dialects.tensorstack.words import API_VERSION, KIND, PORT
 from tfjob.dialects.translating import (
     HUB,
+    HUB_MANAGER,
     Fields,
     HubJob,
     HubReplica,
@@ -285,7 +285,9 @@ def _drop_unsaid(job: HubJob, losses: Losses) -> None:
         instead="a finished job stays until somebody deletes it",
     )
     losses.drop(
-        job.policy.take("managedBy"), same=(MANAGER,), instead="the operator runs the job itself"
+        job.policy.take("managedBy"),
+        same=(HUB_MANAGER,),
+        instead="the operator runs the job itself",
     )
     losses.drop(job.spec.take("successPolicy"), same=("",), instead="one replica ends the job")
     losses.drop(

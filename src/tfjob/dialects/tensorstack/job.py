@@ -31,7 +31,7 @@ from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.reading import ROOT, Reader
 from tfjob.dialects.stored import is_deleting, mapping, owner_of
 from tfjob.dialects.tensorstack import modes, status, tensorboard, words
-from tfjob.dialects.tensorstack.gang import gang_for, scheduled
+from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import ReplicaSpec, Spec, read_spec
 from tfjob.k8s.field import Fault
 
@@ -79,7 +79,7 @@ def _job(
 ) -> Job:
     found = status.decode(stored)
     decider = _decider(spec)
-    backend, total = settings.group_backend, sum(each.count for each in spec.replicas)
+    backend, total = backend_of(settings), sum(each.count for each in spec.replicas)
     gang = gang_for(spec.scheduling, backend=backend, job_name=owner.name, total=total)
     was_paused = found.condition(ConditionType.SUSPENDED) is not None
     board = mapping(stored.get("tensorboard"))

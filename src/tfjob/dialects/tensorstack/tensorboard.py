@@ -38,7 +38,7 @@ def companions(
         return [_vendors(board, name=name, job_name=job_name)]
     if not board.sources and board.elsewhere:
         return []
-    backend = settings.group_backend
+    backend = gang.backend_of(settings)
     return [
         _deployment(board, name=name, job_name=job_name, backend=backend),
         _service(name=name, job_name=job_name),

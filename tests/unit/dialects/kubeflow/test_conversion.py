@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support.builders import manifest, replica_spec
 from tfjob.dialects.kubeflow.conversion import down, up
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.kubeflow_v1beta1 import KubeflowV1beta1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
 
 V1_ONLY = "training.kubeflow.org/v1-only-fields"
 SPECS = {"Worker": replica_spec()}

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from tests.unit.dialects.schemas import pieces
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 CRD = KubeflowV1().crd()
 VERSIONS = {version["name"]: version for version in CRD["spec"]["versions"]}
@@ -21,6 +21,7 @@ def test_names() -> None:
         "listKind": "TFJobList",
         "plural": "tfjobs",
         "singular": "tfjob",
+        "shortNames": ["tfj"],
     }
 
 

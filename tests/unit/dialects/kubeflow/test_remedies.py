@@ -5,7 +5,7 @@ import pytest
 from tests.support.tfjobs import container, of_types, replica, tfjob
 from tests.unit.dialects.verdicts import REFUSED, Json, named
 from tfjob.dialects.kubeflow import remedies, words
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import names
 
 

@@ -9,7 +9,7 @@ from tests.support.builders import a_job, container, decide, decoded, manifest, 
 from tests.unit.dialects.rendering import pods_of, services_of, tf_configs, training_container
 from tfjob.core.job import CleanPolicy, RestartPolicy
 from tfjob.dialects.base import Observed, Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 TRAINING_PORT = {"name": "tfjob-port", "containerPort": 2222}
 CUSTOM_PORT = {"name": "custom-port", "containerPort": 1234}

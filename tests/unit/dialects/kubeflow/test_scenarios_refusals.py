@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.builders import NOW, container, manifest, rejected, replica_spec
 from tfjob.core.invalid import reject
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.field import summary
 
 DNS_1035 = (

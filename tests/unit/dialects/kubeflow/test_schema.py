@@ -5,7 +5,7 @@ import pytest
 from tests.support.builders import manifest
 from tfjob.core.job import CleanPolicy, RestartPolicy
 from tfjob.dialects.kubeflow import schema
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 SPEC = schema.schema()["properties"]["spec"]["properties"]
 REPLICA = SPEC["tfReplicaSpecs"]["additionalProperties"]["properties"]

@@ -5,7 +5,7 @@ import pytest
 from tests.support.builders import NOW, Passes, a_pod, at, manifest
 from tests.unit.dialects.rendering import pods_of, services_of, sorted_json
 from tfjob.dialects.base import Observed
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import time
 
 OWNERS = [

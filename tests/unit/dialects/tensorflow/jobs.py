@@ -12,8 +12,9 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import ControllerConfig, Observed, Settings
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.tensorflow.config import FLAG, ControllerConfig
+from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
 from tfjob.k8s.batch import BatchJob, BatchJobStatus
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodStatus, Running, Terminated
@@ -73,7 +74,7 @@ def tfjob(*entries: Any, name: str = "j", **spec: Any) -> Json:
 
 
 def set_up(**fields: Any) -> Settings:
-    return Settings(controller=ControllerConfig(**fields))
+    return Settings(options={FLAG: ControllerConfig(**fields)})
 
 
 def stored(given: Json, settings: Settings = SETTINGS, *, token: str = RUNTIME_ID) -> Json:

@@ -1,8 +1,8 @@
 """Accelerators: what goes with a resource that a container asks for."""
 
 from tests.unit.dialects.tensorflow.jobs import Json, template
-from tfjob.dialects.base import Accelerator
 from tfjob.dialects.tensorflow.accelerators import accelerated
+from tfjob.dialects.tensorflow.config import Accelerator
 
 KNOWN = {
     "b/gpu": Accelerator(

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.k8s.json_values import JSON
-from tfjob.dialects.base import Accelerator, ControllerConfig
-from tfjob.dialects.tensorflow.config import read_config, server_path
+from tfjob.dialects.tensorflow.config import Accelerator, ControllerConfig, read_config, server_path
 from tfjob.dialects.tensorflow.presets import PRESETS
 from tfjob.k8s.field import summary
 

@@ -35,6 +35,7 @@ def test_names() -> None:
         "listKind": "TfJobList",
         "plural": "tfjobs",
         "singular": "tfjob",
+        "shortNames": ["tfjalpha"],
     }
 
 

@@ -16,7 +16,8 @@ from tfjob.core.invalid import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Accelerator, ControllerConfig, Observed, Settings
+from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.tensorflow.config import FLAG, Accelerator, ControllerConfig
 from tfjob.k8s.field import summary
 from tfjob.local.apiserver.crd import Structural
 
@@ -27,8 +28,8 @@ GPU = Accelerator(
 )
 SETTINGS = st.builds(
     Settings,
-    controller=st.builds(
-        ControllerConfig,
+    options=st.builds(
+        lambda **fields: {FLAG: ControllerConfig(**fields)},
         tf_image=st.sampled_from(["", "img"]),
         accelerators=st.sampled_from([{}, {"gpu": GPU}]),
         has_cluster_ips=st.booleans(),

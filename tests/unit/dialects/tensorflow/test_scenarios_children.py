@@ -13,7 +13,7 @@ from tests.unit.dialects.tensorflow.jobs import (
     tfjob,
     training,
 )
-from tfjob.dialects.base import Accelerator
+from tfjob.dialects.tensorflow.config import Accelerator
 
 CLUSTER = (
     '{"cluster":{"master":["master-76no-0:2222"],'

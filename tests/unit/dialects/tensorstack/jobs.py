@@ -16,7 +16,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Observed, Settings
-from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
+from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import (

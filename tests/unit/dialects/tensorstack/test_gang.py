@@ -19,10 +19,10 @@ def test_without_a_scheduler_there_is_no_gang() -> None:
     ],
 )
 def test_pod_groups_of_a_backend_may_be_missing(backend: str, name: str) -> None:
-    found = DIALECT.pod_groups(Settings(group_backend=backend))
+    found = DIALECT.pod_groups(Settings(options={"t9k-pod-group-backend": backend}))
     assert found is not None
     assert (found.name, found.is_optional) == (name, True)
-    gang = decoded(training_job(scheduler=T9K), group_backend=backend).gang
+    gang = decoded(training_job(scheduler=T9K), options={"t9k-pod-group-backend": backend}).gang
     assert gang is not None
     assert gang.api_version == name.removesuffix("/podgroups")
     assert gang.waits_for_group
@@ -30,7 +30,7 @@ def test_pod_groups_of_a_backend_may_be_missing(backend: str, name: str) -> None
 
 
 def test_volcano_gets_the_queue_and_its_own_marks() -> None:
-    job = decoded(training_job("W3", scheduler=T9K), group_backend="volcano")
+    job = decoded(training_job("W3", scheduler=T9K), options={"t9k-pod-group-backend": "volcano"})
     assert job.gang is not None
     assert (job.gang.min_member, job.gang.fields) == (3, {"queue": "default"})
     assert job.gang.pod_annotations == {"scheduling.k8s.io/group-name": "j"}
@@ -39,8 +39,8 @@ def test_volcano_gets_the_queue_and_its_own_marks() -> None:
 
 
 def test_no_backend_means_the_scheduler_of_the_cluster() -> None:
-    assert DIALECT.pod_groups(Settings(group_backend="none")) is None
-    job = decoded(training_job(scheduler=T9K), group_backend="none")
+    assert DIALECT.pod_groups(Settings(options={"t9k-pod-group-backend": "none"})) is None
+    job = decoded(training_job(scheduler=T9K), options={"t9k-pod-group-backend": "none"})
     assert job.gang is None
     assert "schedulerName" not in job.replicas[0].template["spec"]
 

@@ -87,7 +87,9 @@ SPEC = st.fixed_dictionaries(
 )
 SETTINGS = st.builds(
     Settings,
-    group_backend=st.sampled_from(["t9k", "volcano", "none"]),
+    options=st.fixed_dictionaries(
+        {"t9k-pod-group-backend": st.sampled_from(["t9k", "volcano", "none"])}
+    ),
     served=st.sampled_from([frozenset(), frozenset({"tensorstack.dev/v1beta1/tensorboards"})]),
 )
 PAUSED_BEFORE = {"phase": "Resuming", "conditions": [{"type": "Paused", "status": "False"}]}

@@ -231,7 +231,11 @@ def test_queue_and_resources_are_passed_on() -> None:
     assert template["spec"]["schedulerName"] == "t9k-scheduler"
     assert template["metadata"]["labels"]["scheduler.tensorstack.dev/queue"] == "q"
     assert template["spec"]["containers"][0]["resources"] == {"limits": {"cpu": 1}}
-    other = decoded(given, group_backend="none").companions[0].manifest["spec"]["template"]
+    other = (
+        decoded(given, options={"t9k-pod-group-backend": "none"})
+        .companions[0]
+        .manifest["spec"]["template"]
+    )
     assert "schedulerName" not in other["spec"]
 
 

@@ -11,7 +11,7 @@ from tfjob.dialects.tensorstack import crd as tensorstack_crd
 from tfjob.dialects.tensorstack import hub, tensorboard, words
 from tfjob.dialects.tensorstack import job as tensorstack_job
 from tfjob.dialects.tensorstack import status as tensorstack_status
-from tfjob.dialects.tensorstack.gang import pod_groups
+from tfjob.dialects.tensorstack.gang import backend_of, pod_groups
 from tfjob.k8s.field import Fault
 
 
@@ -20,6 +20,7 @@ class TensorStackV1beta1:
     version = words.VERSION
     kind = words.KIND
     plural = words.PLURAL
+    short_name = words.SHORT_NAME
     component = words.OPERATOR
     workload = Workload.POD
     child_selector = words.CHILD_SELECTOR
@@ -29,7 +30,7 @@ class TensorStackV1beta1:
     status_fields = tensorstack_status.FIELDS
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
-        return pod_groups(settings.group_backend)
+        return pod_groups(backend_of(settings))
 
     def validate(self, manifest: Manifest) -> list[Fault]:
         return tensorstack_job.validate(manifest)

@@ -9,8 +9,8 @@ import pytest
 from tests.support.builders import a_pod, conditions_of, decide, manifest, replica_spec
 from tfjob.core.job import CleanPolicy, Job
 from tfjob.dialects.base import Observed, Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
-from tfjob.dialects.kubeflow_v1beta1 import KubeflowV1beta1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
 
 OLD = KubeflowV1beta1()
 V1_ONLY = "training.kubeflow.org/v1-only-fields"

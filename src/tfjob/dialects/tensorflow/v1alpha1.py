@@ -14,20 +14,21 @@ from tfjob.dialects.tensorflow import status as tf_status
 from tfjob.dialects.tensorflow.unread import unread
 from tfjob.k8s.field import Fault
 
+CONFIG_MAPS = ChildApi(kind="ConfigMap", group="", version="v1", plural="configmaps")
+DEPLOYMENTS = ChildApi(kind="Deployment", group="apps", version="v1", plural="deployments")
+
 
 class TensorflowV1alpha1:
     group = words.GROUP
     version = words.VERSION
     kind = words.KIND
     plural = words.PLURAL
+    short_name = words.SHORT_NAME
     component = words.OPERATOR
     workload = Workload.JOB
     child_selector = words.CHILD_SELECTOR
     job_label = words.LABEL_JOB
-    companions = (
-        ChildApi(kind="ConfigMap", group="", version="v1", plural="configmaps"),
-        ChildApi(kind="Deployment", group="apps", version="v1", plural="deployments"),
-    )
+    companions = (CONFIG_MAPS, DEPLOYMENTS)
     shows_children = True
     status_fields = tf_status.FIELDS
 

@@ -2,7 +2,7 @@
 
 from tfjob.core.job import Workload
 from tfjob.dialects.base import Dialect, Settings
-from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
+from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
 from tfjob.k8s.selector import parse_labels
 
 DIALECT: Dialect = TensorflowV1alpha1()

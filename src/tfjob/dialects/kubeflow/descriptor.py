@@ -1,0 +1,26 @@
+"""What the rest of the project knows of kubeflow.org TFJobs."""
+
+from tfjob.dialects.descriptor import CHILD, Access, Descriptor
+from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
+
+_GROUP = "one group per job, so that its pods are placed together"
+
+DESCRIPTOR = Descriptor(
+    name="kubeflow",
+    scheme="tfjob",
+    dialects=(KubeflowV1(), KubeflowV1beta1()),
+    is_default=True,
+    job_verbs=("delete",),
+    job_why="followed; read afresh before an adoption and after a conflict; deleted after "
+    "ttlSecondsAfterFinished",
+    access=(
+        Access(option="volcano", api=VOLCANO, verbs=CHILD, why=_GROUP),
+        Access(option="schedulerPlugins", api=SCHEDULER_PLUGINS, verbs=CHILD, why=_GROUP),
+    ),
+    options={
+        "volcano": 'eq (include "tfjob.gang" .) "volcano"',
+        "schedulerPlugins": 'eq (include "tfjob.gang" .) "schedulerPlugins"',
+    },
+)

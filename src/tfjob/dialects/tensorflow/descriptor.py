@@ -1,0 +1,40 @@
+"""What the rest of the project knows of tensorflow.org TfJobs."""
+
+from tfjob.dialects.base import ChildApi
+from tfjob.dialects.descriptor import FOLLOWED, Access, Descriptor, FileFlag
+from tfjob.dialects.tensorflow import config
+from tfjob.dialects.tensorflow.v1alpha1 import CONFIG_MAPS, DEPLOYMENTS, TensorflowV1alpha1
+
+DESCRIPTOR = Descriptor(
+    name="tensorflow",
+    scheme="tfjob.tensorflow.org",
+    dialects=(TensorflowV1alpha1(),),
+    job_verbs=("update",),
+    job_why="followed; read afresh after a conflict; completed with defaults and a RuntimeId",
+    access=(
+        Access(
+            api=ChildApi("Job", "batch", "v1", "jobs"),
+            verbs=(*FOLLOWED, "create", "delete"),
+            why="one per replica, which makes its pods; get when a name is taken",
+        ),
+        Access(
+            api=CONFIG_MAPS,
+            verbs=(*FOLLOWED, "create"),
+            why="the program of parameter servers without a template; get when a name is taken",
+        ),
+        Access(
+            api=DEPLOYMENTS,
+            verbs=(*FOLLOWED, "create", "patch"),
+            why="the TensorBoard of a job; patch to put it to sleep; get when a name is taken",
+        ),
+    ),
+    file_flags=(
+        FileFlag(
+            name=config.FLAG,
+            alias="controller_config_file",
+            help="what TfJobs of tensorflow.org get: a YAML file, or the folder that holds it",
+            file_names=config.FILE_NAMES,
+            read=config.read_file,
+        ),
+    ),
+)

@@ -1,0 +1,42 @@
+"""What the rest of the project knows of batch.tensorstack.dev TensorFlowTrainingJobs."""
+
+from tfjob.dialects.descriptor import CHILD, FOLLOWED, Access, Descriptor, Flag
+from tfjob.dialects.tensorstack import gang, tensorboard
+from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
+
+_BACKEND = "operator.t9kPodGroupBackend"
+_GROUP = "one group per job, so that its pods are placed together"
+
+DESCRIPTOR = Descriptor(
+    name="tensorstack",
+    scheme="tensorflowtrainingjob",
+    dialects=(TensorStackV1beta1(),),
+    job_why="followed; read afresh before an adoption and after a conflict",
+    access=(
+        Access(
+            api=tensorboard.OWN,
+            verbs=(*FOLLOWED, "create", "patch"),
+            why="the TensorBoard of a job; patch to put it to sleep; get when a name is taken",
+        ),
+        Access(
+            api=tensorboard.VENDOR,
+            verbs=(*FOLLOWED, "create", "patch"),
+            why="the TensorBoard of a job, where the platform's own controller runs it",
+        ),
+        Access(option=gang.T9K, api=gang.OWN_GROUPS, verbs=CHILD, why=_GROUP),
+        Access(option=gang.VOLCANO, api=gang.VOLCANO_GROUPS, verbs=CHILD, why=_GROUP),
+    ),
+    options={
+        gang.T9K: f'eq .Values.{_BACKEND} "{gang.T9K}"',
+        gang.VOLCANO: f'eq .Values.{_BACKEND} "{gang.VOLCANO}"',
+    },
+    flags=(
+        Flag(
+            name=gang.FLAG,
+            choices=gang.BACKENDS,
+            help="which PodGroups serve TensorFlowTrainingJobs that name a queue",
+            value=_BACKEND,
+            local="none",
+        ),
+    ),
+)

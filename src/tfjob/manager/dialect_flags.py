@@ -1,0 +1,51 @@
+"""The flags that concern one dialect: each comes from that dialect's descriptor."""
+
+import argparse
+from pathlib import Path
+from typing import Any, Final
+
+from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.manager import config_file
+
+_FLAGS: Final = [flag for each in DESCRIPTORS for flag in each.flags]
+_FILES: Final = [flag for each in DESCRIPTORS for flag in each.file_flags]
+
+
+class FlagError(ValueError):
+    """A flag whose file cannot be used; the message names both."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for file in _FILES:
+        parser.add_argument(f"--{file.name}", f"--{file.alias}", metavar="PATH", help=file.help)
+    for flag in _FLAGS:
+        parser.add_argument(
+            f"--{flag.name}", choices=flag.choices, default=flag.choices[0], help=flag.help
+        )
+
+
+def read(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+    """What dialects find in their options, without defaults, and notes for the log."""
+    chosen = {flag: _given(arguments, flag.name) for flag in _FLAGS}
+    options: dict[str, Any] = {
+        flag.name: value for flag, value in chosen.items() if value != flag.choices[0]
+    }
+    notes = []
+    for flag in _FILES:
+        path = _given(arguments, flag.name)
+        if not path:
+            continue
+        try:
+            found = config_file.read(Path(path), flag)
+        except config_file.ConfigFileError as error:
+            raise FlagError(f"--{flag.name} {error}") from error
+        if found is None:
+            notes.append(f"--{flag.name} {path}: holds no file; not used")
+        else:
+            options[flag.name] = found
+    return options, notes
+
+
+def _given(arguments: argparse.Namespace, name: str) -> str | None:
+    found: str | None = vars(arguments)[name.replace("-", "_")]
+    return found

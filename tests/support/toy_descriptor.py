@@ -1,0 +1,32 @@
+"""What the rest of the project knows of the made-up API: all that it takes to register it."""
+
+from tests.support.toy_dialect import BOARD, SCRIPT, ToyDialect
+from tfjob.dialects.base import ChildApi
+from tfjob.dialects.descriptor import FOLLOWED, Access, Descriptor, Flag
+
+DESCRIPTOR = Descriptor(
+    name="toy",
+    scheme="toyjob",
+    dialects=(ToyDialect(),),
+    job_verbs=("update",),
+    job_why="followed; completed with a token",
+    access=(
+        Access(
+            api=ChildApi("Job", "batch", "v1", "jobs"),
+            verbs=(*FOLLOWED, "create", "delete"),
+            why="one per replica",
+        ),
+        Access(api=SCRIPT, verbs=(*FOLLOWED, "create"), why="the script of a job"),
+        Access(option="boards", api=BOARD, verbs=(*FOLLOWED, "create"), why="the board of a job"),
+    ),
+    options={"boards": 'eq .Values.operator.toyBoards "on"'},
+    flags=(
+        Flag(
+            name="toy-boards",
+            choices=("off", "on"),
+            help="whether toys have boards",
+            value="operator.toyBoards",
+            local="off",
+        ),
+    ),
+)
