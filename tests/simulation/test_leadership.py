@@ -8,7 +8,7 @@ from tests.support.simulation.world import LEASE_NAMESPACE
 from tests.support.tfjobs import tfjob
 from tests.support.toy_world import QUIET, ToyWorld, played
 from tfjob.client.request import Request
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.request import Answer
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"

@@ -9,7 +9,7 @@ from tests.support.simulation.kubelet import call
 from tests.support.tfjobs import container, tfjob
 from tests.support.toy_world import CORE, ToyWorld, played
 from tfjob.client.request import Request
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.request import Answer
 from tfjob.manager.app import Operator
 

@@ -14,7 +14,7 @@ from tfjob.controller.facts import Facts
 from tfjob.controller.gather import Gathered, Gatherer, Stores
 from tfjob.controller.objects import JobObject
 from tfjob.dialects.base import Dialect, Settings
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Pod

@@ -19,7 +19,7 @@ from tfjob.client.errors import ApiError
 from tfjob.client.http import Api, Stored
 from tfjob.client.request import Request
 from tfjob.client.wire import LineDecoder, MalformedLine
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.pod import Pod
 from tfjob.local.apiserver.request import Answer
 from tfjob.manager import logs
