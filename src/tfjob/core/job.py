@@ -223,6 +223,10 @@ class Job(msgspec.Struct, frozen=True):
         return self.owner.namespace
 
     @property
+    def is_left_alone(self) -> bool:
+        return self.is_external or self.is_deleting
+
+    @property
     def total(self) -> int:
         return sum(replica.count for replica in self.replicas)
 

@@ -11,7 +11,7 @@ import yaml
 
 from tfjob.dialects.base import ControllerConfig
 from tfjob.dialects.tensorflow.config import read_config, server_path
-from tfjob.k8s import field
+from tfjob.k8s import field, yaml_reading
 
 NAMES: Final = ("controller_config_file.yaml", "controller-config-file.yaml")
 """What the file is called in a folder; the first that is there counts."""
@@ -42,8 +42,8 @@ def _file_at(path: Path) -> Path | None:
 
 def _parsed(file: Path) -> object:
     try:
-        return yaml.load(_text(file), Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as error:
+        return yaml_reading.load(_text(file))
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigFileError(
             f"{file}: is no YAML: {error}; the operator does not start"
         ) from error
