@@ -2,7 +2,8 @@
 
 Three kinds of trouble are told apart. A line that is no JSON was cut or garbled on its way and is
 worth asking for again. An object that does not fit its type will never fit, so it is skipped by
-name; of one that is nested too deeply, the fields that are not are read. An ERROR is the server speaking, and leaves as the ApiError it means.
+name; one that is nested too deeply is read without the fields that are. An ERROR is the server
+speaking, and leaves as the ApiError it means.
 """
 
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
