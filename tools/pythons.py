@@ -52,7 +52,14 @@ def environment_of(version: str, python: Path) -> Path:
         return inner
     if not inner.exists() or not _starts(inner):
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
-    pip = [inner, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip: list[str | Path] = [
+        inner,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+    ]
     subprocess.run([*pip, "--require-hashes", "-r", LOCK], check=True)
     stamp.write_text(digest)
     return inner
@@ -67,7 +74,7 @@ def run(version: str, arguments: Sequence[str]) -> bool:
     print(f"python {version}: {python}", flush=True)
     inner = environment_of(version, python)
     chosen = {"PYTHONPATH": str(ROOT / "src"), "HYPOTHESIS_PROFILE": "ci"}
-    command = [inner, "-m", "pytest", *arguments]
+    command: list[str | Path] = [inner, "-m", "pytest", *arguments]
     return subprocess.run(command, env=os.environ | chosen, check=False, cwd=ROOT).returncode == 0
 
 

@@ -161,7 +161,7 @@ class LineDecoder(Generic[T]):
             return _unreadable(text, str(fault))
 
 
-def _odd_line(text: bytes, fault: ValueError | None) -> Deleted | Progressed | Unreadable:
+def _odd_line(text: bytes, fault: Exception | None) -> Deleted | Progressed | Unreadable:
     """What does not carry an object of the expected type."""
     try:
         envelope = _ENVELOPE.decode(text)

@@ -41,8 +41,9 @@ def _file_at(path: Path) -> Path | None:
 
 
 def _parsed(file: Path) -> object:
+    text = _text(file)
     try:
-        return yaml_reading.load(_text(file))
+        return yaml_reading.load(text)
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigFileError(
             f"{file}: is no YAML: {error}; the operator does not start"
