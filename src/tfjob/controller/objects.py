@@ -1,10 +1,8 @@
 """A job object as it is cached: metadata read, spec and status still the bytes they came as.
 
-Most jobs are looked at far more often than they are decided about, and a template can be large: a
-spec that is large is kept compressed.
+Most jobs are looked at far more often than they are decided about, and a template can be large.
 """
 
-import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,13 +11,7 @@ import msgspec
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.nesting import CUT, TOO_DEEP, UNREADABLE, is_deep
 
-LARGE: Final = 16 * 1024
-"""Bytes from which on a spec is kept compressed. Few specs are as large, and unpacking one takes
-less time than decoding it."""
 _NOTHING: Final = msgspec.Raw(b"null")
-_QUICKEST: Final = 1
-_PACKED: Final = b"x"
-"""What zlib begins with, and no JSON does."""
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -35,7 +27,7 @@ class JobObject(msgspec.Struct, gc=False):
 
     def __post_init__(self) -> None:
         # Detached from the line they came in, which holds the rest of the object too.
-        self.spec = _kept(self.spec)
+        self.spec = self.spec.copy()
         self.status = self.status.copy()
 
     def stored_status(self) -> Mapping[str, Any]:
@@ -65,18 +57,9 @@ class JobObject(msgspec.Struct, gc=False):
         }
 
 
-def _kept(spec: msgspec.Raw) -> msgspec.Raw:
-    text = memoryview(spec)
-    if len(text) < LARGE:
-        return spec.copy()
-    return msgspec.Raw(zlib.compress(text, level=_QUICKEST))
-
-
 def _plain(raw: msgspec.Raw) -> Any:
     """The JSON as it is, or why it cannot be read."""
     text = bytes(raw)
-    if text.startswith(_PACKED):
-        text = zlib.decompress(text)
     if text == CUT or is_deep(text):
         return Unreadable(TOO_DEEP)
     try:

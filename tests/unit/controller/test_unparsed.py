@@ -9,7 +9,7 @@ import pytest
 from tests.support.builders import NOW
 from tests.support.hostile import DEPTHS, nested
 from tests.unit.controller.conftest import KEY, Desk
-from tfjob.controller.objects import LARGE, JobObject, Unreadable
+from tfjob.controller.objects import JobObject, Unreadable
 from tfjob.core.invalid import InvalidJob, reject
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Settings
@@ -82,12 +82,3 @@ def test_a_job_that_was_cut_on_the_wire_reads_like_one_that_was_not(depth: int) 
         status=msgspec.Raw(b'{"a":1}'),
     )
     assert cut.manifest() == whole.manifest()
-
-
-@pytest.mark.parametrize("size", [LARGE - 100, LARGE, 10 * LARGE])
-def test_a_large_spec_is_kept_small_and_read_whole(size: int) -> None:
-    spec = {"template": ["--flag=value"] * (size // 15)}
-    text = msgspec.json.encode({"metadata": {"name": "j"}, "spec": spec})
-    found = msgspec.json.decode(text, type=JobObject)
-    assert found.manifest()["spec"] == spec
-    assert len(memoryview(found.spec)) <= LARGE
