@@ -6,7 +6,9 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
-BIN := .venv/bin
+# Another Python has an environment of its own: python3.12 has .venv-3.12.
+VENV := .venv$(addprefix -,$(patsubst python%,%,$(filter-out python3 python,$(notdir $(PYTHON)))))
+BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check install
 LOCKED := $(PIP) --require-hashes
 # A folder enters the checks as soon as it holds code.
@@ -24,26 +26,26 @@ help: ## List the verbs
 ##: setting up
 
 .PHONY: setup
-setup: .venv/.installed ## Make .venv with everything locked and tfjob in it
-	@echo "setup: .venv is current"
+setup: $(VENV)/.installed ## Make .venv with everything locked and tfjob in it
+	@echo "setup: $(VENV) is current"
 
-.venv/.build: requirements/build.txt
-	$(call new_venv,.venv)
+$(VENV)/.build: requirements/build.txt
+	$(call new_venv,$(VENV))
 	@$(BIN)/python $(LOCKED) --quiet -r requirements/build.txt
 	@touch $@
 
 # Without what it needs, which comes with the locked packages or with those of the examples.
-.venv/.tfjob: .venv/.build pyproject.toml
+$(VENV)/.tfjob: $(VENV)/.build pyproject.toml
 	@echo "setup 2/3: installing tfjob itself, editable"
 	@$(BIN)/python $(PIP) --no-build-isolation --no-deps --quiet -e .
 	@touch $@
 
-.venv/.locked: .venv/.build requirements/dev.txt
+$(VENV)/.locked: $(VENV)/.build requirements/dev.txt
 	@echo "setup 3/3: installing the locked packages"
 	@$(BIN)/python $(LOCKED) -r requirements/dev.txt
 	@touch $@
 
-.venv/.installed: .venv/.tfjob .venv/.locked
+$(VENV)/.installed: $(VENV)/.tfjob $(VENV)/.locked
 	@touch $@
 
 # $(1) is the folder. An older Python is told so before anything is made.
@@ -56,7 +58,7 @@ define new_venv
 endef
 
 # Who only wants to see it work does not wait for what only tests and checks need.
-.venv/.examples: .venv/.tfjob requirements/examples.txt
+$(VENV)/.examples: $(VENV)/.tfjob requirements/examples.txt
 	@echo "setup 3/3: installing TensorFlow for the examples (about 300 MB to load)"
 	@$(BIN)/python $(LOCKED) --progress-bar on -r requirements/examples.txt
 	@touch $@
@@ -64,11 +66,11 @@ endef
 ##: trying
 
 .PHONY: demo
-demo: .venv/.examples ## Set up and train with parameter servers on this machine
+demo: $(VENV)/.examples ## Set up and train with parameter servers on this machine
 	@$(BIN)/python -m tools.demo
 
 .PHONY: e2e
-e2e: setup .venv/.examples .venv-sdk/.locked control-plane ## Run every example, the Kubeflow SDK, the hand-over and 2,000 jobs
+e2e: setup $(VENV)/.examples .venv-sdk/.locked control-plane ## Run every example, the Kubeflow SDK, the hand-over and 2,000 jobs
 	$(BIN)/pytest -v tests/e2e
 
 .venv-sdk/.locked: requirements/sdk.txt
@@ -131,6 +133,14 @@ scenarios-check: setup ## Every offline scenario of the contract is shown by a t
 test: setup control-plane ## Set up and run the tests
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/pytest -n $(TEST_JOBS) $(TESTS)
 
+# What parses bytes of others behaves differently from one Python to the next.
+PARSING := tests/unit/parsing tests/unit/k8s tests/unit/controller/test_objects.py \
+  tests/unit/controller/test_unparsed.py $(addprefix tests/unit/client/test_,errors.py http.py \
+  kubeconfig.py listing.py watch.py wire.py) tests/unit/dialects/test_reading.py
+.PHONY: test-parsing
+test-parsing: ## Run the tests of what parses bytes of others on Python 3.12, 3.13 and 3.14
+	@$(PYTHON) -m tools.pythons 3.12 3.13 3.14 -- -q -p no:cacheprovider $(PARSING)
+
 ##: changing
 
 .PHONY: format
@@ -145,6 +155,7 @@ generate: setup ## Write the generated files anew
 .PHONY: lock
 lock: .venv-lock/.locked ## Write requirements/*.txt anew (UPGRADE=1: with newer versions)
 	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --group dev)
+	$(call compile,test,pyproject.toml --extra speed --extra kubeconfig --group test -c requirements/dev.txt)
 	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt)
 	$(call compile,examples,pyproject.toml --extra examples -c requirements/dev.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
@@ -169,16 +180,16 @@ endef
 
 ##: measuring
 
-.venv/.bench: .venv/.installed requirements/bench.txt
+$(VENV)/.bench: $(VENV)/.installed requirements/bench.txt
 	@$(BIN)/python $(LOCKED) -r requirements/bench.txt
 	@touch $@
 
 .PHONY: bench
-bench: .venv/.bench control-plane ## tfjob beside the Go operator, all scenarios (BENCH="--quick": within 5 minutes)
+bench: $(VENV)/.bench control-plane ## tfjob beside the Go operator, all scenarios (BENCH="--quick": within 5 minutes)
 	$(BIN)/python -m benchmarks $(BENCH)
 
 .PHONY: bench-check
-bench-check: .venv/.bench control-plane ## The same, and fail when a limit is broken
+bench-check: $(VENV)/.bench control-plane ## The same, and fail when a limit is broken
 	$(BIN)/python -m benchmarks --check $(BENCH)
 
 .PHONY: bench-core
@@ -190,7 +201,7 @@ bench-local: setup ## The local cluster beside its limits (BENCH="--check": fail
 	$(BIN)/python -m benchmarks.bench_local $(BENCH)
 
 .PHONY: bench-quick
-bench-quick: .venv/.bench control-plane ## A first impression within 5 minutes
+bench-quick: $(VENV)/.bench control-plane ## A first impression within 5 minutes
 	$(BIN)/python -m benchmarks --quick $(BENCH)
 
 .PHONY: mutate

@@ -4,7 +4,6 @@
 """
 
 import argparse
-from typing import Any
 
 import msgspec
 
@@ -14,10 +13,11 @@ from tfjob.cli.jobs import Found
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.registry import DIALECTS
+from tfjob.k8s.nesting import UNREADABLE, plain
 
 
 class _Items(msgspec.Struct):
-    items: list[dict[str, Any]] | None = None
+    items: list[msgspec.Raw] | None = None
 
 
 class Listing(msgspec.Struct):
@@ -62,14 +62,14 @@ async def find_all(cluster: Cluster, *, api: str | None = None) -> Listing:
     for dialect in _chosen(api):
         path = jobs.resource_of(dialect).collection(cluster.namespace)
         try:
-            answer = await cluster.api.get(path, decode=_Items)
+            answer = await cluster.api.list_page(path, decode=_Items)
         except NotFound:
             continue
         except Forbidden as error:
             listing.refusals.append(error)
             continue
         has_answer = True
-        listing.found.extend(Found.of(dialect, item) for item in answer.items or ())
+        listing.found.extend(_read(dialect, each) for each in answer.items or ())
     if listing.refusals and not has_answer:
         raise listing.refusals[0]
     listing.found.sort(key=lambda each: (each.namespace, each.name))
@@ -79,10 +79,10 @@ async def find_all(cluster: Cluster, *, api: str | None = None) -> Listing:
 async def refreshed(cluster: Cluster, found: Found) -> Found:
     """The same job as it is now."""
     try:
-        manifest: dict[str, Any] = await cluster.api.get(found.path, decode=dict)
+        answer = await cluster.api.get(found.path, decode=msgspec.Raw)
     except NotFound as error:
         raise VerbError(f"{full_name(found)} is gone: somebody has deleted it") from error
-    return Found.of(found.dialect, manifest)
+    return _read(found.dialect, answer)
 
 
 def full_name(found: Found) -> str:
@@ -91,7 +91,17 @@ def full_name(found: Found) -> str:
 
 async def _get(cluster: Cluster, dialect: Dialect, name: str) -> Found:
     path = jobs.resource_of(dialect).item(name, cluster.one_namespace)
-    manifest: dict[str, Any] = await cluster.api.get(path, decode=dict)
+    answer = await cluster.api.get(path, decode=msgspec.Raw)
+    return _read(dialect, answer)
+
+
+def _read(dialect: Dialect, answer: msgspec.Raw) -> Found:
+    try:
+        manifest = plain(bytes(answer))
+    except UNREADABLE as error:
+        raise VerbError(f"a job among the {dialect.plural} cannot be read: {error}") from error
+    if not isinstance(manifest, dict):
+        raise VerbError(f"a job among the {dialect.plural} cannot be read: it is no object")
     return Found.of(dialect, manifest)
 
 

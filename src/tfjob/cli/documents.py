@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from tfjob.dialects.reading import DEEPEST, MOST_VALUES
+from tfjob.k8s.nesting import DEEPEST, MOST_VALUES
 
 STDIN = "-"
 

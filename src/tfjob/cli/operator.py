@@ -20,8 +20,6 @@ from tfjob.manager import logs, settings
 from tfjob.manager.app import Operator, StartError
 from tfjob.manager.health import AddressError
 
-_DEEPEST: Final = 25_000
-"""An API server stores objects nested 10,000 deep; reading one must not end the operator."""
 _YOUNG: Final = 10_000
 """New objects after which cycles are looked for: caches are full of objects and free of cycles."""
 
@@ -43,7 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
     except (settings.SettingsError, ConfigError) as error:
         sys.stderr.write(f"tfjob operator: {error}\n")
         return 2
-    sys.setrecursionlimit(_DEEPEST)
     logs.set_up(style=chosen.log_format, level=chosen.log_level)
     for note in chosen.notes:
         logging.getLogger(__name__).warning(note)

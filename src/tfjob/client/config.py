@@ -19,6 +19,7 @@ import msgspec
 
 from tfjob.client import kubeconfig
 from tfjob.client.credentials import (
+    AuthorityFile,
     ConfigError,
     Credentials,
     Fixed,
@@ -71,7 +72,7 @@ def load(
 def in_cluster(
     *, environment: Mapping[str, str] | None = None, folder: Path = SERVICE_ACCOUNT
 ) -> Config:
-    """The configuration of a pod: its mounted token, read again as it rotates."""
+    """The configuration of a pod: its mounted token and authority, read again as they rotate."""
     env = os.environ if environment is None else environment
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
@@ -81,10 +82,12 @@ def in_cluster(
         )
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     namespace = folder / "namespace"
+    authority = folder / "ca.crt"
+    tls = _trust(cafile=authority)
     return Config(
         server=server,
-        tls=_trust(cafile=folder / "ca.crt"),
-        credentials=TokenFile(folder / "token"),
+        tls=tls,
+        credentials=TokenFile(folder / "token", authority=AuthorityFile(authority, tls)),
         namespace=namespace.read_text().strip() if namespace.exists() else "default",
         proxy=proxy_for(server),
     )

@@ -26,7 +26,12 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from tfjob.k8s.nesting import UNREADABLE
+
 _LONGEST_TEXT: Final = 1000
+_LONGEST_WAIT: Final = 86_400
+"""Seconds that a server may ask for: a number from the network is not trusted to be sane."""
+_MOST_DIGITS: Final = 9
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -181,6 +186,7 @@ def from_answer(
     answer = _status_of(status, body)
     details = answer.details or Details()
     seconds = details.retry_after_seconds or _seconds(retry_after)
+    seconds = max(0, min(seconds, _LONGEST_WAIT))
     return from_status(
         msgspec.structs.replace(
             answer, details=msgspec.structs.replace(details, retry_after_seconds=seconds)
@@ -211,7 +217,7 @@ def _status_of(code: int, body: bytes) -> Status:
     """The body as a Status; proxies answer with pages, text or nothing, and that is told too."""
     try:
         answer = _decode_status(body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         answer = Status()
     if answer.kind == "Status":
         return msgspec.structs.replace(answer, code=code)
@@ -222,4 +228,4 @@ def _status_of(code: int, body: bytes) -> Status:
 def _seconds(header: str | None) -> int:
     """Retry-After as Kubernetes sends it; the date form is for proxies and is not obeyed."""
     text = (header or "").strip()
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return int(text[:_MOST_DIGITS]) if text.isascii() and text.isdigit() else 0

@@ -67,7 +67,7 @@ class ExecPlugin:
             ) from fault
         except (_PluginFailed, OSError) as fault:
             raise ConfigError(f"exec plugin {self._command}: {fault}") from fault
-        except (KeyError, TypeError, ValueError) as fault:
+        except (KeyError, TypeError, ValueError, RecursionError) as fault:
             raise ConfigError(
                 f"exec plugin {self._command}: an ExecCredential with status.token is needed "
                 f"(client certificates from plugins are not supported), got: {fault!r}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from functools import cache
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar, get_origin
 
 import msgspec
 
@@ -21,6 +21,7 @@ from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 from tfjob.client.transport import RequestHook, Transport
 from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.nesting import TOO_DEEP, UNREADABLE, pruned
 
 T = TypeVar("T")
 Params = Mapping[str, str]
@@ -29,6 +30,8 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
+_IN_A_LIST: Final = 3
+"""The level at which the fields of an object stand in a list."""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -89,7 +92,9 @@ class Api:
     async def list_page(self, path: str, *, decode: type[T], params: Params | None = None) -> T:
         """One page of a collection; `params` carry the limit, the token and the selectors."""
         request = Request(verb="list", method="GET", path=path, query=query(params or {}))
-        return await self._typed(request, decode)
+        return _decoded(
+            await self._transport.send(request), decode, title=request.title, level=_IN_A_LIST
+        )
 
     async def create(
         self,
@@ -194,17 +199,38 @@ def _encoded(body: object) -> bytes:
     return body if isinstance(body, bytes) else msgspec.json.encode(body)
 
 
-def _decoded(body: bytes, decode: type[T], *, title: str) -> T:
+def _decoded(body: bytes, decode: type[T], *, title: str, level: int | None = None) -> T:
+    """The answer as the type that is asked for; `level` is where the fields of its objects are.
+
+    Of an answer that is nested too deeply, what a type reads may still be shallow. One object
+    that is asked for as plain JSON is wanted whole, and then there is no answer.
+    """
     kind: Any = decode
+    decoder = _decoder(kind)
     try:
-        answer: T = _decoder(kind).decode(body)
-    except msgspec.DecodeError as fault:
-        raise errors.ServerTimeout(
-            f"the answer cannot be read as {decode.__name__} ({fault}); "
-            "it may or may not have been carried out",
-            request=title,
-        ) from fault
+        answer: T
+        try:
+            answer = decoder.decode(body)
+        except RecursionError as fault:
+            if level is None and not _may_be_partial(kind):
+                raise _unread(decode, TOO_DEEP, title=title) from fault
+            answer = decoder.decode(pruned(body, level=level or 1))
+    except UNREADABLE as fault:
+        raise _unread(decode, fault, title=title) from fault
     return answer
+
+
+def _may_be_partial(kind: Any) -> bool:
+    """Types that name what they read, and raw JSON, whose reader looks for what is missing."""
+    return issubclass(get_origin(kind) or kind, msgspec.Struct | msgspec.Raw)
+
+
+def _unread(decode: type[T], fault: object, *, title: str) -> errors.ApiError:
+    return errors.ServerTimeout(
+        f"the answer cannot be read as {decode.__name__} ({fault}); "
+        "it may or may not have been carried out",
+        request=title,
+    )
 
 
 @cache

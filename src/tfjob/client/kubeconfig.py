@@ -4,17 +4,16 @@ Only the file is read here; nothing is connected. Relative paths in it count fro
 """
 
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import yaml
 
 from tfjob.client.credentials import ConfigError
 from tfjob.client.exec_plugin import ExecSpec
+from tfjob.k8s import yaml_reading
 
 T = TypeVar("T")
-
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
@@ -103,13 +102,13 @@ def read(path: Path, *, context: str | None = None) -> Selected:
 
 def _parse(path: Path) -> _File:
     try:
-        content = yaml.load(path.read_bytes(), Loader=_LOADER)  # noqa: S506 - a safe loader
+        content = yaml_reading.load(path.read_bytes())
         return msgspec.convert(_without_nulls(content or {}), _File)
     except OSError as fault:
         raise ConfigError(
             f"kubeconfig {path}: a readable file is needed, got: {fault.strerror}"
         ) from fault
-    except (yaml.YAMLError, msgspec.ValidationError) as fault:
+    except (yaml.YAMLError, ValueError) as fault:
         raise ConfigError(f"kubeconfig {path}: not a kubeconfig: {fault}") from fault
 
 

@@ -7,11 +7,16 @@ else only the very version that is waited for will do.
 import asyncio
 import heapq
 from itertools import count
+from typing import Final
+
+_MOST_DIGITS: Final = 20
+"""A version is a number of 64 bits."""
 
 
 def number(version: str) -> int | None:
     """The version as a number, if it is one."""
-    return int(version) if version.isascii() and version.isdigit() else None
+    is_number = version.isascii() and version.isdigit() and len(version) <= _MOST_DIGITS
+    return int(version) if is_number else None
 
 
 def is_older(version: str, than: str) -> bool:

@@ -33,6 +33,8 @@ T = TypeVar("T", bound=HasMetadata)
 _log: Final = logging.getLogger(__name__)
 _MOST_MALFORMED: Final = 3
 _MOST_BROKEN_STARTS: Final = 3
+_SAID_AGAIN: Final = 60.0
+"""Seconds after which trouble that goes on is logged again."""
 
 
 class Source(PageSource, Protocol):
@@ -91,6 +93,8 @@ class Watch(Generic[T]):
         self._broken_starts = 0
         self._malformed_in_row = 0
         self._told = ""
+        self._told_at = 0.0
+        self._progressed_at = timing.clock()
         self.malformed = 0
         self.unreadable = 0
         self.relists = 0
@@ -113,8 +117,19 @@ class Watch(Generic[T]):
                 fault = caught
             if self._was_healthy():
                 self._progress()
+            if fault is None:
+                self._note_progress()
             self._learn_from(fault)
             await self._pause(fault)
+
+    @property
+    def idle_seconds(self) -> float:
+        """Time since the watch was last opened, brought something, or ended in good order.
+
+        A quiet collection has bookmarks, or ends of watches that lasted, within a few minutes. So
+        a long time means that the server refuses, is gone, or no longer has the collection.
+        """
+        return self._timing.clock() - self._progressed_at
 
     async def _attempt(self) -> AsyncGenerator[Event[T]]:
         """One connection, and the pages before it where the state cannot be streamed."""
@@ -128,11 +143,13 @@ class Watch(Generic[T]):
             idle=min(self._idle(phases, lasts), self._patience.answer),
         ) as stream:
             self._opened_at = self._timing.clock()
+            self._note_progress()
             stream.idle = self._idle(phases, lasts)
             buffer = LineBuffer()
             async for chunk in stream:
                 for event in self._events_in(buffer.feed(chunk), phases):
                     yield event
+                self._note_progress()
                 stream.idle = self._idle(phases, lasts)
 
     async def _paged_state(self) -> Replaced[T]:
@@ -144,6 +161,7 @@ class Watch(Generic[T]):
             page_size=self._patience.page_size,
         )
         self._advance(whole)
+        self._note_progress()
         return whole
 
     def _watch_seconds(self) -> int:
@@ -196,7 +214,11 @@ class Watch(Generic[T]):
             return False
         return self._timing.clock() - self._opened_at >= self._patience.healthy_after
 
+    def _note_progress(self) -> None:
+        self._progressed_at = self._timing.clock()
+
     def _progress(self) -> None:
+        self._note_progress()
         self._has_progressed = True
         self._malformed_in_row = 0
         self._told = ""
@@ -224,12 +246,13 @@ class Watch(Generic[T]):
             self._can_stream_state = False
 
     def _tell(self, fault: Exception) -> None:
-        """Log a kind of trouble once, until the watch works again."""
-        kind = type(fault).__name__
-        if kind != self._told:
-            self._told = kind
+        """Log a kind of trouble once, and again each minute until the watch works again."""
+        kind, now = type(fault).__name__, self._timing.clock()
+        if kind != self._told or now - self._told_at >= _SAID_AGAIN:
+            self._told, self._told_at = kind, now
             facts = {"resource": self._scope.resource.plural, "namespace": self._scope.namespace}
-            _log.warning("watch interrupted", extra={**facts, "fault": str(fault)})
+            idle = {"idle_seconds": round(self.idle_seconds), "fault": str(fault)}
+            _log.warning("watch interrupted", extra={**facts, **idle})
 
     async def _pause(self, fault: Exception | None) -> None:
         """A watch that ended in good order is opened again at once; any other waits longer."""

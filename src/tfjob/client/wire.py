@@ -2,7 +2,8 @@
 
 Three kinds of trouble are told apart. A line that is no JSON was cut or garbled on its way and is
 worth asking for again. An object that does not fit its type will never fit, so it is skipped by
-name. An ERROR is the server speaking, and leaves as the ApiError it means.
+name; one that is nested too deeply is read without the fields that are. An ERROR is the server
+speaking, and leaves as the ApiError it means.
 """
 
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -11,6 +12,7 @@ import msgspec
 
 from tfjob.client.errors import Status, from_status
 from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.nesting import UNREADABLE, pruned
 
 Key: TypeAlias = tuple[str, str]
 """Namespace and name."""
@@ -97,6 +99,18 @@ class _Bare(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
+class _Name(msgspec.Struct, frozen=True, rename="camel"):
+    """What names an object, of whatever type its parts are."""
+
+    name: Any = ""
+    namespace: Any = ""
+    resource_version: Any = ""
+
+
+class _Named(msgspec.Struct, frozen=True):
+    metadata: _Name = _Name()
+
+
 class _Envelope(msgspec.Struct, frozen=True):
     type: str
     object: msgspec.Raw
@@ -117,8 +131,21 @@ class LineDecoder(Generic[T]):
     def line(self, text: bytes) -> LineEvent[T]:
         """The event in a line; MalformedLine or an ApiError if it holds none."""
         try:
+            return self._event(text)
+        except RecursionError:
+            return self._event(pruned(text, level=2))
+
+    def item(self, text: msgspec.Raw) -> Changed[T] | Unreadable:
+        """One object of a list."""
+        try:
+            return self._listed(text)
+        except RecursionError:
+            return self._listed(msgspec.Raw(pruned(bytes(text), level=1)))
+
+    def _event(self, text: bytes) -> LineEvent[T]:
+        try:
             line = self._line.decode(text)
-        except msgspec.DecodeError as fault:
+        except (msgspec.DecodeError, UnicodeError) as fault:
             return _odd_line(text, fault)
         if line.type in {"ADDED", "MODIFIED"}:
             return Changed(line.object)
@@ -127,24 +154,22 @@ class LineDecoder(Generic[T]):
             return Deleted(key_of(metadata), metadata.resource_version)
         return _odd_line(text, None)
 
-    def item(self, text: msgspec.Raw) -> Changed[T] | Unreadable:
-        """One object of a list."""
+    def _listed(self, text: msgspec.Raw) -> Changed[T] | Unreadable:
         try:
             return Changed(self._object.decode(text))
-        except msgspec.ValidationError as fault:
-            metadata = _metadata(text)
-            return Unreadable(key_of(metadata), metadata.resource_version, str(fault))
+        except (msgspec.DecodeError, UnicodeError) as fault:
+            return _unreadable(text, str(fault))
 
 
-def _odd_line(text: bytes, fault: msgspec.DecodeError | None) -> Deleted | Progressed | Unreadable:
+def _odd_line(text: bytes, fault: Exception | None) -> Deleted | Progressed | Unreadable:
     """What does not carry an object of the expected type."""
     try:
         envelope = _ENVELOPE.decode(text)
         if envelope.type == "ERROR":
             raise from_status(_STATUS.decode(envelope.object), request="watch")
-        metadata = _metadata(envelope.object)
-    except msgspec.DecodeError as cause:
-        # What it holds is not told: it may be a part of somebody's object.
+        metadata = _BARE.decode(envelope.object).metadata
+    except (msgspec.DecodeError, UnicodeError) as cause:
+        # The text is left out: it may hold parts of a tenant's object.
         raise MalformedLine(f"not a line of a watch ({cause}), {len(text)} bytes") from cause
     if envelope.type == "BOOKMARK":
         ends = metadata.annotations.get(_INITIAL_END) == "true"
@@ -155,13 +180,23 @@ def _odd_line(text: bytes, fault: msgspec.DecodeError | None) -> Deleted | Progr
     return Unreadable(key_of(metadata), metadata.resource_version, reason)
 
 
-def _metadata(text: msgspec.Raw) -> ObjectMeta:
-    return _BARE.decode(text).metadata
+def _unreadable(text: msgspec.Raw, fault: str) -> Unreadable:
+    """An object of a list by its name, as far as it has one."""
+    try:
+        found = _NAMED.decode(text).metadata
+    except UNREADABLE:
+        found = _Name()
+    name, namespace, version = (
+        each if isinstance(each, str) else ""
+        for each in (found.name, found.namespace, found.resource_version)
+    )
+    return Unreadable((namespace, name), version, fault)
 
 
 _ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
 _STATUS: Final = msgspec.json.Decoder(Status)
 _BARE: Final = msgspec.json.Decoder(_Bare)
+_NAMED: Final = msgspec.json.Decoder(_Named)
 
 
 class LineBuffer:

@@ -3,16 +3,17 @@
 Reads caches only, but for the facts that are asked for by name. Changes nothing.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from tfjob.client.store import Store
 from tfjob.client.wire import HasMetadata, Key
 from tfjob.controller.facts import Facts
-from tfjob.controller.objects import JobObject
+from tfjob.controller.objects import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
 from tfjob.core import stuck
 from tfjob.core.claim import Claim, claim_of
@@ -22,6 +23,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Dialect, Manifest, Settings
+from tfjob.k8s import field
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
@@ -30,6 +32,12 @@ from tfjob.k8s.service import Service
 from tfjob.k8s.standing import Standing
 
 T = TypeVar("T", bound=HasMetadata)
+_log: Final = logging.getLogger(__name__)
+_MOST_UNPARSED: Final = 1000
+_UNPARSED: Final = (
+    "the job is not worked on and what runs of it is left as it is; store it without that, or "
+    "delete it"
+)
 Stray = tuple[str, ObjectMeta, Claim]
 """Kind, metadata, and what to do with it."""
 
@@ -83,6 +91,7 @@ class Gatherer:
         self._facts = facts
         self.now = now
         self._token = token
+        self._unparsed: set[str] = set()
 
     async def gather(self, key: Key) -> Gathered | None:
         """Everything about one job, or None when there is no such job."""
@@ -90,7 +99,7 @@ class Gatherer:
         if stored is None:
             return None
         manifest = stored.manifest()
-        job = self._dialect.decode(manifest, self.settings)
+        job = self._read(manifest)
         found = Gathered(stored=stored, manifest=manifest, job=job)
         if isinstance(job, InvalidJob):
             found.children = self._owned(job.owner)
@@ -131,7 +140,28 @@ class Gatherer:
         return is_named and not any(pod.metadata.is_terminating for pod in found.children.pods)
 
     def decode(self, stored: JobObject) -> Job | InvalidJob:
-        return self._dialect.decode(stored.manifest(), self.settings)
+        return self._read(stored.manifest())
+
+    def _read(self, manifest: Manifest) -> Job | InvalidJob:
+        """What the job means. One that cannot even be parsed is left as it is."""
+        job = self._dialect.decode(manifest, self.settings)
+        spec = manifest["spec"]
+        if not isinstance(spec, Unreadable) or not isinstance(job, InvalidJob):
+            return job
+        self._log_unparsed(job, spec.reason)
+        fault = field.forbidden("spec", f"{spec.reason}; {_UNPARSED}")
+        return msgspec.structs.replace(job, faults=[fault], is_unparsed=True)
+
+    def _log_unparsed(self, job: InvalidJob, reason: str) -> None:
+        """Once for each job, as long as there are not very many of them."""
+        owner = job.owner
+        if owner.uid in self._unparsed:
+            return
+        if len(self._unparsed) >= _MOST_UNPARSED:
+            self._unparsed.clear()
+        self._unparsed.add(owner.uid)
+        facts = {"kind": owner.kind, "namespace": owner.namespace, "job": owner.name}
+        _log.warning("job not read, and left as it is", extra={**facts, "fault": reason})
 
     def completed(self, manifest: Manifest) -> dict[str, Any] | None:
         """The spec that must be stored before children are made, if it is not yet."""

@@ -4,13 +4,20 @@ Most jobs are looked at far more often than they are decided about, and a templa
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.nesting import CUT, TOO_DEEP, UNREADABLE, is_deep
 
-_NOTHING = msgspec.Raw(b"null")
+_NOTHING: Final = msgspec.Raw(b"null")
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """Stands for a part of a job that cannot be read, and says why."""
+
+    reason: str
 
 
 class JobObject(msgspec.Struct, gc=False):
@@ -28,8 +35,14 @@ class JobObject(msgspec.Struct, gc=False):
         return found if isinstance(found, Mapping) else {}
 
     def manifest(self) -> dict[str, Any]:
-        """The object as plain JSON, metadata cut down to what is read of it."""
+        """The object as plain JSON, metadata cut down to what is read of it.
+
+        A job of which a part cannot be read has Unreadable for its spec, and no status.
+        """
         meta = self.metadata
+        spec, status = _plain(self.spec), _plain(self.status)
+        if isinstance(status, Unreadable):
+            spec, status = status, None
         return {
             "metadata": {
                 "name": meta.name,
@@ -39,14 +52,17 @@ class JobObject(msgspec.Struct, gc=False):
                 "creationTimestamp": meta.creation_timestamp,
                 "deletionTimestamp": meta.deletion_timestamp,
             },
-            "spec": _plain(self.spec),
-            "status": _plain(self.status),
+            "spec": spec,
+            "status": status,
         }
 
 
 def _plain(raw: msgspec.Raw) -> Any:
-    """The JSON as it is; one nested beyond reason is told as text, which no rule accepts."""
+    """The JSON as it is, or why it cannot be read."""
+    text = bytes(raw)
+    if text == CUT or is_deep(text):
+        return Unreadable(TOO_DEEP)
     try:
-        return msgspec.json.decode(raw)
-    except RecursionError:
-        return "nested too deeply to be read"
+        return msgspec.json.decode(text)
+    except UNREADABLE as fault:
+        return Unreadable(str(fault))

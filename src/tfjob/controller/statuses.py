@@ -130,7 +130,7 @@ class StatusWriter:
         self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: Observed
     ) -> dict[str, Any] | None:
         """What to send; None where nothing has changed."""
-        is_left_alone = job.is_external or job.is_deleting
+        is_left_alone = job.is_left_alone
         if plan.status is None and (is_left_alone or not self._dialect.shows_children):
             return None
         before = stored.stored_status()

@@ -6,19 +6,15 @@ words of the job's API where those differ.
 
 from collections.abc import Iterator
 
-from tfjob.core.cluster_spec import ClusterSpec
 from tfjob.core.job import Job, Replica, RestartPolicy
 from tfjob.core.template_advice import template_advice
-
-_LONGEST_VALUE = 128 * 1024 - len("TF_CONFIG=") - 1
-"""Linux takes strings of up to 128 KiB, name, sign and final zero included."""
 
 
 def advice(job: Job) -> list[str]:
     roles = {replica.task: replica for replica in job.replicas if replica.count}
     on_templates = [each for replica in roles.values() for each in template_advice(replica)]
     on_roles = [*_on_master(job, roles), *_on_servers(job, roles), *_on_exit_code(roles)]
-    return [*on_roles, *on_templates, *_on_width(job, roles)]
+    return [*on_roles, *on_templates]
 
 
 def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
@@ -57,16 +53,3 @@ def _on_exit_code(roles: dict[str, Replica]) -> Iterator[str]:
             " the others with exit code 1, which ExitCode takes for a permanent failure;"
             " OnFailure restarts them all"
         )
-
-
-def _on_width(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
-    """The last replica of each type has the longest text."""
-    cluster = ClusterSpec(job)
-    for replica in roles.values():
-        size = len(cluster.text(replica, replica.count - 1) or "")
-        if size > _LONGEST_VALUE:
-            yield (
-                f"{replica.type}: TF_CONFIG names every replica and is {size} bytes long; Linux"
-                f" starts no program with a variable of more than {_LONGEST_VALUE};"
-                " use fewer replicas, or shorter names of job and namespace"
-            )

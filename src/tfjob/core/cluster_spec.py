@@ -9,8 +9,10 @@ from functools import cached_property
 
 import msgspec
 
-from tfjob.core.job import Job, Replica
+from tfjob.core.job import Job, Replica, TFConfig
 
+LONGEST_VALUE = 128 * 1024 - len("TF_CONFIG=") - 1
+"""Linux takes strings of up to 128 KiB, name, sign and final zero included."""
 _WORKER = "worker"
 _SERVER = "ps"
 
@@ -71,6 +73,55 @@ class ClusterSpec:
         elif replica.task == _SERVER:
             servers = _json(self._servers[: index + 1])
         return f'{{"worker":{workers},"ps":{servers}}}'
+
+
+def longest_size(job: Job) -> int:
+    """Bytes of the longest TF_CONFIG of a job, without writing it out.
+
+    The last replica of each type has the longest text.
+    """
+    empty = msgspec.structs.replace(
+        job, replicas=[msgspec.structs.replace(each, count=0) for each in job.replicas]
+    )
+    form = job.tf_config
+    cluster = ClusterSpec(empty)
+    sizes = [0]
+    for replica in job.replicas:
+        text = cluster.text(replica, replica.count - 1) if replica.count else None
+        if text is None:
+            continue
+        listed = [each for each in job.replicas if each.count and _is_listed(each, replica, form)]
+        # The names of types stand in the text already, unless empty types are left out.
+        names = 0 if form.is_dynamic or form.lists_empty_types else _names_size(listed)
+        sizes.append(len(text.encode()) + names + sum(map(_addresses_size, listed)))
+    return max(sizes)
+
+
+def _is_listed(each: Replica, reader: Replica, form: TFConfig) -> bool:
+    """Whether one type's addresses stand in full in what the other is told."""
+    if form.is_dynamic:
+        return each.task == _SERVER and reader.task in {_SERVER, _WORKER}
+    return each.is_in_cluster
+
+
+def _names_size(listed: Sequence[Replica]) -> int:
+    """Bytes of `"name":[]` of each type, and of the commas between them."""
+    return sum(len(_json(each.task)) + 4 for each in listed) - bool(listed)
+
+
+def _addresses_size(replica: Replica) -> int:
+    """Bytes of the addresses of one type, in quotes and with commas between them."""
+    around = len(_json(replica.address(0)).encode()) - 1
+    return replica.count * (around + 1) - 1 + _digits(replica.count)
+
+
+def _digits(count: int) -> int:
+    """Digits of all numbers from 0 up to, and without, this one."""
+    total, first = count, 10
+    while first < count:
+        total += count - first
+        first *= 10
+    return total
 
 
 def _addresses(replica: Replica) -> list[str]:

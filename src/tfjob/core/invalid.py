@@ -1,7 +1,8 @@
 """A stored job that no rule can read: it fails with a sentence that says why, and stays failed.
 
 Law: what still runs of a rejected job goes; what has ended stays to be looked at. A job that came
-to its end before it became unreadable is left alone, with everything it kept.
+to its end before it became unreadable is left alone, with everything it kept. One that was not
+even parsed is told so, and nothing of it is touched.
 """
 
 from collections.abc import Sequence
@@ -30,26 +31,37 @@ class InvalidJob(msgspec.Struct, frozen=True):
     status: JobStatus = JobStatus()
     is_external: bool = False
     is_deleting: bool = False
+    is_unparsed: bool = False
+    """Its spec or status could not be decoded, so nothing is known of what it asks for."""
+
+    @property
+    def is_left_alone(self) -> bool:
+        return self.is_external or self.is_deleting or self.is_unparsed
 
 
 def reject(job: InvalidJob, *, children: Children = _NOTHING, now: datetime) -> Plan:
     """Decide about a job that cannot run; `children` are what it owns that runs or serves."""
     if job.is_external or job.is_deleting:
         return Plan()
+    if job.is_unparsed:
+        return Plan(events=[_warning(job, _verdict(job, at=time.whole(now)), "unparsed")])
     if job.status.is_finished:
         return Plan(deletes=_removals(children)) if _is_rejected(job) else Plan()
     failed = _verdict(job, at=time.whole(now))
     status = with_condition(job.status, failed)
-    event = JobEvent(
-        type=EventType.WARNING,
-        reason=failed.reason,
-        message=failed.message,
-        key=f"verdict/{job.owner.uid}",
-    )
     return Plan(
         deletes=_removals(children),
         status=msgspec.structs.replace(status, completion_time=failed.last_update),
-        events=[event],
+        events=[_warning(job, failed, "verdict")],
+    )
+
+
+def _warning(job: InvalidJob, verdict: Condition, topic: str) -> JobEvent:
+    return JobEvent(
+        type=EventType.WARNING,
+        reason=verdict.reason,
+        message=verdict.message,
+        key=f"{topic}/{job.owner.uid}",
     )
 
 

@@ -16,8 +16,9 @@ from tfjob.core.status import JobStatus
 from tfjob.core.wording import Wording
 
 TRAINING_CONTAINER = "tensorflow"
-MAX_REPLICAS = 10_000
-"""All replicas of a job: TF_CONFIG names each of them in one environment variable."""
+MAX_REPLICAS = 5_000
+"""All replicas of a job. TF_CONFIG names each of them in one environment variable: with names of
+usual length it has room for fewer, and with the shortest for hardly more."""
 
 
 class RestartPolicy(StrEnum):
@@ -221,6 +222,10 @@ class Job(msgspec.Struct, frozen=True):
     @property
     def namespace(self) -> str:
         return self.owner.namespace
+
+    @property
+    def is_left_alone(self) -> bool:
+        return self.is_external or self.is_deleting
 
     @property
     def total(self) -> int:

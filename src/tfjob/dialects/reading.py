@@ -13,14 +13,10 @@ from typing import Any
 from tfjob.dialects.schema import QUANTITY
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault, FaultKind
+from tfjob.k8s.nesting import DEEPEST, MOST_VALUES, is_bounded
 
 ROOT = "manifest"
 """What the whole object is called where a fault has no path."""
-DEEPEST = 100
-"""Levels of nesting: many times what a pod needs, and a tenth of what breaks a program."""
-MOST_VALUES = 1_000_000
-"""More than fit into the largest request that an API server takes. A few lines of YAML can mean
-far more, by aliases of aliases."""
 IGNORED_METADATA = ("name", "namespace", "creationTimestamp")
 """What tools write into the metadata of a pod template although nobody reads it."""
 _MOST_FAULTS = 100
@@ -145,7 +141,7 @@ class Reader:
 
     def json(self, document: object) -> None:
         """Note what YAML can say and JSON cannot, and what is too deep or too much to pass on."""
-        if not _is_bounded(document):
+        if not is_bounded(document):
             remedy = "look for aliases that repeat or contain each other"
             self.note(Fault(ROOT, FaultKind.INVALID, detail=_TOO_MUCH, remedy=remedy))
         elif not _is_plain(document):
@@ -223,26 +219,6 @@ def _type_of(value: object) -> str:
     if isinstance(value, list | tuple):
         return "array"
     return _TYPE_NAMES.get(type(value), type(value).__name__)
-
-
-def _is_bounded(document: object) -> bool:
-    """Level by level, so that neither depth nor breadth, nor a cycle, can keep us."""
-    level: list[Any] = [document]
-    seen = 0
-    for _ in range(DEEPEST + 1):
-        below: list[Any] = []
-        for value in level:
-            if isinstance(value, Mapping):
-                below.extend(value.values())
-            elif isinstance(value, list | tuple):
-                below.extend(value)
-            if seen + len(below) > MOST_VALUES:
-                return False
-        if not below:
-            return True
-        seen += len(below)
-        level = below
-    return False
 
 
 def _is_plain(document: object) -> bool:

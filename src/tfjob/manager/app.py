@@ -7,7 +7,7 @@ work at once and keeps the caches, so that leading again costs nothing.
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -125,8 +125,24 @@ class Operator:
 
     @property
     def is_ready(self) -> bool:
-        """Every dialect that the cluster has is followed."""
-        return all(branch.is_ready for branch in self.branches)
+        """Every dialect that the cluster has is followed, and its watches make progress."""
+        return all(branch.is_ready for branch in self.branches) and not self._stalled()
+
+    def _idle(self) -> Iterator[tuple[str, str, float]]:
+        """Controller, resource, and seconds since the watch of it last progressed."""
+        for branch in self.branches:
+            watches = branch.watches.idle_seconds if branch.watches is not None else {}
+            for resource, seconds in watches.items():
+                yield branch.dialect.component, resource, seconds()
+
+    def _stalled(self) -> list[str]:
+        """The resources whose watches have made no progress for too long."""
+        limit = self.settings.watch_timeout.total_seconds() or float("inf")
+        return [resource for _, resource, seconds in self._idle() if seconds > limit]
+
+    def _why_not_ready(self) -> str:
+        stalled = ", ".join(sorted(set(self._stalled())))
+        return f"watches make no progress: {stalled}" if stalled else health.UNFILLED
 
     def _shared(self) -> Shared:
         return Shared(
@@ -201,6 +217,8 @@ class Operator:
             for branch in self.branches:
                 depth = self.metrics.queue_depth.labels(branch.dialect.component)
                 depth.set(len(branch.queue))
+            for controller, resource, seconds in self._idle():
+                self.metrics.watch_idle(controller, resource, seconds=seconds)
             self.metrics.leader.set(self._leads)
             await asyncio.sleep(1.0)
 
@@ -229,7 +247,10 @@ class Operator:
     async def _serve(self) -> None:
         for app, address in (
             (health.metrics_app(self.metrics.registry), self.settings.metrics_address),
-            (health.probes_app(lambda: self.is_ready), self.settings.health_address),
+            (
+                health.probes_app(lambda: self.is_ready, why=self._why_not_ready),
+                self.settings.health_address,
+            ),
         ):
             runner = await health.serve(app, address)
             if runner is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from tfjob.dialects.descriptor import FileFlag
-from tfjob.k8s import field
+from tfjob.k8s import field, yaml_reading
 
 
 class ConfigFileError(ValueError):
@@ -35,9 +35,10 @@ def _file_at(path: Path, names: Sequence[str]) -> Path | None:
 
 
 def _parsed(file: Path) -> object:
+    text = _text(file)
     try:
-        return yaml.load(_text(file), Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as error:
+        return yaml_reading.load(text)
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigFileError(
             f"{file}: is no YAML: {error}; the operator does not start"
         ) from error

@@ -9,6 +9,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 _OFF: Final = frozenset({"", "0"})
 _HIGHEST_PORT: Final = 65535
+UNFILLED: Final = "the caches are not filled yet"
 Server = web.AppRunner
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -26,14 +27,18 @@ def metrics_app(registry: CollectorRegistry) -> web.Application:
     return _app({"/metrics": metrics})
 
 
-def probes_app(is_ready: Callable[[], bool]) -> web.Application:
+def probes_app(
+    is_ready: Callable[[], bool], *, why: Callable[[], str] = lambda: UNFILLED
+) -> web.Application:
+    """`why` says what keeps it from being ready."""
+
     async def alive(_: web.Request) -> web.Response:
         return web.Response(text="ok")
 
     async def ready(_: web.Request) -> web.Response:
         if is_ready():
             return web.Response(text="ok")
-        return web.Response(text="the caches are not filled yet", status=503)
+        return web.Response(text=why(), status=503)
 
     return _app({"/healthz": alive, "/readyz": ready})
 

@@ -89,6 +89,12 @@ class Metrics:
         self.leader = Gauge(
             "tf_operator_is_leader", "1 while this operator works", registry=self.registry
         )
+        self._watch_idle = Gauge(
+            "tfjob_watch_idle_seconds",
+            "Seconds since a watch was last opened, brought something or ended in good order",
+            ["controller", "resource"],
+            registry=self.registry,
+        )
         self._events_dropped = self._counter(
             "tfjob_events_dropped", "Events that could not be kept or sent"
         )
@@ -131,6 +137,9 @@ class Metrics:
 
     def child_deleted(self, kind: str) -> None:
         _count(self._deleted, kind)
+
+    def watch_idle(self, controller: str, resource: str, *, seconds: float) -> None:
+        self._watch_idle.labels(controller, resource).set(seconds)
 
     def event_dropped(self) -> None:
         self._events_dropped.inc()

@@ -63,6 +63,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     burst: int | None = None
     kubeconfig: str | None = None
     resync: timedelta = timedelta(minutes=10)
+    watch_timeout: timedelta = timedelta(minutes=5)
+    """Longer than a watch that works is ever without progress; zero for no limit."""
     log_format: str = "console"
     log_level: str = "info"
     jobs: JobSettings = JobSettings()
@@ -111,6 +113,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
         burst=burst if burst and burst > 0 else None,
         kubeconfig=given["kubeconfig"],
         resync=given["resync_period"],
+        watch_timeout=given["watch_progress_timeout"],
         log_format=given["zap_encoder"] or ("console" if given["zap_devel"] else "json"),
         log_level=given["zap_log_level"],
         jobs=msgspec.structs.replace(_job_settings(given, environment), options=options),
@@ -136,6 +139,13 @@ def _add_process_flags(parser: argparse.ArgumentParser) -> None:
         default=timedelta(minutes=10),
         metavar="TIME",
         help="look at every job again after this time (10m; 0 for never)",
+    )
+    add(
+        "--watch-progress-timeout",
+        type=duration,
+        default=timedelta(minutes=5),
+        metavar="TIME",
+        help="not ready when a watch has made no progress for this time (5m; 0 for no limit)",
     )
     add(
         "--enable-scheme",

@@ -91,6 +91,8 @@ class Watches:
         self._source = source
         self._dialect = dialect
         self._reader = reader
+        self.idle_seconds: dict[str, Callable[[], float]] = {}
+        """By resource, how long ago its watch last progressed."""
         own = Resource(dialect.group, dialect.version, dialect.plural)
         self.jobs = Informer(
             self._watch(own, JobObject, labels=""),
@@ -150,7 +152,9 @@ class Watches:
     def _watch(self, resource: Resource, kind: type[T], *, labels: str) -> Watch[T]:
         source = self._source
         scope = Scope(resource=resource, namespace=source.namespace, labels=labels)
-        return Watch(source.api, scope, decode=kind, timing=source.timing)
+        watch = Watch(source.api, scope, decode=kind, timing=source.timing)
+        self.idle_seconds[resource.plural] = lambda: watch.idle_seconds
+        return watch
 
     def _tell_of_job(self, old: JobObject | None, new: JobObject | None) -> None:
         self._reader.on_job(old, new)

@@ -121,15 +121,15 @@ async def test_api_that_may_not_be_listed_hides_no_other(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put(cluster, tfjob())
-    real = cluster.api.get
+    real = cluster.api.list_page
     refused = {"tensorflow.org"}
 
-    async def get(path: str, **options: object) -> object:
+    async def list_page(path: str, **options: object) -> object:
         if any(group in path for group in refused):
             raise Forbidden("tfjobs.tensorflow.org is forbidden")
         return await real(path, **options)  # type: ignore[arg-type] # passed on as they came
 
-    monkeypatch.setattr(cluster.api, "get", get)
+    monkeypatch.setattr(cluster.api, "list_page", list_page)
     listing = await choosing.find_all(cluster)
     assert [each.name for each in listing.found] == ["j"]
     assert [each.message for each in listing.refusals] == ["tfjobs.tensorflow.org is forbidden"]

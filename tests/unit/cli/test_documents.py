@@ -7,7 +7,7 @@ import pytest
 
 from tfjob.cli import documents
 from tfjob.cli.documents import Document, DocumentError
-from tfjob.dialects.reading import MOST_VALUES
+from tfjob.k8s.nesting import MOST_VALUES
 
 BOMB = "\n".join(
     [

@@ -2,9 +2,12 @@
 
 import base64
 import json
+import os
 import ssl
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,6 +17,7 @@ from tfjob.client.config import Config, from_kubeconfig, in_cluster, load, proxy
 from tfjob.client.credentials import ConfigError
 from tfjob.client.errors import Unreachable
 from tfjob.client.http import Api, Stored
+from tfjob.local.apiserver import certificate
 
 
 def kubeconfig(
@@ -53,6 +57,26 @@ async def test_a_pod_finds_its_service_account(tmp_path: Path) -> None:
     assert config.server == "https://10.0.0.1:443"
     assert config.namespace == "kubeflow"
     assert await config.credentials.header() == "Bearer mounted"
+
+
+async def test_an_authority_that_rotates_is_trusted_without_a_restart(tmp_path: Path) -> None:
+    folder = service_account(tmp_path / "sa")
+    (tmp_path / "other").mkdir()
+    other, _ = certificate.ensure(tmp_path / "other", now=datetime.now(UTC))
+    (folder / "ca.crt").write_bytes(other.read_bytes())
+    os.utime(folder / "ca.crt", ns=(1, 1))
+    async with FakeApi([whole({})], tls=tls_files.server_context()) as fake:
+        parts = urlsplit(fake.url)
+        env = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(parts.port)}
+        config = in_cluster(environment=env, folder=folder)
+        async with Api(config) as api:
+            with pytest.raises(Unreachable):
+                await api.get("/version", decode=Stored)
+            (folder / "ca.crt").write_text("half a file")
+            config.credentials.renew(None)
+            (folder / "ca.crt").write_bytes(tls_files.AUTHORITY.read_bytes())
+            config.credentials.renew(None)
+            assert await api.get("/version", decode=Stored) == Stored()
 
 
 def test_an_ipv6_host_is_bracketed(tmp_path: Path) -> None:

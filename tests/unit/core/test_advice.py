@@ -1,13 +1,11 @@
 """Warnings about what TensorFlow will refuse or hang on."""
 
-import bisect
 from typing import Any
 
 import pytest
 
 from tests.support.builders import a_job
 from tfjob.core.advice import advice
-from tfjob.core.cluster_spec import ClusterSpec
 
 
 def advised(roles: str, restart: str = "OnFailure", **fields: Any) -> list[str]:
@@ -64,15 +62,3 @@ def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
         " with exit code 1, which ExitCode takes for a permanent failure;"
         " OnFailure restarts them all"
     )
-
-
-def test_variable_that_is_too_long_for_linux_is_warned_about() -> None:
-    def size(count: int) -> int:
-        job = a_job(f"W{count}", restart="OnFailure")
-        return len(ClusterSpec(job).text(job.replicas[0], count - 1) or "")
-
-    last = bisect.bisect_right(range(10_000), 131_061, key=size) - 1
-    assert advice(a_job(f"W{last}", restart="OnFailure")) == []
-    (text,) = advice(a_job(f"W{last + 1}", restart="OnFailure"))
-    assert text.startswith(f"Worker: TF_CONFIG names every replica and is {size(last + 1)} bytes")
-    assert advice(a_job(f"W{last + 1}", restart="OnFailure", enableDynamicWorker=True)) == []

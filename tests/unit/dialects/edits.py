@@ -95,14 +95,14 @@ STORED: dict[str, Stored] = {
         "spec.tfReplicaSpecs[Chief].replicas in body should be less than or equal to 1",
     ),
     "many-replicas": Stored(
-        of_types(Worker=replica(10_000), PS=replica(5)),
+        of_types(Worker=replica(5_000), PS=replica(5)),
         types(PS={"replicas": 6}),
-        "must be no more than 10000 replicas in total",
+        "must be no more than 5000 replicas in total",
     ),
     "very-many-replicas": Stored(
         of_types(Worker=replica(20_000)),
         types(Worker={"replicas": 20_001}),
-        "less than or equal to 10000",
+        "less than or equal to 5000",
     ),
     "unknown-policies": Stored(
         tfjob(restart="Sometimes", run_policy={"cleanPodPolicy": "Unfinished"}),

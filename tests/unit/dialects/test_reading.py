@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tfjob.dialects.reading import DEEPEST, MOST_VALUES, Reader
+from tfjob.dialects.reading import Reader
+from tfjob.k8s.nesting import DEEPEST, MOST_VALUES
 
 BOMB = "\n".join(
     ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]

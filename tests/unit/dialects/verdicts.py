@@ -79,7 +79,7 @@ ACCEPTED: dict[str, Json] = {
     "master": tfjob("M1 W2"),
     "types in other letters": named("j", "WORKER", "ps", "eVALUATOR"),
     "no replicas at all": tfjob("W0"),
-    "most replicas": tfjob("W9998 P1 C1"),
+    "most replicas": tfjob("W4998 P1 C1", enableDynamicWorker=True),
     "replicas absent": of_types(Worker=replica(None)),
     "replicas null": of_types(Worker={**replica(), "replicas": None}),
     "longest name": named("a" * 54),
@@ -204,11 +204,11 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
     ),
     "a billion replicas": (
         tfjob("W1000000000"),
-        ["replicas in body should be less than or equal to 10000"],
+        ["replicas in body should be less than or equal to 5000"],
     ),
     "too many replicas in total": (
-        tfjob("W9999 P1 C1"),
-        ["spec.tfReplicaSpecs: Invalid value: must be no more than 10000 replicas in total"],
+        tfjob("W4999 P1 C1"),
+        ["spec.tfReplicaSpecs: Invalid value: must be no more than 5000 replicas in total"],
     ),
     "replicas as text": (
         of_types(Worker={**replica(), "replicas": "2"}),

@@ -102,6 +102,56 @@ def test_operator_is_not_ready_before_its_caches_are_filled() -> None:
     played(act)
 
 
+def idle(one: Operator, resource: str) -> float:
+    labels = {"controller": "tfjob-controller", "resource": resource}
+    return one.metrics.registry.get_sample_value("tfjob_watch_idle_seconds", labels) or 0.0
+
+
+def test_operator_of_a_quiet_cluster_stays_ready() -> None:
+    async def act(server: Played) -> None:
+        one = operator(server)
+        running = asyncio.create_task(one.run())
+        await asyncio.sleep(5)
+        ready = []
+        for _ in range(120):
+            await asyncio.sleep(30)
+            ready.append(one.is_ready)
+        assert all(ready)
+        assert max(idle(one, each) for each in ("tfjobs", "pods", "services")) < 200
+        one.stop()
+        await running
+
+    played(act)
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_ready"), [(timedelta(minutes=5), False), (timedelta(), True)]
+)
+def test_operator_whose_watches_are_dead_is_not_ready_until_they_live_again(
+    limit: timedelta, is_ready: bool
+) -> None:
+    async def act(server: Played) -> None:
+        one = operator(server, with_(watch_timeout=limit))
+        running = asyncio.create_task(one.run())
+        await asyncio.sleep(60)
+        server.line.is_cut = True
+        await asyncio.sleep(240)
+        assert one.is_ready
+        await asyncio.sleep(260)
+        assert one.is_ready is is_ready
+        assert (one._why_not_ready() == "watches make no progress: pods, services, tfjobs") is (
+            not is_ready
+        )
+        assert min(idle(one, each) for each in ("tfjobs", "pods", "services")) > 300
+        server.line.is_cut = False
+        await asyncio.sleep(60)
+        assert one.is_ready
+        one.stop()
+        await running
+
+    played(act)
+
+
 def test_counters_equal_the_objects_after_a_restart() -> None:
     async def act(server: Played) -> None:
         for name in ("a", "b", "c"):

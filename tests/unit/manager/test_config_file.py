@@ -46,7 +46,7 @@ def test_folder_without_the_file_is_no_configuration(tmp_path: Path) -> None:
         ("- a\n", "must be of type object"),
         ("v1alpha1: {naming: odd}\n", "naming"),
         ("grpcServerFilePath: /nowhere/server.py\n", "cannot be read"),
-        ("tfImage: &a [*a]\n", "tfImage"),
+        ("tfImage: &a [*a]\n", "aliases"),
     ],
 )
 def test_file_that_cannot_be_used_is_named_with_the_reason(

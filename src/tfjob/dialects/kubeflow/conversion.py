@@ -13,6 +13,7 @@ from tfjob.dialects.base import Manifest
 from tfjob.dialects.kubeflow import words
 from tfjob.dialects.reading import Reader
 from tfjob.k8s import field
+from tfjob.k8s.nesting import UNREADABLE, is_deep
 
 _POLICY = "runPolicy"
 _CLEAN = "cleanPodPolicy"
@@ -111,8 +112,9 @@ def _parsed(text: object) -> Mapping[str, Any] | None:
     if not isinstance(text, str):
         return None
     try:
-        kept = _mapping(msgspec.json.decode(text))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raw = text.encode()
+        kept = None if is_deep(raw) else _mapping(msgspec.json.decode(raw))
+    except UNREADABLE:
         return None
     if kept is None or _mapping(kept.get(_POLICY, {})) is None:
         return None

@@ -18,11 +18,12 @@ from tfjob.core.job import (
 )
 from tfjob.core.moments import span
 from tfjob.core.naming import child_prefix, label_value
+from tfjob.dialects import widths
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.kubeflow import status, words
 from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
-from tfjob.dialects.kubeflow.spec import ReplicaSpec, Spec, is_external, read_spec
+from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
 from tfjob.dialects.reading import ROOT, Reader
 from tfjob.dialects.stored import is_deleting, mapping, metadata_of, owner_of
 from tfjob.k8s.field import Fault
@@ -43,7 +44,10 @@ def validate(manifest: Manifest) -> list[Fault]:
     if not reader.faults:
         given = restored(reader, reader.mapping(manifest, ROOT))
         read_spec(reader, given, is_stored=False)
-    return reader.faults
+    if reader.faults:
+        return reader.faults
+    found = decode(manifest, Settings())
+    return list(found.faults) if isinstance(found, InvalidJob) else []
 
 
 def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
@@ -67,7 +71,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     decider = _decider(spec)
     leaders = _leaders(spec)
     total = sum(each.count for each in spec.replicas)
-    return Job(
+    found = Job(
         owner=owner,
         replicas=[_replica(each, owner, spec, settings) for each in spec.replicas],
         labels=_label_keys(leaders, settings),
@@ -91,6 +95,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         is_external=external,
         is_deleting=deleting,
     )
+    return widths.checked(found, path=SPECS)
 
 
 def _annotations(manifest: Manifest) -> Mapping[str, str]:

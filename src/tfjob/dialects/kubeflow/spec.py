@@ -22,7 +22,7 @@ from tfjob.dialects.kubeflow.template import Template, read_template
 from tfjob.dialects.reading import Reader
 from tfjob.k8s import field, names
 
-_SPECS = "spec.tfReplicaSpecs"
+SPECS = "spec.tfReplicaSpecs"
 
 
 class ReplicaSpec(msgspec.Struct, frozen=True):
@@ -147,9 +147,9 @@ def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
 
 
 def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
-    given = reader.mapping(value, _SPECS)
+    given = reader.mapping(value, SPECS)
     if value is None or (isinstance(value, Mapping) and not given):
-        reader.note(field.required(_SPECS, refusals.REQUIRED, remedy=remedies.NO_TYPES))
+        reader.note(field.required(SPECS, refusals.REQUIRED, remedy=remedies.NO_TYPES))
     found: dict[str, ReplicaSpec] = {}
     for key, each in given.items():
         kind = _type_of(key)
@@ -159,7 +159,7 @@ def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
     total = sum(replica.count for replica in found.values())
     if total > MAX_REPLICAS:
         rule = refusals.MANY_REPLICAS
-        reader.note(field.invalid(_SPECS, total, rule, remedy=remedies.MANY_REPLICAS))
+        reader.note(field.invalid(SPECS, total, rule, remedy=remedies.MANY_REPLICAS))
     return [found[kind] for kind in words.TYPES if kind in found]
 
 
@@ -174,20 +174,20 @@ def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
     kinds = {key: _type_of(key) for key in sorted(given, key=str)}
     if set(words.DECIDING_TYPES) <= set(kinds.values()):
         rule = refusals.TWO_LEADERS
-        reader.note(field.forbidden(_SPECS, rule, remedy=remedies.TWO_LEADERS))
+        reader.note(field.forbidden(SPECS, rule, remedy=remedies.TWO_LEADERS))
     seen: set[str] = set()
     for key, kind in kinds.items():
         if kind is None:
             remedy = remedies.for_type(str(key), words.TYPES)
-            reader.note(field.unsupported(_SPECS, str(key), words.TYPES, remedy=remedy))
+            reader.note(field.unsupported(SPECS, str(key), words.TYPES, remedy=remedy))
         elif kind in seen:
-            reader.note(field.duplicate(_SPECS, key, remedy=remedies.TWINS))
+            reader.note(field.duplicate(SPECS, key, remedy=remedies.TWINS))
         else:
             seen.add(kind)
 
 
 def _read_replica(reader: Reader, value: object, *, key: str, kind: str) -> ReplicaSpec:
-    path = f"{_SPECS}[{key}]"
+    path = f"{SPECS}[{key}]"
     given = reader.mapping(value, path)
     count = reader.integer(given.get("replicas"), f"{path}.replicas", at_most=MAX_REPLICAS)
     if count is not None and count > 1 and kind in words.DECIDING_TYPES:

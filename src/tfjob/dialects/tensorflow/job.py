@@ -22,6 +22,7 @@ from tfjob.core.job import (
     Workload,
 )
 from tfjob.core.wording import Phrase, Wording
+from tfjob.dialects import widths
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.reading import ROOT, Reader
 from tfjob.dialects.stored import is_deleting, mapping, metadata_of, owner_of
@@ -29,7 +30,7 @@ from tfjob.dialects.tensorflow import checks, remedies, servers, status, tensorb
 from tfjob.dialects.tensorflow.accelerators import accelerated
 from tfjob.dialects.tensorflow.config import config_of
 from tfjob.dialects.tensorflow.names import Names
-from tfjob.dialects.tensorflow.spec import Entry, Spec, read_spec
+from tfjob.dialects.tensorflow.spec import SPECS, Entry, Spec, read_spec
 from tfjob.dialects.tensorflow.template import pod_spec
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
@@ -46,7 +47,10 @@ def validate(manifest: Manifest) -> list[Fault]:
         given = reader.mapping(manifest, ROOT)
         _check_name(reader, given)
         read(reader, given, Settings())
-    return reader.faults
+    if reader.faults:
+        return reader.faults
+    found = decode(manifest, Settings())
+    return list(found.faults) if isinstance(found, InvalidJob) else []
 
 
 def read(reader: Reader, manifest: Manifest, settings: Settings) -> Spec:
@@ -86,7 +90,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         )
     names = names_of(given, spec.runtime_id, settings)
     chief = spec.chief
-    return Job(
+    found = Job(
         owner=owner,
         replicas=_replicas(spec, names, settings),
         labels=LabelKeys(type=words.LABEL_TYPE, index=words.LABEL_INDEX),
@@ -105,6 +109,10 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         status=stored,
         is_deleting=deleting,
     )
+    job = widths.checked(found, path=SPECS)
+    if isinstance(job, InvalidJob):
+        return msgspec.structs.replace(job, wording=_refusal(job.faults[0]))
+    return job
 
 
 def _owner(manifest: Manifest) -> Owner:

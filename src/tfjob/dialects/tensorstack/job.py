@@ -27,12 +27,13 @@ from tfjob.core.job import (
 from tfjob.core.moments import span
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.core.status import ConditionType
+from tfjob.dialects import widths
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.reading import ROOT, Reader
 from tfjob.dialects.stored import is_deleting, mapping, owner_of
 from tfjob.dialects.tensorstack import modes, status, tensorboard, words
 from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
-from tfjob.dialects.tensorstack.spec import ReplicaSpec, Spec, read_spec
+from tfjob.dialects.tensorstack.spec import SPECS, ReplicaSpec, Spec, read_spec
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
@@ -46,7 +47,10 @@ def validate(manifest: Manifest) -> list[Fault]:
     reader.json(manifest)
     if not reader.faults:
         read_spec(reader, reader.mapping(manifest, ROOT))
-    return reader.faults
+    if reader.faults:
+        return reader.faults
+    found = decode(manifest, Settings())
+    return list(found.faults) if isinstance(found, InvalidJob) else []
 
 
 def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
@@ -65,7 +69,8 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             status=status.decode(stored),
             is_deleting=deleting,
         )
-    return _job(spec, owner, settings=settings, stored=stored, is_deleting=deleting)
+    job = _job(spec, owner, settings=settings, stored=stored, is_deleting=deleting)
+    return widths.checked(job, path=SPECS)
 
 
 def instance_id(uid: str) -> str:

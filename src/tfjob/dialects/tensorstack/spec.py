@@ -20,7 +20,7 @@ from tfjob.dialects.tensorstack.template import read_template
 from tfjob.k8s import field
 from tfjob.k8s.names import GENERATED_SUFFIX
 
-_SPECS = "spec.replicaSpecs"
+SPECS = "spec.replicaSpecs"
 _CLEAN_POLICIES = {
     "none": CleanPolicy.NONE,
     "all": CleanPolicy.ALL,
@@ -114,19 +114,19 @@ def _check_name(
 
 
 def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
-    if not reader.sequence(value, _SPECS):
+    if not reader.sequence(value, SPECS):
         rule, remedy = refusals.NO_REPLICAS, remedies.NO_REPLICAS
-        reader.note(field.required(_SPECS, rule, remedy=remedy))
+        reader.note(field.required(SPECS, rule, remedy=remedy))
         return []
-    found = [_read_replica(reader, each, path) for path, each in reader.objects(value, _SPECS)]
+    found = [_read_replica(reader, each, path) for path, each in reader.objects(value, SPECS)]
     _check_types(reader, found)
     total = sum(each.count for each in found)
     if total > refusals.MOST_REPLICAS:
         rule, remedy = refusals.MANY_REPLICAS, remedies.MANY_REPLICAS
-        reader.note(field.invalid(_SPECS, total, rule, remedy=remedy))
+        reader.note(field.invalid(SPECS, total, rule, remedy=remedy))
     if all(each.type for each in found) and not _has_master(found):
         rule, remedy = refusals.NO_MASTER, remedies.NO_MASTER
-        reader.note(field.required(_SPECS, rule, remedy=remedy))
+        reader.note(field.required(SPECS, rule, remedy=remedy))
     return found
 
 
@@ -154,7 +154,7 @@ def _check_types(reader: Reader, replicas: Sequence[ReplicaSpec]) -> None:
     seen: set[str] = set()
     for place, each in enumerate(replicas):
         if each.type and each.type in seen:
-            path = f"{_SPECS}[{place}].type"
+            path = f"{SPECS}[{place}].type"
             reader.note(field.duplicate(path, each.type, remedy=remedies.TWICE))
         seen.add(each.type)
 

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from tfjob.k8s import quantity, time
+from tfjob.k8s import quantity, time, yaml_reading
 from tfjob.k8s.field import invalid
+from tfjob.k8s.nesting import TOO_DEEP, UNREADABLE, is_deep
 from tfjob.local.apiserver import protobuf, status
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.typetable import types
@@ -51,23 +52,25 @@ def parse_body(body: bytes, content_type: str) -> object:
 
 def _parse_json(body: bytes) -> object:
     try:
-        return _decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        if not is_deep(body):
+            return _decode(body)
+    except UNREADABLE as error:
         raise status.bad_request(
             f"the object provided is unrecognized: json parse error: {error}"
         ) from error
+    raise status.bad_request(f"the object provided is unrecognized: it is {TOO_DEEP}")
 
 
 def parse_yaml(body: bytes) -> object:
     """YAML, which includes JSON; the JSON case is read the quick way."""
     try:
-        return _decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        if not is_deep(body):
+            return _decode(body)
+    except UNREADABLE:
         pass
     try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        return yaml.load(body, Loader=loader)  # noqa: S506 - both loaders are the safe ones
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        return yaml_reading.load(body)
+    except (yaml.YAMLError, ValueError) as error:
         raise status.bad_request(
             f"the object provided is unrecognized: yaml parse error: {error}"
         ) from error

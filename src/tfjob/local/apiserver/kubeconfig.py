@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from tfjob.k8s import yaml_reading
+
 NAME = "tfjob-local"
 
 
@@ -34,7 +36,7 @@ def write(path: Path, *, url: str, token: str, ca: bytes | None) -> None:
 def last_port(path: Path) -> int:
     """The port of the former start, so that clients find the server again; 0 if unknown."""
     try:
-        config = yaml.safe_load(path.read_text())
+        config = yaml_reading.load(path.read_bytes())
         return urlsplit(config["clusters"][0]["cluster"]["server"]).port or 0
     except (OSError, yaml.YAMLError, LookupError, TypeError, ValueError):
         # A missing or mangled file only means that any port will do.

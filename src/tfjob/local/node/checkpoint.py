@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tfjob.k8s.nesting import UNREADABLE
 from tfjob.local.node.record import PodRecord
 
 _FILE = "record.json"
@@ -45,7 +46,7 @@ def load_all(root: Path) -> dict[str, PodRecord]:
     for path in sorted(root.glob(f"*/{_FILE}")):
         try:
             record = msgspec.json.decode(path.read_bytes(), type=PodRecord)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             path.rename(path.with_suffix(".unreadable"))
             continue
         found[record.uid] = record

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from tfjob.k8s.nesting import UNREADABLE
+
 FIRST_PORT = 20000
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 DEFAULT_EPHEMERAL = 32768
@@ -140,7 +142,7 @@ class PortTable:
 def _read(path: Path) -> dict[str, int]:
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, int])
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, *UNREADABLE):
         return {}
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from tfjob.k8s.nesting import UNREADABLE
+
 MARKER = "TFJOB_CONTAINER"
 # The packages stand in empty: what their own first lines import would cost more than the rest.
 BOOT = """
@@ -215,7 +217,7 @@ def read_exit_record(path: Path) -> Ended | None:
     """What was written when the container ended; None if it was not, or not wholly."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Ended)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNREADABLE):
         return None
 
 

@@ -36,7 +36,7 @@ def texts(place: str) -> list[str]:
         ("types", 'Duplicate value: "%s"'),
         ("types", "must not have more than 1 Chief or Master role"),
         ("types", "in body should be less than or equal to 1"),
-        ("types", "must be no more than 10000 replicas in total"),
+        ("types", "must be no more than 5000 replicas in total"),
         ("replica", "must be specified"),
         ("replica", "must have at least one container with name tensorflow"),
         ("container", "must be required"),

@@ -182,13 +182,11 @@ def test_second_leader_is_refused(kind: str) -> None:
 
 def test_replicas_are_bounded_per_type_and_in_total() -> None:
     path = "spec.tfReplicaSpecs[Worker].replicas"
-    rule = f"{path} in body should be less than or equal to 10000"
-    assert refusal(manifest("W10000")) == ""
+    rule = f"{path} in body should be less than or equal to 5000"
+    assert refusal(manifest("W5000", enableDynamicWorker=True)) == ""
     assert refusal(manifest("W1000000000")) == f"{path}: Invalid value: 1000000000: {rule}"
-    total = (
-        "spec.tfReplicaSpecs: Invalid value: 10001: must be no more than 10000 replicas in total"
-    )
-    assert refusal(manifest("W10000 P1")) == total
+    total = "spec.tfReplicaSpecs: Invalid value: 5001: must be no more than 5000 replicas in total"
+    assert refusal(manifest("W5000 P1")) == total
 
 
 def test_all_faults_are_told_at_once_in_the_order_of_the_checks() -> None:

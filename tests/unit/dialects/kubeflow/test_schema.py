@@ -40,7 +40,7 @@ def test_every_manager_of_the_schema_is_read(manager: str) -> None:
 
 
 def test_bounds_of_replicas() -> None:
-    assert (REPLICA["replicas"]["minimum"], REPLICA["replicas"]["maximum"]) == (0, 10_000)
+    assert (REPLICA["replicas"]["minimum"], REPLICA["replicas"]["maximum"]) == (0, 5_000)
 
 
 def test_null_replica_is_kept_so_that_it_can_be_refused() -> None:

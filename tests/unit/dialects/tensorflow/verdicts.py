@@ -133,7 +133,7 @@ REFUSED_OFFLINE: dict[str, tuple[Json, str]] = {
     ),
     "too many replicas": (
         tfjob(entry(), entry("WORKER", 9_000), entry("PS", 1_000)),
-        "must be no more than 10000 replicas in total",
+        "must be no more than 5000 replicas in total",
     ),
     "variables that are no objects": (
         tfjob(entry(template={"spec": {"containers": [{"name": "tensorflow", "env": [1]}]}})),

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from tfjob.k8s.nesting import UNREADABLE
 from tfjob.local.apiserver import present, selection, status
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.request import Answer, Request
@@ -116,7 +117,7 @@ def _parse(text: str) -> Token:
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         return msgspec.json.decode(raw, type=Token)
-    except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
+    except (binascii.Error, ValueError, *UNREADABLE) as error:
         raise status.bad_request(
             f"invalid continue token: continue key is not valid: {error}"
         ) from error

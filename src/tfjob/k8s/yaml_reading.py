@@ -1,0 +1,31 @@
+"""YAML of others as plain values, within bounds.
+
+The composer of libyaml recurses in C and ends the process on a text that is nested too deeply, so
+its events are counted first. Aliases can make a short text endless, so the result is checked too.
+"""
+
+from typing import Any, Final
+
+import yaml
+
+from tfjob.k8s.nesting import DEEPEST, MOST_VALUES, TOO_DEEP, is_bounded
+
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class UnboundedError(yaml.YAMLError):
+    """YAML that is nested too deeply, or that means too many values."""
+
+
+def load(text: str | bytes) -> Any:
+    """The one document of a text; YAMLError or ValueError where there is none to be had."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise UnboundedError(f"{TOO_DEEP}, at line {event.start_mark.line + 1}")
+    value = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader
+    if not is_bounded(value):
+        raise UnboundedError(f"aliases make it over {DEEPEST} levels or {MOST_VALUES} values")
+    return value

@@ -1,0 +1,84 @@
+"""A stored job that cannot be parsed is told so, is left as it is, and costs no other job."""
+
+import logging
+from contextlib import AbstractAsyncContextManager as Opened
+
+import msgspec
+import pytest
+
+from tests.support.builders import NOW
+from tests.support.hostile import DEPTHS, nested
+from tests.unit.controller.conftest import KEY, Desk
+from tfjob.controller.objects import JobObject, Unreadable
+from tfjob.core.invalid import InvalidJob, reject
+from tfjob.core.plan import Plan
+from tfjob.dialects.base import Settings
+from tfjob.dialects.registry import DIALECTS
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.nesting import CUT, pruned
+
+
+def break_job(world: Desk, **parts: bytes) -> None:
+    """Let the cache hold the job with parts that a server may have stored."""
+    known = world.stores.jobs.get(KEY)
+    assert known is not None
+    raw = {name: msgspec.Raw(text) for name, text in parts.items()}
+    world.stores.jobs.put(JobObject(metadata=known.metadata, **raw))
+
+
+@pytest.mark.parametrize("part", ["spec", "status"])
+@pytest.mark.parametrize("depth", DEPTHS)
+async def test_pods_of_a_job_that_became_deep_are_left_alone_and_its_user_is_told(
+    desk: Opened[Desk], caplog: pytest.LogCaptureFixture, part: str, depth: int
+) -> None:
+    caplog.set_level(logging.WARNING)
+    async with desk as world:
+        await world.submit("W2")
+        await world.one_pass()
+        await world.look()
+        before = await world.job()
+        break_job(world, **{part: nested(depth)})
+        for _ in range(2):
+            await world.reconciler.reconcile(KEY)
+        assert await world.server.names("pods") == ["j-worker-0", "j-worker-1"]
+        assert await world.job() == before
+        told = [message for kind, _, message in await world.told() if kind == "Warning"]
+    assert len(told) == 1
+    assert "nested more than 100 levels deep" in told[0]
+    lines = [each for each in caplog.records if "not read" in each.getMessage()]
+    assert [(vars(each)["namespace"], vars(each)["job"]) for each in lines] == [("default", "j")]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: f"{each.group}/{each.version}")
+@pytest.mark.parametrize(
+    "spec", [CUT, nested(101), nested(9_000), b'{"a":"\xff"}', b'{"a":1e999}', b'{"a":"\\ud800"}']
+)
+def test_no_dialect_takes_what_cannot_be_parsed_for_a_job(dialect: object, spec: bytes) -> None:
+    stored = JobObject(
+        metadata=ObjectMeta(name="j", namespace="n", uid="u"),
+        spec=msgspec.Raw(spec),
+    )
+    manifest = stored.manifest()
+    assert isinstance(manifest["spec"], Unreadable)
+    assert hasattr(dialect, "decode")
+    assert isinstance(dialect.decode(manifest, Settings()), InvalidJob)
+
+
+def test_a_job_that_another_manages_is_not_even_told_of() -> None:
+    dialect = DIALECTS[0]
+    found = dialect.decode({"metadata": {"name": "j"}, "spec": Unreadable("x")}, Settings())
+    assert isinstance(found, InvalidJob)
+    others = msgspec.structs.replace(found, is_unparsed=True, is_external=True)
+    assert reject(others, now=NOW) == Plan()
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_job_that_was_cut_on_the_wire_reads_like_one_that_was_not(depth: int) -> None:
+    text = b'{"metadata":{"name":"j"},"spec":{"x":' + nested(depth) + b'},"status":{"a":1}}'
+    cut = msgspec.json.decode(pruned(text, level=1), type=JobObject)
+    whole = JobObject(
+        metadata=cut.metadata,
+        spec=msgspec.Raw(b'{"x":' + nested(depth) + b"}"),
+        status=msgspec.Raw(b'{"a":1}'),
+    )
+    assert cut.manifest() == whole.manifest()

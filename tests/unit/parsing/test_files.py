@@ -1,0 +1,101 @@
+"""Files, plugins and request bodies of others end in a sentence, never in a crash."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from tfjob.dialects.kubeflow_v1 import KubeflowV1
+
+from tests.support.hostile import DEPTHS, nested
+from tests.support.tfjobs import tfjob
+from tfjob.client import kubeconfig
+from tfjob.client.credentials import ConfigError
+from tfjob.client.exec_plugin import ExecPlugin, ExecSpec
+from tfjob.core.invalid import InvalidJob
+from tfjob.dialects.base import Settings
+from tfjob.k8s import yaml_reading
+from tfjob.local.apiserver import decode
+from tfjob.local.apiserver.status import Refusal
+from tfjob.manager import config_file
+
+JSON = "application/json"
+YAML = "application/yaml"
+DEEP = "nested more than 100 levels deep"
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_kubeconfig_is_refused(depth: int, tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(b"clusters: " + nested(depth))
+    with pytest.raises(ConfigError, match=f"kubeconfig {file}: .*{DEEP}"):
+        kubeconfig.read(file)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_configuration_file_is_refused(depth: int, tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_bytes(b"accelerators: " + nested(depth))
+    with pytest.raises(config_file.ConfigFileError, match=f"{file}: .*{DEEP}"):
+        config_file.read(file)
+
+
+@pytest.mark.parametrize("content", [b"a: 2026-13-45\n", b"\xff\xfe\x00", b"a: \x00", b"&a [*a]"])
+def test_an_odd_kubeconfig_is_refused(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError):
+        kubeconfig.read(file)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("media", [JSON, YAML])
+def test_a_deep_body_is_a_bad_request(depth: int, media: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        decode.parse_body(b'{"spec":' + nested(depth) + b"}", media)
+    assert caught.value.code == 400
+    assert DEEP in str(caught.value.message)
+
+
+def test_a_body_at_the_limit_is_read() -> None:
+    assert decode.parse_body(nested(100), JSON) == decode.parse_body(nested(100), YAML)
+
+
+@given(st.binary(max_size=60) | st.text(alphabet="[]{}&*a: \n-\t'\"|>!%", max_size=60))
+def test_any_body_is_read_or_a_bad_request(text: bytes | str) -> None:
+    body = text if isinstance(text, bytes) else text.encode()
+    for media in (JSON, YAML):
+        with suppress(Refusal):
+            decode.parse_body(body, media)
+
+
+def test_aliases_that_mean_too_much_are_refused() -> None:
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 10)}]\n" for n in range(9)
+    )
+    with pytest.raises(yaml.YAMLError, match="aliases make it over"):
+        yaml_reading.load(bomb)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_deep_annotation_is_a_fault_of_its_job(depth: int) -> None:
+    manifest = tfjob("W1")
+    deep = '{"runPolicy":{"schedulingPolicy":' + nested(depth).decode() + "}}"
+    manifest["metadata"]["annotations"] = {"training.kubeflow.org/v1-only-fields": deep}
+    found = KubeflowV1().decode(manifest, Settings())
+    assert isinstance(found, InvalidJob)
+    assert [fault.path for fault in found.faults] == [
+        "metadata.annotations[training.kubeflow.org/v1-only-fields]"
+    ]
+
+
+async def test_a_plugin_with_a_deep_answer_is_a_fault_of_the_plugin(tmp_path: Path) -> None:
+    script = tmp_path / "plugin.py"
+    script.write_text("print('{\"status\":' * 100000 + '1' + '}' * 100000)")
+    version = "client.authentication.k8s.io/v1"
+    spec = ExecSpec(command=sys.executable, api_version=version, args=(str(script),))
+    with pytest.raises(ConfigError, match="exec plugin"):
+        await ExecPlugin(spec, cluster={}).header()
