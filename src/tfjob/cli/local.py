@@ -19,6 +19,7 @@ from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.local.cluster import LocalCluster
+from tfjob.local.data_folder import DataFolderError, lock_holder
 
 _PATIENCE: Final = 30.0
 
@@ -45,7 +46,10 @@ def default_folder() -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     action = {"up": _up, "down": _down, "status": _status}[arguments.action]
-    return action(arguments)
+    try:
+        return action(arguments)
+    except DataFolderError as error:
+        return _say(str(error))
 
 
 def _up(arguments: argparse.Namespace) -> int:
@@ -88,13 +92,13 @@ async def _asked(heard: Interrupts) -> None:
 
 
 def _down(arguments: argparse.Namespace) -> int:
-    holder = _holder(arguments.data)
+    holder = lock_holder(arguments.data)
     if holder is None:
         print(f"tfjob local: nothing runs on {arguments.data}")
         return 0
     os.kill(holder, signal.SIGTERM)
     end = time.monotonic() + _PATIENCE
-    while _holder(arguments.data) == holder:
+    while lock_holder(arguments.data) == holder:
         if time.monotonic() > end:
             return _say(f"process {holder} did not end within {_PATIENCE:.0f} s")
         time.sleep(0.05)
@@ -103,7 +107,7 @@ def _down(arguments: argparse.Namespace) -> int:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    holder = _holder(arguments.data)
+    holder = lock_holder(arguments.data)
     if holder is None:
         print(f"tfjob local: nothing runs on {arguments.data}")
         return 1
@@ -124,24 +128,6 @@ def _status(arguments: argparse.Namespace) -> int:
         return asyncio.run(work())
     except ApiError as error:
         return _say(f"process {holder} holds the folder and does not answer: {error.message}")
-
-
-def _holder(data: Path) -> int | None:
-    """The process that holds the folder: asked of the lock, not of a file that may be stale."""
-    import fcntl  # noqa: PLC0415 - only needed to ask
-
-    try:
-        handle = os.open(data / "lock", os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        text = os.read(handle, 32).decode(errors="replace").strip()
-        return int(text) if text.isdigit() else None
-    finally:
-        os.close(handle)
-    return None
 
 
 def _say(sentence: str) -> int:

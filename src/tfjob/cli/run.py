@@ -29,7 +29,8 @@ from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 from tfjob.local import leftovers
 from tfjob.local.apiserver.store import StoreError
-from tfjob.local.cluster import FolderError, LocalCluster
+from tfjob.local.cluster import LocalCluster
+from tfjob.local.data_folder import DataFolderError
 from tfjob.local.node.restarts import Backoff
 from tfjob.manager.settings import duration
 
@@ -93,7 +94,7 @@ def _run_checked(
         return _without_reader(job.title)
     except (BrokenError, *BREAKDOWNS) as error:
         why = sentence(error, arguments.data or Path(tempfile.gettempdir()))
-        if isinstance(error, FolderError | StoreError):
+        if isinstance(error, DataFolderError | StoreError):
             return _say(why)
         return _say(f"{job.title}: {why}", code=BROKEN)
 

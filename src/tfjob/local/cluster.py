@@ -4,7 +4,6 @@ One data folder belongs to one running cluster. What was stored there is found a
 """
 
 import asyncio
-import fcntl
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from tfjob.client.resource import Resource
 from tfjob.core.build import TF_CONFIG
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.base import Settings as JobSettings
+from tfjob.local import data_folder
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
@@ -28,17 +28,11 @@ from tfjob.local.node.restarts import Backoff
 from tfjob.manager.app import Operator
 from tfjob.manager.settings import Settings
 
-FORMAT: Final = 1
-"""What the data folder holds; a newer one is not touched."""
 _OFF: Final = "0"
 _FAREWELL: Final = 5.0
 _JOBS: Final = JobSettings(group_backend="none")
 """One machine has no scheduler of gangs: jobs that name a queue of one run without it."""
 _CRDS: Final = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
-
-
-class FolderError(Exception):
-    """The data folder cannot be used; the message says why and what to do."""
 
 
 class LocalCluster:
@@ -54,8 +48,7 @@ class LocalCluster:
         port: int = 0,
         backoff: Backoff | None = None,
     ) -> None:
-        _check_format(data / "format")
-        _make(data)
+        data_folder.prepare(data)
         self.data = data.absolute()
         self._dialects = dialects
         self._settings = settings_of_machine(
@@ -101,8 +94,8 @@ class LocalCluster:
         await self.stop()
 
     async def start(self) -> None:
-        self._lock = _locked(self.data)
-        (self.data / "format").write_text(f"{FORMAT}\n", encoding="utf-8")
+        self._lock = data_folder.lock(self.data)
+        data_folder.write_file(self.data / "format", f"{data_folder.FORMAT}\n".encode())
         await self._server.start()
         config = from_kubeconfig(self.kubeconfig)
         self._api = Api(config)
@@ -161,49 +154,3 @@ async def _replace(api: Api, crd: dict[str, Any]) -> None:
     stored = await api.get(path, decode=Stored)
     version = {"resourceVersion": stored.metadata.resource_version}
     await api.replace(path, {**crd, "metadata": {**crd["metadata"], **version}}, decode=Stored)
-
-
-def _make(data: Path) -> None:
-    try:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unusable(data, error) from error
-
-
-def _unusable(data: Path, error: OSError) -> FolderError:
-    return FolderError(f"{data}: cannot be used as data folder: {error.strerror}")
-
-
-def _locked(data: Path) -> int:
-    """Take the folder for this process, or say who has it."""
-    try:
-        handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise _unusable(data, error) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = os.read(handle, 32).decode(errors="replace").strip()
-        os.close(handle)
-        raise FolderError(
-            f"{data}: a cluster already runs on this folder (process {holder or 'unknown'});"
-            " end it with `tfjob local down`, or name another folder with --data"
-        ) from error
-    os.ftruncate(handle, 0)
-    os.write(handle, f"{os.getpid()}\n".encode())
-    return handle
-
-
-def _check_format(path: Path) -> None:
-    """Before anything is touched: an older program must not write into a newer one's folder."""
-    try:
-        text = path.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _unusable(path.parent, error) from error
-    if text and (not text.isdigit() or int(text) > FORMAT):
-        raise FolderError(
-            f"{path.parent}: was written by a newer tfjob (format {text}, this one knows {FORMAT});"
-            " use that version, or name another folder with --data. Nothing was changed"
-        )

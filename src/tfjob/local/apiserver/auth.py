@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from tfjob.local import data_folder
 from tfjob.local.apiserver import status
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -15,15 +16,13 @@ _OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 
 
 def load_token(path: Path) -> str:
-    """The token of a data folder; made at the first start and readable by its owner only."""
+    """The token of a checked data folder; made at the first start."""
     if path.exists():
         token = path.read_text().strip()
         if token:
             return token
     token = secrets.token_urlsafe(32)
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(token + "\n")
+    data_folder.write_file(path, f"{token}\n".encode())
     return token
 
 

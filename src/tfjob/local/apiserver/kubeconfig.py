@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from tfjob.local import data_folder
+
 NAME = "tfjob-local"
 
 
@@ -24,11 +26,7 @@ def write(path: Path, *, url: str, token: str, ca: bytes | None) -> None:
         ],
         "current-context": NAME,
     }
-    draft = path.with_name(path.name + ".new")
-    draft.touch(mode=0o600)
-    draft.chmod(0o600)
-    draft.write_text(yaml.safe_dump(config, sort_keys=False))
-    draft.replace(path)
+    data_folder.write_file(path, yaml.safe_dump(config, sort_keys=False).encode())
 
 
 def last_port(path: Path) -> int:

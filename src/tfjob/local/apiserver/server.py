@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tfjob.local import data_folder
 from tfjob.local.apiserver import auth, bootstrap, certificate, kubeconfig, status
 from tfjob.local.apiserver.backend import Backend, Clock, PodLogs, system_clock
 from tfjob.local.apiserver.deployments import DeploymentController
@@ -83,7 +84,7 @@ class ApiServer:
 
     async def start(self) -> None:
         """Open the data folder and listen."""
-        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        data_folder.prepare(self._dir)
         store = Store(self._dir / "objects.sqlite", kept_revisions=self._kept)
         try:
             self.token = auth.load_token(self._dir / "token")

@@ -7,6 +7,7 @@ Bodies are opaque but for `metadata`; nothing here knows HTTP or any kind.
 """
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+
+from tfjob.local.data_folder import open_file
 
 Json = dict[str, Any]
 
@@ -305,6 +308,8 @@ class Store:
 
 def _opened(path: Path) -> sqlite3.Connection:
     try:
+        # SQLite gives its write-ahead log the mode of the file itself.
+        os.close(open_file(path, os.O_RDWR | os.O_CREAT))
         db = sqlite3.connect(path, isolation_level=None, timeout=1.0, cached_statements=64)
         layout = int(db.execute("PRAGMA user_version").fetchone()[0])
         if layout > LAYOUT:
@@ -316,6 +321,8 @@ def _opened(path: Path) -> sqlite3.Connection:
             )
         db.executescript(_PRAGMAS)
         db.executescript(_TABLES + f"PRAGMA user_version = {LAYOUT};")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise StoreError(

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tfjob.k8s import time
+from tfjob.local.data_folder import make_folder
 from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodNews, UnavailableError
 from tfjob.local.node.checkpoint import load_all
 from tfjob.local.node.devices import allot
@@ -44,7 +45,7 @@ class NodeAgent:
         clock: Callable[[], datetime] = _now,
         locks: PortLocks | None = None,
     ) -> None:
-        settings.pods_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(settings.pods_folder)
         self._api, self._settings, self._clock = api, settings, clock
         self._locks = locks or PortLocks()
         self._left_behind = load_all(settings.pods_folder)

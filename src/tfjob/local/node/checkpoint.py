@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tfjob.local.data_folder import make_folder, write_file
 from tfjob.local.node.record import PodRecord
 
 _FILE = "record.json"
@@ -33,10 +34,8 @@ def safe_name(name: str) -> str:
 def save(root: Path, record: PodRecord) -> None:
     """Writes the record of one pod."""
     folder = pod_folder(root, record.uid)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = folder / f"{_FILE}.new"
-    fresh.write_bytes(msgspec.json.encode(record))
-    fresh.replace(folder / _FILE)
+    make_folder(folder)
+    write_file(folder / _FILE, msgspec.json.encode(record))
 
 
 def load_all(root: Path) -> dict[str, PodRecord]:

@@ -6,12 +6,14 @@ a container is started, nor what happens to it then.
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from tfjob.local.data_folder import make_folder, open_file
 from tfjob.local.node.api import ApiPort
 from tfjob.local.node.checkpoint import container_folder, pod_folder, safe_name
 from tfjob.local.node.contents import Contents, VolumeError, config_map_values, secret_values, texts
@@ -141,7 +143,7 @@ class Launcher:
 
     def _prepare(self, pod: Json, found: Contents, has_claim: Mapping[str, bool]) -> dict[str, str]:
         root = pod_folder(self._settings.pods_folder, str(pod["metadata"]["uid"]))
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(root)
         return prepare(
             pod,
             folder=root / "volumes",
@@ -161,9 +163,9 @@ class Launcher:
     ) -> Launch:
         own = record.container(str(container["name"]))
         folder = container_folder(self._settings.pods_folder, record.uid, own.name)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         message = message_file(folder, own.instance)
-        message.touch()
+        os.close(open_file(message, os.O_WRONLY | os.O_CREAT))
         spoken = Mount(
             str(container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH), str(message)
         )

@@ -16,6 +16,7 @@ import msgspec
 
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Quantity
+from tfjob.local.data_folder import make_folder
 from tfjob.local.node.devices import gpus_of_machine
 from tfjob.local.node.restarts import Backoff
 from tfjob.local.node.schedule import GPU, ZERO
@@ -58,7 +59,7 @@ def settings_of_machine(
     data: Path, *, workdir: Path, environ: Mapping[str, str], backoff: Backoff | None = None
 ) -> NodeSettings:
     """The whole machine, handed out to pods."""
-    data.mkdir(parents=True, exist_ok=True)
+    make_folder(data)
     gpus = gpus_of_machine(environ)
     return NodeSettings(
         data=data.resolve(),

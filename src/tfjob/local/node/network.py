@@ -15,6 +15,8 @@ from pathlib import Path
 
 import msgspec
 
+from tfjob.local.data_folder import DataFolderError, open_file, write_file
+
 FIRST_PORT = 20000
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 DEFAULT_EPHEMERAL = 32768
@@ -29,8 +31,13 @@ class PortLocks:
 
     def __init__(self, path: Path | None = None) -> None:
         shared = Path(tempfile.gettempdir()) / f"tfjob-ports-{os.getuid()}.lock"
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._fd = os.open(path or shared, flags, 0o600)
+        try:
+            self._fd = open_file(path or shared, os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            raise DataFolderError(
+                f"{path or shared}: cannot be used to share ports with other clusters: "
+                f"{error.strerror}; remove it, or name another folder for such files in TMPDIR"
+            ) from error
 
     def hold(self, port: int) -> bool:
         """Takes the port for this process; False if another process has it."""
@@ -132,9 +139,7 @@ class PortTable:
         yield from self._ports
 
     def _save(self) -> None:
-        fresh = self._path.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.encode(self._table))
-        fresh.replace(self._path)
+        write_file(self._path, msgspec.json.encode(self._table))
 
 
 def _read(path: Path) -> dict[str, int]:

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import msgspec
 
+from tfjob.local.data_folder import write_file
+
 MARKER = "TFJOB_CONTAINER"
 # The packages stand in empty: what their own first lines import would cost more than the rest.
 BOOT = """
@@ -205,7 +207,7 @@ def record_lost(path: Path, message: str) -> Ended:
     """The end of a container of which nobody saw the end, as a kubelet words it."""
     ended = Ended(code=137, reason="ContainerStatusUnknown", message=message)
     try:
-        path.write_bytes(msgspec.json.encode(ended))
+        write_file(path, msgspec.json.encode(ended))
     except OSError as error:
         return msgspec.structs.replace(ended, message=f"{message}; not recorded: {error}")
     return ended

@@ -7,6 +7,7 @@ mount becomes a folder of links to the mounts below it. It must not know what th
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
+from tfjob.local.data_folder import make_folder
 from tfjob.local.node.translate import Mount
 
 
@@ -35,7 +36,7 @@ def _is_inside_another(mount: Mount, paths: set[str]) -> bool:
 
 
 def _link(path: Path, place: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     if path.is_symlink():
         path.unlink()  # an earlier start may have led elsewhere
     path.symlink_to(place)

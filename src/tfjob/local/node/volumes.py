@@ -6,12 +6,14 @@ made read-only: nothing stands between a process and its folder. It must not kno
 """
 
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 
+from tfjob.local.data_folder import make_folder, write_file
 from tfjob.local.node.checkpoint import safe_name
 from tfjob.local.node.contents import Contents, FileSource, VolumeError, checked_path, files_of
 from tfjob.local.node.environment import expand
@@ -91,7 +93,7 @@ def prepare(
             place = _claim(name, volume[kind], root=claims / _namespace(pod), known=has_claim)
         else:
             place = folder / name
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(place)
             if kind in FILE_VOLUMES:
                 _write_files(volume, pod=pod, place=place, found=found)
         places[name] = str(place)
@@ -112,7 +114,7 @@ def mounts_of(
         if path:
             place = place / checked_path(path)
             if not place.exists():
-                place.mkdir(parents=True)
+                make_folder(place)
         mounts.append(Mount(str(mount.get("mountPath")), str(place)))
     return tuple(mounts)
 
@@ -160,7 +162,7 @@ def _claim(name: str, source: Json, *, root: Path, known: Mapping[str, bool]) ->
     if not known.get(claim):
         raise VolumeError(f'volume "{name}": persistentvolumeclaim "{claim}" not found')
     place = root / claim
-    place.mkdir(parents=True, exist_ok=True)
+    make_folder(place)
     return place
 
 
@@ -173,7 +175,6 @@ def _write_files(volume: Json, *, pod: Json, place: Path, found: Contents) -> No
     for part in sources_of(volume):
         for path, (data, mode) in files_of(part, source).items():
             target = place / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)  # an earlier one may be write-protected
-            target.write_bytes(data)
-            target.chmod(mode)
+            make_folder(target.parent)
+            write_file(target, data)
+            target.chmod(mode & stat.S_IRWXU)  # the pod and its reader are one user

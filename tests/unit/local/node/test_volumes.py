@@ -53,9 +53,9 @@ def test_an_empty_dir_keeps_its_files_when_prepared_again(tmp_path: Path) -> Non
 def test_a_config_map_becomes_files(tmp_path: Path) -> None:
     place = place_of(tmp_path, {"configMap": {"name": "cfg", "defaultMode": 0o444}})
     assert files(place) == {"a.txt": b"A", "b.txt": b"B", "bin": b"\0\1"}
-    assert (place / "a.txt").stat().st_mode & 0o777 == 0o444
-    place_of(tmp_path, {"configMap": {"name": "cfg", "defaultMode": 0o400}})
     assert (place / "a.txt").stat().st_mode & 0o777 == 0o400
+    place_of(tmp_path, {"configMap": {"name": "cfg", "defaultMode": 0o755}})
+    assert (place / "a.txt").stat().st_mode & 0o777 == 0o700
 
 
 def test_items_choose_rename_and_set_modes(tmp_path: Path) -> None:
