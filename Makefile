@@ -14,6 +14,8 @@ CODE := src tests tools $(if $(wildcard benchmarks/*.py),benchmarks)
 # Units first: what needs nothing fails soonest.
 TESTS := tests/unit $(wildcard tests/simulation tests/conformance)
 TEST_JOBS ?= 2
+# Packages that only the local cluster needs; the operator's image goes without them.
+LOCAL_ONLY := cryptography cffi pycparser
 TOOLS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok helm
 
 .PHONY: help
@@ -145,7 +147,7 @@ generate: setup ## Write the generated files anew
 .PHONY: lock
 lock: .venv-lock/.locked ## Write requirements/*.txt anew (UPGRADE=1: with newer versions)
 	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --group dev)
-	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt)
+	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt $(addprefix --no-emit-package ,$(LOCAL_ONLY)))
 	$(call compile,examples,pyproject.toml --extra examples -c requirements/dev.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
 	$(call compile,bench,pyproject.toml --group bench -c requirements/dev.txt)
