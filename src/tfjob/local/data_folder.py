@@ -75,7 +75,7 @@ def _check_access(path: Path, found: os.stat_result) -> None:
     if found.st_mode & _GROUP_OR_OTHER_WRITE:
         raise DataFolderError(
             f"{path}: other users can write to it (mode {stat.S_IMODE(found.st_mode):04o}); "
-            f"if its content is yours, run `chmod go-w {path}`; else name another folder with --data"
+            f"if its files is yours, run `chmod go-w {path}`, else name another folder with --data"
         )
 
 

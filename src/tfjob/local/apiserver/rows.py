@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from tfjob.k8s import time
-from tfjob.k8s.selector import SelectorError, labels_from_object
 from tfjob.local.apiserver.duration import UNKNOWN, short, since
 from tfjob.local.apiserver.podrow import pod_row
+from tfjob.local.apiserver.selector import SelectorError, labels_from_object
 
 Json = dict[str, Any]
 Row = list[Any]

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from tfjob.k8s.selector import SelectorError, labels_from_object
 from tfjob.local.apiserver import admission, decode, jsonpath, present, status
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.request import Answer, Request, json_answer
+from tfjob.local.apiserver.selector import SelectorError, labels_from_object
 from tfjob.local.apiserver.verbs.get import found
 from tfjob.local.apiserver.verbs.patch import patched
 from tfjob.local.apiserver.verbs.update import commit

@@ -6,16 +6,16 @@ Field selectors are a closed list per kind, as on a real server; an unknown one 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tfjob.k8s.selector import (
+from tfjob.local.apiserver import status
+from tfjob.local.apiserver.kinds import Kind
+from tfjob.local.apiserver.request import Request
+from tfjob.local.apiserver.selector import (
     FieldSelector,
     LabelSelector,
     SelectorError,
     parse_fields,
     parse_labels,
 )
-from tfjob.local.apiserver import status
-from tfjob.local.apiserver.kinds import Kind
-from tfjob.local.apiserver.request import Request
 
 Json = dict[str, Any]
 Matches = Callable[[str, str, Json], bool]

@@ -6,10 +6,10 @@ Every rule returns faults with Kubernetes' own words; none raises, and none read
 from typing import Any
 
 from tfjob.k8s.field import invalid, required
-from tfjob.k8s.selector import SelectorError, labels_from_object
 from tfjob.local.apiserver import status
 from tfjob.local.apiserver.metadata import Faults
 from tfjob.local.apiserver.podrules import pod_spec_faults
+from tfjob.local.apiserver.selector import SelectorError, labels_from_object
 
 Json = dict[str, Any]
 _TEMPLATE = "spec.template.spec"

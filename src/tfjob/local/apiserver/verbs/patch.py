@@ -7,10 +7,11 @@ remove it.
 
 from typing import Any
 
-from tfjob.k8s import patch as patching
 from tfjob.local.apiserver import admission, decode, present, status
 from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.json_patch import PatchError, json_patch, merge
 from tfjob.local.apiserver.request import Answer, Request
+from tfjob.local.apiserver.strategic_patch import strategic
 from tfjob.local.apiserver.verbs.create import create_object
 from tfjob.local.apiserver.verbs.get import found
 from tfjob.local.apiserver.verbs.update import commit
@@ -58,13 +59,13 @@ def patched(current: Json, change: object, *, media: str) -> object:
                     f"a JSON patch must be a list of at most {_MOST_OPERATIONS} operations; "
                     "nothing was changed"
                 )
-            return patching.json_patch(current, change)
+            return json_patch(current, change)
         if not isinstance(change, dict):
             raise status.bad_request("a merge patch must be a JSON object; nothing was changed")
         if media == MERGE:
-            return patching.merge(current, change)
-        return patching.strategic(current, change)
-    except patching.PatchError as error:
+            return merge(current, change)
+        return strategic(current, change)
+    except PatchError as error:
         message = f"the server rejected our request due to an error in our request: {error}"
         raise status.Refusal(422, "Invalid", message, details={}) from error
 
@@ -87,9 +88,9 @@ def _apply(backend: Backend, request: Request) -> Answer:
         return create_object(backend, request, {**change, "metadata": meta})
     current = _shown(request, stored.object())
     if request.kind.is_custom:
-        changed: object = patching.merge(current, change)
+        changed: object = merge(current, change)
     else:
-        changed = patching.strategic(current, change)
+        changed = strategic(current, change)
     return _store(backend, request, changed, old=stored.object())
 
 

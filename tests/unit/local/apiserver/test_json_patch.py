@@ -1,4 +1,4 @@
-"""JSON patch: every operation, every way it can fail, and nothing half done."""
+"""JSON patch and JSON merge patch."""
 
 import contextlib
 from copy import deepcopy
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.k8s.json_values import JSON
-from tfjob.k8s.json_patch import PatchError, is_same, json_patch
+from tfjob.local.apiserver.json_patch import PatchError, is_same, json_patch, merge
 
 
 def op(name: str, path: str, **more: Any) -> dict[str, Any]:
@@ -171,3 +171,47 @@ def test_what_was_added_is_found_there(target: Any, path: str, value: Any) -> No
 def test_json_equality(one: Any, other: Any, same: bool) -> None:
     assert is_same(one, other) is same
     assert is_same(other, one) is same
+
+
+@pytest.mark.parametrize(
+    ("target", "change", "result"),
+    [
+        ({"a": 1}, {"a": 2}, {"a": 2}),
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ({"a": 1, "b": 2}, {"a": None}, {"b": 2}),
+        ({"a": 1}, {"b": None}, {"a": 1}),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": None, "d": 3}}, {"a": {"c": 2, "d": 3}}),
+        ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
+        ({"a": [1]}, {"a": {"b": 1}}, {"a": {"b": 1}}),
+        ({"a": 1}, {"a": {"b": {"c": None}}}, {"a": {"b": {}}}),
+        ({}, {"a": [{"b": None}]}, {"a": [{"b": None}]}),
+        ({"a": None}, {"b": 1}, {"a": None, "b": 1}),
+        ({"a": 1}, None, None),
+        ({"a": 1}, ["b"], ["b"]),
+        ([1], {"a": 1}, {"a": 1}),
+        (None, {}, {}),
+    ],
+)
+def test_merge_patch(target: Any, change: Any, result: Any) -> None:
+    assert merge(target, change) == result
+
+
+def test_merge_keeps_the_order_of_fields() -> None:
+    merged = merge({"b": 1, "a": 2}, {"c": 3, "b": 4})
+    assert list(merged) == ["b", "a", "c"]
+
+
+@given(JSON, JSON)
+def test_merge_changes_no_input_and_merging_again_changes_nothing(target: Any, change: Any) -> None:
+    before = deepcopy((target, change))
+    once = merge(target, change)
+    assert repr((target, change)) == repr(before)
+    assert repr(merge(once, change)) == repr(once)
+
+
+def test_the_result_of_a_merge_shares_nothing_with_its_inputs() -> None:
+    target, change = {"kept": {"x": [1]}}, {"new": {"y": [2]}}
+    merged = merge(target, change)
+    merged["kept"]["x"].append(9)
+    merged["new"]["y"].append(9)
+    assert (target, change) == ({"kept": {"x": [1]}}, {"new": {"y": [2]}})

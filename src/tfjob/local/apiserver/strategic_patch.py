@@ -10,7 +10,7 @@ from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
-from tfjob.k8s.json_patch import PatchError
+from tfjob.local.apiserver.json_patch import PatchError
 
 Keys = Mapping[str, str]
 

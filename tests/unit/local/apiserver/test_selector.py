@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.k8s.json_values import JSON
-from tfjob.k8s.selector import (
+from tfjob.local.apiserver.selector import (
     FieldSelector,
     FieldTerm,
     LabelSelector,

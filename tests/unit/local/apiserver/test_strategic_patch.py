@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.k8s.json_values import JSON
-from tfjob.k8s.json_patch import PatchError
-from tfjob.k8s.strategic_patch import MERGE_KEYS, SET, strategic
+from tfjob.local.apiserver.json_patch import PatchError
+from tfjob.local.apiserver.strategic_patch import MERGE_KEYS, SET, strategic
 
 NAMES = st.lists(st.sampled_from("abcd"), unique=True, max_size=4)
 

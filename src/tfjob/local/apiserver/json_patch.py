@@ -1,10 +1,11 @@
-"""JSON patch (RFC 6902): a list of operations, applied all or not at all.
+"""JSON patch (RFC 6902) and JSON merge patch (RFC 7386).
 
-The target is never changed and the result shares nothing with it. An operation that does not fit is
-a PatchError that names it. What the patched object means is unknown here.
+The operations of a JSON patch are applied all or not at all; one that does not fit is a PatchError
+that names it. Inputs are never changed, and results share nothing with them.
 """
 
 import re
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Literal
 
@@ -141,3 +142,17 @@ def _moved(document: Any, path: list[str], *, source: list[str]) -> Any:
     if path[: len(source)] == source:
         raise PatchError("a value cannot be moved into itself")
     return _added(_removed(document, source), path, value)
+
+
+def merge(target: Any, patch: Any) -> Any:
+    """JSON merge patch (RFC 7386): objects are merged, null removes, all else replaces."""
+    if not isinstance(patch, Mapping):
+        return deepcopy(patch)
+    base = target if isinstance(target, Mapping) else {}
+    merged = {}
+    for key in dict.fromkeys([*base, *patch]):
+        if key not in patch:
+            merged[key] = deepcopy(base[key])
+        elif patch[key] is not None:
+            merged[key] = merge(base.get(key), patch[key])
+    return merged
