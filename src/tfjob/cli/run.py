@@ -27,11 +27,11 @@ from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
 from tfjob.dialects.base import Settings
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
-from tfjob.local import leftovers
+from tfjob.local import stale_clusters
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError
-from tfjob.local.node.restarts import Backoff
+from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.settings import duration
 
 SUCCEEDED: Final = 0
@@ -105,8 +105,8 @@ async def _run(
     with ExitStack() as stack:
         data = arguments.data
         if data is None:
-            leftovers.clear(Path(tempfile.gettempdir()))
-            folder = tempfile.TemporaryDirectory(prefix=leftovers.PREFIX)
+            stale_clusters.remove(Path(tempfile.gettempdir()))
+            folder = tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX)
             data = Path(stack.enter_context(folder))
         heard = stack.enter_context(Interrupts())
         cluster = LocalCluster(

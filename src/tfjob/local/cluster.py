@@ -23,13 +23,13 @@ from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.machine import settings_of_machine
-from tfjob.local.node.podlogs import PodLogs
-from tfjob.local.node.restarts import Backoff
+from tfjob.local.node.pod_logs import PodLogs
+from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.app import Operator
 from tfjob.manager.settings import Settings
 
 _OFF: Final = "0"
-_FAREWELL: Final = 5.0
+_STOP_TIMEOUT: Final = 5.0
 _JOBS: Final = JobSettings(group_backend="none")
 """One machine has no scheduler of gangs: jobs that name a queue of one run without it."""
 _CRDS: Final = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
@@ -114,7 +114,7 @@ class LocalCluster:
             await self._agent.stop()
         if self._operator is not None and self._operating is not None:
             self._operator.stop()
-            await asyncio.wait([self._operating], timeout=_FAREWELL)
+            await asyncio.wait([self._operating], timeout=_STOP_TIMEOUT)
         if self._recorder is not None:
             await self._recorder.close(limit=1.0)
         if self._api is not None:

@@ -9,7 +9,15 @@ from typing import Any
 
 import msgspec
 
-from tfjob.local.apiserver import crd, decode, defaults, metadata, rules, status, surroundings
+from tfjob.local.apiserver import (
+    builtin_validation,
+    crd,
+    decode,
+    defaults,
+    metadata,
+    pod_admission,
+    status,
+)
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.request import Request
@@ -56,7 +64,7 @@ def _judge_unknown(unknown: list[str], request: Request) -> tuple[str, ...]:
         kind = request.kind
         why = f"strict decoding error: {', '.join(texts)}"
         if request.verb == "patch":
-            finding = status.Finding("patch", "FieldValueInvalid", f"Invalid value: {why}")
+            finding = status.FieldError("patch", "FieldValueInvalid", f"Invalid value: {why}")
             raise status.invalid("", "", [finding])
         head = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
         raise status.bad_request(f"{head}: {why}")
@@ -119,9 +127,9 @@ def _fold_string_data(secret: Json) -> None:
 def _assign(backend: Backend, kind: Kind, obj: Json) -> None:
     """What depends on other objects or on the clock."""
     if kind.resource == "pods":
-        surroundings.admit_pod(backend.store, obj)
+        pod_admission.admit_pod(backend.store, obj)
     if kind.resource == "services":
-        backend.addresses.assign(obj)
+        backend.cluster_ips.assign(obj)
     if kind.resource == crd.RESOURCE:
         crd.established(obj, now=backend.clock())
 
@@ -134,7 +142,9 @@ def _check_place(request: Request, obj: Json) -> None:
         )
         raise status.bad_request(what)
     if obj["metadata"].get("resourceVersion"):
-        raise status.Refusal(500, "", "resourceVersion should not be set on objects to be created")
+        raise status.StatusError(
+            500, "", "resourceVersion should not be set on objects to be created"
+        )
 
 
 def _check_namespace(backend: Backend, request: Request, obj: Json) -> None:
@@ -149,12 +159,12 @@ def _check_namespace(backend: Backend, request: Request, obj: Json) -> None:
 
 
 def _creation_faults(kind: Kind, obj: Json) -> metadata.Faults:
-    faults = rules.metadata_faults(kind, obj)
+    faults = builtin_validation.metadata_faults(kind, obj)
     if kind.is_custom:
         return [*faults, *kind.schema.faults(obj)]
     if kind.resource == crd.RESOURCE:
         return [*faults, *crd.faults(obj)]
-    return [*faults, *rules.content_faults(kind, obj)]
+    return [*faults, *builtin_validation.content_faults(kind, obj)]
 
 
 def _refuse_faults(kind: Kind, obj: Json, faults: metadata.Faults) -> None:
@@ -251,8 +261,8 @@ def _update_faults(request: Request, obj: Json, old: Json) -> metadata.Faults:
     kind = request.kind
     faults: metadata.Faults = []
     if request.subresource != "status":
-        faults += rules.metadata_faults(kind, obj)
-    faults += rules.update_faults(kind, obj, old)
+        faults += builtin_validation.metadata_faults(kind, obj)
+    faults += builtin_validation.update_faults(kind, obj, old)
     if kind.is_custom:
         if request.subresource == "status":
             return [*faults, *kind.schema.status_faults(obj, old)]
@@ -261,7 +271,7 @@ def _update_faults(request: Request, obj: Json, old: Json) -> metadata.Faults:
         return faults
     if kind.resource == crd.RESOURCE:
         return [*faults, *crd.faults(obj)]
-    return [*faults, *rules.content_faults(kind, obj)]
+    return [*faults, *builtin_validation.content_faults(kind, obj)]
 
 
 def _spec_changed(kind: Kind, obj: Json, old: Json) -> bool:

@@ -4,11 +4,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from tfjob.local.apiserver.addresses import Addresses
-from tfjob.local.apiserver.crd import Definitions
+from tfjob.local.apiserver import status
+from tfjob.local.apiserver.crd import CrdRegistrar
+from tfjob.local.apiserver.ip_allocator import ClusterIPAllocator
 from tfjob.local.apiserver.kinds import Registry
-from tfjob.local.apiserver.store import Key, Store
-from tfjob.local.apiserver.watchers import Hub
+from tfjob.local.apiserver.request import Request
+from tfjob.local.apiserver.store import Key, Store, Stored
+from tfjob.local.apiserver.watchers import WatchBroadcaster
 
 Json = dict[str, Any]
 Clock = Callable[[], datetime]
@@ -35,12 +37,19 @@ class Backend:
     ) -> None:
         self.store = store
         self.registry = Registry()
-        Definitions(store, self.registry)
-        self.addresses = Addresses(store)
-        self.hub = Hub(store)
+        CrdRegistrar(store, self.registry)
+        self.cluster_ips = ClusterIPAllocator(store)
+        self.watches = WatchBroadcaster(store)
         self.clock = clock
         self.logs = logs
         self.is_closing = False
+
+    def get(self, request: Request) -> Stored:
+        """The living object that a request names, or a refusal."""
+        stored = self.store.get(request.key)
+        if stored is None:
+            raise status.not_found(request.kind.qualified, request.name)
+        return stored
 
     def namespace(self, name: str) -> Json | None:
         found = self.store.get(Key("namespaces", "", name))

@@ -11,10 +11,10 @@ from typing import Any
 
 from tfjob.k8s import names, time
 from tfjob.k8s.field import Fault, invalid, required, unsupported
-from tfjob.local.apiserver import jsonpath, schema, validation
+from tfjob.local.apiserver import jsonpath, schema, schema_validation
 from tfjob.local.apiserver.kinds import Column, Kind, Registry, version_rank
 from tfjob.local.apiserver.schema import Node, SchemaError
-from tfjob.local.apiserver.status import Finding
+from tfjob.local.apiserver.status import FieldError
 from tfjob.local.apiserver.store import Change, Store
 
 Json = dict[str, Any]
@@ -44,16 +44,16 @@ class Structural:
     def default(self, obj: Json) -> None:
         schema.default(self.root, obj)
 
-    def faults(self, obj: Json, old: Json | None = None) -> list[Finding]:
-        more = list(validation.scale_faults(obj, self.scale_paths))
-        return validation.check(self.root, obj, old=old, more=more)
+    def faults(self, obj: Json, old: Json | None = None) -> list[FieldError]:
+        more = list(schema_validation.scale_faults(obj, self.scale_paths))
+        return schema_validation.check(self.root, obj, old=old, more=more)
 
-    def status_faults(self, obj: Json, old: Json) -> list[Finding]:
-        more = list(validation.scale_faults(obj, self.scale_paths))
-        return validation.check_status(self.root, obj, old=old, more=more)
+    def status_faults(self, obj: Json, old: Json) -> list[FieldError]:
+        more = list(schema_validation.scale_faults(obj, self.scale_paths))
+        return schema_validation.check_status(self.root, obj, old=old, more=more)
 
 
-class Definitions:
+class CrdRegistrar:
     """Keeps the registry equal to the stored definitions."""
 
     def __init__(self, store: Store, registry: Registry) -> None:
@@ -179,10 +179,10 @@ def _column(entry: Json) -> Column:
     )
 
 
-def faults(definition: Json) -> list[Fault | Finding]:
+def faults(definition: Json) -> list[Fault | FieldError]:
     """What is wrong with a definition, as far as it would keep us from serving it."""
     spec = definition.get("spec") or {}
-    found: list[Fault | Finding] = [*_name_faults(definition, spec)]
+    found: list[Fault | FieldError] = [*_name_faults(definition, spec)]
     conversion = (spec.get("conversion") or {}).get("strategy", "None")
     if conversion != "None":
         found.append(
@@ -222,8 +222,8 @@ def _name_faults(definition: Json, spec: Json) -> list[Fault]:
     return found
 
 
-def _version_faults(version: Json, path: str) -> list[Fault | Finding]:
-    found: list[Fault | Finding] = []
+def _version_faults(version: Json, path: str) -> list[Fault | FieldError]:
+    found: list[Fault | FieldError] = []
     if not version.get("name"):
         return [required(f"{path}.name", "")]
     spec = (version.get("schema") or {}).get("openAPIV3Schema")

@@ -14,7 +14,7 @@ from tfjob.k8s import quantity, time
 from tfjob.k8s.field import invalid
 from tfjob.local.apiserver import protobuf, status
 from tfjob.local.apiserver.kinds import Kind
-from tfjob.local.apiserver.typetable import types
+from tfjob.local.apiserver.type_table import types
 
 Json = dict[str, Any]
 _decode = msgspec.json.Decoder().decode
@@ -94,7 +94,7 @@ def object_of(value: object, kind: Kind) -> Json:
     return obj
 
 
-def _other_kind(api_version: str, name: str, kind: Kind, *, object_name: str) -> status.Refusal:
+def _other_kind(api_version: str, name: str, kind: Kind, *, object_name: str) -> status.StatusError:
     group, _, version = api_version.rpartition("/")
     if kind.is_custom:
         if api_version != kind.api_version:

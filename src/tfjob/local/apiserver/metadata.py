@@ -14,7 +14,7 @@ from tfjob.local.apiserver import status
 from tfjob.local.apiserver.kinds import Kind
 
 Json = dict[str, Any]
-Faults = list[Fault | status.Finding]
+Faults = list[Fault | status.FieldError]
 
 _TAIL_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED_BASE = 58

@@ -68,7 +68,7 @@ def parse(body: bytes) -> Json:
         raise status.bad_request(f"the protobuf body cannot be read: {error}") from error
 
 
-def _unreadable(kind: str) -> status.Refusal:
+def _unreadable(kind: str) -> status.StatusError:
     return status.unsupported_media(
         f"the body of the request is a {kind or 'message'} in protobuf, of which "
         f"the local API server of tfjob reads only {', '.join(_READABLE)}: "

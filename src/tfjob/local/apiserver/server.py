@@ -16,14 +16,14 @@ from typing import Any, Self
 from aiohttp import web
 
 from tfjob.local import data_folder
-from tfjob.local.apiserver import auth, bootstrap, certificate, kubeconfig, status
+from tfjob.local.apiserver import auth, bootstrap, credentials, status
 from tfjob.local.apiserver.backend import Backend, Clock, PodLogs, system_clock
-from tfjob.local.apiserver.deployments import DeploymentController
-from tfjob.local.apiserver.gc import Collector
-from tfjob.local.apiserver.jobs import JobController
-from tfjob.local.apiserver.replicasets import ReplicaSetController
+from tfjob.local.apiserver.deployment_controller import DeploymentController
+from tfjob.local.apiserver.garbage_collector import GarbageCollector
+from tfjob.local.apiserver.job_controller import JobController
+from tfjob.local.apiserver.replicaset_controller import ReplicaSetController
 from tfjob.local.apiserver.request import Answer, Stream
-from tfjob.local.apiserver.router import Incoming, answer, refused
+from tfjob.local.apiserver.router import HttpRequest, answer, refused
 from tfjob.local.apiserver.store import KEPT_REVISIONS, Store
 
 Json = dict[str, Any]
@@ -87,7 +87,7 @@ class ApiServer:
         data_folder.prepare(self._dir)
         store = Store(self._dir / "objects.sqlite", kept_revisions=self._kept)
         try:
-            self.token = auth.load_token(self._dir / "token")
+            self.token = credentials.load_token(self._dir / "token")
             self._backend = Backend(store, clock=self._clock, logs=self._logs)
             bootstrap.ensure(self._backend)
             await self._listen()
@@ -97,11 +97,13 @@ class ApiServer:
             store.close()
             self._backend = None
             raise
-        self._spawn(Collector(self._backend).run(), "garbage collector")
+        self._spawn(GarbageCollector(self._backend).run(), "garbage collector")
         for controller in (JobController, ReplicaSetController, DeploymentController):
             work = controller(self._backend)
             self._spawn(work.run(), f"{work.kind} controller")
-        kubeconfig.write(self.kubeconfig_path, url=self.url, token=self.token, ca=self._ca())
+        credentials.write_kubeconfig(
+            self.kubeconfig_path, url=self.url, token=self.token, ca=self._ca()
+        )
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -113,7 +115,7 @@ class ApiServer:
         if self._backend is None:
             return
         self._backend.is_closing = True
-        self._backend.hub.wake_all()
+        self._backend.watches.wake_all()
         for task in self._tasks:
             task.cancel()
         # What a task died of was told when it died.
@@ -147,7 +149,7 @@ class ApiServer:
         )
         await self._runner.setup()
         context = self._tls_context()
-        port = self._asked_port or kubeconfig.last_port(self.kubeconfig_path)
+        port = self._asked_port or credentials.last_port(self.kubeconfig_path)
         try:
             await web.TCPSite(self._runner, HOST, port, ssl_context=context).start()
         except OSError:
@@ -159,7 +161,7 @@ class ApiServer:
     def _tls_context(self) -> ssl.SSLContext | None:
         if not self._tls:
             return None
-        chain, key = certificate.ensure(self._dir, now=self._clock())
+        chain, key = credentials.load_certificate(self._dir, now=self._clock())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(chain, key)
         return context
@@ -168,9 +170,9 @@ class ApiServer:
         try:
             auth.check(http.headers, path=http.path, token=self.token)
             body = await _body(http)
-        except status.Refusal as refusal:
+        except status.StatusError as refusal:
             return _whole(refused(refusal))
-        incoming = Incoming(
+        incoming = HttpRequest(
             method=http.method,
             path=http.rel_url.raw_path,
             query=http.rel_url.query,

@@ -12,7 +12,7 @@ from typing import Any
 from tfjob.local.apiserver import jsonpath
 from tfjob.local.apiserver.duration import since
 from tfjob.local.apiserver.kinds import Column, Kind
-from tfjob.local.apiserver.rows import BUILT_IN, PLAIN, plain
+from tfjob.local.apiserver.printers import BUILT_IN, PLAIN, plain
 
 Json = dict[str, Any]
 Row = list[Any]

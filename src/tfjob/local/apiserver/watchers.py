@@ -30,13 +30,13 @@ class Watch:
         self._matches = matches
         self._queue: deque[Change] = deque()
         self._is_behind = position < store.revision
-        self._news = asyncio.Event()
+        self._wake = asyncio.Event()
         if self._is_behind:
-            self._news.set()
+            self._wake.set()
 
     def offer(self, change: Change) -> None:
         """Take a live change, or fall behind."""
-        self._news.set()
+        self._wake.set()
         if self._is_behind:
             return
         if len(self._queue) >= QUEUE_LIMIT:
@@ -47,18 +47,18 @@ class Watch:
 
     async def wait(self, seconds: float) -> bool:
         """True when there is something to take, False when the time is over."""
-        if self._news.is_set():
+        if self._wake.is_set():
             return True
         try:
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._wake.wait()
         except TimeoutError:
             return False
         return True
 
     def wake(self) -> None:
         """Let a waiting reader look again, for instance at shutdown."""
-        self._news.set()
+        self._wake.set()
 
     @property
     def has_more(self) -> bool:
@@ -77,7 +77,7 @@ class Watch:
         return events
 
     def _drain(self) -> list[Change]:
-        self._news.clear()
+        self._wake.clear()
         changes = list(self._queue)
         self._queue.clear()
         return changes
@@ -87,7 +87,7 @@ class Watch:
         if len(changes) < REPLAY_BATCH:
             # The log is read to its end, and no change can slip in before we return.
             self._is_behind = False
-            self._news.clear()
+            self._wake.clear()
         return changes
 
     def _seen_as(self, change: Change) -> str:
@@ -104,7 +104,7 @@ class Watch:
         return "DELETED" if was else ""
 
 
-class Hub:
+class WatchBroadcaster:
     """All open watches, by resource."""
 
     def __init__(self, store: Store) -> None:

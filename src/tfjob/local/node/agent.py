@@ -14,17 +14,17 @@ from typing import Any
 
 from tfjob.k8s import time
 from tfjob.local.data_folder import make_folder
-from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodNews, UnavailableError
+from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodEvent, UnavailableError
 from tfjob.local.node.checkpoint import load_all
-from tfjob.local.node.devices import allot
-from tfjob.local.node.launching import Launcher
+from tfjob.local.node.devices import allocate
+from tfjob.local.node.launcher import Launcher
 from tfjob.local.node.machine import NodeSettings, node_object
-from tfjob.local.node.memory import MemoryWatch
-from tfjob.local.node.network import PortLocks, PortTable
+from tfjob.local.node.oom_watcher import OomWatcher
+from tfjob.local.node.pod_status import is_over
+from tfjob.local.node.pod_worker import NodeContext, PodWorker
+from tfjob.local.node.port_allocator import PortAllocator, PortLocks
 from tfjob.local.node.scheduler import Scheduler
-from tfjob.local.node.sockets import SocketWatch
-from tfjob.local.node.status import is_over
-from tfjob.local.node.worker import PodWorker, Tools
+from tfjob.local.node.sockets import SocketPoller
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -48,33 +48,33 @@ class NodeAgent:
         make_folder(settings.pods_folder)
         self._api, self._settings, self._clock = api, settings, clock
         self._locks = locks or PortLocks()
-        self._left_behind = load_all(settings.pods_folder)
+        self._orphaned_records = load_all(settings.pods_folder)
         self._pods: dict[tuple[str, str], Json] = {}
         self._workers: dict[str, PodWorker] = {}
-        self._employed: set[PodWorker] = set()
+        self._all_workers: set[PodWorker] = set()
         self._is_stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._memory = MemoryWatch(interval=settings.memory_interval)
-        self._sockets = SocketWatch(interval=settings.memory_interval)
+        self._memory = OomWatcher(interval=settings.memory_interval)
+        self._sockets = SocketPoller(interval=settings.memory_interval)
         self._scheduler = Scheduler(api=api, settings=settings, clock=clock, pods=self.pods)
         launcher = Launcher(
             api=api,
             settings=settings,
-            ports=PortTable(settings.data / "ports.json", locks=self._locks),
+            ports=PortAllocator(settings.data / "ports.json", locks=self._locks),
             pods=self.pods,
         )
-        self._tools = Tools(
+        self._context = NodeContext(
             api=api,
             settings=settings,
             launcher=launcher,
             memory=self._memory,
             sockets=self._sockets,
             clock=clock,
-            allot_gpus=self._allot_gpus,
+            allocate_gpus=self._allocate_gpus,
         )
 
     def pods(self) -> Sequence[Json]:
-        """All pods there are, as last heard."""
+        """All pods there are, as last listening_on."""
         return list(self._pods.values())
 
     async def run(self) -> None:
@@ -87,7 +87,7 @@ class NodeAgent:
             async for one in news:
                 if self._is_stopping:
                     return
-                self._hear(one)
+                self._handle(one)
                 self._scheduler.wake()
 
     async def stop(self) -> None:
@@ -96,7 +96,7 @@ class NodeAgent:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(worker.halt() for worker in self._employed))
+        await asyncio.gather(*(worker.shut_down() for worker in self._all_workers))
         self._locks.close()
 
     def _spawn(self, work: Any) -> None:
@@ -121,23 +121,23 @@ class NodeAgent:
             else:
                 return
 
-    def _hear(self, news: PodNews) -> None:
+    def _handle(self, news: PodEvent) -> None:
         if isinstance(news, PodChanged):
-            self._see(news.pod)
+            self._pod_changed(news.pod)
         elif isinstance(news, PodDeleted):
-            self._miss((news.namespace, news.name))
+            self._pod_deleted((news.namespace, news.name))
         else:
             present = {_key(pod) for pod in news.pods}
             for key in set(self._pods) - present:
-                self._miss(key)
+                self._pod_deleted(key)
             for pod in news.pods:
-                self._see(pod)
-            self._bury_left_behind()
+                self._pod_changed(pod)
+            self._clean_up_orphans()
 
-    def _see(self, pod: Json) -> None:
+    def _pod_changed(self, pod: Json) -> None:
         before = self._pods.get(_key(pod))
         if before is not None and _uid(before) != _uid(pod):
-            self._miss(_key(pod))
+            self._pod_deleted(_key(pod))
         self._pods[_key(pod)] = pod
         if pod["spec"].get("nodeName") != self._settings.name:
             return
@@ -146,38 +146,38 @@ class NodeAgent:
             worker.update(pod)
         else:
             worker = PodWorker(
-                pod, tools=self._tools, record=self._left_behind.pop(_uid(pod), None)
+                pod, context=self._context, record=self._orphaned_records.pop(_uid(pod), None)
             )
             self._workers[_uid(pod)] = worker
-            self._employ(worker)
+            self._start_worker(worker)
 
-    def _miss(self, key: tuple[str, str]) -> None:
+    def _pod_deleted(self, key: tuple[str, str]) -> None:
         pod = self._pods.pop(key, None)
         worker = self._workers.pop(_uid(pod), None) if pod is not None else None
         if worker is not None:
-            worker.vanish()
+            worker.mark_deleted()
 
-    def _employ(self, worker: PodWorker) -> None:
-        self._employed = {one for one in self._employed if not one.is_done} | {worker}
+    def _start_worker(self, worker: PodWorker) -> None:
+        self._all_workers = {one for one in self._all_workers if not one.is_done} | {worker}
         self._spawn(worker.run())
 
-    def _bury_left_behind(self) -> None:
+    def _clean_up_orphans(self) -> None:
         """Pods that were here before and that the API no longer knows."""
-        for record in list(self._left_behind.values()):
+        for record in list(self._orphaned_records.values()):
             meta = {"namespace": record.namespace, "name": record.name, "uid": record.uid}
-            worker = PodWorker({"metadata": meta, "spec": {}}, tools=self._tools, record=record)
-            worker.vanish()
-            self._employ(worker)
-        self._left_behind.clear()
+            worker = PodWorker({"metadata": meta, "spec": {}}, context=self._context, record=record)
+            worker.mark_deleted()
+            self._start_worker(worker)
+        self._orphaned_records.clear()
 
-    def _allot_gpus(self, uid: str, count: int) -> tuple[str, ...] | None:
+    def _allocate_gpus(self, uid: str, count: int) -> tuple[str, ...] | None:
         others = [
             worker.containers.record.gpus
             for other, worker in self._workers.items()
             if other != uid and not is_over(worker.pod)
         ]
         taken = [gpu for gpus in others for gpu in gpus]
-        return allot(self._settings.gpus, taken=taken, count=count)
+        return allocate(self._settings.gpus, taken=taken, count=count)
 
 
 def _key(pod: Json) -> tuple[str, str]:

@@ -31,7 +31,7 @@ class PodDeleted(msgspec.Struct, frozen=True):
     name: str
 
 
-PodNews = PodsReplaced | PodChanged | PodDeleted
+PodEvent = PodsReplaced | PodChanged | PodDeleted
 
 
 class UnavailableError(Exception):
@@ -45,7 +45,7 @@ class PodGoneError(Exception):
 class ApiPort(Protocol):
     """The API server as the node sees it."""
 
-    def watch_pods(self) -> AsyncGenerator[PodNews, None]:
+    def watch_pods(self) -> AsyncGenerator[PodEvent, None]:
         """The state first, then every change, for ever."""
 
     async def bind(self, pod: Json, node: str) -> None:

@@ -9,7 +9,88 @@ from pathlib import Path
 import msgspec
 
 from tfjob.local.data_folder import make_folder, write_file
-from tfjob.local.node.record import PodRecord
+
+
+class Waiting(msgspec.Struct, frozen=True, tag="waiting"):
+    """Not running, and why."""
+
+    reason: str
+    message: str = ""
+
+
+class Running(msgspec.Struct, frozen=True, tag="running"):
+    """Running since then."""
+
+    started_at: str
+
+
+class Terminated(msgspec.Struct, frozen=True, kw_only=True, tag="terminated"):
+    """ContainerExit, and how."""
+
+    exit_code: int
+    reason: str
+    message: str = ""
+    started_at: str = ""
+    finished_at: str = ""
+    container_id: str = ""
+
+
+State = Waiting | Running | Terminated
+
+
+class ContainerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One container through all its restarts; `pid` and `start_time` name its watching process."""
+
+    name: str
+    state: State = Waiting("PodInitializing")
+    last: Terminated | None = None
+    restarts: int = 0
+    crashes: int = 0
+    retry_at: float = 0.0
+    pid: int = 0
+    start_time: str = ""
+
+    @property
+    def instance(self) -> int:
+        """The number of the present run, which is also that of its log."""
+        return self.restarts
+
+
+class PodFailure(msgspec.Struct, frozen=True):
+    """The pod ended as a whole, whatever its containers did."""
+
+    reason: str
+    message: str
+
+
+class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod on this node."""
+
+    namespace: str
+    name: str
+    uid: str
+    started_at: str
+    init: tuple[ContainerRecord, ...] = ()
+    containers: tuple[ContainerRecord, ...] = ()
+    gpus: tuple[str, ...] = ()
+    verdict: PodFailure | None = None
+
+    @property
+    def all_containers(self) -> tuple[ContainerRecord, ...]:
+        return self.init + self.containers
+
+    def container(self, name: str) -> ContainerRecord:
+        return next(found for found in self.all_containers if found.name == name)
+
+    def with_container(self, changed: ContainerRecord) -> "PodRecord":
+        """The same pod with one container's record replaced."""
+
+        def swapped(group: tuple[ContainerRecord, ...]) -> tuple[ContainerRecord, ...]:
+            return tuple(changed if old.name == changed.name else old for old in group)
+
+        init, containers = swapped(self.init), swapped(self.containers)
+        return msgspec.structs.replace(self, init=init, containers=containers)
+
 
 _FILE = "record.json"
 

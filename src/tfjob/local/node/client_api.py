@@ -22,8 +22,8 @@ from tfjob.k8s.meta import ObjectMeta
 from tfjob.local.node.api import (
     PodChanged,
     PodDeleted,
+    PodEvent,
     PodGoneError,
-    PodNews,
     PodsReplaced,
     UnavailableError,
 )
@@ -57,7 +57,7 @@ class ClientApi:
     def __init__(self, api: Api, recorder: EventRecorder) -> None:
         self._api, self._recorder = api, recorder
 
-    async def watch_pods(self) -> AsyncGenerator[PodNews, None]:
+    async def watch_pods(self) -> AsyncGenerator[PodEvent, None]:
         """The state first, then every change, for ever."""
         watch = Watch(self._api, Scope(resource=PODS), decode=_WatchedPod)
         async with aclosing(watch.events()) as events:

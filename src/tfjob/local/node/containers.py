@@ -14,24 +14,31 @@ from typing import Any
 
 import msgspec
 
-from tfjob.local.node.checkpoint import container_folder, save
-from tfjob.local.node.endings import after_end, terminated
-from tfjob.local.node.launching import marker, message_file
-from tfjob.local.node.logs import last_lines
+from tfjob.local.node.checkpoint import (
+    ContainerRecord,
+    PodRecord,
+    Running,
+    Terminated,
+    Waiting,
+    container_folder,
+    save,
+)
+from tfjob.local.node.launcher import marker, message_file
+from tfjob.local.node.log_reader import last_lines
 from tfjob.local.node.machine import NodeSettings
-from tfjob.local.node.memory import MemoryWatch
+from tfjob.local.node.oom_watcher import OomWatcher
 from tfjob.local.node.process import (
+    ContainerExit,
     ContainerProcess,
-    Ended,
     Launch,
     ProcessIdentity,
+    kill_marked,
     recover,
     start,
-    sweep,
 )
-from tfjob.local.node.record import ContainerRecord, PodRecord, Running, Terminated, Waiting
-from tfjob.local.node.schedule import memory_limit
-from tfjob.local.node.sockets import Address, SocketWatch
+from tfjob.local.node.resource_fit import memory_limit
+from tfjob.local.node.restart_policy import after_end, terminated
+from tfjob.local.node.sockets import Address, SocketPoller
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -42,7 +49,7 @@ UNKNOWN_PID = -1
 class PodContainers:
     """Processes and record of one pod; `on_change` is called when one has ended or listens.
 
-    With `sockets`, `heard` says where each running container listens.
+    With `sockets`, `listening_on` says where each running container listens.
     """
 
     def __init__(
@@ -50,7 +57,7 @@ class PodContainers:
         record: PodRecord,
         *,
         settings: NodeSettings,
-        memory: MemoryWatch,
+        memory: OomWatcher,
         clock: Callable[[], datetime],
         on_change: Callable[[], None],
         on_trouble: Callable[[str], None],
@@ -58,8 +65,8 @@ class PodContainers:
         self.record = record
         self.policy = "Always"
         self.is_ending = False
-        self.sockets: SocketWatch | None = None
-        self.heard: dict[str, tuple[Address, ...]] = {}
+        self.sockets: SocketPoller | None = None
+        self.listening_on: dict[str, tuple[Address, ...]] = {}
         self._settings, self._memory, self._clock = settings, memory, clock
         self._on_change, self._on_trouble = on_change, on_trouble
         self._processes: dict[str, ContainerProcess] = {}
@@ -106,10 +113,10 @@ class PodContainers:
         if one.pid:
             return one.retry_at == 0
         # It may have been started just before the record of it could be written; a log tells.
-        await asyncio.to_thread(sweep, marker(self.record.uid, one.name, one.instance))
+        await asyncio.to_thread(kill_marked, marker(self.record.uid, one.name, one.instance))
         return await asyncio.to_thread((self._folder(one) / f"{one.instance}.log").exists)
 
-    def begin(self, name: str) -> None:
+    def mark_starting(self, name: str) -> None:
         """Counts a new run of the container, before its folders are made."""
         old = self.record.container(name)
         restarts = old.restarts + (old.last is not None and old.pid != 0)
@@ -143,14 +150,14 @@ class PodContainers:
             self._watch_sockets(name, process)
         return started_at is not None
 
-    def put_off(self, name: str, *, reason: str, message: str) -> None:
+    def defer_start(self, name: str, *, reason: str, message: str) -> None:
         """The container cannot be started now; it is tried again a little later."""
         retry_at = self._clock().timestamp() + self._settings.retry_seconds
         old = self.record.container(name)
         waiting = Waiting(reason, message)
         self.change(msgspec.structs.replace(old, state=waiting, retry_at=retry_at))
 
-    def wind_down(self, grace_seconds: float) -> bool:
+    def stop_gracefully(self, grace_seconds: float) -> bool:
         """Asks all containers to end, ends them when the grace is over; True when none is left."""
         if not self._processes:
             return True
@@ -203,7 +210,7 @@ class PodContainers:
 
     def _watch_sockets(self, name: str, process: ContainerProcess) -> None:
         def hear(addresses: tuple[Address, ...]) -> None:
-            self.heard[name] = addresses
+            self.listening_on[name] = addresses
             self._on_change()
 
         if self.sockets is not None:
@@ -214,7 +221,7 @@ class PodContainers:
         self._memory.forget(process.identity.pid)
         if self.sockets is not None:
             self.sockets.forget(process.identity.pid)
-            self.heard.pop(name, None)
+            self.listening_on.pop(name, None)
         del self._processes[name]
         identity = process.identity
         old = self.record.container(name)
@@ -224,10 +231,10 @@ class PodContainers:
         self._end(name, ended)
         self._on_change()
 
-    def _end(self, name: str, ended: Ended) -> None:
+    def _end(self, name: str, ended: ContainerExit) -> None:
         old = self.record.container(name)
         now = self._clock()
-        end = terminated(ended, old, last_words=self._last_words(old, ended), now=now)
+        end = terminated(ended, old, termination_message=self._last_words(old, ended), now=now)
         if self.is_ending:
             self.change(msgspec.structs.replace(old, state=end))
             return
@@ -241,7 +248,7 @@ class PodContainers:
         )
         self.change(changed)
 
-    def _last_words(self, one: ContainerRecord, ended: Ended) -> str:
+    def _last_words(self, one: ContainerRecord, ended: ContainerExit) -> str:
         folder = self._folder(one)
         try:
             data = message_file(folder, one.instance).read_bytes()[-_MESSAGE_LIMIT:]

@@ -36,7 +36,7 @@ def _listing() -> str:
     return answer.stdout
 
 
-def allot(every: Sequence[str], *, taken: Iterable[str], count: int) -> tuple[str, ...] | None:
+def allocate(every: Sequence[str], *, taken: Iterable[str], count: int) -> tuple[str, ...] | None:
     """So many GPUs that nobody has; None if there are too few."""
     gone = set(taken)
     free = [gpu for gpu in every if gpu not in gone]

@@ -18,8 +18,8 @@ from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Quantity
 from tfjob.local.data_folder import make_folder
 from tfjob.local.node.devices import gpus_of_machine
-from tfjob.local.node.restarts import Backoff
-from tfjob.local.node.schedule import GPU, ZERO
+from tfjob.local.node.resource_fit import GPU, ZERO
+from tfjob.local.node.restart_policy import Backoff
 
 MOST_PODS = 500
 _DROPPED = ("PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME")

@@ -26,7 +26,7 @@ for name, folder in zip(sys.argv[1::2], sys.argv[2::2]):
     package = types.ModuleType(name)
     package.__path__ = [folder]
     sys.modules[name] = package
-from tfjob.local.node.supervise import main
+from tfjob.local.node.supervisor import main
 main()
 """
 HERE = Path(__file__).parent
@@ -52,7 +52,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     log_files: int = 5
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerExit(msgspec.Struct, frozen=True, kw_only=True):
     """How a container's first process ended; times as RFC 3339 with nanoseconds."""
 
     code: int
@@ -66,7 +66,7 @@ class _Report(msgspec.Struct, frozen=True):
     started: int | None = None
     at: str = ""
     trouble: str = ""
-    exit: Ended | None = None
+    exit: ContainerExit | None = None
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
@@ -120,14 +120,14 @@ class ContainerProcess:
         answer: str | None = await asyncio.shield(self._started)
         return answer
 
-    async def wait(self) -> Ended:
+    async def wait(self) -> ContainerExit:
         """The end of the container; several may wait, and a cancelled waiter harms nobody."""
         return await asyncio.shield(self._end)
 
     def has_ended(self) -> bool:
         return self._end.done()
 
-    async def stop(self, grace_seconds: float) -> Ended:
+    async def stop(self, grace_seconds: float) -> ContainerExit:
         """Asks the process group to end, and ends it for certain when the grace period is over."""
         if grace_seconds > 0:
             self.send(signal.SIGTERM)
@@ -150,7 +150,7 @@ class ContainerProcess:
         if control is not None and not control.is_closing() and not self.has_ended():
             control.write(line.encode())
 
-    async def _follow(self) -> Ended:
+    async def _follow(self) -> ContainerExit:
         ended = await self._read_reports()
         code = await self._supervisor.wait()
         if not self._started.done():
@@ -159,11 +159,11 @@ class ContainerProcess:
             self._supervisor.stdin.close()
         if ended is not None:
             return ended
-        await asyncio.to_thread(sweep, self._launch.marker)
+        await asyncio.to_thread(kill_marked, self._launch.marker)
         message = f"the process that watched over the container was killed (exit code {code})"
         return await asyncio.to_thread(record_lost, Path(self._launch.exit), message)
 
-    async def _read_reports(self) -> Ended | None:
+    async def _read_reports(self) -> ContainerExit | None:
         reports = self._supervisor.stdout
         assert reports is not None  # noqa: S101 - asked for when it was started
         ended = None
@@ -203,9 +203,9 @@ async def start(
     return ContainerProcess(supervisor, launch, on_trouble=on_trouble or (lambda _: None))
 
 
-def record_lost(path: Path, message: str) -> Ended:
+def record_lost(path: Path, message: str) -> ContainerExit:
     """The end of a container of which nobody saw the end, as a kubelet words it."""
-    ended = Ended(code=137, reason="ContainerStatusUnknown", message=message)
+    ended = ContainerExit(code=137, reason="ContainerStatusUnknown", message=message)
     try:
         write_file(path, msgspec.json.encode(ended))
     except OSError as error:
@@ -213,21 +213,21 @@ def record_lost(path: Path, message: str) -> Ended:
     return ended
 
 
-def read_exit_record(path: Path) -> Ended | None:
+def read_exit_record(path: Path) -> ContainerExit | None:
     """What was written when the container ended; None if it was not, or not wholly."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Ended)
+        return msgspec.json.decode(path.read_bytes(), type=ContainerExit)
     except (OSError, msgspec.DecodeError):
         return None
 
 
 async def recover(
     identity: ProcessIdentity, *, marker: str, exit_record: Path, patience: float = 2.0
-) -> Ended:
+) -> ContainerExit:
     """The end of a container of an earlier agent: as recorded, else lost; nothing lives on."""
     # It has lost its agent, so it is ending; left alone it will still record how.
-    await asyncio.to_thread(_outwait, identity, patience)
-    await asyncio.to_thread(sweep, marker)
+    await asyncio.to_thread(_wait_for_exit, identity, patience)
+    await asyncio.to_thread(kill_marked, marker)
     recorded = await asyncio.to_thread(read_exit_record, exit_record)
     if recorded is not None:
         return recorded
@@ -235,7 +235,7 @@ async def recover(
     return await asyncio.to_thread(record_lost, exit_record, message)
 
 
-def _outwait(identity: ProcessIdentity, patience: float) -> None:
+def _wait_for_exit(identity: ProcessIdentity, patience: float) -> None:
     deadline = time.monotonic() + patience
     while identity.is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -243,12 +243,12 @@ def _outwait(identity: ProcessIdentity, patience: float) -> None:
         _kill(identity.pid)
 
 
-def sweep(marker: str) -> None:
+def kill_marked(marker: str) -> None:
     """Kills every process that carries this marker in its environment, until none is left."""
     killed: set[int] = set()
     quiet = 0
     while quiet < QUIET_LOOKS:
-        carriers = _carriers(marker)
+        carriers = _marked_processes(marker)
         for pid in carriers:
             _kill(pid)
         killed.update(carriers)
@@ -257,7 +257,7 @@ def sweep(marker: str) -> None:
         time.sleep(0.003)
 
 
-def _carriers(marker: str) -> list[int]:
+def _marked_processes(marker: str) -> list[int]:
     needle = f"{MARKER}={marker}\0".encode()
     found = []
     for entry in Path("/proc").iterdir() if sys.platform == "linux" else ():

@@ -14,8 +14,8 @@ from typing import Any
 from tfjob.k8s.quantity import Quantity
 from tfjob.local.node.api import ApiPort, PodGoneError, UnavailableError
 from tfjob.local.node.machine import NodeSettings
-from tfjob.local.node.schedule import is_hopeless, shortages, sum_of, unschedulable_message
-from tfjob.local.node.status import is_over, unscheduled_status
+from tfjob.local.node.pod_status import is_over, unscheduled_status
+from tfjob.local.node.resource_fit import never_fits, shortages, sum_of, unschedulable_message
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -76,8 +76,9 @@ class Scheduler:
                 return used
             short = shortages(pod, used=used, allocatable=self._allocatable)
             if short:
-                hopeless = is_hopeless(pod, allocatable=self._allocatable)
-                message = unschedulable_message(short, hopeless=hopeless)
+                message = unschedulable_message(
+                    short, never_fits=never_fits(pod, allocatable=self._allocatable)
+                )
                 await self._explain(pod, reason="Unschedulable", message=message)
                 return used
             await self._api.bind(pod, self._settings.name)

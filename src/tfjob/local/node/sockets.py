@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tfjob.local.node.lookout import Lookout
-from tfjob.local.node.proctree import descendants, parents
+from tfjob.local.node.process_poller import ProcessPoller
+from tfjob.local.node.process_tree import descendants, parents
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENING = "0A"
@@ -27,11 +27,11 @@ class Address(NamedTuple):
     port: int
 
 
-Heard = Callable[[tuple[Address, ...]], None]
+OnListening = Callable[[tuple[Address, ...]], None]
 
 
 class _Watched(msgspec.Struct):
-    on_change: Heard
+    on_change: OnListening
     addresses: tuple[Address, ...] = ()
 
 
@@ -89,14 +89,14 @@ def _inodes(pid: int) -> Iterator[str]:
             yield target[8:-1]
 
 
-class SocketWatch(Lookout[_Watched]):
+class SocketPoller(ProcessPoller[_Watched]):
     """Reports when a container listens elsewhere than before."""
 
     def __init__(self, *, interval: float = 0.5, calm_interval: float = 2.0) -> None:
         super().__init__()
         self._interval, self._calm_interval = interval, calm_interval
 
-    def watch(self, pid: int, on_change: Heard) -> None:
+    def watch(self, pid: int, on_change: OnListening) -> None:
         """Watches everything below this process."""
         self.add(pid, _Watched(on_change))
 

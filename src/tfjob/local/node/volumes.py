@@ -7,7 +7,7 @@ made read-only: nothing stands between a process and its folder. It must not kno
 
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,16 +15,22 @@ import msgspec
 
 from tfjob.local.data_folder import make_folder, write_file
 from tfjob.local.node.checkpoint import safe_name
-from tfjob.local.node.contents import Contents, FileSource, VolumeError, checked_path, files_of
 from tfjob.local.node.environment import expand
 from tfjob.local.node.translate import Mount
+from tfjob.local.node.volume_files import (
+    FetchedObjects,
+    FileSource,
+    VolumeError,
+    checked_path,
+    files_of,
+)
 
 Json = Mapping[str, Any]
 FILE_VOLUMES = ("configMap", "secret", "downwardAPI", "projected")
 SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", *FILE_VOLUMES)
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class VolumeReferences(msgspec.Struct, frozen=True):
     """Objects that a pod's volumes are made from, by name."""
 
     config_maps: frozenset[str]
@@ -60,7 +66,7 @@ def unsupported(pod: Json) -> list[str]:
     return faults
 
 
-def wanted(pod: Json) -> Wanted:
+def volume_references(pod: Json) -> VolumeReferences:
     """The objects to fetch before the volumes can be made."""
     maps, secrets, claims = set(), set(), set()
     for volume in volumes_of(pod):
@@ -70,7 +76,7 @@ def wanted(pod: Json) -> Wanted:
             secrets.add(secret.get("secretName") or secret.get("name"))
         claims.add((volume.get("persistentVolumeClaim") or {}).get("claimName"))
     named = [frozenset(str(name) for name in names if name) for names in (maps, secrets, claims)]
-    return Wanted(*named)
+    return VolumeReferences(*named)
 
 
 def sources_of(volume: Json) -> Iterator[Json]:
@@ -80,7 +86,7 @@ def sources_of(volume: Json) -> Iterator[Json]:
 
 
 def prepare(
-    pod: Json, *, folder: Path, claims: Path, found: Contents, has_claim: Mapping[str, bool]
+    pod: Json, *, folder: Path, claims: Path, found: FetchedObjects, has_claim: Mapping[str, bool]
 ) -> dict[str, str]:
     """Makes the pod's volumes; the place of each by name."""
     places = {}
@@ -166,7 +172,7 @@ def _claim(name: str, source: Json, *, root: Path, known: Mapping[str, bool]) ->
     return place
 
 
-def _write_files(volume: Json, *, pod: Json, place: Path, found: Contents) -> None:
+def _write_files(volume: Json, *, pod: Json, place: Path, found: FetchedObjects) -> None:
     kind = kind_of(volume)
     default_mode = (volume.get(kind) or {}).get("defaultMode")
     source = FileSource(
@@ -178,3 +184,34 @@ def _write_files(volume: Json, *, pod: Json, place: Path, found: Contents) -> No
             make_folder(target.parent)
             write_file(target, data)
             target.chmod(mode & stat.S_IRWXU)  # the pod and its reader are one user
+
+
+def views_of(mounts: Sequence[Mount], *, folder: Path) -> tuple[Mount, ...]:
+    """The folders above the mounts, made below `folder`."""
+    paths = {mount.mount_path.rstrip("/") for mount in mounts}
+    found: dict[str, Mount] = {}
+    for mount in mounts:
+        above = [parent for parent in _missing_parents(mount) if parent not in paths]
+        if above and not _is_inside_another(mount, paths):
+            _link(folder / mount.mount_path.strip("/"), mount.place)
+        found |= {path: Mount(path, str(folder / path.strip("/"))) for path in above}
+    return tuple(found.values())
+
+
+def _missing_parents(mount: Mount) -> Iterator[str]:
+    for parent in PurePosixPath(mount.mount_path.rstrip("/")).parents:
+        if not Path(parent).exists():
+            yield str(parent)
+
+
+def _is_inside_another(mount: Mount, paths: set[str]) -> bool:
+    """Then its path is below a link, and what it would stand for is another's."""
+    parents = PurePosixPath(mount.mount_path.rstrip("/")).parents
+    return any(str(parent) in paths for parent in parents)
+
+
+def _link(path: Path, place: str) -> None:
+    make_folder(path.parent)
+    if path.is_symlink():
+        path.unlink()  # an earlier start may have led elsewhere
+    path.symlink_to(place)
