@@ -22,14 +22,21 @@ from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, lock_holder
 
 _PATIENCE: Final = 30.0
+_LARGEST_PORT: Final = 65_535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="up|down|status", required=True)
     up = actions.add_parser("up", help="start it here, until Ctrl-C")
-    up.add_argument("--port", type=int, default=0, metavar="N", help="listen here (any free port)")
     up.add_argument(
-        "--workdir", type=Path, default=Path(), metavar="DIR", help="where commands start (here)"
+        "--port", type=_port, default=0, metavar="N", help="listen here (any free port)"
+    )
+    up.add_argument(
+        "--workdir",
+        type=_workdir,
+        default=Path(),
+        metavar="DIR",
+        help="where commands start (here)",
     )
     actions.add_parser("down", help="end the one that runs")
     actions.add_parser("status", help="tell whether one runs, and what on it")
@@ -37,6 +44,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.add_argument(
             "--data", type=Path, default=default_folder(), metavar="DIR", help="its data folder"
         )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LARGEST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"{text}: is not a port; name one from 1 to {_LARGEST_PORT}, or 0 for any free one"
+        )
+    return int(text)
+
+
+def _workdir(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(
+            f"{text}: is not a folder, so no command could start there; create it, or name another"
+        )
+    return Path(text)
 
 
 def default_folder() -> Path:
@@ -66,7 +89,7 @@ def _up(arguments: argparse.Namespace) -> int:
                 print(f"tfjob local: up at {cluster.url}")
                 print(f"  export KUBECONFIG={cluster.kubeconfig}")
                 print("  Ctrl-C, or `tfjob local down`, ends it", flush=True)
-                await first_of(_asked(heard), cluster.failure())
+                await first_of(_asked(heard), cluster.failure(), cluster.report_disk(_warn))
             print("tfjob local: down", flush=True)
             return heard.asked.is_set()
 
@@ -85,6 +108,11 @@ def _trouble(error: Exception, arguments: argparse.Namespace) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"port {arguments.port} is in use; name another one, or none, with --port"
     return sentence(error, arguments.data)
+
+
+def _warn(sentence: str) -> None:
+    sys.stderr.write(f"warning: {sentence}\n")
+    sys.stderr.flush()
 
 
 async def _asked(heard: Interrupts) -> None:

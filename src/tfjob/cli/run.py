@@ -21,7 +21,7 @@ from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.following import Follower, Verdict
 from tfjob.cli.interrupts import Interrupts, first_of
-from tfjob.cli.screen import screen_for
+from tfjob.cli.screen import Screen, screen_for
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
 from tfjob.dialects.base import Settings
@@ -135,7 +135,16 @@ async def _follow(
     connected = Cluster(api=cluster.api, namespace=made.namespace)
     with screen_for(sys.stdout, title=made.name, is_plain=arguments.plain) as screen:
         follower = Follower(connected, made, screen=screen, logs=arguments.logs)
-        return await first_of(follower.run(limit=limit, interrupts=heard), _breakdown(cluster))
+        return await first_of(
+            follower.run(limit=limit, interrupts=heard),
+            _breakdown(cluster),
+            _disk_reports(cluster, screen),
+        )
+
+
+async def _disk_reports(cluster: LocalCluster, screen: Screen) -> Verdict:
+    await cluster.report_disk(screen.tell)
+    raise AssertionError("reports of the disk never end")
 
 
 async def _breakdown(cluster: LocalCluster) -> Verdict:

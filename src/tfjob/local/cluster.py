@@ -5,7 +5,7 @@ One data folder belongs to one running cluster. What was stored there is found a
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -54,7 +54,13 @@ class LocalCluster:
         self._settings = settings_of_machine(
             self.data / "node", workdir=workdir, environ=_without_task(environ), backoff=backoff
         )
-        self._server = ApiServer(self.data, port=port, logs=PodLogs(self._settings.pods_folder))
+        self._write_health: asyncio.Queue[str] = asyncio.Queue()
+        self._server = ApiServer(
+            self.data,
+            port=port,
+            logs=PodLogs(self._settings.pods_folder),
+        )
+        self._server.on_write_health = self._write_health.put_nowait
         self._lock: int | None = None
         self._api: Api | None = None
         self._recorder: EventRecorder | None = None
@@ -133,6 +139,18 @@ class LocalCluster:
         for task in self._tasks:
             if task.done():
                 task.result()
+
+    async def report_disk(self, tell: Callable[[str], None]) -> None:
+        """Say at once when the disk refuses writes, and when it takes them again; for ever."""
+        while True:
+            fault = await self._write_health.get()
+            if fault:
+                tell(
+                    f"{self.data}: cannot be written: {fault}; jobs do not go on until there is "
+                    "room on that disk"
+                )
+            else:
+                tell(f"{self.data}: can be written again; jobs go on")
 
     async def _install_crds(self, api: Api) -> None:
         for dialect in self._dialects:

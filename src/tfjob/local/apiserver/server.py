@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,7 +38,8 @@ class ApiServer:
     """A Kubernetes API server on this machine.
 
     `port` 0 takes the port of the last start if it is free, else any free one. `tls` off is for
-    clients in the same program: kubectl sends its token over TLS only.
+    clients in the same program: kubectl sends its token over TLS only. `on_write_health` is called
+    with a reason when the disk begins to refuse writes, and with "" when it takes them again.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class ApiServer:
         self._logs = logs
         self._tls = tls
         self._kept = kept_revisions
+        self.on_write_health: Callable[[str], None] = lambda _fault: None
         self._tasks: list[asyncio.Task[None]] = []
         self._runner: web.AppRunner | None = None
         self._backend: Backend | None = None
@@ -85,7 +87,11 @@ class ApiServer:
     async def start(self) -> None:
         """Open the data folder and listen."""
         data_folder.prepare(self._dir)
-        store = Store(self._dir / "objects.sqlite", kept_revisions=self._kept)
+        store = Store(
+            self._dir / "objects.sqlite",
+            kept_revisions=self._kept,
+            on_write_health=self.on_write_health,
+        )
         try:
             self.token = credentials.load_token(self._dir / "token")
             self._backend = Backend(store, clock=self._clock, logs=self._logs)

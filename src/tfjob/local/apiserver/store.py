@@ -69,6 +69,10 @@ class Compacted(Exception):  # noqa: N818 - an expected answer, not a fault of o
         self.oldest = oldest
 
 
+def _ignored(_fault: str) -> None:
+    """Nobody asked."""
+
+
 class Key(NamedTuple):
     resource: str
     namespace: str
@@ -115,8 +119,16 @@ class Change:
 class Store:
     """The only door to the data folder's objects."""
 
-    def __init__(self, path: Path, *, kept_revisions: int = KEPT_REVISIONS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        kept_revisions: int = KEPT_REVISIONS,
+        on_write_health: Callable[[str], None] = _ignored,
+    ) -> None:
         self._folder = path.parent
+        self._on_write_health = on_write_health
+        self._is_writable = True
         self._kept = kept_revisions
         self._listeners: list[Callable[[Change], None]] = []
         self._db = _opened(path)
@@ -190,10 +202,20 @@ class Store:
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
+            self._report_health(str(error))
             raise StoreFullError(
                 f"the data folder {self._folder} refused a write, nothing was stored: {error}; "
                 "reading goes on, and writing as soon as there is room"
             ) from error
+
+        else:
+            self._report_health("")
+
+    def _report_health(self, fault: str) -> None:
+        """Say when writes begin to fail, and why; an empty text says that they work again."""
+        if self._is_writable == bool(fault):
+            self._is_writable = not fault
+            self._on_write_health(fault)
 
     def _tell(self, change: Change) -> None:
         for listener in self._listeners:
