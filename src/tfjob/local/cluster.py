@@ -1,6 +1,6 @@
-"""The whole cluster in one process: the API server, the operator that every cluster has, a node.
+"""The whole cluster in one process: API server, operator and node.
 
-One data folder belongs to one running cluster. What was stored there is found again by the next.
+One data folder serves one running cluster; the next one on that folder continues from its content.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ from tfjob.manager.settings import Settings
 _OFF: Final = "0"
 _STOP_TIMEOUT: Final = 5.0
 _JOBS: Final = JobSettings(group_backend="none")
-"""One machine has no scheduler of gangs: jobs that name a queue of one run without it."""
+"""There is no gang scheduler here: jobs that name its queue run without it."""
 _CRDS: Final = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 
 
 class LocalCluster:
-    """`async with LocalCluster(...)`: up inside, down and without processes afterwards."""
+    """Runs the cluster inside `async with`; no process is left afterwards."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class LocalCluster:
         self._tasks = [*own, self._operating]
 
     async def stop(self) -> None:
-        """Pods first, so that no process outlives the cluster; then what decides about them."""
+        """Stop the pods first, so that no process outlives the cluster, then everything else."""
         if self._agent is not None:
             await self._agent.stop()
         if self._operator is not None and self._operating is not None:
@@ -134,23 +134,23 @@ class LocalCluster:
             self._lock = None
 
     async def failure(self) -> None:
-        """Return, or raise, when a part of the cluster has ended by itself."""
+        """Return, or raise its error, when a part of the cluster stops unexpectedly."""
         await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in self._tasks:
             if task.done():
                 task.result()
 
     async def report_disk(self, tell: Callable[[str], None]) -> None:
-        """Say at once when the disk refuses writes, and when it takes them again; for ever."""
+        """Report when writes to the disk begin to fail and when they work again; never returns."""
         while True:
             fault = await self._write_health.get()
             if fault:
                 tell(
-                    f"{self.data}: cannot be written: {fault}; jobs do not go on until there is "
-                    "room on that disk"
+                    f"{self.data}: cannot be written: {fault}; "
+                    "jobs wait until there is room on that disk"
                 )
             else:
-                tell(f"{self.data}: can be written again; jobs go on")
+                tell(f"{self.data}: can be written again; jobs continue")
 
     async def _install_crds(self, api: Api) -> None:
         for dialect in self._dialects:
@@ -162,12 +162,12 @@ class LocalCluster:
 
 
 def _without_task(environ: Mapping[str, str]) -> dict[str, str]:
-    """The caller may be a replica of another job; its task is not that of ours."""
+    """Drop TF_CONFIG: the caller may itself be a replica of another job."""
     return {name: value for name, value in environ.items() if name != TF_CONFIG}
 
 
 async def _replace(api: Api, crd: dict[str, Any]) -> None:
-    """An older program may have left an older definition."""
+    """Update a CRD that another version of tfjob installed."""
     path = _CRDS.item(crd["metadata"]["name"])
     stored = await api.get(path, decode=Stored)
     version = {"resourceVersion": stored.metadata.resource_version}

@@ -53,7 +53,7 @@ def prepare(folder: Path) -> None:
 
 def check(folder: Path) -> None:
     """Refuse a folder whose content another user may have written."""
-    _check_owner(folder, folder.lstat())  # of the link, if it is one
+    _check_owner(folder, folder.lstat())  # the link itself, if it is one
     _check_access(folder, folder.stat())
     for path, found in _existing(folder):
         if stat.S_ISLNK(found.st_mode):
@@ -75,7 +75,7 @@ def _check_access(path: Path, found: os.stat_result) -> None:
     if found.st_mode & _GROUP_OR_OTHER_WRITE:
         raise DataFolderError(
             f"{path}: other users can write to it (mode {stat.S_IMODE(found.st_mode):04o}); "
-            f"if its files is yours, run `chmod go-w {path}`, else name another folder with --data"
+            f"if you trust it, run `chmod go-w {path}`; else name another folder with --data"
         )
 
 
@@ -88,7 +88,7 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
 
 
 def _tighten(path: Path, found: os.stat_result) -> None:
-    """Close a file of ours to others; a secret that they could read is replaced at the start."""
+    """Remove other users' access to a file; an exposed secret is deleted and made anew."""
     if not found.st_mode & _GROUP_OR_OTHER:
         return
     if path.name in _SECRETS:
@@ -127,7 +127,7 @@ def lock(folder: Path) -> int:
 
 
 def lock_holder(folder: Path) -> int | None:
-    """The process that runs a cluster on the folder; the lock decides, as its text may be stale."""
+    """The process that runs a cluster on the folder; None if the lock is free."""
     if not folder.exists():
         return None
     check(folder)
@@ -156,7 +156,7 @@ def make_folder(path: Path) -> None:
         if not path.is_dir():
             raise
     else:
-        path.chmod(0o700)  # a umask can take rights from the owner too
+        path.chmod(0o700)  # the umask may have removed owner rights
 
 
 def open_file(path: Path, flags: int) -> int:

@@ -1,7 +1,6 @@
-"""Folders of local clusters that were killed before they could take theirs away.
+"""Removes folders of local clusters that were killed before they could clean up.
 
-Only what is certainly nobody's is touched: a folder of this user that a cluster has used, and whose
-lock nobody holds.
+A folder is removed only if it belongs to this user, a cluster has used it, and its lock is free.
 """
 
 import fcntl
@@ -12,16 +11,16 @@ from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "tfjob-run-"
-"""How folders for one run begin; those that users name themselves are never looked at."""
+"""The prefix of folders for one run; folders that users name are never touched."""
 
 
 def remove(parent: Path) -> int:
-    """Remove what is left behind in a folder for temporary files; how many there were."""
+    """Remove stale folders from a folder for temporary files; returns how many there were."""
     return sum(_remove_one(each) for each in parent.glob(f"{PREFIX}*"))
 
 
 def _remove_one(folder: Path) -> bool:
-    with suppress(OSError):  # Another run is quicker, or it is not ours to touch.
+    with suppress(OSError):  # Another run removed it first, or it is not ours.
         if folder.is_symlink() or folder.stat().st_uid != os.getuid():
             return False
         if not (folder / "format").is_file():

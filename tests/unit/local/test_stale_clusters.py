@@ -1,4 +1,4 @@
-"""What a killed cluster leaves behind is taken away by the next one, and nothing else is."""
+"""Stale folders of killed clusters are removed, and nothing else."""
 
 import fcntl
 import os

@@ -1,7 +1,7 @@
-"""From what a client sent to what is stored: decode, prune, default, check.
+"""Admission: from a client's object to the stored one (decode, prune, default, validate).
 
-Law: the result depends on the request, the former state and the clock alone; nothing is written
-here. Status and the rest of an object are kept apart: each subresource changes only its own part.
+The result depends on the request, the previous state and the clock alone; nothing is written here.
+Each subresource changes only its own part of the object.
 """
 
 import base64
@@ -32,7 +32,7 @@ class Admitted(msgspec.Struct, frozen=True):
 
 
 def read_object(request: Request, value: object) -> Admitted:
-    """The object as a typed server would read it, without unknown fields."""
+    """Decode the object; unknown fields are dropped and reported."""
     kind = request.kind
     obj = decode.object_of(value, kind)
     if kind.incoming is not None:
@@ -72,7 +72,7 @@ def _judge_unknown(unknown: list[str], request: Request) -> tuple[str, ...]:
 
 
 def check_options(request: Request) -> None:
-    """Refuse a dryRun that is neither absent nor All."""
+    """Refuse a dryRun other than All."""
     wish = request.query.get("dryRun")
     if wish not in {None, "", "All"}:
         fault = status.not_in("dryRun", [wish], ["All"])
@@ -82,7 +82,7 @@ def check_options(request: Request) -> None:
 
 
 def for_creation(backend: Backend, request: Request, obj: Json) -> Json:
-    """The first state of an object, checked."""
+    """The first state of an object, validated."""
     kind = request.kind
     _check_place(request, obj)
     obj = metadata.at_creation(obj, kind=kind, namespace=request.namespace, now=backend.clock())
@@ -125,7 +125,7 @@ def _fold_string_data(secret: Json) -> None:
 
 
 def _assign(backend: Backend, kind: Kind, obj: Json) -> None:
-    """What depends on other objects or on the clock."""
+    """Set what depends on other objects or the clock."""
     if kind.resource == "pods":
         pod_admission.admit_pod(backend.store, obj)
     if kind.resource == "services":
@@ -173,7 +173,7 @@ def _refuse_faults(kind: Kind, obj: Json, faults: metadata.Faults) -> None:
 
 
 def for_update(backend: Backend, request: Request, obj: Json, old: Json) -> Json:
-    """The next state of an object, checked. Equal to `old` when nothing would change."""
+    """The next state of an object, validated; equal to `old` if nothing changes."""
     kind = request.kind
     _check_name(request, obj)
     metadata.check_preconditions(kind, obj, old, is_patch=request.verb == "patch")
@@ -243,7 +243,7 @@ def _keep_other_parts(backend: Backend, kind: Kind, obj: Json, old: Json) -> Non
 
 
 def _carry_over(kind: Kind, obj: Json, old: Json) -> None:
-    """What the server once chose stays when an update leaves it out."""
+    """Keep values that the server chose earlier and that the update leaves out."""
     if kind.resource == "services":
         spec, before = obj.setdefault("spec", {}), old["spec"]
         if spec.get("type", "ClusterIP") != "ExternalName":

@@ -21,7 +21,7 @@ _OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 
 
 def check(headers: Mapping[str, str], *, path: str, token: str) -> None:
-    """Refuse a request that did not come from a client of this machine that knows the token."""
+    """Refuse a request that is not from loopback or lacks the token."""
     _check_host(headers.get("Host", ""))
     _check_origin(headers.get("Origin", ""))
     scheme, _, given = headers.get("Authorization", "").partition(" ")
@@ -53,7 +53,7 @@ def _check_origin(origin: str) -> None:
 
 
 def review(path: str) -> Json | None:
-    """The answer to a review of rights, which are all granted; None for any other path."""
+    """The answer to a SelfSubject review: everything is allowed. None for any other path."""
     kind = _REVIEWS.get(path)
     if kind is None:
         return None

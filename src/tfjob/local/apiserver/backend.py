@@ -1,4 +1,4 @@
-"""What every verb works on: the objects, the kinds, the open watches and the clock."""
+"""Shared state of all handlers: store, kinds, watches, clock."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
@@ -21,12 +21,12 @@ def system_clock() -> datetime:
 
 
 class PodLogs(Protocol):
-    """Where the lines of a pod's containers come from; a node provides it."""
+    """Source of container logs; a node provides it."""
 
     def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """`options` are the query of the request: container, follow, tailLines, …
+        """Stream the log; `options` is the query of the request: container, follow, tailLines, …
 
-        A LookupError says in its text what cannot be read and why.
+        A LookupError says what cannot be read and why.
         """
         ...
 
@@ -45,7 +45,7 @@ class Backend:
         self.is_closing = False
 
     def get(self, request: Request) -> Stored:
-        """The living object that a request names, or a refusal."""
+        """The stored object that a request names; 404 if there is none."""
         stored = self.store.get(request.key)
         if stored is None:
             raise status.not_found(request.kind.qualified, request.name)

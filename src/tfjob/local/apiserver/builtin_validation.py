@@ -1,7 +1,7 @@
-"""What a real server refuses in the built-in kinds: the rules that clients run into.
+"""Validation of built-in kinds, with the messages of kube-apiserver.
 
-Every rule returns faults with Kubernetes' own words; none raises, and none reads other objects.
-Rules about contents that only a kubelet or a cloud would care about are left out.
+Rules return faults; none raises, and none reads other objects. Rules that only matter to a kubelet
+or a cloud provider are left out.
 """
 
 import base64

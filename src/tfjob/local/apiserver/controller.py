@@ -1,6 +1,7 @@
-"""A controller: attends to the objects of one kind whenever they or their children change.
+"""Base classes of controllers: a deduplicating queue of keys and a reconcile loop.
 
-Law: that of every worker. An object may ask to be looked at later; what for is not known here.
+A change only enqueues keys; what to do follows from the stored state. Everything is enqueued at the
+start and after a full disk, which repairs whatever was interrupted.
 """
 
 import asyncio
@@ -17,13 +18,13 @@ LONGEST = timedelta(minutes=6)
 
 
 class QueueWorker(ABC):
-    """Attends to objects, `piece` of them before others on the loop have their turn."""
+    """Reconciles queued keys; yields to the event loop after each `piece` of them."""
 
     piece: ClassVar[int] = 1
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
-        self._queue: dict[Key, None] = {}  # a line in which nobody stands twice
+        self._queue: dict[Key, None] = {}  # keys in order, each once
         self._wake = asyncio.Event()
         backend.store.listen(self.on_change)
 
@@ -33,22 +34,22 @@ class QueueWorker(ABC):
 
     @abstractmethod
     def reconcile(self, key: Key) -> None:
-        """Do what one object asks for; it may be gone already."""
+        """Reconcile one object, which may be gone."""
 
     @abstractmethod
     def enqueue_all(self) -> None:
-        """Put everything in line that could need attention."""
+        """Enqueue everything that may need work."""
 
     @abstractmethod
     def next_wakeup_seconds(self) -> float | None:
-        """How long nothing is to do unless something changes; None: for ever."""
+        """Seconds until `on_idle` is called if nothing changes; None for never."""
 
     @abstractmethod
     def on_idle(self) -> None:
         """What is to do after a rest in which nothing changed."""
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Reconcile until cancelled."""
         is_unsure = True
         while True:
             try:
@@ -58,7 +59,7 @@ class QueueWorker(ABC):
                 await self._work()
                 await self._rest()
             except StoreFullError:
-                # A full disk passes; what is to do is found again by looking at everything.
+                # Retry everything once the disk may have room again.
                 await asyncio.sleep(_RETRY_SECONDS)
                 is_unsure = True
 
@@ -83,7 +84,7 @@ class QueueWorker(ABC):
         return not self._queue
 
     def step(self) -> None:
-        """Attend to one object."""
+        """Reconcile one object."""
         key = next(iter(self._queue))
         del self._queue[key]
         self.reconcile(key)
@@ -94,7 +95,7 @@ class QueueWorker(ABC):
 
 
 class Controller(QueueWorker):
-    """Attends to the objects of one resource, whenever they or what they own change."""
+    """Reconciles objects of one resource when they, or objects they own, change."""
 
     resource: ClassVar[str]
     kind: ClassVar[str]
@@ -118,7 +119,7 @@ class Controller(QueueWorker):
             self.enqueue(Key(self.resource, row.namespace, row.name))
 
     def enqueue_at(self, key: Key, moment: datetime) -> None:
-        """Attend to an object again at a moment, even if nothing changes until then."""
+        """Reconcile the object again at this time."""
         self._later[key] = min(moment, self._later.get(key, moment))
 
     def on_idle(self) -> None:
@@ -135,7 +136,7 @@ class Controller(QueueWorker):
 
 
 def delay(failures: int) -> timedelta:
-    """The pause after so many failures in a row."""
+    """The back-off after failures in a row: 10 s, then doubled, 6 minutes at most."""
     if failures <= 0:
         return timedelta()
     pause: timedelta = FIRST * 2 ** min(failures - 1, 30)

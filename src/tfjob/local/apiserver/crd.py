@@ -1,8 +1,7 @@
-"""CustomResourceDefinitions: checks them, compiles their schemas and serves what they define.
+"""CustomResourceDefinitions: validates them, compiles their schemas and registers their kinds.
 
-Law: what is stored as established is served, at once and after a restart; what cannot be served
-faithfully (an unknown schema keyword, a rule outside the supported CEL, conversion by webhook) is
-refused by name when the definition is written.
+An established definition is served at once and after a restart. What cannot be served faithfully
+(an unknown schema keyword, CEL outside the subset, conversion webhooks) is refused by name.
 """
 
 from datetime import datetime
@@ -23,7 +22,7 @@ _AGE = Column("Age", type="date", path=".metadata.creationTimestamp")
 
 
 class Structural:
-    """The schema of one version: what an object of it must be."""
+    """The schema of one version."""
 
     def __init__(self, spec: Json, path: str, *, scale: Json | None = None) -> None:
         self.root = Node(spec, path, is_root=True)
@@ -80,7 +79,7 @@ class CrdRegistrar:
 
 
 def prepare(definition: Json) -> None:
-    """Defaults of a definition, in place."""
+    """Set defaults of a definition, in place."""
     spec = definition.get("spec")
     if not isinstance(spec, dict):
         return
@@ -93,7 +92,7 @@ def prepare(definition: Json) -> None:
 
 
 def established(definition: Json, *, now: datetime, old: Json | None = None) -> None:
-    """The status of a definition that is served, in place."""
+    """Set the status of an established definition, in place."""
     spec = definition["spec"]
     storage = _stored_version(spec)["name"]
     before = (old or {}).get("status") or {}
@@ -117,7 +116,7 @@ def _conditions(now: datetime) -> list[Json]:
 
 
 def kind_of(spec: Json, version: Json, *, index: int) -> Kind:
-    """One served version as a kind."""
+    """A served version as a kind."""
     naming = spec["names"]
     below = version.get("subresources") or {}
     columns = version.get("additionalPrinterColumns")
@@ -180,7 +179,7 @@ def _column(entry: Json) -> Column:
 
 
 def faults(definition: Json) -> list[Fault | FieldError]:
-    """What is wrong with a definition, as far as it would keep us from serving it."""
+    """Faults that would keep the definition from being served."""
     spec = definition.get("spec") or {}
     found: list[Fault | FieldError] = [*_name_faults(definition, spec)]
     conversion = (spec.get("conversion") or {}).get("strategy", "None")

@@ -16,13 +16,13 @@ import yaml
 from tfjob.local.data_folder import DataFolderError, write_file
 
 _LIFETIME = timedelta(days=3650)
-_SKEW = timedelta(days=1)  # a clock that is set back a little must not make it invalid
+_SKEW = timedelta(days=1)  # tolerates a clock that is set back
 _NAME = "tfjob local API server"
 _CONTEXT = "tfjob-local"
 
 
 def load_token(path: Path) -> str:
-    """The token of a checked data folder; made at the first start."""
+    """The token of the data folder; created at the first start."""
     if path.exists():
         token = path.read_text().strip()
         if token:
@@ -33,7 +33,7 @@ def load_token(path: Path) -> str:
 
 
 def load_certificate(folder: Path, *, now: datetime) -> tuple[Path, Path]:
-    """The certificate and key files of a data folder; made if one of them is missing."""
+    """Paths of the certificate and its key; created if one of them is missing."""
     certificate, key = folder / "apiserver.crt", folder / "apiserver.key"
     if not (certificate.exists() and key.exists()):
         try:
@@ -49,7 +49,7 @@ def load_certificate(folder: Path, *, now: datetime) -> tuple[Path, Path]:
 
 
 def make_certificate(*, now: datetime) -> tuple[bytes, bytes]:
-    """A new certificate and its private key, both as PEM."""
+    """A new certificate and its private key, as PEM."""
     from cryptography import x509  # noqa: PLC0415 - slow to import, and rarely needed
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
@@ -98,7 +98,7 @@ def make_certificate(*, now: datetime) -> tuple[bytes, bytes]:
 
 
 def write_kubeconfig(path: Path, *, url: str, token: str, ca: bytes | None) -> None:
-    """Replace the file in one step; only its owner can read it."""
+    """Write the kubeconfig atomically, readable by its owner only."""
     cluster = {"server": url}
     if ca is not None:
         cluster["certificate-authority-data"] = base64.b64encode(ca).decode()
@@ -119,10 +119,10 @@ def write_kubeconfig(path: Path, *, url: str, token: str, ca: bytes | None) -> N
 
 
 def last_port(path: Path) -> int:
-    """The port of the former start, so that clients find the server again; 0 if unknown."""
+    """The port of the previous start, so that clients find the server again; 0 if unknown."""
     try:
         config = yaml.safe_load(path.read_text())
         return urlsplit(config["clusters"][0]["cluster"]["server"]).port or 0
     except (OSError, yaml.YAMLError, LookupError, TypeError, ValueError):
-        # A missing or mangled file only means that any port will do.
+        # Without a readable file, any port will do.
         return 0

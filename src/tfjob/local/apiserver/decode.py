@@ -1,7 +1,7 @@
-"""Turns the bytes of a request into an object of a built-in kind, as a typed server would.
+"""Decodes request bodies into objects of built-in kinds, as typed Go structs would.
 
-Law: a value of the wrong type is refused; an unknown field is dropped and reported, so that the
-caller can refuse, warn or ignore it as the client asked (`fieldValidation`). Null means absent.
+A value of the wrong type is refused. Unknown fields are dropped and reported, so that the caller
+can apply `fieldValidation`. Null means absent.
 """
 
 from collections.abc import Mapping
@@ -34,11 +34,11 @@ _PLAIN_TYPES: dict[str, tuple[type, ...]] = {
 
 
 class WrongTypeError(Exception):
-    """A value that no typed object could hold; the text is Go's."""
+    """A value of the wrong type; the message is Go's."""
 
 
 def parse_body(body: bytes, content_type: str) -> object:
-    """JSON or YAML to plain values."""
+    """Parse JSON or YAML."""
     media = content_type.partition(";")[0].strip().lower()
     if media in {"", "application/json", "*/*", "application/x-www-form-urlencoded"}:
         return _parse_json(body)
@@ -59,7 +59,7 @@ def _parse_json(body: bytes) -> object:
 
 
 def parse_yaml(body: bytes) -> object:
-    """YAML, which includes JSON; the JSON case is read the quick way."""
+    """Parse YAML; JSON takes the fast path."""
     try:
         return _decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -74,7 +74,7 @@ def parse_yaml(body: bytes) -> object:
 
 
 def object_of(value: object, kind: Kind) -> Json:
-    """Check that this is an object of the kind; its head is taken off."""
+    """Check apiVersion and kind, and remove them."""
     if not isinstance(value, dict):
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {kind.kind}): "

@@ -1,8 +1,7 @@
-"""A controller of apps/v1 Deployments: one ReplicaSet per template, the newest of them at work.
+"""The Deployment controller: one ReplicaSet per template, the newest of them scaled up.
 
-Law: it acts on what is stored, one Deployment at a time, and repeating it changes nothing. A
-changed template is rolled out by recreation, whatever the strategy says: the pods of the old
-template go first. Left out: progress deadlines, rolling updates.
+Reconciling is idempotent. A changed template is always rolled out by recreation: pods of the old
+template go first. Progress deadlines and rolling updates are not implemented.
 """
 
 import hashlib
@@ -68,16 +67,16 @@ class DeploymentController(Controller):
         try:
             made = make(self.backend, REPLICA_SETS, body, namespace=namespace)
         except StatusError:
-            # Its name belongs to somebody else, or its namespace goes: wait for a change.
+            # The name is taken, or the namespace is terminating: wait for a change.
             return None
         self._tell_scaled(deployment, made, before=0, size=size)
         return made
 
     def _size(self, deployment: Json, sets: list[Json], new: Json | None) -> None:
-        """Old sets go to nothing first; the new one gets its size when their pods are gone."""
+        """Scale old sets to zero first; the new one follows when their pods are gone."""
         size = deployment["spec"]["replicas"]
         if deployment["spec"].get("paused"):
-            # A rollout that was stopped half-way stays so: only the size is followed.
+            # A paused rollout stays as it is: only the size is applied.
             at_work = new or max(sets, key=_revision, default=None)
             if at_work is not None:
                 self._scale(deployment, at_work, size)
@@ -103,7 +102,7 @@ class DeploymentController(Controller):
         self._tell_scaled(deployment, one, before=before, size=size)
 
     def _number(self, key: Key, sets: list[Json], new: Json) -> None:
-        """The set at work has the highest revision, and its Deployment shows it."""
+        """Give the current set the highest revision, and show it on the Deployment."""
         others = [one for one in sets if _uid(one) != _uid(new)]
         revision = max(_revision(new), _last_revision(others) + 1)
         self._annotate(Key(REPLICA_SETS, key.namespace, new["metadata"]["name"]), revision)
@@ -153,7 +152,7 @@ class DeploymentController(Controller):
 
 
 def current_set(deployment: Json, sets: list[Json]) -> Json | None:
-    """The set made of the template as it is now."""
+    """The ReplicaSet of the current template."""
     wanted = template_hash(deployment)
     return next(
         (one for one in sets if one["metadata"].get("labels", {}).get(HASH) == wanted), None
@@ -161,7 +160,7 @@ def current_set(deployment: Json, sets: list[Json]) -> Json | None:
 
 
 def template_hash(deployment: Json) -> str:
-    """Ten letters that stand for a template, and spell no word."""
+    """Ten letters that identify a template."""
     number = int.from_bytes(hashlib.sha256(_encode(deployment["spec"]["template"])).digest())
     letters = []
     for _ in range(10):
@@ -171,7 +170,7 @@ def template_hash(deployment: Json) -> str:
 
 
 def set_for(deployment: Json, *, size: int, revision: int) -> Json:
-    """The ReplicaSet of a Deployment's template."""
+    """A new ReplicaSet for the Deployment's template."""
     meta, spec = deployment["metadata"], deployment["spec"]
     template, mark = spec["template"], {HASH: template_hash(deployment)}
     known = template.get("metadata") or {}

@@ -1,6 +1,6 @@
-"""How far a Deployment has come: its counts and conditions, in the words of a real controller.
+"""The status of a Deployment: counts and conditions, as kube-controller-manager writes them.
 
-Pure: the Deployment and its ReplicaSets in, a status out. A condition keeps its times while nothing
+A pure function of the Deployment and its ReplicaSets. A condition keeps its times while nothing
 about it changes.
 """
 
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def is_empty(replica_set: Json) -> bool:
-    """Whether no pod of the set is left, not even one on its way out."""
+    """Whether the set has no pods, not even terminating ones."""
     status = replica_set.get("status") or {}
     is_seen = status.get("observedGeneration") == replica_set["metadata"]["generation"]
     nothing = not status.get("replicas") and not status.get("terminatingReplicas")
@@ -19,12 +19,12 @@ def is_empty(replica_set: Json) -> bool:
 
 
 def most_extra(deployment: Json) -> int:
-    """So many pods above its size may a rolling update have."""
+    """maxSurge as a number of pods."""
     return _share(deployment, "maxSurge", is_rounded_up=True)
 
 
 def status_of(deployment: Json, sets: list[Json], *, new: Json | None, now: str) -> Json:
-    """The status as a real controller writes it: what is zero is mostly left out."""
+    """The status; most zero counts are omitted, as in Kubernetes."""
     wanted = deployment["spec"]["replicas"]
     total, ready, available, going = (
         _sum(sets, field)
@@ -71,7 +71,7 @@ def _progress(new: Json, *, is_done: bool) -> Json:
 
 
 def _was_done(conditions: list[Json], new: Json) -> bool:
-    """A rollout ends once: pods that come and go later do not begin it again."""
+    """Whether the rollout was complete before: later pod changes do not restart it."""
     done = _progress(new, is_done=True)
     return any(one.items() >= done.items() for one in conditions)
 
@@ -96,7 +96,7 @@ def _most_missing(deployment: Json) -> int:
 
 
 def _share(deployment: Json, field: str, *, is_rounded_up: bool) -> int:
-    """A number of pods, or a percentage of the Deployment's size."""
+    """A number of pods, or a percentage of the Deployment's replicas."""
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     amount = rolling.get(field, 0)
     if isinstance(amount, int):

@@ -1,7 +1,7 @@
-"""Collects what nothing holds any longer: dependents of deleted owners, emptied namespaces.
+"""Garbage collection of dependents, namespaces, objects of removed CRDs, and old events.
 
-Law: it acts on what is stored, not on what it remembers. Every change only says where to look, and
-a look at everything at the start heals whatever a crash interrupted. Events end after an hour.
+Acts on the stored state only; a change merely enqueues keys. Everything is checked at the start,
+which repairs whatever a crash interrupted. Events expire after an hour.
 """
 
 from datetime import timedelta
@@ -53,7 +53,7 @@ class GarbageCollector(QueueWorker):
             if seen is not None and max(seen, created or seen) < oldest:
                 self._store.remove(Key("events", row.namespace, row.name), event)
 
-    # -- noticing --------------------------------------------------------------------------------
+    # -- queueing --------------------------------------------------------------------------------
 
     def on_change(self, change: Change) -> None:
         if change.type == "DELETED":
@@ -77,7 +77,7 @@ class GarbageCollector(QueueWorker):
         if "." in change.key.resource and self._store.get(definition) is not None:
             self.enqueue(definition)
 
-    # -- acting ----------------------------------------------------------------------------------
+    # -- collecting ------------------------------------------------------------------------------
 
     def reconcile(self, key: Key) -> None:
         stored = self._store.get(key)
@@ -122,7 +122,7 @@ class GarbageCollector(QueueWorker):
         return stored.object() if stored else None
 
     def _is_solid(self, ref: Json) -> bool:
-        """An owner that is there and not waiting for its dependents, or of an unknown kind."""
+        """Whether the owner exists and does not wait for its dependents, or is of unknown kind."""
         owner = self._owner(ref)
         if owner is None:
             kind = self.backend.registry.of_kind(ref.get("apiVersion", ""), ref.get("kind", ""))
@@ -182,7 +182,7 @@ class GarbageCollector(QueueWorker):
         if self._store.count(key.name):
             return
         if any(each.resource != DEFINITIONS for each in self._queue):
-            # Dependents of its objects are among these, and need the kind of their owners known.
+            # Includes dependents of its objects, whose owner kind must still be registered.
             self.enqueue(key)
         else:
             self._drop_finalizer(key, CLEANUP)
@@ -192,7 +192,7 @@ class GarbageCollector(QueueWorker):
         for row in self._store.page(resource, namespace=namespace):
             key = Key(resource, row.namespace, row.name)
             if kind is None:
-                # Its definition is gone, so nobody can see it or hold it any longer.
+                # Without its CRD it cannot be seen, so finalizers do not hold it.
                 self._store.remove(key, row.object())
             elif b'"deletionTimestamp"' not in row.body:
                 end(self.backend, kind, key=key, options=Options(propagation_policy="Background"))

@@ -1,6 +1,6 @@
-"""Cluster addresses of Services: each living Service has its own, none is handed out twice.
+"""Allocates cluster IPs to Services.
 
-Nobody listens on these addresses here; they are kept so that clients see what they expect.
+Nothing listens on these addresses; clients expect to see them.
 """
 
 import ipaddress
@@ -21,7 +21,7 @@ class ClusterIPAllocator:
         store.listen(self._follow)
 
     def assign(self, service: Json) -> None:
-        """Give a Service an address if its type has one and it asked for none."""
+        """Set a cluster IP if the Service's type has one and none was requested."""
         spec = service["spec"]
         if spec["type"] == "ExternalName" or spec.get("clusterIP"):
             return
@@ -31,7 +31,7 @@ class ClusterIPAllocator:
 
     def _free(self) -> str:
         while True:
-            # The first 256 are left for fixed addresses, as on a real cluster.
+            # The first 256 are reserved for static addresses, as in Kubernetes.
             address = str(NETWORK[256 + secrets.randbelow(NETWORK.num_addresses - 512)])
             if address not in self._taken:
                 return address

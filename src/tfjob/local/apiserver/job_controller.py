@@ -1,8 +1,8 @@
-"""A small controller of batch/v1 Jobs: pods until enough have succeeded, or too many have failed.
+"""The batch/v1 Job controller: creates pods until enough succeed or too many fail.
 
-Law: it acts on what is stored, one Job at a time, and repeating it changes nothing. A pod that
-ended is counted once, even if it is deleted or this program is killed meanwhile: a finalizer holds
-it until its end is written down. Left out: indexed completion, deadlines, time to live, policies.
+Reconciling is idempotent. A finished pod is counted once, even if it is deleted or the server is
+killed: a finalizer holds it until it is counted. Indexed completion, deadlines, TTL and pod failure
+policies are not implemented.
 """
 
 from typing import Any
@@ -69,7 +69,7 @@ class JobController(Controller):
             self._tell(job, *decision.last_words)
 
     def _count_ends(self, key: Key, job: Json) -> Json:
-        """First say which ends are about to be counted, then let their pods go, then count."""
+        """Record the UIDs to count, then remove their finalizers, then count them."""
         pods = [pod for pod in owned(self.backend, job, "pods") if is_tracked(pod)]
         ends = ends_of(job, pods)
         if job["spec"].get("suspend"):
@@ -103,7 +103,7 @@ class JobController(Controller):
             self._gone.add(change.object["metadata"]["uid"])
 
     def _release_orphans(self) -> None:
-        """Pods of Jobs that are gone: nobody will count them."""
+        """Remove the finalizer from pods whose Job is gone."""
         while self._gone:
             uid = self._gone.pop()
             self._release(owned(self.backend, {"metadata": {"uid": uid}}, "pods"))
@@ -120,7 +120,7 @@ class JobController(Controller):
             try:
                 pod = make(self.backend, "pods", body, namespace=job["metadata"]["namespace"])
             except answers.StatusError:
-                # A template that no pod can be made of: its Job waits until somebody mends it.
+                # The template is invalid: wait until the Job changes.
                 return
             self._tell(job, "SuccessfulCreate", f"Created pod: {pod['metadata']['name']}")
 

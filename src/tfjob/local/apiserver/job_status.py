@@ -1,7 +1,7 @@
-"""What a batch/v1 Job asks for next and how far it has come.
+"""What a Job needs next, and its status.
 
-Pure: the Job, its pods and the time in; how many pods shall be active, and a status, out. Counts
-never go down, and a finished Job stays finished.
+A pure function of the Job, its pods and the time. Counts never decrease, and a finished Job stays
+finished.
 """
 
 from datetime import datetime
@@ -26,7 +26,7 @@ _LOST = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
 
 
 class Ends(msgspec.Struct, frozen=True):
-    """UIDs of pods that ended and are in no count yet."""
+    """UIDs of finished pods that are not counted yet."""
 
     succeeded: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Ends(msgspec.Struct, frozen=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """So many pods shall be active; `again` is when to look without any news."""
+    """The number of active pods wanted; `again` is when to reconcile without a change."""
 
     wanted: int
     status: Json
@@ -49,7 +49,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last_words(self) -> tuple[str, str]:
-        """Reason and message of the event that tells the end."""
+        """Reason and message of the final event."""
         is_complete = _holds(self.status, "Complete")
         return ("Completed", "Job completed") if is_complete else _LOST
 
@@ -60,9 +60,9 @@ def is_finished(job: Json) -> bool:
 
 
 def ends_of(job: Json, pods: list[Json]) -> Ends:
-    """The pods whose end is to be counted now; a pod that is told to go has failed.
+    """The pods to count now; a terminating pod counts as failed.
 
-    Unless its Job is suspended: then it is the Job that sends it away.
+    If the Job is suspended, it is not counted: the Job itself deletes its pods.
     """
     before = (job.get("status") or {}).get("uncountedTerminatedPods") or {}
     succeeded, failed = list(before.get("succeeded") or ()), list(before.get("failed") or ())
@@ -78,7 +78,7 @@ def ends_of(job: Json, pods: list[Json]) -> Ends:
 
 
 def counted(status: Json, ends: Ends) -> Json:
-    """The status with these ends in its counts."""
+    """The status with these pods counted."""
     sums = {
         "succeeded": (status.get("succeeded") or 0) + len(ends.succeeded),
         "failed": (status.get("failed") or 0) + len(ends.failed),
@@ -91,7 +91,7 @@ def counted(status: Json, ends: Ends) -> Json:
 
 
 def decide(job: Json, pods: list[Json], *, now: datetime) -> Decision:
-    """How many pods shall be active, and the status to store."""
+    """The number of active pods wanted, and the status to store."""
     spec, moment = job["spec"], time.render(now)
     kept = ("startTime", "conditions", "succeeded", "failed")
     status = {k: v for k, v in (job.get("status") or {}).items() if k in kept}
@@ -117,7 +117,7 @@ def decide(job: Json, pods: list[Json], *, now: datetime) -> Decision:
 
 
 def with_pods(status: Json, pods: list[Json]) -> Json:
-    """The status with the counts of the pods that are there now."""
+    """The status with the counts of the current pods."""
     active = [pod for pod in pods if is_active(pod)]
     going = [pod for pod in pods if is_terminating(pod) and not has_ended(pod)]
     return {
@@ -150,7 +150,7 @@ def _suspended(status: Json, moment: str) -> Decision:
 def _ending(
     status: Json, names: tuple[str, str], why: tuple[str, str], moment: str, *, is_quiet: bool
 ) -> Decision:
-    """The verdict stands at once; the Job is finished when none of its pods is left running."""
+    """Set the outcome at once; the Job is finished when no pod is running."""
     verdict, end = names
     status = _with_condition(status, verdict, why, moment)
     if is_quiet:
@@ -177,7 +177,7 @@ def _restarts(pod: Json) -> int:
 
 
 def _missing(spec: Json, *, succeeded: int, active: int) -> int:
-    """How many pods must still succeed; without a goal, one success lets the rest run out."""
+    """How many successes are missing; without completions, one success stops new pods."""
     if spec.get("completions") is not None:
         return max(int(spec["completions"]) - succeeded, 0)
     return active if succeeded else max(int(spec.get("parallelism", 1)), 1)

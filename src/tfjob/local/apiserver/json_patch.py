@@ -65,7 +65,7 @@ def _applied(document: Any, operation: _Operation) -> Any:
     if operation.op == "replace":
         return _added(_removed(document, path), path, value) if path else value
     if not is_same(current, value):
-        raise PatchError("the value there is another")
+        raise PatchError("the value differs")
     return document
 
 
@@ -107,7 +107,7 @@ def _existing(container: Any, step: str) -> str | int:
 
 def _index(step: str, *, below: int) -> int:
     if re.fullmatch("0|[1-9][0-9]{0,9}", step) is None or int(step) >= below:
-        raise PatchError(f"{step!r} is no place in a list; allowed are whole numbers below {below}")
+        raise PatchError(f"{step!r} is not an index of the list; use a whole number below {below}")
     return int(step)
 
 

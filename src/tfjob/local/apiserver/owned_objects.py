@@ -1,7 +1,6 @@
-"""What controllers do with the objects they own: find, make, end them, and tell of it.
+"""What controllers do with the objects they own: find, create and delete them, record events.
 
-Law: a child is what names its owner's UID, never what merely looks like it. When and how many is
-decided elsewhere.
+An object is owned if it has the owner's UID; labels are not enough.
 """
 
 from contextlib import suppress
@@ -23,7 +22,7 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 
 
 def owned(backend: Backend, owner: Json, resource: str) -> list[Json]:
-    """The living objects of a resource that name this owner, by name."""
+    """Objects of a resource that have this owner, by name."""
     found = []
     for key in backend.store.owned_by(owner["metadata"]["uid"]):
         stored = backend.store.get(key) if key.resource == resource else None
@@ -33,13 +32,13 @@ def owned(backend: Backend, owner: Json, resource: str) -> list[Json]:
 
 
 def make(backend: Backend, resource: str, body: Json, *, namespace: str) -> Json:
-    """Create an object as a client would; a StatusError says why it cannot be."""
+    """Create an object as a client would; raises StatusError if it is refused."""
     request = Request(verb="create", kind=_kind(backend, resource), namespace=namespace)
     return responses.decoded(create_object(backend, request, body).body)
 
 
 def drop(backend: Backend, resource: str, child: Json) -> None:
-    """End an object as a client would."""
+    """Delete an object as a client would."""
     meta = child["metadata"]
     key = Key(resource, meta["namespace"], meta["name"])
     options = Options(propagation_policy="Background")
@@ -47,14 +46,14 @@ def drop(backend: Backend, resource: str, child: Json) -> None:
 
 
 def store_status(backend: Backend, key: Key, status: Json) -> None:
-    """Store the status of an object, if it is another one."""
+    """Store the status if it changed."""
     stored = backend.store.get(key)
     if stored is not None and stored.object().get("status") != status:
         backend.store.put(key, {**stored.object(), "status": status})
 
 
 def pod_of(owner: Json, *, api_version: str, kind: str) -> Json:
-    """A pod of its owner's template, to be named by the server."""
+    """A pod from the owner's template, with a generated name."""
     template = owner["spec"]["template"]
     known = template.get("metadata") or {}
     kept = ("labels", "annotations", "finalizers")
@@ -77,7 +76,7 @@ def owner_reference(owner: Json, *, api_version: str, kind: str) -> Json:
 def tell(
     backend: Backend, about: Json, *, reference: str, component: str, reason: str, message: str
 ) -> None:
-    """A Normal event about an object; `reference` is its API version and kind, `apps/v1 X`."""
+    """Record a Normal event; `reference` is the object's API version and kind, `apps/v1 X`."""
     meta, now = about["metadata"], time.render(backend.clock())
     api_version, _, kind = reference.partition(" ")
     named = {"kind": kind, "apiVersion": api_version, "namespace": meta["namespace"]}
@@ -93,7 +92,7 @@ def tell(
         "firstTimestamp": now,
         "lastTimestamp": now,
     }
-    with suppress(StatusError):  # a namespace that is going takes no more events
+    with suppress(StatusError):  # a terminating namespace takes no events
         make(backend, "events", body, namespace=meta["namespace"])
 
 
@@ -119,7 +118,7 @@ def ready_since(pod: Json) -> datetime | None:
 
 
 def ended_at(pod: Json) -> datetime | None:
-    """When the pod's last container ended, as far as its status says; else when it was made."""
+    """When the pod's last container terminated, if known; else when the pod was created."""
     states = [one.get("state") or {} for one in pod["status"].get("containerStatuses") or ()]
     ends = [time.parse((state.get("terminated") or {}).get("finishedAt")) for state in states]
     known = [moment for moment in ends if moment is not None]

@@ -1,6 +1,6 @@
-"""What a pod takes from other objects when it is created: its priority and its account.
+"""Pod admission: priority classes and service accounts.
 
-A pod that names something that is not there is refused with a real server's words.
+A pod that refers to one that does not exist is refused with kube-apiserver's message.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ PRIORITIES = "priorityclasses.scheduling.k8s.io"
 
 
 def admit_pod(store: Store, pod: Json) -> None:
-    """Fill in the priority and check the account, in place."""
+    """Set the priority and check the service account, in place."""
     _set_priority(store, pod)
     _check_account(store, pod)
 

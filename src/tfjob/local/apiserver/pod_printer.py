@@ -1,4 +1,4 @@
-"""The row of a pod: ready containers, what it is doing, how often it restarted. Pure."""
+"""The table row of a pod: ready containers, status, restarts. Pure."""
 
 from datetime import datetime
 from typing import Any
@@ -30,7 +30,7 @@ def pod_row(pod: Json, now: datetime) -> list[Any]:
 
 
 def shown_state(pod: Json) -> str:
-    """The word that says most about a pod: a container's reason before the phase."""
+    """The STATUS column: a container's reason before the phase."""
     status = pod.get("status") or {}
     state = status.get("reason") or status.get("phase") or ""
     state = _init_state(pod) or _container_state(status, state)

@@ -1,6 +1,6 @@
-"""What a real server refuses in the spec of a pod, alone or inside a template.
+"""Validation of pod specs, alone or in a template, with the messages of kube-apiserver.
 
-Every rule returns faults with Kubernetes' own words; none raises, and none reads other objects.
+Rules return faults; none raises, and none reads other objects.
 """
 
 from typing import Any

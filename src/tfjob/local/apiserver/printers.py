@@ -1,6 +1,6 @@
-"""The rows of the built-in kinds in server-side tables, with the columns of a real server.
+"""Table rows of built-in kinds, with the columns of kube-apiserver.
 
-Pure: an object in, a row out; a field that is missing or odd gives an empty or unknown cell.
+Pure functions of an object; a missing or malformed field gives an empty or unknown cell.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,7 @@
-"""A controller of apps/v1 ReplicaSets: as many pods of one template as asked for.
+"""The ReplicaSet controller: keeps the requested number of pods.
 
-Law: it acts on what is stored, one set at a time, and repeating it changes nothing. A pod that
-ended is replaced at once the first time and after growing delays from then on; the last few stay
-to be looked at. Left out: pods without an owner are not adopted.
+Reconciling is idempotent. A finished pod is replaced at once the first time, then with growing
+delays; the last few are kept for inspection. Pods without an owner are not adopted.
 """
 
 from datetime import datetime, timedelta
@@ -49,7 +48,7 @@ class ReplicaSetController(Controller):
         self._report(key, replica_set)
 
     def _shrink(self, replica_set: Json, active: list[Json]) -> None:
-        """Pods that do not serve yet go first, then the youngest."""
+        """Delete pods that are not ready first, then the youngest."""
         serving = {pod["metadata"]["name"]: ready_since(pod) is not None for pod in active}
         oldest_first = sorted(active, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
         ordered = sorted(oldest_first, key=lambda pod: not serving[pod["metadata"]["name"]])
@@ -67,7 +66,7 @@ class ReplicaSetController(Controller):
             try:
                 pod = make(self.backend, "pods", body, namespace=key.namespace)
             except answers.StatusError:
-                # A template that no pod can be made of: its set waits until somebody mends it.
+                # The template is invalid: wait until the ReplicaSet changes.
                 return
             self._tell(replica_set, "SuccessfulCreate", f"Created pod: {pod['metadata']['name']}")
 
@@ -99,7 +98,7 @@ class ReplicaSetController(Controller):
 
 
 def next_try(pods: list[Json], *, now: datetime) -> datetime | None:
-    """When a pod may be made in place of those that ended; None if at once."""
+    """When a finished pod may be replaced; None for at once."""
     ends = [moment for pod in pods if has_ended(pod) and (moment := ended_at(pod)) is not None]
     recent = [moment for moment in ends if moment > now - _RECENT]
     if len(recent) < 2:
@@ -109,7 +108,7 @@ def next_try(pods: list[Json], *, now: datetime) -> datetime | None:
 
 
 def status_of(replica_set: Json, pods: list[Json], *, now: datetime) -> Json:
-    """The status as a real controller writes it: what is zero is mostly left out."""
+    """The status; most zero counts are omitted, as in Kubernetes."""
     active = [pod for pod in pods if is_active(pod)]
     pause = timedelta(seconds=replica_set["spec"].get("minReadySeconds") or 0)
     ready = [moment for pod in active if (moment := ready_since(pod)) is not None]

@@ -1,7 +1,7 @@
-"""Shows stored objects in the form a client asked for: as they are, as table, as metadata only.
+"""Renders stored objects in the negotiated form: plain, Table or PartialObjectMetadata.
 
-Stored bodies carry no head (`kind`, `apiVersion`), so that one body serves every version of a
-kind; the head is put on here, without decoding wherever no other form is asked for.
+Stored bodies have no `kind` and `apiVersion`, so that one body serves every version; they are added
+here, without decoding the body for the plain form.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ def decoded(body: bytes) -> Json:
 
 
 def negotiated_form(accept: str) -> str:
-    """The first form in an Accept header that we can give; plain JSON if there is none."""
+    """The first supported form in an Accept header; plain JSON by default."""
     for entry in accept.split(","):
         media, *parameters = [part.strip() for part in entry.split(";")]
         options = dict(parameter.partition("=")[::2] for parameter in parameters)
@@ -61,7 +61,7 @@ def wants_table(request: Request) -> bool:
 
 
 def with_head(kind: Kind, body: bytes) -> bytes:
-    """A stored body as an object of this face."""
+    """A stored body with `kind` and `apiVersion`."""
     if kind.outgoing is not None:
         body = _encode(kind.outgoing(_decode(body)))
     elif kind.is_custom:
@@ -70,7 +70,7 @@ def with_head(kind: Kind, body: bytes) -> bytes:
 
 
 def _custom(kind: Kind, body: bytes) -> bytes:
-    """Defaults are those of the stored version, pruning is that of the shown one."""
+    """Apply the defaults of the stored version and the pruning of the requested one."""
     stored = kind.storage_schema or kind.schema
     if not stored.has_defaults and kind.storage_schema is None:
         return body
@@ -89,7 +89,7 @@ def object_response(
     code: int = 200,
     warnings: Iterable[str] = (),
 ) -> Answer:
-    """The answer that shows a single object."""
+    """The response with a single object."""
     form = negotiated_form(request.accept)
     kind = request.kind
     if form == TABLE:
@@ -109,7 +109,7 @@ def _revision(body: bytes) -> str:
 
 
 def list_response(backend: Backend, request: Request, items: list[Stored], *, meta: Json) -> Answer:
-    """The answer that shows a list."""
+    """The response with a list."""
     form = negotiated_form(request.accept)
     kind = request.kind
     told = (kind.warning,) if kind.warning else ()
@@ -139,7 +139,7 @@ def list_response(backend: Backend, request: Request, items: list[Stored], *, me
 def event_object(
     backend: Backend, request: Request, body: bytes, *, form: str, is_first: bool
 ) -> bytes:
-    """The object of one watch event."""
+    """The object of a watch event."""
     if form == TABLE:
         rows = [Stored("", "", 0, body)]
         return _table(backend, request, rows, revision=_revision(body), has_columns=is_first)

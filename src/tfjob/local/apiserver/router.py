@@ -1,7 +1,7 @@
-"""From a method, a path and a body to an answer: the one door behind the HTTP server.
+"""Routes a request to its handler.
 
-Law: every request is answered, by an object, a stream or a Status; an error of ours is a 500 with
-our name on it, never a broken connection.
+Every request is answered with an object, a stream or a Status; an unexpected error becomes a 500,
+never a broken connection.
 """
 
 import logging
@@ -54,7 +54,7 @@ _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as it came over the wire."""
+    """A request as it was received."""
 
     method: str
     path: str
@@ -66,7 +66,7 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def answer(backend: Backend, incoming: HttpRequest) -> Answer | Stream:
-    """Answer any request; a refusal becomes its Status."""
+    """Answer a request; a StatusError becomes its Status."""
     try:
         return await _dispatch(backend, incoming)
     except status.StatusError as refusal:
@@ -140,7 +140,7 @@ def _chosen(request: Request) -> Verb:
 
 
 def _document(backend: Backend, incoming: HttpRequest, path: str) -> Answer | None:
-    """Answers that are about the server, not about objects."""
+    """Responses about the server itself, not about objects."""
     if path in _HEALTH or path.startswith(("/livez/", "/readyz/", "/healthz/")):
         return Answer(body=b"ok", content_type="text/plain; charset=utf-8")
     if path == "/":

@@ -1,7 +1,7 @@
-"""Checks a custom object against its compiled schema, with a real server's words.
+"""Validates custom objects against their compiled schema, with kube-apiserver's messages.
 
-Every fault is returned; none raises. Rules (`x-kubernetes-validations`) are only tried when the
-plain schema holds well enough for them to be meaningful, as a real server does it.
+All faults are returned; none raises. As in kube-apiserver, `x-kubernetes-validations` are evaluated
+only where the plain schema holds.
 """
 
 import json
@@ -38,7 +38,7 @@ _PREFIXES = {
 def check(
     node: Node, value: Json, *, old: Json | None = None, more: Iterable[FieldError] = ()
 ) -> list[FieldError]:
-    """All faults of an object. `old` is its former state, for rules about changes."""
+    """All faults of an object; `old` is its previous state, for transition rules."""
     found = [*_plain(node, value, ""), *more]
     return found + _after(found, node, value, old)
 
@@ -46,7 +46,7 @@ def check(
 def check_status(
     node: Node, value: Json, *, old: Json, more: Iterable[FieldError] = ()
 ) -> list[FieldError]:
-    """Faults of an update of the status alone: the rest was judged when it was written."""
+    """Faults of a status update; the rest of the object was validated before."""
     status = node.properties.get("status")
     plain = (
         list(_plain(status, value.get("status"), "status")) if status and "status" in value else []
@@ -57,7 +57,7 @@ def check_status(
 
 
 def _relative(finding: FieldError) -> FieldError:
-    """Inside its message, a real server counts the path of a status from the status on."""
+    """Inside messages of a status update, paths are relative to the status."""
     message = finding.message.replace(": status.", ": ", 1)
     return FieldError(finding.path, finding.cause, message)
 
@@ -79,7 +79,7 @@ _GO_TYPES: dict[type, str] = {
 
 
 def scale_faults(value: Json, paths: Iterable[str]) -> Iterator[FieldError]:
-    """The numbers that a scale subresource shows must be numbers."""
+    """Faults of the fields that the scale subresource reads."""
     for path in paths:
         place: object = value
         for step in path.strip(".").split("."):
@@ -265,7 +265,7 @@ def _below(path: str, key: str) -> str:
 
 
 def _combined(node: Node, value: object, path: str) -> Iterator[FieldError]:
-    """allOf, anyOf, oneOf, not: only value rules may stand in them."""
+    """allOf, anyOf, oneOf, not: only value validations are allowed in them."""
     spec = node.spec
     for part in spec.get("allOf") or ():
         yield from _partial(part, value, path)
@@ -324,7 +324,7 @@ def _ruled(node: Node, value: object, old: object, path: str) -> Iterator[FieldE
 
 
 def _same_element(node: Node, item: object, old: object) -> object:
-    """The former state of a list element, where elements have keys; else nobody can tell."""
+    """The previous state of a list element, if elements have keys."""
     keys = node.spec.get("x-kubernetes-list-map-keys") or ()
     if not keys or not isinstance(old, list) or not isinstance(item, dict):
         return None

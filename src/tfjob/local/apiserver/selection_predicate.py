@@ -1,6 +1,6 @@
-"""Which objects a list or a watch asked for: namespace, name, labels, fields.
+"""The objects that a list or a watch selects: namespace, name, labels, fields.
 
-Field selectors are a closed list per kind, as on a real server; an unknown one is refused by name.
+Each kind has a fixed set of selectable fields; others are refused by name.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _ALWAYS = ("metadata.name", "metadata.namespace")
 
 
 def namespace_asked(request: Request) -> str:
-    """The one namespace that can hold a match, if the request names one."""
+    """The namespace of the request, or of its field selector."""
     if request.namespace:
         return request.namespace
     return _equals(request, "metadata.namespace")
@@ -41,7 +41,7 @@ def _equals(request: Request, field: str) -> str:
 
 
 def matcher(request: Request) -> Matches | None:
-    """The test that a request's selectors make, or None when everything matches."""
+    """A predicate for the request's selectors; None if everything matches."""
     labels = _labels(request.query.get("labelSelector", ""))
     fields = _fields(request.query.get("fieldSelector", ""), request.kind)
     namespace, only_name, kind = request.namespace, request.name, request.kind
@@ -81,7 +81,7 @@ def _fields(text: str, kind: Kind) -> FieldSelector:
 
 
 def field_value(kind: Kind, obj: Json, field: str) -> str:
-    """What a field selector compares: the field as text, absent as empty."""
+    """The field as text; empty if it is absent."""
     if kind.stored_as == "events":
         field = field.replace("regarding.", "involvedObject.", 1)
         field = field.replace("reportingController", "reportingComponent")

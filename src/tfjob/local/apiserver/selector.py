@@ -1,7 +1,7 @@
-"""Label selectors and field selectors: read from text or object, matched, written back.
+"""Label selectors and field selectors: parsed from text or objects, matched, rendered.
 
-A selector is a frozen value and a conjunction: every requirement must hold. Bad syntax is a
-SelectorError in the API server's words. Which fields of an object can be selected is unknown here.
+All requirements of a selector must hold. Bad syntax is a SelectorError with kube-apiserver's
+message.
 """
 
 import enum
@@ -20,11 +20,11 @@ _LARGEST_INTEGER = 2**63 - 1
 
 
 class SelectorError(ValueError):
-    """A selector that cannot be understood; nothing is selected by it."""
+    """A selector that cannot be parsed."""
 
 
 class Operator(enum.StrEnum):
-    """How a label's value relates to the values of a requirement."""
+    """The operator of a requirement."""
 
     EQUALS = "="
     NOT_EQUALS = "!="
@@ -83,7 +83,7 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class LabelSelector(msgspec.Struct, frozen=True):
-    """Requirements that must all hold; without any, everything is selected."""
+    """Requirements that must all hold; an empty one selects everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -107,7 +107,7 @@ class FieldTerm(msgspec.Struct, frozen=True):
 
 
 class FieldSelector(msgspec.Struct, frozen=True):
-    """Field comparisons that must all hold; without any, everything is selected."""
+    """Field terms that must all hold; an empty one selects everything."""
 
     terms: tuple[FieldTerm, ...] = ()
 
@@ -120,7 +120,7 @@ class FieldSelector(msgspec.Struct, frozen=True):
 
 
 def parse_labels(text: str) -> LabelSelector:
-    """Read the text form: `a=b,c!=d,e in (x,y),f notin (z),g,!h,i>1`."""
+    """Parse `a=b,c!=d,e in (x,y),f notin (z),g,!h,i>1`."""
     reader = _Reader(text)
     requirements: list[Requirement] = []
     if reader.peek() != _END and not reader.at_requirement():
@@ -135,7 +135,7 @@ def parse_labels(text: str) -> LabelSelector:
 
 
 def labels_from_object(selector: object) -> LabelSelector:
-    """Read the object form: `matchLabels` and `matchExpressions`."""
+    """Parse `matchLabels` and `matchExpressions`."""
     try:
         body = msgspec.convert(selector, _Body)
     except msgspec.ValidationError as error:
@@ -147,7 +147,7 @@ def labels_from_object(selector: object) -> LabelSelector:
 
 
 def parse_fields(text: str) -> FieldSelector:
-    """Read `metadata.name=x,status.phase!=Running`; a backslash escapes `,`, `=` and itself."""
+    """Parse `metadata.name=x,status.phase!=Running`; a backslash escapes `,`, `=` and itself."""
     parts = re.findall(r"(?:[^\\,]|\\.?)+", text, re.DOTALL)
     terms = (_field_term(part, text) for part in parts)
     return FieldSelector(tuple(sorted(terms, key=FieldTerm.render)))
@@ -165,7 +165,7 @@ class _Body(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Reader:
-    """The words and symbols of a selector text, one by one; past the end stands `_END`."""
+    """The tokens of a selector; `_END` after the last."""
 
     def __init__(self, text: str) -> None:
         self._tokens: Iterator[str] = iter(_TOKEN.findall(text))
@@ -223,7 +223,7 @@ def _read_value(reader: _Reader) -> str:
 
 
 def _read_set(reader: _Reader) -> list[str]:
-    """A parenthesised list; between commas nothing may stand, which is the empty value."""
+    """A parenthesised list; nothing between commas is the empty value."""
     opening = reader.take()
     if opening != "(":
         raise SelectorError(_found(opening, "'('"))

@@ -1,7 +1,7 @@
 """The HTTP server: loopback only, one token, one data folder.
 
-Law: what was answered is on disk. Start and stop may be called again and again on the same folder,
-and a kill between any two instructions loses nothing that was acknowledged.
+What was acknowledged is on disk, and a kill at any moment does not lose it. The server can be
+started again on the same folder.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class ApiServer:
 
     `port` 0 takes the port of the last start if it is free, else any free one. `tls` off is for
     clients in the same program: kubectl sends its token over TLS only. `on_write_health` is called
-    with a reason when the disk begins to refuse writes, and with "" when it takes them again.
+    with a reason when writes to the disk begin to fail, and with "" when they work again.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ApiServer:
 
     @property
     def certificate_path(self) -> Path:
-        """What clients trust, when TLS is on."""
+        """The certificate that clients trust."""
         return self._dir / "apiserver.crt"
 
     @property
@@ -117,14 +117,14 @@ class ApiServer:
         self._tasks.append(task)
 
     async def stop(self) -> None:
-        """End open watches, stop listening, close the data folder."""
+        """End watches, stop listening and close the data folder."""
         if self._backend is None:
             return
         self._backend.is_closing = True
         self._backend.watches.wake_all()
         for task in self._tasks:
             task.cancel()
-        # What a task died of was told when it died.
+        # Errors of tasks were logged when they ended.
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         if self._runner is not None:
@@ -191,7 +191,7 @@ class ApiServer:
         if isinstance(found, Stream):
             return await _streamed(http, found)
         if len(found.body) > _PIECE and found.code == 200:
-            # A long list leaves piece by piece: written at once, TLS would copy all of it.
+            # Long lists are written in pieces: TLS would copy a single write as a whole.
             pieces = Stream(chunks=_pieces(found.body), content_type=found.content_type)
             return await _streamed(http, pieces)
         return _whole(found)
@@ -238,7 +238,7 @@ async def _streamed(http: web.Request, found: Stream) -> web.StreamResponse:
                 await response.write(chunk)
             await response.write_eof()
         except (ConnectionError, asyncio.CancelledError):
-            # The reader went away: nothing is owed to it.
+            # The client disconnected.
             return response
     return response
 

@@ -1,6 +1,6 @@
-"""Kubernetes' Status answers: one exception that carries code, reason, words and details.
+"""Kubernetes Status responses, and the exception that carries them.
 
-Every refusal of this server is built here, so that its words are those of a real API server.
+All errors of this server are built here, with the messages of kube-apiserver.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _CAUSES = {
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """A wrong field whose cause has no name among the ordinary faults."""
+    """A field error with a reason of its own."""
 
     path: str
     cause: str
@@ -32,7 +32,7 @@ class FieldError(msgspec.Struct, frozen=True):
 
 
 class StatusError(Exception):
-    """A request that is answered with a Status of failure."""
+    """A request that is answered with a failure Status."""
 
     def __init__(
         self, code: int, reason: str, message: str, *, details: dict[str, Any] | None = None
@@ -64,7 +64,7 @@ def success(details: dict[str, Any]) -> dict[str, Any]:
 
 
 def done(code: int) -> dict[str, Any]:
-    """The answer to an action that has no object to show."""
+    """The Status of an action that returns no object."""
     head = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return {**head, "code": code}
 
@@ -103,7 +103,7 @@ def method_not_allowed() -> StatusError:
 
 
 def not_supported(what: str, *, hint: str) -> StatusError:
-    """Something a real server has and this one leaves out by name; `hint` says what to do."""
+    """Something that this server leaves out by name; `hint` says what to do instead."""
     message = f"{what} is not supported by the local API server of tfjob: {hint}"
     return StatusError(501, "NotImplemented", message, details={})
 
@@ -127,7 +127,7 @@ def modified(resource: str, name: str) -> StatusError:
 
 
 def invalid(group_kind: str, name: str, faults: Iterable[Fault | FieldError]) -> StatusError:
-    """All faults of an object in one answer. `group_kind` reads `Pod` or `TFJob.kubeflow.org`."""
+    """All faults of an object. `group_kind` is like `Pod` or `TFJob.kubeflow.org`."""
     listed = list(faults)
     causes = [_cause(fault) for fault in listed]
     texts = list(dict.fromkeys(fault.text for fault in listed))
@@ -145,7 +145,7 @@ def _cause(fault: Fault | FieldError) -> dict[str, str]:
 
 
 def not_in(path: str, value: object, allowed: Iterable[str]) -> FieldError:
-    """A value outside a closed list, whose order is the one a real server prints."""
+    """An unsupported value; the order of the allowed ones is kube-apiserver's."""
     choices = ", ".join(f'"{choice}"' for choice in allowed)
     message = (
         f"Unsupported value: {msgspec.json.encode(value).decode()}: supported values: {choices}"

@@ -1,9 +1,8 @@
 """Objects as an append-only log of revisions in one SQLite file.
 
-Law: a revision is written once and only its end is ever filled in; the current state is the rows
-without an end, so a list at any kept revision and a replay after it read the same table. There is
-one writer, and every call is a single step between two points where anybody else may run.
-Bodies are opaque but for `metadata`; nothing here knows HTTP or any kind.
+A row is written once; only its end revision is filled in later. Rows without an end are the current
+state, so lists at an older revision and replays for watches read the same table. There is one
+writer, and each call is atomic on the event loop. Bodies are opaque except for `metadata`.
 """
 
 import contextlib
@@ -23,9 +22,9 @@ Json = dict[str, Any]
 LAYOUT = 1
 KEPT_REVISIONS = 20_000
 
-# synchronous=NORMAL: a commit is in the operating system's hands when we answer, so kill -9 loses
-# nothing; only a power cut can lose the last moments, and it never damages the file. FULL would
-# wait for the disk at every write, which costs the 500 creates a second that jobs need.
+# synchronous=NORMAL: a commit is with the operating system when we answer, so kill -9 loses
+# nothing; a power cut can lose the last commits and never damages the file. FULL would wait for
+# the disk at every write, too slow for the 500 creates a second that jobs need.
 # locking_mode=EXCLUSIVE: a second server on the same folder is refused instead of sharing it.
 _PRAGMAS = """
 PRAGMA locking_mode = EXCLUSIVE;
@@ -53,15 +52,15 @@ _decode = msgspec.json.Decoder().decode
 
 
 class StoreError(Exception):
-    """The data folder cannot be used; the text says why and what to do."""
+    """The data folder cannot be used; the message says why and what to do."""
 
 
 class StoreFullError(Exception):
-    """A write was refused by the disk. Nothing of it was stored."""
+    """The disk refused a write; nothing of it was stored."""
 
 
 class Compacted(Exception):  # noqa: N818 - an expected answer, not a fault of ours
-    """The asked revision is no longer kept."""
+    """The revision is no longer kept."""
 
     def __init__(self, asked: int, oldest: int) -> None:
         super().__init__(f"too old resource version: {asked} ({oldest})")
@@ -70,7 +69,7 @@ class Compacted(Exception):  # noqa: N818 - an expected answer, not a fault of o
 
 
 def _ignored(_fault: str) -> None:
-    """Nobody asked."""
+    """The default: do nothing."""
 
 
 class Key(NamedTuple):
@@ -80,7 +79,7 @@ class Key(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """One object as it is, or was, at a revision."""
+    """An object at a revision."""
 
     namespace: str
     name: str
@@ -93,7 +92,7 @@ class Stored(NamedTuple):
 
 
 class Change:
-    """One revision: ADDED, MODIFIED or DELETED. `body` of a deletion is the last state."""
+    """A revision: ADDED, MODIFIED or DELETED; the body of a deletion is the last state."""
 
     def __init__(
         self, *, revision: int, key: Key, type_: str, body: bytes, before: bytes | None
@@ -112,12 +111,12 @@ class Change:
 
     @cached_property
     def object_before(self) -> Json:
-        """Decoded once for all readers: not to be changed."""
+        """Decoded once and shared: do not modify."""
         return {} if self.before is None else dict(_decode(self.before))
 
 
 class Store:
-    """The only door to the data folder's objects."""
+    """Access to the stored objects."""
 
     def __init__(
         self,
@@ -141,20 +140,20 @@ class Store:
         self._db.close()
 
     def listen(self, listener: Callable[[Change], None]) -> None:
-        """Called with every change, in order, after it is stored."""
+        """Call the listener with every change, in order, after it is stored."""
         self._listeners.append(listener)
 
     # -- writing ---------------------------------------------------------------------------------
 
     def put(self, key: Key, obj: Json) -> Change:
-        """Store the next revision of an object; its resourceVersion is filled in."""
+        """Store the next revision of an object and set its resourceVersion."""
         before = self._live(key)
         change = self._append(key, obj, before=before, type_="MODIFIED" if before else "ADDED")
         self._tell(change)
         return change
 
     def remove(self, key: Key, obj: Json) -> Change:
-        """Store the end of an object; `obj` is its last state, as watchers will see it."""
+        """Store the deletion of an object; watchers see `obj` as its last state."""
         change = self._append(key, obj, before=self._live(key), type_="DELETED")
         self._tell(change)
         return change
@@ -205,14 +204,14 @@ class Store:
             self._report_health(str(error))
             raise StoreFullError(
                 f"the data folder {self._folder} refused a write, nothing was stored: {error}; "
-                "reading goes on, and writing as soon as there is room"
+                "reads still work, and writes will when there is room again"
             ) from error
 
         else:
             self._report_health("")
 
     def _report_health(self, fault: str) -> None:
-        """Say when writes begin to fail, and why; an empty text says that they work again."""
+        """Report when writes begin to fail, with the reason, and when they work again, with ""."""
         if self._is_writable == bool(fault):
             self._is_writable = not fault
             self._on_write_health(fault)
@@ -222,16 +221,16 @@ class Store:
             listener(change)
         if change.revision >= self._compact_at:
             self._compact_at = change.revision + self._kept
-            # To forget can wait: what was just stored is stored, whatever the disk says now.
+            # Compaction can wait; the change itself is stored.
             with contextlib.suppress(StoreFullError):
                 self.compact(change.revision - self._kept)
 
     def compact(self, revision: int) -> None:
-        """Forget everything that ended at or before this revision."""
+        """Drop everything that ended at or before this revision."""
         if revision <= self.compacted:
             return
         with self._transaction():
-            # The newest revision must survive a restart even when its row is a forgotten deletion.
+            # The newest revision must survive a restart even if its row was compacted.
             facts = [("revision", self.revision), ("compacted", revision)]
             self._db.executemany("INSERT OR REPLACE INTO fact VALUES (?,?)", facts)
             self._db.execute("DELETE FROM log WHERE ended <= ?", (revision,))
@@ -251,22 +250,22 @@ class Store:
         return Stored(*row) if row else None
 
     def find_uid(self, uid: str) -> Key | None:
-        """The living object with this UID."""
+        """The key of the object with this UID."""
         sql = "SELECT resource, namespace, name FROM log WHERE uid=? AND ended IS NULL"
         row = self._db.execute(sql, (uid,)).fetchone()
         return Key(*row) if row else None
 
     def owned_by(self, uid: str) -> list[Key]:
-        """Living objects that name this UID as an owner."""
+        """Keys of objects with this owner UID."""
         sql = "SELECT resource, namespace, name FROM owned WHERE owner=?"
         return [Key(*row) for row in self._db.execute(sql, (uid,))]
 
     def owner_uids(self) -> list[str]:
-        """Every UID that some living object names as an owner."""
+        """All UIDs that objects name as owners."""
         return [row[0] for row in self._db.execute("SELECT DISTINCT owner FROM owned")]
 
     def resources_in(self, namespace: str) -> list[str]:
-        """Which resources have an object in this namespace."""
+        """Resources with objects in this namespace."""
         sql = "SELECT DISTINCT resource FROM log WHERE namespace=? AND ended IS NULL"
         return [row[0] for row in self._db.execute(sql, (namespace,))]
 
@@ -285,7 +284,7 @@ class Store:
         after: tuple[str, str] = ("", ""),
         limit: int = -1,
     ) -> list[Stored]:
-        """Objects in order of namespace and name; now, or as they were at a kept revision."""
+        """Objects ordered by namespace and name; now, or at a kept revision."""
         if at is not None and at < self.compacted:
             raise Compacted(at, self.compacted)
         where, values = "resource=?", [resource]
@@ -295,7 +294,7 @@ class Store:
             where, values = where + " AND (namespace, name) > (?, ?)", [*values, *after]
         moment = "ended IS NULL"
         if at is not None and at < self.revision:
-            # A deletion ends at its own revision, so it is never part of any moment.
+            # The row of a deletion ends at its own revision, so no snapshot contains it.
             moment = f"revision <= {at:d} AND (ended IS NULL OR ended > {at:d})"
         sql = (
             f"SELECT namespace, name, revision, body FROM log WHERE {where} AND {moment}"  # noqa: S608 - built from constants and integers
@@ -304,7 +303,7 @@ class Store:
         return [Stored(*row) for row in self._db.execute(sql, values)]
 
     def changes(self, resource: str, *, after: int, limit: int) -> list[Change]:
-        """What happened after a revision, in order, with the state before each change."""
+        """Changes after a revision, in order, each with the state before it."""
         if after < self.compacted:
             raise Compacted(after, self.compacted)
         sql = (

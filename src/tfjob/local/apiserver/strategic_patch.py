@@ -1,8 +1,8 @@
-"""Strategic merge patch: Kubernetes' own, which merges some lists element by element.
+"""Strategic merge patch, which merges some lists by key.
 
-Which lists those are is a table: a field, named after its parent, and the key that tells elements
-apart. A list outside the table is replaced whole. Inputs are never changed and results share
-nothing with them. The order of a merged list is the one the API server gives it.
+A table maps fields, named with their parent, to the merge key of their elements. Other lists are
+replaced. Inputs are never changed, and results share nothing with them. The order of merged lists
+is kube-apiserver's.
 """
 
 from collections.abc import Mapping
@@ -63,9 +63,9 @@ MERGE_KEYS: Keys = MappingProxyType(
 
 
 def strategic(target: Any, patch: Any, *, merge_keys: Keys = MERGE_KEYS) -> Any:
-    """The target with the patch merged into it."""
+    """The target with the patch applied."""
     try:
-        # Below, parts of the patch and of the target become parts of the result.
+        # Below, parts of both become parts of the result.
         change = _object(deepcopy(patch), name="patch")
         return _merged_object(deepcopy(target), change, name="", keys=merge_keys)
     except PatchError as error:
@@ -75,7 +75,7 @@ def strategic(target: Any, patch: Any, *, merge_keys: Keys = MERGE_KEYS) -> Any:
 def _merged_object(
     target: Any, patch: Mapping[str, Any], *, name: str, keys: Keys
 ) -> dict[str, Any]:
-    """The object in the field `name`, merged field by field unless the patch directs otherwise."""
+    """The object in field `name`, merged field by field unless `$patch` says otherwise."""
     directive = patch.get(_PATCH)
     if directive == "delete":
         return {}
@@ -94,12 +94,12 @@ def _merged_object(
 
 
 def _is_moot(target: Any, patch: Any) -> bool:
-    """Whether the patch only directs what to do with an object, and there is no object."""
+    """Whether the patch is only a directive, and there is no object."""
     return isinstance(patch, Mapping) and _PATCH in patch and not isinstance(target, Mapping)
 
 
 def _without_dropped(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """The object without the fields and plain values that the patch says to drop."""
+    """The object without the fields and values that the patch deletes."""
     retained = _list(patch.get(_RETAIN, [*base]), name=_RETAIN)
     result = {key: value for key, value in base.items() if key in retained}
     for directive, values in patch.items():
@@ -118,7 +118,7 @@ def _ordered(
     path: str,
     keys: Keys,
 ) -> dict[str, list[Any]]:
-    """The lists for which the patch spells an order out, in that order."""
+    """Lists for which the patch sets the order."""
     ordered = {}
     for directive, order in patch.items():
         field = directive.removeprefix(_ORDER)
@@ -158,7 +158,7 @@ def _union(live: list[Any], patch: list[Any]) -> list[Any]:
 def _merged_elements(
     live: list[Any], patch: list[Any], *, merge_key: str, name: str, keys: Keys
 ) -> list[Any]:
-    """The elements of a list merged by key: deleted ones gone, new ones last."""
+    """A list merged by key: deleted elements removed, new ones last."""
     for element in patch:
         _check_element(element, merge_key=merge_key, name=name)
     deleted = _identities([each for each in patch if each.get(_PATCH) == "delete"], merge_key)
@@ -185,7 +185,7 @@ def _check_element(element: Any, *, merge_key: str, name: str) -> None:
 def _arranged(
     elements: list[Any], wanted: list[Any], *, live: list[Any], merge_key: str
 ) -> list[Any]:
-    """The elements in the wanted order; each other one stays before what it stood before so far."""
+    """The elements in the given order; others keep their place relative to their successors."""
     named = [each for each in elements if _identity(each, merge_key) in wanted]
     named.sort(key=lambda each: wanted.index(_identity(each, merge_key)))
     arranged: list[Any] = []

@@ -1,6 +1,6 @@
-"""What a real server refuses in the kinds that make pods: Jobs, Deployments, ReplicaSets.
+"""Validation of Jobs, Deployments and ReplicaSets, with the messages of kube-apiserver.
 
-Every rule returns faults with Kubernetes' own words; none raises, and none reads other objects.
+Rules return faults; none raises, and none reads other objects.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ def job_faults(job: Json) -> Faults:
 
 
 def pods_faults(owner: Json) -> Faults:
-    """Of a Deployment or a ReplicaSet."""
+    """Faults of a Deployment or a ReplicaSet."""
     spec = owner.get("spec") or {}
     template = spec.get("template") or {}
     faults = _negative_faults(spec, ("replicas", "minReadySeconds"))
@@ -41,7 +41,7 @@ def pods_faults(owner: Json) -> Faults:
 
 
 def fixed_selector_faults(owner: Json, old: Json) -> Faults:
-    """The selector of a Deployment or a ReplicaSet stays what it was."""
+    """The selector of a Deployment or a ReplicaSet is immutable."""
     selector, before = (one["spec"].get("selector") for one in (owner, old))
     if selector == before:
         return []

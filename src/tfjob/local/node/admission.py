@@ -1,8 +1,7 @@
-"""What a node without containers must refuse, and what it leaves out.
+"""Pod admission on the node: what cannot run without containers, and which fields are ignored.
 
-Its law: a pod that can never run as it is written is refused with a sentence that says what to
-change; a wish that only makes the pod a little less comfortable is left out by name. It must not
-know what the machine looks like.
+A pod that can never run is rejected with a message that says what to change. Fields that only
+refine how a pod runs are ignored and reported by name.
 """
 
 from collections.abc import Mapping
@@ -48,7 +47,7 @@ def rejection(pod: Json) -> PodFailure | None:
 
 
 def ignored_fields(pod: Json) -> tuple[str, ...]:
-    """The fields of the pod that have no effect here."""
+    """The fields of the pod that have no effect on this node."""
     spec = pod.get("spec") or {}
     found = {f"spec.{name}" for name in _LEFT_OUT_OF_PODS if spec.get(name)}
     for container in containers_of(pod):

@@ -1,8 +1,8 @@
-"""The node: every pod that the API gives to it is run here, and nothing else.
+"""The node agent: runs the pods that the API server binds to this node.
 
-Its law: the API server says what shall run and the records on disk what did; each pod has one
-worker of its own, so that trouble with one pod never holds up another. When the agent stops, or is
-killed, all processes of all pods end. It must not know what pods are for.
+The API server holds the desired state, records on disk hold what was started. Each pod has its own
+worker, so a failing pod does not delay others. When the agent stops, or is killed, all processes
+of all pods end.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def _now() -> datetime:
 
 
 class NodeAgent:
-    """`run` in a task; `stop` ends every process and then the task."""
+    """The node agent; `run` it in a task and `stop` it to end every process."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class NodeAgent:
         )
 
     def pods(self) -> Sequence[Json]:
-        """All pods there are, as last listening_on."""
+        """All pods, as last seen."""
         return list(self._pods.values())
 
     async def run(self) -> None:
-        """Serves the node until `stop`."""
+        """Run the node until `stop`."""
         self._spawn(self._memory.run())
         self._spawn(self._sockets.run())
         self._spawn(self._scheduler.run())
@@ -91,7 +91,7 @@ class NodeAgent:
                 self._scheduler.wake()
 
     async def stop(self) -> None:
-        """Ends all processes; what the API shows of their pods is left for the next agent."""
+        """End all processes; the status in the API is left for the next agent to update."""
         self._is_stopping = True
         for task in self._tasks:
             task.cancel()
@@ -162,7 +162,7 @@ class NodeAgent:
         self._spawn(worker.run())
 
     def _clean_up_orphans(self) -> None:
-        """Pods that were here before and that the API no longer knows."""
+        """Clean up after pods of an earlier agent that the API server no longer has."""
         for record in list(self._orphaned_records.values()):
             meta = {"namespace": record.namespace, "name": record.name, "uid": record.uid}
             worker = PodWorker({"metadata": meta, "spec": {}}, context=self._context, record=record)

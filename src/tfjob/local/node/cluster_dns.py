@@ -1,8 +1,7 @@
-"""What a host name means inside the cluster: which pod, by which names, on which of its ports.
+"""Resolves host names of the cluster to local ports.
 
-Its law: a service leads to the first living pod it selects; a name that nobody answers to yet
-stands for the pod of that name that may come; a pod that shows where it listens is believed. It
-must not know how local ports are chosen.
+A Service resolves to the first running pod that it selects. An unknown name resolves to a port that
+is reserved for a pod of that name. A pod that publishes its address is reached there.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ Claim = Callable[[str, Sequence[str], int], int]
 
 
 class ClusterDns:
-    """Services and pods of this moment, and the table of ports behind them."""
+    """A snapshot of Services and pods, with the port allocator behind them."""
 
     def __init__(self, *, services: Iterable[Json], pods: Iterable[Json], claim: Claim) -> None:
         self._services = {_key(service): service for service in services}
@@ -27,7 +26,7 @@ class ClusterDns:
         return (namespace, name) in self._services
 
     def port(self, namespace: str, name: str, port: int) -> int:
-        """The local port that stands for this port of this service or pod."""
+        """The local port for a port of this Service or pod."""
         service = self._services.get((namespace, name))
         pod = self._pod_behind(namespace, name)
         target = target_port(service, pod, port)
@@ -38,7 +37,7 @@ class ClusterDns:
         return self._claim(namespace, names if name in names else [*names, name], target)
 
     def names_of(self, pod: Json) -> list[str]:
-        """Every name the pod answers to, its own first."""
+        """All names that resolve to the pod, its own first."""
         namespace, name = _key(pod)
         spec = pod.get("spec") or {}
         names = [name]
@@ -55,7 +54,7 @@ class ClusterDns:
         return names
 
     def own_ports(self, pod: Json) -> list[int]:
-        """The ports of the pod that it declares or that services lead to."""
+        """The ports that the pod declares or that Services target."""
         namespace, _ = _key(pod)
         ports = dict.fromkeys(container_ports(pod))
         for (where, _), service in sorted(self._services.items()):
@@ -87,11 +86,11 @@ class ClusterDns:
             for (where, _), pod in self._pods.items()
             if where == namespace and _selects(service, pod)
         ]
-        return min(selected, key=_absence, default=None)
+        return min(selected, key=_rank, default=None)
 
 
 def target_port(service: Json | None, pod: Json | None, port: int) -> int:
-    """The port of the pod that a port of the service leads to; headless ones lead straight."""
+    """The pod's port behind a port of the Service; a headless Service keeps the number."""
     spec = (service or {}).get("spec") or {}
     if spec.get("clusterIP") == "None":
         return port
@@ -110,7 +109,7 @@ def container_ports(pod: Json) -> list[int]:
 
 
 def _port_shown_for(pod: Json, port: int) -> int | None:
-    """Where the pod says it listens, if that is this port: the first that it declares."""
+    """The published port of the pod, if it stands for this port: the first declared one."""
     declared = container_ports(pod) or [port]
     return shown_port(pod) if port == declared[0] else None
 
@@ -125,8 +124,8 @@ def _named_port(pod: Json | None, name: str, default: int) -> int:
     return default
 
 
-def _absence(pod: Json) -> int:
-    """How little is to be expected of a pod: 0 if it is there, 1 if it goes, 2 if it has ended."""
+def _rank(pod: Json) -> int:
+    """Sort key for candidates: 0 running, 1 terminating, 2 finished."""
     if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return 2
     return int(bool((pod.get("metadata") or {}).get("deletionTimestamp")))

@@ -1,7 +1,7 @@
-"""The containers of one pod: which are due, which run, how they end.
+"""The containers of one pod: which to start, which run, how they end.
 
-Its law: the record on disk is never behind what runs by more than the step being taken, and init
-containers run one after another before all others. It must not know the API, nor why a pod ends.
+The record on disk lags behind the processes by one step at most. Init containers run one after
+another, before all others.
 """
 
 import asyncio
@@ -47,9 +47,9 @@ UNKNOWN_PID = -1
 
 
 class PodContainers:
-    """Processes and record of one pod; `on_change` is called when one has ended or listens.
+    """Processes and record of one pod; `on_change` is called when one exits or starts to listen.
 
-    With `sockets`, `listening_on` says where each running container listens.
+    With `sockets` set, `listening_on` holds the addresses that each running container listens on.
     """
 
     def __init__(
@@ -87,14 +87,14 @@ class PodContainers:
         return [one.name for one in self.record.containers if self._is_startable(one)]
 
     def next_moment(self) -> float | None:
-        """When, in seconds since the epoch, something is to be done without any news."""
+        """When the next timed action is due, in seconds since the epoch; None if there is none."""
         moments = [one.retry_at for one in self._waiting()]
         if self._kill_at is not None and self._processes and not self._is_killed:
             moments.append(self._kill_at)
         return min(moments, default=None)
 
     async def recover(self) -> None:
-        """Learns how the containers ended that an earlier agent left running."""
+        """Find out how containers ended that an earlier agent left running."""
         for one in self.record.all_containers:
             if await self._was_started(one):
                 ended = await recover(
@@ -107,23 +107,23 @@ class PodContainers:
                 self._end(one.name, ended)
 
     async def _was_started(self, one: ContainerRecord) -> bool:
-        """Whether the present run of the container began, and its end was not seen."""
+        """Whether the current run was started and its exit was not recorded."""
         if isinstance(one.state, Terminated):
             return False
         if one.pid:
             return one.retry_at == 0
-        # It may have been started just before the record of it could be written; a log tells.
+        # It may have started just before its record was written; then there is a log.
         await asyncio.to_thread(kill_marked, marker(self.record.uid, one.name, one.instance))
         return await asyncio.to_thread((self._folder(one) / f"{one.instance}.log").exists)
 
     def mark_starting(self, name: str) -> None:
-        """Counts a new run of the container, before its folders are made."""
+        """Count a new run of the container before its folders are created."""
         old = self.record.container(name)
         restarts = old.restarts + (old.last is not None and old.pid != 0)
         self.change(msgspec.structs.replace(old, restarts=restarts, pid=0, start_time=""))
 
     async def start(self, spec: Json, launch: Launch) -> bool:
-        """Starts one run of a container and follows it; False if its command cannot be run."""
+        """Start a container and follow it; False if its command cannot be executed."""
         name = str(spec["name"])
         self._specs[name] = spec
         await asyncio.to_thread(Path(launch.exit).unlink, missing_ok=True)
@@ -151,14 +151,14 @@ class PodContainers:
         return started_at is not None
 
     def defer_start(self, name: str, *, reason: str, message: str) -> None:
-        """The container cannot be started now; it is tried again a little later."""
+        """Retry the start of the container a little later."""
         retry_at = self._clock().timestamp() + self._settings.retry_seconds
         old = self.record.container(name)
         waiting = Waiting(reason, message)
         self.change(msgspec.structs.replace(old, state=waiting, retry_at=retry_at))
 
     def stop_gracefully(self, grace_seconds: float) -> bool:
-        """Asks all containers to end, ends them when the grace is over; True when none is left."""
+        """Send SIGTERM, and SIGKILL after the grace period; True when no process is left."""
         if not self._processes:
             return True
         now = self._clock().timestamp()
@@ -173,19 +173,19 @@ class PodContainers:
         return False
 
     def kill(self, reason: str = "") -> None:
-        """Ends every process of the pod at once."""
+        """Kill every process of the pod."""
         for process in self._processes.values():
             process.kill(reason)
 
     async def wait(self) -> None:
-        """Until no process of the pod is left."""
+        """Wait until no process of the pod is left."""
         await asyncio.gather(*(process.wait() for process in self._processes.values()))
 
     def change(self, container: ContainerRecord) -> None:
         self.replace(self.record.with_container(container))
 
     def replace(self, record: PodRecord) -> None:
-        """Keeps the record, in memory and on disk."""
+        """Store the record, in memory and on disk."""
         self.record = record
         try:
             save(self._settings.pods_folder, record)
@@ -209,12 +209,12 @@ class PodContainers:
             )
 
     def _watch_sockets(self, name: str, process: ContainerProcess) -> None:
-        def hear(addresses: tuple[Address, ...]) -> None:
+        def on_change(addresses: tuple[Address, ...]) -> None:
             self.listening_on[name] = addresses
             self._on_change()
 
         if self.sockets is not None:
-            self.sockets.watch(process.identity.pid, hear)
+            self.sockets.watch(process.identity.pid, on_change)
 
     async def _follow(self, name: str, process: ContainerProcess) -> None:
         ended = await process.wait()
@@ -234,7 +234,9 @@ class PodContainers:
     def _end(self, name: str, ended: ContainerExit) -> None:
         old = self.record.container(name)
         now = self._clock()
-        end = terminated(ended, old, termination_message=self._last_words(old, ended), now=now)
+        end = terminated(
+            ended, old, termination_message=self._termination_message(old, ended), now=now
+        )
         if self.is_ending:
             self.change(msgspec.structs.replace(old, state=end))
             return
@@ -248,12 +250,12 @@ class PodContainers:
         )
         self.change(changed)
 
-    def _last_words(self, one: ContainerRecord, ended: ContainerExit) -> str:
+    def _termination_message(self, one: ContainerRecord, ended: ContainerExit) -> str:
         folder = self._folder(one)
         try:
             data = message_file(folder, one.instance).read_bytes()[-_MESSAGE_LIMIT:]
         except OSError:
-            data = b""  # it left none
+            data = b""  # no message was written
         fallback = self._specs.get(one.name, {}).get("terminationMessagePolicy")
         if not data and ended.code != 0 and fallback == "FallbackToLogsOnError":
             data = last_lines(folder / f"{one.instance}.log")

@@ -1,8 +1,7 @@
-"""Turns a container of a pod into a command on this machine.
+"""Turns a container spec into a process to start on this machine.
 
-Its law: all that a pod refers to is fetched anew for each start, as a kubelet does; what is missing
-now is a reason to wait, never a crash. What the API shows stays untranslated. It must not know when
-a container is started, nor what happens to it then.
+ConfigMaps, Secrets and claims are fetched for each start, as a kubelet does. Something that is
+missing defers the start and is never a crash. What the API shows stays untranslated.
 """
 
 import asyncio
@@ -45,7 +44,7 @@ DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 
 
 class LaunchDeferredError(Exception):
-    """The container cannot be started now: a reason for machines, a sentence for people."""
+    """The container cannot be started now; has a reason and a message."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -66,13 +65,13 @@ class Launcher:
         self._api, self._settings, self._ports, self._pods = api, settings, ports, pods
 
     async def launch_for(self, pod: Json, container: Json, record: PodRecord) -> Launch:
-        """The command and environment of one start; LaunchDeferredError if something is missing."""
+        """The process for one start; LaunchDeferredError if something is missing."""
         try:
             found, has_claim = await self._fetch(pod)
             is_fresh = all(not one.pid and one.last is None for one in record.all_containers)
-            directory = await self._directory(pod)
-            renewed = directory.own_ports(pod) if is_fresh else _movable_ports(pod, container)
-            own_ports = self._settle(pod, directory, renewed=renewed)
+            dns = await self._dns(pod)
+            renewed = dns.own_ports(pod) if is_fresh else _movable_ports(pod, container)
+            own_ports = self._reserve_ports(pod, dns, renewed=renewed)
             places = await asyncio.to_thread(self._prepare, pod, found, has_claim)
             variables = self._variables(pod, container, found)
             mounts = mounts_of(container, places, variables)
@@ -80,7 +79,7 @@ class Launcher:
             translation = Translation(
                 namespace=record.namespace,
                 mounts=(*mounts, *views_of(mounts, folder=view)),
-                directory=directory,
+                dns=dns,
                 own_ports=own_ports,
             )
             return self._launch(
@@ -122,23 +121,25 @@ class Launcher:
         return found, claims
 
     def local_ports(self, pod: Json) -> list[int]:
-        """The ports of this machine that stand for those the pod declares, and these themselves."""
+        """The local ports of the pod's declared ports, and the declared ports themselves."""
         declared = container_ports(pod)
         namespace, name = _key(pod)
         known = [self._ports.find(namespace, name, port) for port in declared]
         return [*(port for port in known if port is not None), *declared]
 
-    async def _directory(self, pod: Json) -> ClusterDns:
-        """Names and ports of this moment."""
+    async def _dns(self, pod: Json) -> ClusterDns:
+        """A snapshot of names and ports."""
         services = await self._api.services(str(pod["metadata"]["namespace"]))
         pods = [pod, *(one for one in self._pods() if _key(one) != _key(pod))]
         return ClusterDns(services=services, pods=pods, claim=self._ports.claim)
 
-    def _settle(self, pod: Json, book: ClusterDns, *, renewed: Sequence[int]) -> dict[int, int]:
-        """The pod's own ports and those that stand for them, settled before anybody asks."""
-        namespace, names = str(pod["metadata"]["namespace"]), book.names_of(pod)
+    def _reserve_ports(
+        self, pod: Json, dns: ClusterDns, *, renewed: Sequence[int]
+    ) -> dict[int, int]:
+        """Reserve the pod's own ports before any peer asks for them."""
+        namespace, names = str(pod["metadata"]["namespace"]), dns.names_of(pod)
         found = {}
-        for port in book.own_ports(pod):
+        for port in dns.own_ports(pod):
             settle = self._ports.renew if port in renewed else self._ports.claim
             found[port] = settle(namespace, names, port)
         return found
@@ -217,7 +218,7 @@ class Launcher:
 def gpus_for(pod: Json, container: Json, allocated: Sequence[str]) -> Sequence[str]:
     """The container's share of its pod's GPUs, in the order of the containers."""
     if container.get("name") in [c.get("name") for c in pod["spec"].get("initContainers") or ()]:
-        return allocated[: gpus_of(container)]  # init containers use them before the others do
+        return allocated[: gpus_of(container)]  # init containers run before the others
     before = 0
     for other in pod["spec"].get("containers") or ():
         if other.get("name") == container.get("name"):
@@ -227,24 +228,24 @@ def gpus_for(pod: Json, container: Json, allocated: Sequence[str]) -> Sequence[s
 
 
 def gpus_of_pod(pod: Json) -> int:
-    """So many GPUs serve all containers of the pod."""
+    """The number of GPUs that the pod needs."""
     init = pod["spec"].get("initContainers") or ()
     together = sum(gpus_of(container) for container in pod["spec"].get("containers") or ())
     return max([together, *(gpus_of(container) for container in init)])
 
 
 def marker(uid: str, container: str, instance: int) -> str:
-    """What the processes of one run of a container can be known by."""
+    """The value that marks all processes of one run of a container."""
     return f"{uid}.{container}.{instance}"
 
 
 def message_file(folder: Path, instance: int) -> Path:
-    """Where a container may leave its last words."""
+    """The termination message file of a run."""
     return folder / f"{instance}.message"
 
 
 def _movable_ports(pod: Json, container: Json) -> list[int]:
-    """Ports that may become others at a restart: those of servers, which say where they listen."""
+    """Ports that may change at a restart: those of servers, which publish their address."""
     if not is_server(pod):
         return []
     return container_ports({"spec": {"containers": [container]}})

@@ -1,8 +1,8 @@
-"""Reads what a container wrote, as `kubectl logs` asks for it.
+"""Reads container logs as `kubectl logs` asks for them.
 
-Its law: lines come in the order they were written, across rotated files; a line that is not
-finished yet is shown as far as it goes; following ends when the container has ended and all of it
-was read. It must not know who writes the files, only their form: `<time> <stream> F|P <text>`.
+Lines come in the order they were written, across rotated files. An unfinished line is shown as far
+as it goes. Following ends when the container has exited and everything was read. The format of a
+line is `<time> <stream> F|P <text>`.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ BLOCK = 1 << 16
 
 
 class LogMissingError(LookupError):
-    """There is no such log."""
+    """The log does not exist."""
 
 
 class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the log is wanted; `since` is a moment, also when seconds were asked for."""
+    """Options of a log request; `since` is absolute, also if seconds were given."""
 
     follow: bool = False
     previous: bool = False
@@ -42,7 +42,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 def log_file(folder: Path, *, previous: bool = False) -> Path:
-    """The log of a container's latest run, or of the run before."""
+    """The log of the container's current run, or of the previous one."""
     numbers = sorted(int(path.stem) for path in folder.glob("*.log") if path.stem.isdigit())
     if previous:
         numbers = numbers[:-1]
@@ -53,7 +53,7 @@ def log_file(folder: Path, *, previous: bool = False) -> Path:
 
 
 async def read(path: Path, options: LogOptions, *, poll: float = 0.1) -> AsyncIterator[bytes]:
-    """The wanted part of the log, in chunks."""
+    """The requested part of the log, in chunks."""
     out, position = _Output(options), _Position()
     try:
         async for lines in _lines(path, position, options, poll=poll):
@@ -67,7 +67,7 @@ async def read(path: Path, options: LogOptions, *, poll: float = 0.1) -> AsyncIt
 
 
 class _Output:
-    """Turns entries into what the reader sees, up to the limit of bytes."""
+    """Formats entries, up to the byte limit."""
 
     def __init__(self, options: LogOptions) -> None:
         self._options = options
@@ -79,11 +79,14 @@ class _Output:
         return self._left is not None and self._left <= 0
 
     def text(self, lines: Iterable[bytes]) -> bytes:
-        """The wanted text of some lines of the file."""
+        """The requested text of some lines."""
         entries = (_parse(line) for line in lines)
         text = b"".join(self._shown(one) for one in entries if one and self._is_recent(one))
         if self._tail is not None:
-            text, self._tail = _tail(text, self._tail), None  # only what was there counts
+            text, self._tail = (
+                _tail(text, self._tail),
+                None,
+            )  # only what existed at the start counts
         if self._left is None:
             return text
         kept = text[: max(self._left, 0)]
@@ -103,7 +106,7 @@ class _Output:
 
 
 class _Position:
-    """An open file and how far it was read; the file may have been renamed meanwhile."""
+    """An open file and its offset; the file may have been renamed."""
 
     def __init__(self) -> None:
         self.file: BinaryIO | None = None
@@ -115,7 +118,7 @@ class _Position:
 
 
 def _tail(text: bytes, count: int) -> bytes:
-    """The last lines of a text; one that is not finished counts as a line."""
+    """The last lines of a text; an unfinished one counts."""
     if count <= 0:
         return b""
     is_finished = text.endswith(b"\n")
@@ -123,7 +126,7 @@ def _tail(text: bytes, count: int) -> bytes:
 
 
 def _stored(path: Path, position: _Position, *, tail: int | None) -> Iterator[list[bytes]]:
-    """The lines that are there now, oldest first and all at once if only the last are wanted."""
+    """The lines that exist now, oldest first; in one chunk if only the last are requested."""
     older = [one for one in path.parent.glob(f"{path.name}.*") if _number(one) > 0]
     older.sort(key=_number)
     try:
@@ -139,7 +142,7 @@ def _stored(path: Path, position: _Position, *, tail: int | None) -> Iterator[li
 
 
 def _recent(position: _Position, older: Sequence[Path], *, count: int) -> list[bytes]:
-    """Enough of the last lines to hold so many finished entries; position is then at the end."""
+    """Lines from the end with `count` finished entries; leaves the position at the end."""
     assert position.file is not None  # noqa: S101 - opened before anybody asks
     newest, _, position.rest = position.file.read().rpartition(b"\n")
     found, left = _last_entries(newest, count)
@@ -152,7 +155,7 @@ def _recent(position: _Position, older: Sequence[Path], *, count: int) -> list[b
 
 
 def _last_entries(block: bytes, count: int) -> tuple[list[bytes], int]:
-    """Lines from the end up to so many finished entries; how many are missing, -1 for none."""
+    """Lines from the end with up to `count` entries, and how many are missing (-1: none)."""
     found: deque[bytes] = deque()
     end = len(block)
     while end > 0:
@@ -184,7 +187,7 @@ async def _lines(
 ) -> AsyncIterator[list[bytes]]:
     for lines in _stored(path, position, tail=options.tail_lines):
         yield lines
-        await asyncio.sleep(0)  # a long log must not hold up the others
+        await asyncio.sleep(0)  # a long log must not block other readers
     if options.follow:
         async for lines in _follow(path, position, poll=poll):
             yield lines
@@ -193,7 +196,7 @@ async def _lines(
 async def _follow(path: Path, position: _Position, *, poll: float) -> AsyncIterator[list[bytes]]:
     ended = path.with_suffix(".exit")
     while True:
-        # Both asked before reading: what was written until then is then read for certain.
+        # Both are checked before reading, so that nothing written until then is missed.
         is_over = ended.exists() or not path.parent.exists()
         is_rotated = _was_rotated(path, position)
         for lines in _blocks(position):
@@ -225,7 +228,7 @@ def _parse(line: bytes) -> _Entry | None:
 
 
 def last_lines(path: Path, *, lines: int = 80, size: int = 2048) -> bytes:
-    """The end of a log as a termination message carries it."""
+    """The end of a log, sized for a termination message."""
     position, out = _Position(), _Output(LogOptions(tail_lines=lines))
     try:
         return b"".join(out.text(one) for one in _stored(path, position, tail=lines))[-size:]

@@ -1,7 +1,7 @@
-"""Writes what a container says, line by line, into files of bounded size.
+"""Writes container output line by line into files of bounded size.
 
-Its law: a full disk loses lines and nothing else, and a rotated file keeps whole lines. One process
-per container loads this, so it rests on cheap parts of the standard library alone.
+A full disk loses lines and nothing else; rotation keeps lines whole. Every supervisor process
+imports this module, so it uses only cheap parts of the standard library.
 """
 
 import os
@@ -11,13 +11,13 @@ PARTIAL_LIMIT = 16 * 1024
 
 
 def stamp() -> str:
-    """The present moment as log files carry it: RFC 3339 with nanoseconds, UTC."""
+    """The current time as logs carry it: RFC 3339 with nanoseconds, UTC."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{nanoseconds:09d}Z"
 
 
 class LogWriter:
-    """Entries `<time> <stream> F|P <text>`, rotated by size; a full disk loses lines only."""
+    """Writes entries `<time> <stream> F|P <text>`, rotated by size."""
 
     def __init__(self, path: str, *, limit: int, keep: int) -> None:
         self._path, self._limit, self._keep = path, limit, keep
@@ -36,7 +36,7 @@ class LogWriter:
         self._write(entries)
 
     def flush_partial(self) -> None:
-        """Writes unfinished lines as they are, so that a progress bar is seen while it moves."""
+        """Write unfinished lines, so that a progress bar is visible while it moves."""
         for stream, rest in self._partial.items():
             if rest:
                 self._partial[stream] = b""

@@ -1,8 +1,7 @@
-"""Watches how much memory the processes of a container hold together.
+"""Compares the memory of containers with their limits.
 
-Its law: what counts is what cannot be given back (anonymous and shared memory, shared pages once);
-who holds more than its limit is reported once. On systems without /proc nothing is watched.
-It must not know what happens to a container that holds too much.
+Only memory that cannot be reclaimed counts (anonymous and shared, shared pages once). A container
+over its limit is reported once. Without /proc nothing is watched.
 """
 
 import asyncio
@@ -20,13 +19,13 @@ class _Watched(msgspec.Struct, frozen=True):
     on_exceeded: Callable[[], None]
 
 
-def held_at_most(pids: Iterable[int]) -> int:
-    """Bytes held by these processes, pages they share counted for each: never too little."""
+def memory_upper_bound(pids: Iterable[int]) -> int:
+    """Bytes held by these processes, shared pages counted for each: an upper bound."""
     return sum(_sum_of(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:")) for pid in pids)
 
 
-def held(pids: Iterable[int]) -> int:
-    """Bytes held by these processes, each shared page counted once; costs more to find out."""
+def memory_of(pids: Iterable[int]) -> int:
+    """Bytes held by these processes, shared pages counted once; slower."""
     return sum(_sum_of(f"/proc/{pid}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for pid in pids)
 
 
@@ -34,39 +33,39 @@ def _sum_of(path: str, names: tuple[str, ...]) -> int:
     try:
         text = Path(path).read_text()
     except OSError:
-        return 0  # it ended while we looked
+        return 0  # it exited meanwhile
     lines = [line.split() for line in text.splitlines()]
     return sum(int(words[1]) * 1024 for words in lines if words and words[0] in names)
 
 
 class OomWatcher(ProcessPoller[_Watched]):
-    """Compares containers with their limits."""
+    """Reports containers that exceed their memory limit."""
 
     def __init__(self, *, interval: float = 0.5) -> None:
         super().__init__()
         self._interval = interval
 
     def watch(self, pid: int, *, limit: int, on_exceeded: Callable[[], None]) -> None:
-        """Watches everything below this process."""
+        """Watch all descendants of this process."""
         self.add(pid, _Watched(limit, on_exceeded))
 
-    def pause(self) -> float:
+    def interval(self) -> float:
         return self._interval
 
-    async def look(self) -> None:
-        """Looks once, and reports each container that holds too much."""
+    async def poll(self) -> None:
+        """Check once and report every container over its limit."""
         limits = {pid: watched.limit for pid, watched in self._watched.items()}
-        for pid in await asyncio.to_thread(_beyond, limits):
+        for pid in await asyncio.to_thread(_over_limit, limits):
             watched = self._watched.pop(pid, None)
             if watched is not None:
                 watched.on_exceeded()
 
 
-def _beyond(limits: dict[int, int]) -> list[int]:
+def _over_limit(limits: dict[int, int]) -> list[int]:
     parent_of = parents()
     found = []
     for root, limit in limits.items():
         pids = descendants(root, parent_of)
-        if held_at_most(pids) > limit and held(pids) > limit:
+        if memory_upper_bound(pids) > limit and memory_of(pids) > limit:
             found.append(root)
     return found

@@ -1,8 +1,7 @@
-"""Answers requests for the log of a pod's container.
+"""Serves requests for container logs.
 
-Its law: what the request says in text becomes options, or a sentence that says what is wrong; a
-container that has not started has no log, and the answer says what it waits for. It must not know
-how requests arrive.
+The query becomes options, or a message that says what is wrong with it. A container that has not
+started has no log; the message says what it waits for.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,13 +21,13 @@ def _now() -> datetime:
 
 
 class PodLogs:
-    """The logs below one node's folder of pods."""
+    """The logs below the node's folder of pods."""
 
     def __init__(self, pods_folder: Path, *, clock: Callable[[], datetime] = _now) -> None:
         self._root, self._clock = pods_folder, clock
 
     async def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """The lines that the query of a request asks for; LookupError says why there are none."""
+        """The requested lines; LookupError says why there are none."""
         name = str(options.get("container", ""))
         wanted = log_options(options, now=self._clock())
         try:

@@ -1,7 +1,7 @@
-"""A pod's status as a kubelet would write it: phase, conditions, container statuses.
+"""The status of a pod as a kubelet writes it: phase, conditions, container statuses.
 
-Its law: the status follows from the pod, the record and the status before; nothing else. A
-condition keeps its transition time while its value stays. It must not know processes.
+It depends only on the pod, its record and its previous status. A condition keeps its transition
+time while its value stays the same.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -35,7 +35,7 @@ def is_finished(record: PodRecord, policy: str) -> bool:
 
 
 def is_over(pod: Json) -> bool:
-    """Whether the API already shows that the pod has ended for good."""
+    """Whether the phase in the API is final."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
@@ -69,14 +69,14 @@ def pod_status(
 
 
 def unscheduled_status(pod: Json, *, reason: str, message: str, now: datetime) -> dict[str, Any]:
-    """The status of a pod that waits for a place."""
+    """The status of a pod that cannot be scheduled."""
     scheduled = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
     conditions = _with_times([scheduled], pod, now=now)
     return {"phase": "Pending", "conditions": conditions, "qosClass": qos_class(pod["spec"])}
 
 
 def qos_class(spec: Json) -> str:
-    """Guaranteed, Burstable or BestEffort, by requests and limits of cpu and memory."""
+    """Guaranteed, Burstable or BestEffort, by requests and limits of CPU and memory."""
     every = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     guaranteed, anything = True, False
     for container in every:

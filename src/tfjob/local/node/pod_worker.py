@@ -1,8 +1,7 @@
-"""One pod from its first sight to its last trace.
+"""Runs one pod from its first appearance until nothing of it is left.
 
-Its law: it compares what the pod asks for with what runs, does the next thing, shows the result,
-and waits; every news only makes it look again. Nothing of the pod runs when it is done. It must not
-know other pods, nor how news arrive.
+Each step compares the pod's spec with its processes, takes the next action and publishes the
+status; then the worker waits for a change. Other pods are unknown here.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.oom_watcher import OomWatcher
 from tfjob.local.node.pod_status import is_finished, is_over
 from tfjob.local.node.readiness import is_server
-from tfjob.local.node.sockets import SocketPoller, can_look
+from tfjob.local.node.sockets import SocketPoller, has_proc_net
 from tfjob.local.node.status_publisher import StatusPublisher
 from tfjob.local.node.volumes import discard
 
@@ -32,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class NodeContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What every pod of the node shares."""
+    """What all pods of the node share."""
 
     api: ApiPort
     settings: NodeSettings
@@ -44,7 +43,7 @@ class NodeContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def new_record(pod: Json, *, now: datetime) -> PodRecord:
-    """A pod of which nothing has run yet."""
+    """The record of a pod that has not run yet."""
     meta, spec = pod["metadata"], pod["spec"]
     init = tuple(ContainerRecord(name=str(c["name"])) for c in spec.get("initContainers") or ())
     first = Waiting("PodInitializing") if init else Waiting("ContainerCreating")
@@ -61,7 +60,7 @@ def new_record(pod: Json, *, now: datetime) -> PodRecord:
 
 
 class PodWorker:
-    """Runs one pod; `run` ends when nothing of the pod is left on this machine."""
+    """Runs one pod; `run` returns when nothing of the pod is left on this machine."""
 
     def __init__(self, pod: Json, *, context: NodeContext, record: PodRecord | None = None) -> None:
         self.pod = pod
@@ -71,7 +70,7 @@ class PodWorker:
         self._is_forgotten = record is None and is_over(pod)
         self._wake = asyncio.Event()
         self._is_gone = False
-        self._is_server = is_server(pod) and can_look()
+        self._is_server = is_server(pod) and has_proc_net()
         self._publisher = StatusPublisher(pod, api=context.api, clock=context.clock)
         self.containers = PodContainers(
             record or new_record(pod, now=context.clock()),
@@ -85,17 +84,17 @@ class PodWorker:
         self.containers.sockets = context.sockets if self._is_server else None
 
     def update(self, pod: Json) -> None:
-        """The pod has changed in the API."""
+        """The pod changed in the API."""
         self.pod = pod
         self._wake.set()
 
     def mark_deleted(self) -> None:
-        """The pod is no longer in the API."""
+        """The pod was deleted from the API."""
         self._is_gone = True
         self._wake.set()
 
     async def run(self) -> None:
-        """Does the next thing again and again, until nothing of the pod is left."""
+        """Step until nothing of the pod is left."""
         self.containers.policy = self._policy
         if self._is_recovered:
             self.containers.is_ending = self._is_terminating or self._is_gone
@@ -104,10 +103,10 @@ class PodWorker:
             self._wake.clear()
             pause = await self._guarded_step()
             if not self.is_done:
-                await self._rest(pause)
+                await self._wait(pause)
 
     async def shut_down(self) -> None:
-        """Ends the pod's processes because the node stops; what the API shows stays."""
+        """Kill the pod's processes because the node stops; the API is not updated."""
         self.containers.kill("NodeShutdown")
         await self.containers.wait()
 
@@ -120,7 +119,7 @@ class PodWorker:
         return bool(self.pod["metadata"].get("deletionTimestamp"))
 
     async def _guarded_step(self) -> float | None:
-        """One step; seconds until the next look if there is trouble that may pass."""
+        """One step; seconds until the retry if it failed."""
         try:
             await self._step()
         except PodGoneError:
@@ -143,7 +142,7 @@ class PodWorker:
             elif self.containers.is_running:
                 self.containers.stop_gracefully(self._grace)
             self._publisher.record_back_off(self.pod, self.containers.record)
-            await self._show()
+            await self._publish()
 
     async def _advance(self) -> None:
         verdict = rejection(self.pod) or self._deadline_exceeded()
@@ -177,14 +176,14 @@ class PodWorker:
                 )
 
     def _take_gpus(self) -> bool:
-        """A pod keeps its GPUs until it is gone; the scheduler has counted them already."""
+        """Allocate the pod's GPUs, which it keeps until it is gone."""
         count = gpus_of_pod(self.pod)
         record = self.containers.record
         if count == len(record.gpus):
             return True
         gpus = self._context.allocate_gpus(record.uid, count)
         if gpus is None:
-            message = f"{count} GPUs were asked for, and fewer are free; the pod was not started"
+            message = f"{count} GPUs were requested and fewer are free; the pod was not started"
             self._fail(PodFailure("UnexpectedAdmissionError", message))
             return False
         self.containers.replace(msgspec.structs.replace(record, gpus=gpus))
@@ -206,7 +205,7 @@ class PodWorker:
         return started + timedelta(seconds=int(seconds))
 
     def _fail(self, verdict: PodFailure) -> None:
-        """The pod has failed as a whole."""
+        """Mark the pod as failed."""
         record = msgspec.structs.replace(self.containers.record, verdict=verdict)
         for one in record.all_containers:
             if isinstance(one.state, Waiting):
@@ -226,13 +225,13 @@ class PodWorker:
         return 30.0 if asked is None else float(asked)
 
     async def _terminate(self) -> None:
-        """The API wants the pod gone: end it, show how it ended, remove it."""
+        """End the pod, publish its final status and delete it from the API."""
         self.containers.is_ending = True
         if self.containers.is_running:
             names = [one.name for one in self.containers.record.all_containers]
             self._record_event("Normal", "Killing", f"Stopping container {', '.join(names)}")
         is_over = self.containers.stop_gracefully(self._grace)
-        await self._show()
+        await self._publish()
         if is_over:
             await self._discard()
             await self._context.api.delete_pod(self.pod)
@@ -249,7 +248,7 @@ class PodWorker:
         folder = pod_folder(self._context.settings.pods_folder, self.containers.record.uid)
         await asyncio.to_thread(discard, folder)
 
-    async def _show(self) -> None:
+    async def _publish(self) -> None:
         if self._is_forgotten:
             return
         not_listening: frozenset[str] = frozenset()
@@ -273,7 +272,7 @@ class PodWorker:
     def _record_event(self, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         self._publisher.record_event(self.pod, kind, reason=reason, message=message)
 
-    async def _rest(self, pause: float | None) -> None:
+    async def _wait(self, pause: float | None) -> None:
         moments = [self.containers.next_moment()]
         if not is_finished(self.containers.record, self._policy):
             deadline = self._deadline()
@@ -284,4 +283,4 @@ class PodWorker:
         try:
             await asyncio.wait_for(self._wake.wait(), timeout)
         except TimeoutError:
-            return  # the moment has come
+            return  # time for the next timed action

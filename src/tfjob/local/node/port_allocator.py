@@ -1,8 +1,8 @@
-"""Which port of this machine stands for a port of a pod.
+"""Maps ports of pods to ports of this machine.
 
-Its law: one (namespace, name, port) keeps its local port for good, whether asked for by the pod
-itself or by a peer before the pod exists, so both ends agree; all names of one pod share one local
-port. A port that somebody else holds is never handed out. It must not know how pods are run.
+A (namespace, name, port) keeps its local port for good, whether the pod or a peer asks first, so
+that both ends agree. All names of a pod share one local port. A port that another program holds is
+never handed out.
 """
 
 import errno
@@ -27,7 +27,7 @@ class NoPortError(Exception):
 
 
 class PortLocks:
-    """Keeps two nodes on one machine from choosing the same port; a lock dies with its process."""
+    """Keeps two nodes on one machine from choosing the same port; a lock ends with its process."""
 
     def __init__(self, path: Path | None = None) -> None:
         shared = Path(tempfile.gettempdir()) / f"tfjob-ports-{os.getuid()}.lock"
@@ -40,7 +40,7 @@ class PortLocks:
             ) from error
 
     def hold(self, port: int) -> bool:
-        """Takes the port for this process; False if another process has it."""
+        """Lock the port for this process; False if another process has it."""
         try:
             fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
         except OSError as error:
@@ -53,14 +53,14 @@ class PortLocks:
         fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, port)
 
     def close(self) -> None:
-        """Gives everything back; a second time is harmless."""
+        """Release all locks; may be called again."""
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
 
 
 class PortAllocator:
-    """The ports handed out so far, kept in a file."""
+    """The allocated ports, stored in a file."""
 
     def __init__(
         self,
@@ -77,14 +77,14 @@ class PortAllocator:
         self._held: set[int] = set()
 
     def claim(self, namespace: str, names: Sequence[str], port: int) -> int:
-        """The local port of a pod that goes by these names, its own name first."""
+        """The local port of a pod with these names, its own name first."""
         keys = [f"{namespace}/{name}/{port}" for name in names]
         known = next((self._table[key] for key in keys if key in self._table), None)
         local = known if known is not None and self._hold(known) else self._allot(port)
         return self._remember(keys, local)
 
     def renew(self, namespace: str, names: Sequence[str], port: int) -> int:
-        """As `claim`, for a pod about to start: a port that a stranger listens on is replaced."""
+        """As `claim`, but replace a port that another program listens on."""
         local = self.claim(namespace, names, port)
         if self._is_free(local):
             return local
@@ -92,11 +92,11 @@ class PortAllocator:
         return self._remember(keys, self._allot(port))
 
     def find(self, namespace: str, name: str, port: int) -> int | None:
-        """The local port, if one was handed out."""
+        """The local port, if one was allocated."""
         return self._table.get(f"{namespace}/{name}/{port}")
 
     def keep(self, is_present: Callable[[str, str], bool]) -> None:
-        """Gives back the ports of all (namespace, name) that are no longer present."""
+        """Release the ports of all (namespace, name) for which the predicate is false."""
         kept = {
             key: port
             for key, port in self._table.items()
@@ -133,7 +133,7 @@ class PortAllocator:
         )
 
     def _candidates(self, wanted: int) -> Iterator[int]:
-        # A program may listen on its containerPort without being told: if we can, we agree with it.
+        # A program may listen on its containerPort unasked, so that port is preferred.
         if wanted < self._ports.stop:
             yield wanted
         yield from self._ports
@@ -150,7 +150,7 @@ def _read(path: Path) -> dict[str, int]:
 
 
 def first_ephemeral_port() -> int:
-    """Where the ports begin that the system gives to outgoing connections."""
+    """The first port that the system uses for outgoing connections."""
     try:
         return int(EPHEMERAL_RANGE.read_text().split()[0])
     except (OSError, ValueError, IndexError):
@@ -158,7 +158,7 @@ def first_ephemeral_port() -> int:
 
 
 def is_port_free(port: int) -> bool:
-    """Whether a server that listens on every address could have this port now."""
+    """Whether a server on all addresses could bind this port now."""
     return _can_bind(socket.AF_INET, port) and _can_bind(socket.AF_INET6, port)
 
 

@@ -1,6 +1,6 @@
-"""Looks at the processes of containers again and again, all of them in one look.
+"""Polls the processes of all containers at an interval.
 
-Its law: it rests while there is nothing to look at. It must not know what is looked for.
+Sleeps while there is nothing to poll.
 """
 
 import asyncio
@@ -11,19 +11,19 @@ W = TypeVar("W")
 
 
 class ProcessPoller(ABC, Generic[W]):
-    """Keeps, by the process above them, what is watched in the processes of a container."""
+    """Keeps what is watched by the PID of the supervisor above a container."""
 
     def __init__(self) -> None:
         self._watched: dict[int, W] = {}
         self._more = asyncio.Event()
 
     @abstractmethod
-    async def look(self) -> None:
-        """Looks once, and reports what there is to report."""
+    async def poll(self) -> None:
+        """Poll once and report."""
 
     @abstractmethod
-    def pause(self) -> float:
-        """Seconds until the next look."""
+    def interval(self) -> float:
+        """Seconds until the next poll."""
 
     def add(self, pid: int, watched: W) -> None:
         self._watched[pid] = watched
@@ -33,10 +33,10 @@ class ProcessPoller(ABC, Generic[W]):
         self._watched.pop(pid, None)
 
     async def run(self) -> None:
-        """Looks again and again, until cancelled."""
+        """Poll until cancelled."""
         while True:
             if not self._watched:
                 self._more.clear()
                 await self._more.wait()
-            await self.look()
-            await asyncio.sleep(self.pause())
+            await self.poll()
+            await asyncio.sleep(self.interval())

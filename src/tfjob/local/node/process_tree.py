@@ -1,7 +1,6 @@
-"""Which processes descend from which, and signals to those that may be gone.
+"""Descendants of processes, and signals to processes that may be gone.
 
-Its law: a process that ends while we look is no fault. One process per container loads this, so it
-rests on cheap parts of the standard library alone.
+Every supervisor process imports this module, so it uses only cheap parts of the standard library.
 """
 
 import os
@@ -9,7 +8,7 @@ import sys
 
 
 def read_file(path: str) -> bytes:
-    """The first 4 KiB of a file, which is all of those we read."""
+    """The first 4 KiB of a file, enough for those we read."""
     fd = os.open(path, os.O_RDONLY)
     try:
         return os.read(fd, 4096)
@@ -18,20 +17,20 @@ def read_file(path: str) -> bytes:
 
 
 def parents() -> dict[int, int]:
-    """Each process of this machine with its parent; empty where there is no /proc."""
+    """The parent of every process; empty without /proc."""
     found = {}
     for entry in os.listdir("/proc") if sys.platform == "linux" else []:  # noqa: PTH208 - cheaper
         if entry.isdigit():
             try:
                 text = read_file(f"/proc/{entry}/stat")
             except OSError:
-                continue  # it ended while we looked
+                continue  # it exited meanwhile
             found[int(entry)] = int(text[text.rindex(b")") + 2 :].split()[1])
     return found
 
 
 def descendants(root: int, parent_of: dict[int, int]) -> list[int]:
-    """Every process below `root`, nearest first."""
+    """All descendants of `root`, nearest first."""
     children: dict[int, list[int]] = {}
     for pid, parent in parent_of.items():
         children.setdefault(parent, []).append(pid)
@@ -44,10 +43,10 @@ def descendants(root: int, parent_of: dict[int, int]) -> list[int]:
 
 
 def send(pid: int, number: int) -> None:
-    """A signal to a process (or, negative, to a group) that may be gone already."""
+    """Signal a process (or, if negative, a group) that may be gone."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
         return
     except PermissionError:
-        return  # it changed its user; the kernel will not let us, and nobody else here could
+        return  # it changed its user, so we may not signal it

@@ -1,8 +1,7 @@
-"""A pod that serves: whether it does yet, and under which address people of this machine reach it.
+"""Readiness and address of pods that are servers.
 
-Its law: only pods of a Deployment or a ReplicaSet are taken for servers. One that declares ports is
-ready when it listens, any other when it runs; a port that the system chose is nobody's address. It
-must not know how listening is found out.
+Only pods of a Deployment or a ReplicaSet are servers. One that declares ports is ready when it
+listens, any other when it runs. Ephemeral ports are not published.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ _OWNERS = frozenset({"Deployment", "ReplicaSet"})
 
 
 def is_server(pod: Json) -> bool:
-    """Whether somebody keeps this pod running so that it can be reached."""
+    """Whether a controller keeps this pod running to be reached."""
     refs = (pod.get("metadata") or {}).get("ownerReferences") or ()
     return any(ref.get("kind") in _OWNERS and ref.get("controller") for ref in refs)
 
@@ -24,7 +23,7 @@ def is_server(pod: Json) -> bool:
 def without_ephemeral_ports(
     listening_on: Mapping[str, Sequence[Address]], *, preferred: Sequence[int], first_chosen: int
 ) -> dict[str, list[Address]]:
-    """Without the ports that the system chose (from `first_chosen` on): helpers of a server."""
+    """Drop ephemeral ports (from `first_chosen` on) that the pod does not prefer."""
     return {
         name: [one for one in addresses if one.port < first_chosen or one.port in preferred]
         for name, addresses in listening_on.items()
@@ -34,7 +33,7 @@ def without_ephemeral_ports(
 def containers_not_listening(
     pod: Json, listening_on: Mapping[str, Sequence[Address]]
 ) -> frozenset[str]:
-    """The containers that should listen by what they declare, and do not yet."""
+    """Containers that declare ports and do not listen yet."""
     containers = (pod.get("spec") or {}).get("containers") or ()
     declared = {str(one["name"]) for one in containers if one.get("ports")}
     return frozenset(name for name in declared if not listening_on.get(name))
@@ -43,7 +42,7 @@ def containers_not_listening(
 def url_of(
     listening_on: Mapping[str, Sequence[Address]], *, preferred: Sequence[int]
 ) -> str | None:
-    """The address to show; a preferred port wins over what else is open, in the order given."""
+    """The address to publish; preferred ports come first, in the order given."""
     addresses = [address for each in listening_on.values() for address in each]
     if not addresses:
         return None
@@ -54,7 +53,7 @@ def url_of(
 
 
 def shown_url(pod: Json) -> str | None:
-    """The address that the API shows for the pod."""
+    """The address in the pod's annotation."""
     url = ((pod.get("metadata") or {}).get("annotations") or {}).get(URL)
     return None if url is None else str(url)
 

@@ -1,8 +1,7 @@
-"""Does a pod fit on this node, and if not, what would the scheduler say?
+"""Whether a pod fits on this node, and the scheduler's message if it does not.
 
-Its law: the sum of what the pods on the node ask for never exceeds what the node has. A pod asks
-for the sum of its containers, or for its greediest init container if that is more. It must not
-know how big the machine really is, nor which pods exist.
+The requests of all pods never exceed the allocatable resources. A pod requests the sum of its
+containers, or its largest init container if that is more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +16,7 @@ ZERO = Quantity(0)
 
 
 def requests_of(pod: Json) -> dict[str, Quantity]:
-    """What the pod needs to be placed, `pods` included; what it limits it also asks for."""
+    """The pod's requests, `pods` included; a limit without a request counts as one."""
     spec = pod.get("spec") or {}
     total: dict[str, Quantity] = {"pods": Quantity(10**9)}
     for container in spec.get("containers") or ():
@@ -32,7 +31,7 @@ def requests_of(pod: Json) -> dict[str, Quantity]:
 def sum_of(
     pods: Iterable[Json], before: Mapping[str, Quantity] | None = None
 ) -> dict[str, Quantity]:
-    """What these pods ask for together, on top of what was asked for before."""
+    """The requests of these pods, added to `before`."""
     total = dict(before or {})
     for pod in pods:
         _add(total, requests_of(pod))
@@ -42,7 +41,7 @@ def sum_of(
 def shortages(
     pod: Json, *, used: Mapping[str, Quantity], allocatable: Mapping[str, Quantity]
 ) -> tuple[str, ...]:
-    """The resources of which there is too little for this pod; empty when it fits."""
+    """The resources that are insufficient for this pod; empty when it fits."""
     short = []
     for name, amount in requests_of(pod).items():
         free = allocatable.get(name, ZERO).nano - used.get(name, ZERO).nano
@@ -52,12 +51,12 @@ def shortages(
 
 
 def never_fits(pod: Json, *, allocatable: Mapping[str, Quantity]) -> bool:
-    """Whether the pod would not even fit on the empty node."""
+    """Whether the pod does not fit even on the empty node."""
     return bool(shortages(pod, used={}, allocatable=allocatable))
 
 
 def unschedulable_message(short: Iterable[str], *, never_fits: bool) -> str:
-    """The sentence of kube-scheduler for one node."""
+    """kube-scheduler's message for a single node."""
     words = ["Too many pods" if name == "pods" else f"Insufficient {name}" for name in short]
     why = ", ".join(f"1 {word}" for word in words)
     preemption = (
@@ -69,13 +68,13 @@ def unschedulable_message(short: Iterable[str], *, never_fits: bool) -> str:
 
 
 def gpus_of(container: Json) -> int:
-    """The number of GPUs the container asks for."""
+    """The number of GPUs that the container requests."""
     asked = _requests(container).get(GPU, ZERO)
     return asked.rounded_up()
 
 
 def memory_limit(container: Json) -> int | None:
-    """Bytes; None without a limit."""
+    """The memory limit in bytes; None without one."""
     limits = _amounts((container.get("resources") or {}).get("limits") or {})
     return limits["memory"].rounded_up() if "memory" in limits else None
 

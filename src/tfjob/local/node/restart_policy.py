@@ -1,7 +1,7 @@
-"""What the end of a container's process means for its record.
+"""Whether and when a container that exited is restarted, and its record after the exit.
 
-Its law: an end is final, or waits for a restart, by the pod's restart policy alone; nothing is
-restarted that is meant to stop. It must not know processes or folders, only what they left.
+The first restart is immediate, the second waits for the base delay, each further one twice as long,
+up to a limit; a long enough run resets the delay. A pod that is meant to stop restarts nothing.
 """
 
 from datetime import datetime
@@ -23,19 +23,19 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_restarted(policy: str, ended: Terminated, *, is_init: bool) -> bool:
-    """What the pod's restart policy says; an init container that succeeded is done."""
+    """Apply the restart policy; an init container that succeeded is done."""
     if policy == "Never":
         return False
     return ended.exit_code != 0 or (policy == "Always" and not is_init)
 
 
 def crashes_after(crashes: int, *, ran_seconds: float, backoff: Backoff) -> int:
-    """The number of quick ends in a row, this one included."""
+    """The number of short runs in a row, including this one."""
     return 1 if ran_seconds >= backoff.reset_after else crashes + 1
 
 
 def delay(crashes: int, backoff: Backoff) -> float:
-    """Seconds to wait after so many quick ends in a row."""
+    """Seconds to wait after this many short runs in a row."""
     if crashes <= 1:
         return 0.0
     doublings = min(crashes - 2, 30)
@@ -43,7 +43,7 @@ def delay(crashes: int, backoff: Backoff) -> float:
 
 
 def waiting_message(seconds: float, *, container: str, pod: str, namespace: str, uid: str) -> str:
-    """A kubelet's words while a container waits for its next start."""
+    """A kubelet's message for a container in back-off."""
     minutes, rest = divmod(round(seconds), 60)
     span = (f"{minutes}m" if minutes else "") + f"{rest}s"
     return f"back-off {span} restarting failed container={container} pod={pod}_{namespace}({uid})"
@@ -52,7 +52,7 @@ def waiting_message(seconds: float, *, container: str, pod: str, namespace: str,
 def terminated(
     ended: ContainerExit, record: ContainerRecord, *, termination_message: str, now: datetime
 ) -> Terminated:
-    """The end as the API shows it."""
+    """The terminated state for the API."""
     return Terminated(
         exit_code=ended.code,
         reason=ended.reason or ("Completed" if ended.code == 0 else "Error"),
@@ -72,7 +72,7 @@ def after_end(
     backoff: Backoff,
     now: float,
 ) -> ContainerRecord:
-    """The container's record once its process has ended."""
+    """The container's record after its process exited."""
     is_init = old in pod.init
     if pod.verdict is not None or not is_restarted(policy, end, is_init=is_init):
         return msgspec.structs.replace(old, state=end)

@@ -1,8 +1,7 @@
-"""What the API shows of one pod that runs here: its status, its address, and news about it.
+"""Publishes the status, address and events of one pod.
 
-Its law: only what differs from what was stored last is stored, and each piece of news is told once.
-An address is shown before its pod is ready, and no longer than it is true. It must not know why
-anything happens to the pod.
+The API is called only for changes, and each event is recorded once. An address is published before
+its pod becomes ready, and removed when it is no longer true.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,7 @@ _STALE_FIELDS = ("reason", "message", "initContainerStatuses")
 
 
 class StatusPublisher:
-    """One pod's face in the API."""
+    """Publishes one pod."""
 
     def __init__(self, pod: Json, *, api: ApiPort, clock: Callable[[], datetime]) -> None:
         self._api, self._clock = api, clock
@@ -38,7 +37,7 @@ class StatusPublisher:
     async def publish_status(
         self, pod: Json, record: PodRecord, *, not_listening: frozenset[str] = frozenset()
     ) -> None:
-        """Stores the status if it differs from what was stored last."""
+        """Patch the status if it differs from the last one."""
         base = pod if self._shown is None else {**pod, "status": self._shown}
         status = pod_status(base, record, now=self._clock(), not_listening=not_listening)
         if status == self._shown:
@@ -51,7 +50,7 @@ class StatusPublisher:
     async def publish_address(
         self, pod: Json, listening_on: Mapping[str, Sequence[Address]], *, preferred: Sequence[int]
     ) -> frozenset[str]:
-        """Stores where the pod is reached; the containers that are not reached yet."""
+        """Publish the pod's address; returns the containers that do not listen yet."""
         reached = without_ephemeral_ports(
             listening_on, preferred=preferred, first_chosen=first_ephemeral_port()
         )
@@ -64,7 +63,7 @@ class StatusPublisher:
     def record_event(
         self, pod: Json, kind: Literal["Normal", "Warning"], *, reason: str, message: str
     ) -> None:
-        """News about the pod, each once."""
+        """Record an event about the pod, once."""
         if (reason, message) not in self._told:
             self._told.add((reason, message))
             self._api.post_event(pod, kind=kind, reason=reason, message=message)

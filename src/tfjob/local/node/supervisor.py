@@ -1,9 +1,8 @@
-"""The process that stands between the agent and the processes of one container.
+"""The supervisor process between the agent and the processes of one container.
 
-Its law: nothing of the container outlives this process, the container's first process, or the
-agent. The agent holds the other end of standard input; when that end closes, for whatever reason,
-everything here is killed. One such process runs per container, so it rests on cheap parts of the
-standard library alone and must not know the rest of the node.
+No process of the container outlives the supervisor, the container's first process, or the agent:
+the agent holds the other end of standard input, and when it closes, everything is killed. There is
+one supervisor per container, so this module uses only cheap parts of the standard library.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import time
 from tfjob.local.node.log_writer import LogWriter, stamp
 from tfjob.local.node.process_tree import descendants, parents, send
 
-TYPE_CHECKING = False  # every import is paid for once per container, typing more than most
+TYPE_CHECKING = False  # avoids the cost of importing typing in every supervisor
 if TYPE_CHECKING:
     from typing import Any
 
@@ -32,7 +31,7 @@ IGNORED_SIGNALS = (signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
 
 class StartError(Exception):
-    """The command could not be started: the exit code a shell would give, and why."""
+    """The command could not be started; has a shell's exit code and a message."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -53,7 +52,7 @@ def start_error(number: int, *, step: str, spec: dict[str, Any]) -> StartError:
 
 
 def is_there(command: str, *, path: str, cwd: str) -> bool:
-    """Whether a file of this name is where a shell would look; a closed folder has none."""
+    """Whether a shell would find a file of this name."""
     folders = [""] if "/" in command else path.split(os.pathsep)
     return any(
         os.path.exists(os.path.join(cwd, folder, command))  # noqa: PTH110, PTH118 - cheap start-up
@@ -62,7 +61,7 @@ def is_there(command: str, *, path: str, cwd: str) -> bool:
 
 
 class Supervisor:
-    """Runs one command to its end; `run` returns what the agent and the exit record are told."""
+    """Runs one command to its end; `run` returns the exit for the agent and the exit record."""
 
     def __init__(self, spec: dict[str, Any], *, commands: bytes, libc: ctypes.CDLL | None) -> None:
         self._spec, self._commands, self._libc = spec, commands, libc
@@ -137,7 +136,7 @@ class Supervisor:
             os._exit(127)
 
     def _serve(self) -> None:
-        """Until the first process has ended: commands in, log lines out."""
+        """Serve commands and log lines until the first process exits."""
         wake_in, wake_out = os.pipe()
         for end in (wake_in, wake_out):
             os.set_blocking(end, False)
@@ -146,8 +145,8 @@ class Supervisor:
         poller = select.poll()
         for fd in (CONTROL, wake_in, *self._streams):
             poller.register(fd, select.POLLIN)
-        self._obey_commands()  # what came together with the description
-        self._reap()  # it may have ended before anybody listened
+        self._obey_commands()  # commands that arrived together with the spec
+        self._reap()  # it may have exited already
         while self._status is None:
             ready = poller.poll(IDLE_FLUSH_MILLISECONDS if self._log.has_partial() else None)
             if not ready:
@@ -164,7 +163,7 @@ class Supervisor:
             report({"trouble": self._log.error})
 
     def _handle(self, fd: int, wake: int) -> bool:
-        """Serves one ready descriptor; False when nothing more will come from it."""
+        """Serve one ready descriptor; False when it is exhausted."""
         if fd == wake:
             os.read(wake, 4096)
             return True
@@ -199,7 +198,7 @@ class Supervisor:
         return bool(data)
 
     def _reap(self) -> bool:
-        """Collects ended children; False when none is left, ended or not."""
+        """Collect exited children; False when none is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -217,7 +216,7 @@ class Supervisor:
             send(pid, signal.SIGKILL)
 
     def _end_all(self) -> None:
-        """Orphans of the container come to this process, so no child left means nothing left."""
+        """Kill until no child is left; orphans of the container are children of this process."""
         if self._libc is None:
             send(-self._child, signal.SIGKILL)
         pause = 0.001
@@ -232,7 +231,7 @@ class Supervisor:
                 try:
                     data = os.read(fd, 65536)
                 except BlockingIOError:
-                    break  # somebody outside the container holds the pipe; we wait for nobody
+                    break  # a process outside the container holds the pipe; do not wait for it
                 if not data:
                     break
                 self._log.feed(self._streams[fd], data)
@@ -240,7 +239,7 @@ class Supervisor:
 
 
 def report(facts: dict[str, Any]) -> None:
-    """One line to the agent; an agent that is gone hears nothing, and the exit record remains."""
+    """Send one line to the agent; if it is gone, the exit record remains."""
     try:
         os.write(REPORT, json.dumps(facts).encode() + b"\n")
     except BrokenPipeError:
@@ -248,7 +247,7 @@ def report(facts: dict[str, Any]) -> None:
 
 
 def write_record(path: str, facts: dict[str, Any]) -> None:
-    """The exit record appears whole or not at all, so that a restarted agent can trust it."""
+    """Write the exit record atomically, so that a restarted agent can trust it."""
     try:
         fd = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.write(fd, json.dumps(facts).encode())
@@ -259,7 +258,7 @@ def write_record(path: str, facts: dict[str, Any]) -> None:
 
 
 def read_spec() -> tuple[dict[str, Any], bytes] | None:
-    """The first line of standard input and what came after it; None if the agent left early."""
+    """The first line of standard input and what follows; None if the agent has gone."""
     text = b""
     while b"\n" not in text:
         more = os.read(CONTROL, 65536)
@@ -271,7 +270,7 @@ def read_spec() -> tuple[dict[str, Any], bytes] | None:
 
 
 def subreaper() -> ctypes.CDLL | None:
-    """Makes orphans of the container children of this process, where the system can do that."""
+    """Adopt orphans of the container, where the system supports it."""
     if sys.platform != "linux":
         return None
     libc = ctypes.CDLL(None, use_errno=True)
@@ -280,7 +279,7 @@ def subreaper() -> ctypes.CDLL | None:
 
 
 def main() -> None:
-    """One container from its description on standard input to its exit record."""
+    """Run one container, from its spec on standard input to its exit record."""
     described = read_spec()
     if described is None:
         return

@@ -1,7 +1,7 @@
-"""The files that ConfigMaps, Secrets and the pod's own fields put into a volume.
+"""Files of volumes from ConfigMaps, Secrets and the downward API.
 
-Its law: keys become files, `items` choose and rename them, what is missing and not optional is a
-fault, and no path leads out of the volume. It must not know folders.
+Keys become files, `items` select and rename them. A missing source that is not optional is an
+error, and no path leads out of the volume.
 """
 
 import base64
@@ -32,7 +32,7 @@ class FetchedObjects(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileSource(msgspec.Struct, frozen=True, kw_only=True):
-    """What the files of one volume are drawn from."""
+    """Where the files of one volume come from."""
 
     name: str
     pod: Json
@@ -41,19 +41,19 @@ class FileSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def config_map_values(config_map: Json) -> dict[str, bytes]:
-    """Each key of a ConfigMap with its bytes."""
+    """The keys of a ConfigMap with their bytes."""
     texts = {key: str(text).encode() for key, text in (config_map.get("data") or {}).items()}
     return texts | _decoded(config_map.get("binaryData") or {})
 
 
 def secret_values(secret: Json) -> dict[str, bytes]:
-    """Each key of a Secret with its bytes."""
+    """The keys of a Secret with their bytes."""
     plain = {key: str(text).encode() for key, text in (secret.get("stringData") or {}).items()}
     return _decoded(secret.get("data") or {}) | plain
 
 
 def texts(values: Mapping[str, bytes]) -> dict[str, str]:
-    """Values as environment variables carry them; bytes that are no text are marked as such."""
+    """Values as text; invalid UTF-8 is replaced."""
     return {key: data.decode("utf-8", "replace") for key, data in values.items()}
 
 
@@ -66,7 +66,7 @@ def checked_path(path: str) -> PurePosixPath:
 
 
 def files_of(part: Json, source: FileSource) -> Files:
-    """The files that one source puts into the volume, by path, with their modes."""
+    """The files of one source by path, with their modes."""
     if "configMap" in part:
         reference = part["configMap"]
         name = str(reference.get("name"))

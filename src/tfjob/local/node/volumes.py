@@ -1,8 +1,7 @@
-"""Volumes as folders of this machine.
+"""Volumes as folders of this machine, and the mounts of containers.
 
-Its law: what a pod brings (emptyDir, files of ConfigMaps and Secrets) lives and dies with the pod's
-folder; a claim's folder and a host path outlive it. No path leads out of its volume. Mounts are not
-made read-only: nothing stands between a process and its folder. It must not know the API.
+emptyDir, ConfigMap, Secret and similar volumes live in the pod's folder and are removed with it;
+folders of claims and host paths stay. No path leads out of its volume. `readOnly` is not enforced.
 """
 
 import shutil
@@ -31,7 +30,7 @@ SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", *FILE_VOLUMES)
 
 
 class VolumeReferences(msgspec.Struct, frozen=True):
-    """Objects that a pod's volumes are made from, by name."""
+    """Names of the objects that a pod's volumes refer to."""
 
     config_maps: frozenset[str]
     secrets: frozenset[str]
@@ -39,7 +38,7 @@ class VolumeReferences(msgspec.Struct, frozen=True):
 
 
 def kind_of(volume: Json) -> str:
-    """The type of a volume; a volume that names none is an emptyDir."""
+    """The type of a volume; emptyDir if it has none."""
     return next((key for key in volume if key != "name"), "emptyDir")
 
 
@@ -48,7 +47,7 @@ def volumes_of(pod: Json) -> list[Json]:
 
 
 def unsupported(pod: Json) -> list[str]:
-    """What makes the pod's volumes impossible here, from its description alone."""
+    """Why the pod's volumes can never work here."""
     faults = [
         f'volume "{volume.get("name")}": type {kind_of(volume)} is not supported on this machine, '
         f"only {', '.join(SUPPORTED)}"
@@ -80,7 +79,7 @@ def volume_references(pod: Json) -> VolumeReferences:
 
 
 def sources_of(volume: Json) -> Iterator[Json]:
-    """The volume itself, or what it is projected from."""
+    """The volume itself, or its projected sources."""
     projected = volume.get("projected")
     yield from [volume] if projected is None else (projected.get("sources") or ())
 
@@ -88,7 +87,7 @@ def sources_of(volume: Json) -> Iterator[Json]:
 def prepare(
     pod: Json, *, folder: Path, claims: Path, found: FetchedObjects, has_claim: Mapping[str, bool]
 ) -> dict[str, str]:
-    """Makes the pod's volumes; the place of each by name."""
+    """Create the pod's volumes; returns their local paths by name."""
     places = {}
     for volume in volumes_of(pod):
         name = safe_name(str(volume.get("name")))
@@ -109,7 +108,7 @@ def prepare(
 def mounts_of(
     container: Json, places: Mapping[str, str], variables: Mapping[str, str]
 ) -> tuple[Mount, ...]:
-    """Where the container's paths lead on this machine."""
+    """The container's mounts as local paths."""
     mounts = []
     for mount in container.get("volumeMounts") or ():
         name = str(mount.get("name"))
@@ -126,7 +125,7 @@ def mounts_of(
 
 
 def discard(folder: Path) -> None:
-    """Removes the folder and all that is in it; a folder that is gone is as good."""
+    """Remove the folder with its content; it may be gone already."""
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:
@@ -137,7 +136,7 @@ def discard(folder: Path) -> None:
 
 
 def _make_removable(folder: Path) -> None:
-    """A job may take its own rights away from a folder; the owner may give them back."""
+    """Give the owner write access again, which a job may have removed."""
     folder.chmod(0o700)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
@@ -183,11 +182,15 @@ def _write_files(volume: Json, *, pod: Json, place: Path, found: FetchedObjects)
             target = place / path
             make_folder(target.parent)
             write_file(target, data)
-            target.chmod(mode & stat.S_IRWXU)  # the pod and its reader are one user
+            target.chmod(mode & stat.S_IRWXU)  # pods run as this user only
 
 
 def views_of(mounts: Sequence[Mount], *, folder: Path) -> tuple[Mount, ...]:
-    """The folders above the mounts, made below `folder`."""
+    """Folders of links above several mounts, made below `folder`.
+
+    They let a container reach several mounts from their common parent. A folder that this machine
+    has itself is never replaced.
+    """
     paths = {mount.mount_path.rstrip("/") for mount in mounts}
     found: dict[str, Mount] = {}
     for mount in mounts:
@@ -205,7 +208,7 @@ def _missing_parents(mount: Mount) -> Iterator[str]:
 
 
 def _is_inside_another(mount: Mount, paths: set[str]) -> bool:
-    """Then its path is below a link, and what it would stand for is another's."""
+    """Whether the path is below another mount, which then provides it."""
     parents = PurePosixPath(mount.mount_path.rstrip("/")).parents
     return any(str(parent) in paths for parent in parents)
 
@@ -213,5 +216,5 @@ def _is_inside_another(mount: Mount, paths: set[str]) -> bool:
 def _link(path: Path, place: str) -> None:
     make_folder(path.parent)
     if path.is_symlink():
-        path.unlink()  # an earlier start may have led elsewhere
+        path.unlink()  # an earlier start may have linked elsewhere
     path.symlink_to(place)

@@ -1,4 +1,4 @@
-"""Controllers over a store without a node: a test says how pods fare, and what time it is."""
+"""Controllers on a store without a node: tests set the state of pods and the time."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

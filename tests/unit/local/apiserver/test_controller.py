@@ -1,4 +1,4 @@
-"""A controller and its working loop."""
+"""The controller base classes."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -14,8 +14,8 @@ from tfjob.local.apiserver.store import Key, Store, StoreFullError
 KEY = Key("things", "ns", "a")
 
 
-class Attentive(Controller):
-    """Writes down whom it attended to; refuses the first time if told to."""
+class RecordingController(Controller):
+    """Records the keys it reconciles; fails the first time if asked to."""
 
     resource = "things"
     kind = "Thing"
@@ -42,7 +42,7 @@ def thing(name: str) -> dict[str, object]:
     return {"metadata": {"name": name, "namespace": "ns"}}
 
 
-async def attended(one: Attentive) -> None:
+async def attended(one: RecordingController) -> None:
     task = asyncio.create_task(one.run())
     try:
         async with asyncio.timeout(10):
@@ -55,7 +55,7 @@ async def attended(one: Attentive) -> None:
 async def test_what_was_there_before_is_attended_to(tmp_path: Path) -> None:
     backend = backend_at(tmp_path, datetime.now(UTC))
     backend.store.put(KEY, thing("a"))
-    one = Attentive(backend)
+    one = RecordingController(backend)
     await attended(one)
     assert one.seen == ["a"]
 
@@ -64,14 +64,14 @@ async def test_a_full_disk_is_survived(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(controller, "_RETRY_SECONDS", 0.0)
     backend = backend_at(tmp_path, datetime.now(UTC))
     backend.store.put(KEY, thing("a"))
-    one = Attentive(backend, fails=True)
+    one = RecordingController(backend, fails=True)
     await attended(one)
     assert one.seen == ["a"]
 
 
 async def test_an_object_is_attended_to_when_its_moment_comes(tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    one = Attentive(backend_at(tmp_path, now))
+    one = RecordingController(backend_at(tmp_path, now))
     one.enqueue_at(KEY, now + timedelta(seconds=5))
     one.enqueue_at(KEY, now)
     await attended(one)
@@ -79,7 +79,7 @@ async def test_an_object_is_attended_to_when_its_moment_comes(tmp_path: Path) ->
 
 
 def test_an_owner_is_attended_to_when_its_child_changes(tmp_path: Path) -> None:
-    one = Attentive(backend_at(tmp_path, datetime.now(UTC)))
+    one = RecordingController(backend_at(tmp_path, datetime.now(UTC)))
     pod = thing("p")
     refs = [{"kind": "Thing", "name": "a", "uid": "u", "controller": True}]
     pod["metadata"] = {"name": "p", "namespace": "ns", "ownerReferences": refs}

@@ -1,4 +1,4 @@
-"""Deployments: one ReplicaSet per template, the newest of them at work."""
+"""The Deployment controller."""
 
 from pathlib import Path
 from typing import Any

@@ -20,7 +20,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class World:
-    """A backend with a collector that works when told to."""
+    """A backend with a collector that runs step by step."""
 
     def __init__(self, path: Path) -> None:
         self.now = START

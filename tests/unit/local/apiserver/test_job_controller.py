@@ -1,4 +1,4 @@
-"""Jobs: pods until enough have succeeded, or too many have failed."""
+"""The Job controller."""
 
 from pathlib import Path
 from typing import Any

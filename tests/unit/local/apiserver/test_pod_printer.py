@@ -1,4 +1,4 @@
-"""What a table says about a pod."""
+"""Table rows of pods."""
 
 from typing import Any
 

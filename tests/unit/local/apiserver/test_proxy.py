@@ -1,4 +1,4 @@
-"""Requests that are handed on to pods that serve."""
+"""Requests that are forwarded to pods."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods of one template as asked for."""
+"""The ReplicaSet controller."""
 
 from pathlib import Path
 from typing import Any

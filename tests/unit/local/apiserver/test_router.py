@@ -1,4 +1,4 @@
-"""Whatever a client sends is answered with a verdict, never with a fault of ours."""
+"""Every request is answered, and never with an internal error."""
 
 import asyncio
 import tempfile

@@ -1,4 +1,4 @@
-"""Selectors: what they select, how they read and print, what they refuse."""
+"""Selectors: matching, parsing, rendering and errors."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Watches: order, selection, slow readers, positions that are gone."""
+"""Watches: order, selection, slow readers, compacted positions."""
 
 from pathlib import Path
 from typing import Any

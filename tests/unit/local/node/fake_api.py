@@ -1,4 +1,4 @@
-"""An API server in memory, as far as a node sees one; and builders of pods."""
+"""An in-memory API server for the node, and builders of pods."""
 
 import asyncio
 import itertools
@@ -36,7 +36,7 @@ def pod(name: str = "p", *commands: str, policy: str = "Never", **spec: Any) -> 
 
 
 async def until(question: Callable[[], object], what: str = "the condition") -> None:
-    """Polls, with an end."""
+    """Poll until true, with a deadline."""
     deadline = time.monotonic() + 30
     while not question():
         assert time.monotonic() < deadline, f"{what} never came true"
@@ -44,7 +44,7 @@ async def until(question: Callable[[], object], what: str = "the condition") -> 
 
 
 class FakeApi:
-    """Pods and what they refer to; every change is told to the watcher."""
+    """Pods and the objects they refer to; the watcher receives every change."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
@@ -64,7 +64,7 @@ class FakeApi:
         self._record_event(PodChanged(_copy(one)))
 
     def delete(self, name: str, *, grace: int = 30) -> None:
-        """As a client asks for it: marked, and left to the node."""
+        """Delete as a client does: mark the pod and leave the rest to the node."""
         meta = self.pods[name]["metadata"]
         meta |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
         self._record_event(PodChanged(_copy(self.pods[name])))

@@ -1,4 +1,4 @@
-"""What a node without containers refuses, and what it leaves out."""
+"""Pod admission on the node."""
 
 from typing import Any
 

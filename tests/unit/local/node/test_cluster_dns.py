@@ -1,4 +1,4 @@
-"""What a host name means inside the cluster."""
+"""Host names of the cluster."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,8 +26,8 @@ def claim(namespace: str, names: Sequence[str], port: int) -> int:
 asked: list[tuple[str, tuple[str, ...], int]] = []
 
 
-def meaning(book: ClusterDns, name: str, port: int) -> tuple[str, tuple[str, ...], int]:
-    book.port("ns", name, port)
+def meaning(dns: ClusterDns, name: str, port: int) -> tuple[str, tuple[str, ...], int]:
+    dns.port("ns", name, port)
     return asked[-1]
 
 
@@ -99,19 +99,19 @@ def test_a_living_pod_stands_before_one_that_goes_or_has_ended() -> None:
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     services = [service("x", selector=labels)]
     for pods, first in (([over, going, there], "c"), ([over, going], "b"), ([over], "a")):
-        book = ClusterDns(services=services, pods=pods, claim=claim)
-        assert meaning(book, "x", 1)[1] == (first, "x")
+        dns = ClusterDns(services=services, pods=pods, claim=claim)
+        assert meaning(dns, "x", 1)[1] == (first, "x")
 
 
 def test_a_pod_that_shows_where_it_listens_is_believed() -> None:
     notes = {"tfjob.dev/url": "http://127.0.0.1:6007/"}
     board = {**TB, "metadata": {**TB["metadata"], "annotations": notes}}
-    book = ClusterDns(services=SERVICES, pods=[board], claim=claim)
-    assert book.port("ns", "tb", 80) == 6007
-    assert book.port("ns", "tb", 81) == 7
+    dns = ClusterDns(services=SERVICES, pods=[board], claim=claim)
+    assert dns.port("ns", "tb", 80) == 6007
+    assert dns.port("ns", "tb", 81) == 7
 
 
 def test_own_ports_are_those_declared_and_those_that_services_lead_to() -> None:
     more = service("more", selector={"app": "tb"}, clusterIP="", ports=[{"port": 1}])
-    book = ClusterDns(services=[*SERVICES, more], pods=[TB], claim=claim)
-    assert book.own_ports(TB) == [6006, 1]
+    dns = ClusterDns(services=[*SERVICES, more], pods=[TB], claim=claim)
+    assert dns.own_ports(TB) == [6006, 1]

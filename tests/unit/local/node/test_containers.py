@@ -1,4 +1,4 @@
-"""Containers of a pod: order, restarts, ends."""
+"""Containers of a pod: order, restarts, exits."""
 
 from pathlib import Path
 

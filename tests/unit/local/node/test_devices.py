@@ -1,4 +1,4 @@
-"""GPUs of the machine and who sees them."""
+"""GPUs of the machine and their assignment."""
 
 from pathlib import Path
 

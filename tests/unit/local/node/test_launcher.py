@@ -1,4 +1,4 @@
-"""Containers become commands of this machine."""
+"""Container specs become processes of this machine."""
 
 import sys
 from pathlib import Path

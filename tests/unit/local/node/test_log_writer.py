@@ -1,4 +1,4 @@
-"""What a container says, in files."""
+"""Writing and rotating container logs."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Memory of a container's processes against its limit."""
+"""Memory limits of containers."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tfjob.local.node.oom_watcher import OomWatcher, held, held_at_most
+from tfjob.local.node.oom_watcher import OomWatcher, memory_of, memory_upper_bound
 
 MIB = 1 << 20
 HOG = """
@@ -36,8 +36,8 @@ def hog_below_a_shell() -> Iterator[tuple[int, int, int]]:
 
 def test_shared_pages_count_once() -> None:
     with hog_below_a_shell() as (_, parent, fork):
-        assert held_at_most([parent, fork]) > 80 * MIB
-        assert 40 * MIB < held([parent, fork]) < 75 * MIB
+        assert memory_upper_bound([parent, fork]) > 80 * MIB
+        assert 40 * MIB < memory_of([parent, fork]) < 75 * MIB
 
 
 async def test_a_container_beyond_its_limit_is_reported_once() -> None:
@@ -45,8 +45,8 @@ async def test_a_container_beyond_its_limit_is_reported_once() -> None:
     with hog_below_a_shell() as (shell, _, _):
         watch = OomWatcher()
         watch.watch(shell, limit=30 * MIB, on_exceeded=lambda: reports.append("too much"))
-        await watch.look()
-        await watch.look()
+        await watch.poll()
+        await watch.poll()
     assert reports == ["too much"]
 
 
@@ -55,13 +55,13 @@ async def test_a_container_within_its_limit_is_left_alone() -> None:
     with hog_below_a_shell() as (shell, _, _):
         watch = OomWatcher()
         watch.watch(shell, limit=75 * MIB, on_exceeded=lambda: reports.append("too much"))
-        await watch.look()
+        await watch.poll()
         watch.forget(shell)
         watch.watch(shell, limit=1, on_exceeded=lambda: reports.append("forgotten"))
         watch.forget(shell)
-        await watch.look()
+        await watch.poll()
     assert reports == []
 
 
 def test_processes_that_are_gone_hold_nothing() -> None:
-    assert held([2**22 + os.getpid()]) == 0
+    assert memory_of([2**22 + os.getpid()]) == 0

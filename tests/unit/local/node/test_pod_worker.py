@@ -1,4 +1,4 @@
-"""One pod from its first sight to its last trace."""
+"""The life of one pod on the node."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Local ports that stand for ports of pods."""
+"""Local ports of pods."""
 
 import socket
 import subprocess

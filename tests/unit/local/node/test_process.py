@@ -1,4 +1,4 @@
-"""Containers as processes: how they end, and that nothing of them stays."""
+"""Containers as processes: exits, and that no process is left."""
 
 import asyncio
 import os

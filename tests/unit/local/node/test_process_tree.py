@@ -1,4 +1,4 @@
-"""Who descends from whom."""
+"""Descendants of processes."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Pods that serve: when they are ready, and where they are reached."""
+"""Readiness and addresses of servers."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""Does a pod fit, and what is said if it does not."""
+"""Whether a pod fits, and the message if it does not."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the end of a process means for the record of its container."""
+"""Restarts, back-off, and records after an exit."""
 
 from datetime import UTC, datetime
 

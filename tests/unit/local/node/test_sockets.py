@@ -1,4 +1,4 @@
-"""Where processes listen."""
+"""Listening sockets of processes."""
 
 import socket
 import subprocess
@@ -71,10 +71,10 @@ async def test_a_container_is_reported_when_it_listens_and_when_no_more() -> Non
     watch = SocketPoller()
     with listener_below_a_shell() as (pid, port):
         watch.watch(pid, reports.append)
-        await watch.look()
-        await watch.look()
+        await watch.poll()
+        await watch.poll()
         assert reports == [(Address("127.0.0.1", port),)]
-    await watch.look()
+    await watch.poll()
     assert reports[1:] == [()]
 
 
@@ -83,7 +83,7 @@ async def test_the_sockets_of_others_are_not_taken_for_ours() -> None:
     watch = SocketPoller()
     with socket.create_server(("127.0.0.1", 0)), listener_below_a_shell() as (pid, port):
         watch.watch(pid, reports.append)
-        await watch.look()
+        await watch.poll()
     assert reports == [(Address("127.0.0.1", port),)]
 
 
@@ -93,5 +93,5 @@ async def test_what_is_forgotten_is_not_reported() -> None:
     with listener_below_a_shell() as (pid, _):
         watch.watch(pid, reports.append)
         watch.forget(pid)
-        await watch.look()
+        await watch.poll()
     assert reports == []

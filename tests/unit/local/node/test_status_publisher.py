@@ -1,4 +1,4 @@
-"""What the API shows of a pod, told once and stored when it changes."""
+"""Publishing status, address and events of a pod."""
 
 from datetime import UTC, datetime
 

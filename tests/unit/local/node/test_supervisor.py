@@ -1,4 +1,4 @@
-"""Why a command could not be started."""
+"""Errors of commands that cannot be started."""
 
 import errno
 from pathlib import Path

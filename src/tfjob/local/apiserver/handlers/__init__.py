@@ -1,1 +1,1 @@
-"""One verb of the Kubernetes API per file."""
+"""Handlers of the verbs and subresources of the Kubernetes API."""

@@ -1,7 +1,7 @@
-"""delete: end an object, at once or as soon as its grace period and finalizers allow.
+"""delete and deletecollection.
 
-Law: an object with finalizers is only marked; a pod that a node runs is only marked until the node
-reports it gone (a second delete with a grace period of zero).
+An object with finalizers is only marked for deletion. A running pod is marked until its node
+deletes it with a grace period of zero.
 """
 
 from datetime import datetime, timedelta
@@ -90,7 +90,7 @@ def _from_query(request: Request) -> Json:
 
 
 def end(backend: Backend, kind: Kind, *, key: Key, options: Options) -> tuple[Json, bool]:
-    """End an object as far as can be done now; the state it was left in, and whether it is gone."""
+    """Delete an object or mark it; returns its state, and whether it is gone."""
     stored = backend.store.get(key)
     if stored is None:
         raise status.not_found(kind.qualified, key.name)
@@ -119,7 +119,7 @@ def end(backend: Backend, kind: Kind, *, key: Key, options: Options) -> tuple[Js
 
 
 def remove(backend: Backend, key: Key, obj: Json) -> None:
-    """Take an object out of the store; the given one keeps the revision clients know."""
+    """Remove an object from the store; `obj` keeps the resourceVersion that clients know."""
     revision = obj["metadata"]["resourceVersion"]
     backend.store.remove(key, obj)
     obj["metadata"]["resourceVersion"] = revision
@@ -168,7 +168,7 @@ def _keep_until_empty(meta: Json) -> None:
 
 
 def _grace(kind: Kind, obj: Json, options: Options) -> int:
-    """Seconds until the object may go: only pods have any, and only while a node runs them."""
+    """The grace period in seconds; only running pods have one."""
     if kind.resource != "pods":
         return 0
     asked = options.grace_period_seconds

@@ -1,7 +1,6 @@
-"""list: show all objects of a kind as they were at one moment, whole or page by page.
+"""list: all objects of a kind at one revision, whole or in pages.
 
-Law: the resourceVersion of a list is the revision of its snapshot, and every further page shows
-that same snapshot, however the objects change meanwhile.
+The resourceVersion of a list is the revision of its snapshot; all pages show the same snapshot.
 """
 
 import base64
@@ -21,7 +20,7 @@ _BATCH = 500
 
 
 class Token(msgspec.Struct, frozen=True):
-    """Where the next page of a list begins."""
+    """The continue token."""
 
     revision: int
     namespace: str
@@ -134,7 +133,7 @@ def _expired(error: Compacted, *, has_token: bool) -> status.StatusError:
 
 
 def revision_asked(request: Request) -> int | None:
-    """The resourceVersion of the query; None when it is absent."""
+    """The resourceVersion of the query; None if absent."""
     text = request.query.get("resourceVersion", "")
     if not text:
         return None

@@ -23,7 +23,7 @@ def create(backend: Backend, request: Request) -> Answer:
 
 
 def create_object(backend: Backend, request: Request, value: object) -> Answer:
-    """Create from plain values; the door for every verb that may bring an object into being."""
+    """Create an object from decoded JSON; used by create and by apply."""
     read = admission.read_object(request, value)
     obj = _with_free_name(backend, request, read.obj)
     if request.is_dry_run:
@@ -65,7 +65,7 @@ def update(backend: Backend, request: Request) -> Answer:
 
 
 def commit(backend: Backend, request: Request, obj: Json, *, old: Json) -> bytes:
-    """Store an admitted state and return it as stored; an unchanged one costs no revision."""
+    """Store an admitted object and return its body; an unchanged one gets no new revision."""
     if obj == old or request.is_dry_run:
         return responses.encoded(obj)
     if metadata.is_finished(obj, resource=request.kind.resource):
@@ -75,7 +75,7 @@ def commit(backend: Backend, request: Request, obj: Json, *, old: Json) -> bytes
 
 
 def store_internally(backend: Backend, key: Key, obj: Json) -> None:
-    """A change by the server itself: no admission, but what is finished goes."""
+    """Store a change by the server itself: no admission, but a finished object is removed."""
     if metadata.is_finished(obj, resource=key.resource):
         backend.store.remove(key, obj)
     else:

@@ -1,8 +1,7 @@
-"""patch: change an object by JSON patch, merge patch, strategic merge patch or apply.
+"""patch: JSON patch, merge patch, strategic merge patch and server-side apply.
 
-Server-side apply is done as a merge: the fields that were sent win, the others stay, and no record
-of who set which field is kept. So there are no apply conflicts, and leaving a field out does not
-remove it.
+Apply is a merge: fields that are sent win, others stay, and ownership of fields is not recorded. So
+there are no conflicts, and leaving a field out does not remove it.
 """
 
 from typing import Any
@@ -45,7 +44,7 @@ def patch(backend: Backend, request: Request) -> Answer:
 
 
 def _shown(request: Request, stored: Json) -> Json:
-    """The object as the client sees it, which is what its patch speaks of."""
+    """The object in the version that the patch was written for."""
     kind = request.kind
     shown = kind.outgoing(stored) if kind.outgoing is not None else stored
     return {"apiVersion": kind.api_version, "kind": kind.kind, **shown}

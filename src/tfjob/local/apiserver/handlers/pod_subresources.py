@@ -1,4 +1,4 @@
-"""binding: give a pod to a node, once."""
+"""The binding and log subresources of pods."""
 
 from collections.abc import AsyncIterator
 from typing import Any

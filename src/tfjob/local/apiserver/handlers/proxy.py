@@ -1,7 +1,7 @@
-"""proxy: hand a request to the pod behind a service, or to a pod, that says where it serves.
+"""proxy: forwards a request to a pod, or to a pod behind a Service, that publishes its address.
 
-Law: only loopback is reached, at the port that the pod's annotation shows; nothing of the request
-but its method, path, query, type and body gets there, least of all the token.
+Only loopback is reached, at the port in the pod's annotation. Method, path, query, content type and
+body are forwarded, never the token.
 """
 
 import re
@@ -28,7 +28,7 @@ _PATIENCE = aiohttp.ClientTimeout(total=60)
 
 
 class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for the pod behind a name; `rest` is the path that the pod is asked for."""
+    """A request to forward; `rest` is the path on the pod."""
 
     namespace: str
     plural: str
@@ -38,7 +38,7 @@ class ProxyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def proxy_request(path: str) -> ProxyRequest | None:
-    """What a path of the API asks to be handed on, if it does."""
+    """The request to forward, if the path is one of a proxy subresource."""
     match = _PATH.fullmatch(path)
     return None if match is None else ProxyRequest(**match.groupdict(default=""))
 
@@ -46,7 +46,7 @@ def proxy_request(path: str) -> ProxyRequest | None:
 async def proxy(
     url: str, *, method: str, query: Mapping[str, str], body: bytes, content_type: str
 ) -> Answer:
-    """The answer of whoever serves there, whole."""
+    """The whole response of the pod."""
     headers = {"Content-Type": content_type} if content_type else {}
     try:
         async with (
@@ -67,12 +67,12 @@ async def proxy(
 
 
 def moved(path: str) -> Answer:
-    """Pages name their parts relative to themselves, which needs a slash at the end."""
+    """Redirect to a path with a final slash, which relative links need."""
     return Answer(code=301, headers=(("Location", f"{path}/"),))
 
 
 def url_for(backend: Backend, errand: ProxyRequest) -> str:
-    """Where the request goes; a StatusError if nobody serves there."""
+    """Where the request goes; StatusError if nothing serves there."""
     stored = backend.store.get(Key(errand.plural, errand.namespace, errand.name))
     if stored is None:
         raise status.not_found(errand.plural, errand.name)

@@ -1,4 +1,4 @@
-"""The scale subresource: one number of an object, shown and changed as autoscaling/v1 Scale."""
+"""The scale subresource, as autoscaling/v1 Scale."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ def _wanted(request: Request, value: object) -> int:
 
 
 def _revision(request: Request, value: object) -> object:
-    """The state of the object that the change is meant for; nothing stands for any."""
+    """The resourceVersion that the change is meant for; empty for any."""
     metadata = value.get("metadata") if isinstance(value, dict) else None
     if not isinstance(metadata or {}, dict):
         raise status.bad_request(

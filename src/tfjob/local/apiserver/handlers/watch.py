@@ -1,7 +1,7 @@
-"""watch: first the state, if asked for, then every change after it, until the time is over.
+"""watch: the current state, if requested, then every change until the timeout.
 
-Law: between the first event and the last, no change of a matching object is left out, told twice
-or told out of order. A position that is no longer kept ends the watch with `410 Expired`.
+No change of a matching object is missed, repeated or out of order. A compacted position ends the
+watch with `410 Expired`.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 BOOKMARK_SECONDS = 50.0
 _LONGEST_SECONDS = 3600
 _SHORTEST_DEFAULT_SECONDS = 1800
-# All watches together write at most some 4,000 times a second, however many there are.
+# All watches together write at most about 4,000 times a second.
 _COALESCE_SECONDS_PER_WATCH = 0.00025
 _LONGEST_COALESCE_SECONDS = 0.1
 
@@ -46,7 +46,7 @@ def _plan(backend: Backend, request: Request) -> _Plan:
     try:
         asked = listing.revision_asked(request)
     except status.StatusError as error:
-        # A real server words this one differently for a watch.
+        # kube-apiserver has another message for watches.
         message = error.message.removeprefix("invalid resource version: ")
         raise status.StatusError(500, "", message) from error
     wants_state = request.flag("sendInitialEvents")
@@ -86,7 +86,7 @@ def _check_initial_events(request: Request, *, wants_state: bool) -> None:
 
 
 class _Feed:
-    """Turns one watch into lines."""
+    """Turns a watch into lines."""
 
     def __init__(self, backend: Backend, request: Request, plan: _Plan) -> None:
         self._backend = backend
@@ -95,7 +95,7 @@ class _Feed:
         self._form = responses.negotiated_form(request.accept)
         self._is_first = True
         self._matches = selection_predicate.matcher(request)
-        # Opened before the state is read, and both before anybody else can run: no gap between.
+        # Opened before the state is read, without a switch to other tasks between: no gap.
         self._watch = backend.watches.open(
             request.kind.resource, after=plan.after, matches=self._matches
         )
@@ -115,7 +115,7 @@ class _Feed:
                     chunk = self._take()
                     if chunk:
                         yield chunk
-                        # Lets a burst of changes leave together instead of one by one.
+                        # Sends a burst of changes together.
                         await asyncio.sleep(self._pause())
                 if loop.time() >= bookmark_at:
                     bookmark_at = loop.time() + BOOKMARK_SECONDS
@@ -183,12 +183,12 @@ class _Feed:
 
 
 def _as_left(change: Change) -> bytes:
-    """An object that left the selection is shown as it was, with the revision at which it left."""
+    """An object that left the selection, as it was, with the revision at which it left."""
     left = dict(change.object_before)
     left["metadata"] = {**left["metadata"], "resourceVersion": str(change.revision)}
     return _encode(left)
 
 
 def _settled(watch: Watch, backend: Backend) -> int:
-    """The newest revision of which this watch has nothing left to tell."""
+    """The newest revision that this watch has completely delivered."""
     return watch.position if watch.has_more else backend.store.revision
