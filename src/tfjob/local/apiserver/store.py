@@ -21,6 +21,7 @@ Json = dict[str, Any]
 
 LAYOUT = 1
 KEPT_REVISIONS = 20_000
+_IN_MEMORY = ":memory:"
 
 # synchronous=NORMAL: a commit is with the operating system when we answer, so kill -9 loses
 # nothing; a power cut can lose the last commits and never damages the file. FULL would wait for
@@ -329,8 +330,9 @@ class Store:
 
 def _opened(path: Path) -> sqlite3.Connection:
     try:
-        # SQLite gives its write-ahead log the mode of the file itself.
-        os.close(open_file(path, os.O_RDWR | os.O_CREAT))
+        if str(path) != _IN_MEMORY:
+            # SQLite gives its write-ahead log the mode of the file itself.
+            os.close(open_file(path, os.O_RDWR | os.O_CREAT))
         db = sqlite3.connect(path, isolation_level=None, timeout=1.0, cached_statements=64)
         layout = int(db.execute("PRAGMA user_version").fetchone()[0])
         if layout > LAYOUT:
