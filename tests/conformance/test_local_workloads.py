@@ -18,7 +18,7 @@ from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.machine import settings_of_machine
-from tfjob.local.node.restarts import Backoff
+from tfjob.local.node.restart_policy import Backoff
 
 Json = dict[str, Any]
 KUBECTL = shutil.which("kubectl")

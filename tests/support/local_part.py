@@ -20,8 +20,8 @@ from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.machine import settings_of_machine
-from tfjob.local.node.podlogs import PodLogs
-from tfjob.local.node.restarts import Backoff
+from tfjob.local.node.pod_logs import PodLogs
+from tfjob.local.node.restart_policy import Backoff
 
 _CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 _SHORT = Backoff(base=0.1, limit=1.0)

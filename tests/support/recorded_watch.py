@@ -5,8 +5,8 @@ happens on the way, who follows to version 8 must end up with `FINAL`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 
 import msgspec
 
@@ -19,6 +19,7 @@ from tfjob.client.listing import Scope
 from tfjob.client.resource import PODS
 from tfjob.client.store import Store
 from tfjob.client.watch import Patience, Watch
+from tfjob.client.wire import Event
 from tfjob.k8s.meta import ObjectMeta
 
 SCOPE = Scope(resource=PODS, namespace="ns", labels="app=x")
@@ -99,15 +100,31 @@ class Follower:
         self.time = time
         self.watch = Watch(api, SCOPE, decode=Pod, patience=patience, timing=time.timing)
         self.told: list[tuple[str | None, str | None]] = []
-        self.informer = Informer(self.watch, store=Store[Pod](), on_change=self._note)
+        self.informer = Informer(self, store=Store[Pod](), on_change=self._note)
+        self._awaited = ""
+        self._seen = asyncio.Event()
+
+    async def events(self) -> AsyncGenerator[Event[Pod], None]:
+        """Those of the watch; the informer has stored one when it asks for the next."""
+        async with aclosing(self.watch.events()) as events:
+            async for event in events:
+                yield event
+                self._look()
+
+    def _look(self) -> None:
+        if self.informer.is_caught_up(("ns", "-"), self._awaited):
+            self._seen.set()
 
     def _note(self, old: Pod | None, new: Pod | None) -> None:
         self.told.append((_version(old), _version(new)))
 
     async def until(self, version: int) -> Contents:
         """What is stored once the version has been seen."""
+        self._awaited = str(version)
+        self._seen.clear()
+        self._look()
         running = asyncio.create_task(self.informer.run())
-        seen = asyncio.create_task(self.informer.wait_for_version(("ns", "-"), str(version)))
+        seen = asyncio.create_task(self._seen.wait())
         await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
         is_seen = seen.done()
         running.cancel()

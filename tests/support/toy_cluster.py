@@ -20,11 +20,12 @@ from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Observed, Settings
-from tfjob.k8s import patch, time
+from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Phase, Pod, PodStatus
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 from tfjob.k8s.service import Service
+from tfjob.local.apiserver.json_patch import merge
 
 GRACE = 30
 _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
@@ -206,7 +207,7 @@ class ToyCluster:
 
     def _update(self, update: Update) -> None:
         if self.group is not None and self.group.metadata.uid == update.uid:
-            spec = patch.merge(self.group.spec, update.body["spec"])
+            spec = merge(self.group.spec, update.body["spec"])
             self._change(group=msgspec.structs.replace(self.group, spec=spec))
             self._floor["group"] = len(self._past) - 1
 

@@ -21,8 +21,8 @@ from tfjob.dialects.base import Dialect
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver import bootstrap
 from tfjob.local.apiserver.backend import Backend
-from tfjob.local.apiserver.gc import Collector
-from tfjob.local.apiserver.jobs import JobController
+from tfjob.local.apiserver.garbage_collector import GarbageCollector
+from tfjob.local.apiserver.job_controller import JobController
 from tfjob.local.apiserver.store import Change, Store
 from tfjob.manager.app import Operator, World
 from tfjob.manager.settings import Settings
@@ -68,12 +68,12 @@ class ToyWorld:
             await self.ask("POST", DEFINITIONS, permissive(dialect.crd()))
         self.store.listen(self._note)
         kubelet = Kubelet(self.backend, self.chance, self._fates)
-        for work in (kubelet, Collector(self.backend), JobController(self.backend)):
+        for work in (kubelet, GarbageCollector(self.backend), JobController(self.backend)):
             self._tasks.append(asyncio.create_task(work.run()))
 
     async def stop(self) -> None:
         self.backend.is_closing = True
-        self.backend.hub.wake_all()
+        self.backend.watches.wake_all()
         for task in self._tasks:
             await end(task)
         self.store.close()

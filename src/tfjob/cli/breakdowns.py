@@ -7,10 +7,10 @@ from typing import Final
 
 from tfjob.client.errors import ApiError
 from tfjob.local.apiserver.store import StoreError, StoreFullError
-from tfjob.local.cluster import FolderError
+from tfjob.local.data_folder import DataFolderError
 
 BREAKDOWNS: Final = (
-    FolderError,
+    DataFolderError,
     StoreError,
     StoreFullError,
     sqlite3.Error,
@@ -24,7 +24,7 @@ _ELSEWHERE: Final = "name another folder with --data, or move this one away"
 
 def sentence(error: Exception, data: Path) -> str:
     """What stopped the cluster, and what helps; the data itself is never touched."""
-    if isinstance(error, FolderError):
+    if isinstance(error, DataFolderError):
         return str(error)
     if isinstance(error, StoreFullError):
         return f"{data}: {error}; make room on that disk, or name another folder with --data"

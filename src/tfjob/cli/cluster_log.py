@@ -4,11 +4,13 @@ A log that cannot be written, on a full disk say, is lost and nothing else: the 
 """
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from tfjob.local import data_folder
 from tfjob.manager import logs
 
 FILE: Final = "tfjob.log"
@@ -22,9 +24,10 @@ class _FileHandler(logging.FileHandler):
 @contextmanager
 def logging_to(folder: Path) -> Iterator[Path]:
     """Inside, every record of INFO and above is in the file, and only there."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    data_folder.make_folder(folder)
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
+    os.close(data_folder.open_file(folder / FILE, os.O_WRONLY | os.O_CREAT))
     handler = _FileHandler(folder / FILE, encoding="utf-8")
     logs.set_up(style="console", level="info")
     handler.setFormatter(root.handlers[0].formatter)

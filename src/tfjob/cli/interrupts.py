@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as something to wait for: once to end in order, twice to end at once.
+"""Ctrl-C, SIGTERM and SIGHUP as something to wait for: once to end in order, twice to end at once.
 
 The third time there is no more waiting: the process goes, and what it watched over goes with it.
 """
@@ -13,7 +13,7 @@ from typing import Final, Self, TypeVar
 T = TypeVar("T")
 
 EXIT_CODE: Final = 130
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
@@ -23,11 +23,16 @@ class Interrupts:
         self.asked = asyncio.Event()
         self.urged = asyncio.Event()
         self._leave = leave
+        self._signals: list[signal.Signals] = []
+        self._terminals: list[int] = []
 
     def __enter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        for each in _SIGNALS:
-            loop.add_signal_handler(each, self.hear)
+        # One that is ignored, as SIGHUP is under nohup, stays ignored.
+        self._signals = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+        self._terminals = [fd for fd in (1, 2) if os.isatty(fd)]
+        for each in self._signals:
+            loop.add_signal_handler(each, self._receive, each)
         return self
 
     def __exit__(
@@ -37,8 +42,22 @@ class Interrupts:
         trace: TracebackType | None,
     ) -> None:
         loop = asyncio.get_running_loop()
-        for each in _SIGNALS:
+        for each in self._signals:
             loop.remove_signal_handler(each)
+
+    def _receive(self, number: int) -> None:
+        if number == signal.SIGHUP:
+            self._leave_closed_terminal()
+        self.hear()
+
+    def _leave_closed_terminal(self) -> None:
+        """Writing to a terminal that is gone would fail, and the end would not be in order."""
+        closed = [fd for fd in self._terminals if not os.isatty(fd)]
+        if closed:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for fd in closed:
+                os.dup2(nowhere, fd)
+            os.close(nowhere)
 
     def hear(self) -> None:
         """One more interrupt."""

@@ -19,16 +19,24 @@ from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.local.cluster import LocalCluster
+from tfjob.local.data_folder import DataFolderError, lock_holder
 
 _PATIENCE: Final = 30.0
+_LARGEST_PORT: Final = 65_535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="up|down|status", required=True)
     up = actions.add_parser("up", help="start it here, until Ctrl-C")
-    up.add_argument("--port", type=int, default=0, metavar="N", help="listen here (any free port)")
     up.add_argument(
-        "--workdir", type=Path, default=Path(), metavar="DIR", help="where commands start (here)"
+        "--port", type=_port, default=0, metavar="N", help="listen here (any free port)"
+    )
+    up.add_argument(
+        "--workdir",
+        type=_workdir,
+        default=Path(),
+        metavar="DIR",
+        help="where commands start (here)",
     )
     actions.add_parser("down", help="end the one that runs")
     actions.add_parser("status", help="tell whether one runs, and what on it")
@@ -38,6 +46,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LARGEST_PORT:
+        raise argparse.ArgumentTypeError(
+            f"{text}: is not a port; name one from 1 to {_LARGEST_PORT}, or 0 for any free one"
+        )
+    return int(text)
+
+
+def _workdir(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(
+            f"{text}: is not a folder, so no command could start there; create it, or name another"
+        )
+    return Path(text)
+
+
 def default_folder() -> Path:
     home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(home).expanduser() / "tfjob" / "local"
@@ -45,7 +69,10 @@ def default_folder() -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     action = {"up": _up, "down": _down, "status": _status}[arguments.action]
-    return action(arguments)
+    try:
+        return action(arguments)
+    except DataFolderError as error:
+        return _say(str(error))
 
 
 def _up(arguments: argparse.Namespace) -> int:
@@ -62,7 +89,7 @@ def _up(arguments: argparse.Namespace) -> int:
                 print(f"tfjob local: up at {cluster.url}")
                 print(f"  export KUBECONFIG={cluster.kubeconfig}")
                 print("  Ctrl-C, or `tfjob local down`, ends it", flush=True)
-                await first_of(_asked(heard), cluster.failure())
+                await first_of(_asked(heard), cluster.failure(), cluster.report_disk(_warn))
             print("tfjob local: down", flush=True)
             return heard.asked.is_set()
 
@@ -83,18 +110,23 @@ def _trouble(error: Exception, arguments: argparse.Namespace) -> str:
     return sentence(error, arguments.data)
 
 
+def _warn(sentence: str) -> None:
+    sys.stderr.write(f"warning: {sentence}\n")
+    sys.stderr.flush()
+
+
 async def _asked(heard: Interrupts) -> None:
     await heard.asked.wait()
 
 
 def _down(arguments: argparse.Namespace) -> int:
-    holder = _holder(arguments.data)
+    holder = lock_holder(arguments.data)
     if holder is None:
         print(f"tfjob local: nothing runs on {arguments.data}")
         return 0
     os.kill(holder, signal.SIGTERM)
     end = time.monotonic() + _PATIENCE
-    while _holder(arguments.data) == holder:
+    while lock_holder(arguments.data) == holder:
         if time.monotonic() > end:
             return _say(f"process {holder} did not end within {_PATIENCE:.0f} s")
         time.sleep(0.05)
@@ -103,7 +135,7 @@ def _down(arguments: argparse.Namespace) -> int:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    holder = _holder(arguments.data)
+    holder = lock_holder(arguments.data)
     if holder is None:
         print(f"tfjob local: nothing runs on {arguments.data}")
         return 1
@@ -124,24 +156,6 @@ def _status(arguments: argparse.Namespace) -> int:
         return asyncio.run(work())
     except ApiError as error:
         return _say(f"process {holder} holds the folder and does not answer: {error.message}")
-
-
-def _holder(data: Path) -> int | None:
-    """The process that holds the folder: asked of the lock, not of a file that may be stale."""
-    import fcntl  # noqa: PLC0415 - only needed to ask
-
-    try:
-        handle = os.open(data / "lock", os.O_RDWR)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        text = os.read(handle, 32).decode(errors="replace").strip()
-        return int(text) if text.isdigit() else None
-    finally:
-        os.close(handle)
-    return None
 
 
 def _say(sentence: str) -> int:

@@ -22,16 +22,17 @@ from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.following import Follower, Verdict
 from tfjob.cli.interrupts import Interrupts, first_of
 from tfjob.cli.printing import plain
-from tfjob.cli.screen import screen_for
+from tfjob.cli.screen import Screen, screen_for
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
 from tfjob.dialects.base import Settings
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
-from tfjob.local import leftovers
+from tfjob.local import stale_clusters
 from tfjob.local.apiserver.store import StoreError
-from tfjob.local.cluster import FolderError, LocalCluster
-from tfjob.local.node.restarts import Backoff
+from tfjob.local.cluster import LocalCluster
+from tfjob.local.data_folder import DataFolderError
+from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.settings import duration
 
 SUCCEEDED: Final = 0
@@ -94,7 +95,7 @@ def _run_checked(
         return _without_reader(job.title)
     except (BrokenError, *BREAKDOWNS) as error:
         why = sentence(error, arguments.data or Path(tempfile.gettempdir()))
-        if isinstance(error, FolderError | StoreError):
+        if isinstance(error, DataFolderError | StoreError):
             return _say(why)
         return _say(f"{job.title}: {why}", code=BROKEN)
 
@@ -105,8 +106,8 @@ async def _run(
     with ExitStack() as stack:
         data = arguments.data
         if data is None:
-            leftovers.clear(Path(tempfile.gettempdir()))
-            folder = tempfile.TemporaryDirectory(prefix=leftovers.PREFIX)
+            stale_clusters.remove(Path(tempfile.gettempdir()))
+            folder = tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX)
             data = Path(stack.enter_context(folder))
         heard = stack.enter_context(Interrupts())
         cluster = LocalCluster(
@@ -135,7 +136,16 @@ async def _follow(
     connected = Cluster(api=cluster.api, namespace=made.namespace)
     with screen_for(sys.stdout, title=made.name, is_plain=arguments.plain) as screen:
         follower = Follower(connected, made, screen=screen, logs=arguments.logs)
-        return await first_of(follower.run(limit=limit, interrupts=heard), _breakdown(cluster))
+        return await first_of(
+            follower.run(limit=limit, interrupts=heard),
+            _breakdown(cluster),
+            _disk_reports(cluster, screen),
+        )
+
+
+async def _disk_reports(cluster: LocalCluster, screen: Screen) -> Verdict:
+    await cluster.report_disk(screen.tell)
+    raise AssertionError("reports of the disk never end")
 
 
 async def _breakdown(cluster: LocalCluster) -> Verdict:

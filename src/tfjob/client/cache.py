@@ -53,15 +53,6 @@ class Informer(Generic[T]):
             return True
         return self._progress.reaches(version)
 
-    async def wait_for_version(self, key: Key, version: str) -> None:
-        """Return when a write that was answered with this version has come back.
-
-        Where versions are no numbers, a later write may hide the one that is waited for, so
-        callers put a limit on it.
-        """
-        if not self.is_caught_up(key, version):
-            await self._progress.reach(version)
-
     def _apply(self, event: Event[T]) -> None:
         match event:
             case Replaced():

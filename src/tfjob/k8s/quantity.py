@@ -6,7 +6,6 @@ step Kubernetes keeps, so nothing is ever lost. Which resources exist is unknown
 
 import enum
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _PATTERN = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([a-zA-Z]*)([+-]?[0-9]*)")
@@ -68,20 +67,6 @@ def parse(text: object) -> Quantity | None:
         return _parse(str(text).strip())
     except ValueError:  # more digits than Python is willing to convert
         return None
-
-
-def sum_resources(resources: Iterable[Mapping[str, object]]) -> dict[str, str]:
-    """The totals by resource name, in canonical text.
-
-    What is no quantity adds nothing: naming it is the business of whoever validates the object.
-    """
-    totals: dict[str, Quantity] = {}
-    for resource in resources:
-        for name, text in resource.items():
-            amount = parse(text)
-            if amount is not None:
-                totals[name] = totals[name] + amount if name in totals else amount
-    return {name: totals[name].render() for name in sorted(totals)}
 
 
 def _parse(text: str) -> Quantity | None:

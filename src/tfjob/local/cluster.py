@@ -1,12 +1,11 @@
-"""The whole cluster in one process: the API server, the operator that every cluster has, a node.
+"""The whole cluster in one process: API server, operator and node.
 
-One data folder belongs to one running cluster. What was stored there is found again by the next.
+One data folder serves one running cluster; the next one on that folder continues from its content.
 """
 
 import asyncio
-import fcntl
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -20,32 +19,27 @@ from tfjob.core.build import TF_CONFIG
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.local import data_folder
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.machine import settings_of_machine
-from tfjob.local.node.podlogs import PodLogs
-from tfjob.local.node.restarts import Backoff
+from tfjob.local.node.pod_logs import PodLogs
+from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.app import Operator
 from tfjob.manager.settings import Settings
 
-FORMAT: Final = 1
-"""What the data folder holds; a newer one is not touched."""
 _OFF: Final = "0"
-_FAREWELL: Final = 5.0
+_STOP_TIMEOUT: Final = 5.0
 _JOBS: Final = JobSettings(
     options={flag.name: flag.local for each in DESCRIPTORS for flag in each.flags}
 )
-"""What one machine is set to: it has no gang scheduler, for example."""
+"""The settings of the local cluster: for example, it has no gang scheduler."""
 _CRDS: Final = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 
 
-class FolderError(Exception):
-    """The data folder cannot be used; the message says why and what to do."""
-
-
 class LocalCluster:
-    """`async with LocalCluster(...)`: up inside, down and without processes afterwards."""
+    """Runs the cluster inside `async with`; no process is left afterwards."""
 
     def __init__(
         self,
@@ -57,14 +51,19 @@ class LocalCluster:
         port: int = 0,
         backoff: Backoff | None = None,
     ) -> None:
-        _check_format(data / "format")
-        _make(data)
+        data_folder.prepare(data)
         self.data = data.absolute()
         self._dialects = dialects
         self._settings = settings_of_machine(
             self.data / "node", workdir=workdir, environ=_without_task(environ), backoff=backoff
         )
-        self._server = ApiServer(self.data, port=port, logs=PodLogs(self._settings.pods_folder))
+        self._write_health: asyncio.Queue[str] = asyncio.Queue()
+        self._server = ApiServer(
+            self.data,
+            port=port,
+            logs=PodLogs(self._settings.pods_folder),
+        )
+        self._server.on_write_health = self._write_health.put_nowait
         self._lock: int | None = None
         self._api: Api | None = None
         self._recorder: EventRecorder | None = None
@@ -104,8 +103,8 @@ class LocalCluster:
         await self.stop()
 
     async def start(self) -> None:
-        self._lock = _locked(self.data)
-        (self.data / "format").write_text(f"{FORMAT}\n", encoding="utf-8")
+        self._lock = data_folder.lock(self.data)
+        data_folder.write_file(self.data / "format", f"{data_folder.FORMAT}\n".encode())
         await self._server.start()
         config = from_kubeconfig(self.kubeconfig)
         self._api = Api(config)
@@ -119,12 +118,12 @@ class LocalCluster:
         self._tasks = [*own, self._operating]
 
     async def stop(self) -> None:
-        """Pods first, so that no process outlives the cluster; then what decides about them."""
+        """Stop the pods first, so that no process outlives the cluster, then everything else."""
         if self._agent is not None:
             await self._agent.stop()
         if self._operator is not None and self._operating is not None:
             self._operator.stop()
-            await asyncio.wait([self._operating], timeout=_FAREWELL)
+            await asyncio.wait([self._operating], timeout=_STOP_TIMEOUT)
         if self._recorder is not None:
             await self._recorder.close(limit=1.0)
         if self._api is not None:
@@ -138,11 +137,23 @@ class LocalCluster:
             self._lock = None
 
     async def failure(self) -> None:
-        """Return, or raise, when a part of the cluster has ended by itself."""
+        """Return, or raise its error, when a part of the cluster stops unexpectedly."""
         await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in self._tasks:
             if task.done():
                 task.result()
+
+    async def report_disk(self, tell: Callable[[str], None]) -> None:
+        """Report when writes to the disk begin to fail and when they work again; never returns."""
+        while True:
+            fault = await self._write_health.get()
+            if fault:
+                tell(
+                    f"{self.data}: cannot be written: {fault}; "
+                    "jobs wait until there is room on that disk"
+                )
+            else:
+                tell(f"{self.data}: can be written again; jobs continue")
 
     async def _install_crds(self, api: Api) -> None:
         for dialect in self._dialects:
@@ -154,59 +165,13 @@ class LocalCluster:
 
 
 def _without_task(environ: Mapping[str, str]) -> dict[str, str]:
-    """The caller may be a replica of another job; its task is not that of ours."""
+    """Drop TF_CONFIG: the caller may itself be a replica of another job."""
     return {name: value for name, value in environ.items() if name != TF_CONFIG}
 
 
 async def _replace(api: Api, crd: dict[str, Any]) -> None:
-    """An older program may have left an older definition."""
+    """Update a CRD that another version of tfjob installed."""
     path = _CRDS.item(crd["metadata"]["name"])
     stored = await api.get(path, decode=Stored)
     version = {"resourceVersion": stored.metadata.resource_version}
     await api.replace(path, {**crd, "metadata": {**crd["metadata"], **version}}, decode=Stored)
-
-
-def _make(data: Path) -> None:
-    try:
-        data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unusable(data, error) from error
-
-
-def _unusable(data: Path, error: OSError) -> FolderError:
-    return FolderError(f"{data}: cannot be used as data folder: {error.strerror}")
-
-
-def _locked(data: Path) -> int:
-    """Take the folder for this process, or say who has it."""
-    try:
-        handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise _unusable(data, error) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = os.read(handle, 32).decode(errors="replace").strip()
-        os.close(handle)
-        raise FolderError(
-            f"{data}: a cluster already runs on this folder (process {holder or 'unknown'});"
-            " end it with `tfjob local down`, or name another folder with --data"
-        ) from error
-    os.ftruncate(handle, 0)
-    os.write(handle, f"{os.getpid()}\n".encode())
-    return handle
-
-
-def _check_format(path: Path) -> None:
-    """Before anything is touched: an older program must not write into a newer one's folder."""
-    try:
-        text = path.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _unusable(path.parent, error) from error
-    if text and (not text.isdigit() or int(text) > FORMAT):
-        raise FolderError(
-            f"{path.parent}: was written by a newer tfjob (format {text}, this one knows {FORMAT});"
-            " use that version, or name another folder with --data. Nothing was changed"
-        )

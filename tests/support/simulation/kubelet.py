@@ -26,7 +26,7 @@ async def call(backend: Backend, method: str, path: str, body: Json | None = Non
     """Ask the API server itself, past any network."""
     found = await router.answer(
         backend,
-        router.Incoming(
+        router.HttpRequest(
             method=method,
             path=path,
             body=msgspec.json.encode(body) if body is not None else b"",

@@ -213,8 +213,8 @@ async def _weathered(chunks: AsyncIterator[bytes], line: Line) -> AsyncGenerator
             yield chunk
 
 
-def _incoming(request: Request) -> router.Incoming:
-    return router.Incoming(
+def _incoming(request: Request) -> router.HttpRequest:
+    return router.HttpRequest(
         method=request.method,
         path=request.path,
         query=dict(parse_qsl(request.query.removeprefix("?"), keep_blank_values=True)),
@@ -228,7 +228,7 @@ async def _touch(backend: Backend, request: Request) -> None:
     if request.verb != "update" or not request.path.endswith("/status"):
         return
     body = b'{"metadata":{"annotations":{"touched-by":"somebody else"}}}'
-    touch = router.Incoming(
+    touch = router.HttpRequest(
         method="PATCH",
         path=request.path.removesuffix("/status"),
         body=body,

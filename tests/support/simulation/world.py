@@ -17,7 +17,7 @@ from tfjob.client.config import Config
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver import bootstrap
 from tfjob.local.apiserver.backend import Backend
-from tfjob.local.apiserver.gc import Collector
+from tfjob.local.apiserver.garbage_collector import GarbageCollector
 from tfjob.local.apiserver.store import Change, Store
 from tfjob.manager.app import Operator, World
 from tfjob.manager.settings import Settings
@@ -101,7 +101,7 @@ class Cluster:
         # The rules for new jobs are tested elsewhere, and would cost a third of each run.
         await call(self.backend, "POST", DEFINITIONS, permissive(KubeflowV1().crd()))
         self.backend.store.listen(self.laws.see)
-        for work in (self._kubelet.run(), Collector(self.backend).run(), self._submit()):
+        for work in (self._kubelet.run(), GarbageCollector(self.backend).run(), self._submit()):
             self._tasks.append(asyncio.create_task(work))
 
     async def _submit(self) -> None:
@@ -167,7 +167,7 @@ class Cluster:
 
     async def stop(self) -> None:
         self.backend.is_closing = True
-        self.backend.hub.wake_all()
+        self.backend.watches.wake_all()
         for task in self._tasks:
             await end(task)
 

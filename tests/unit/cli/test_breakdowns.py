@@ -7,7 +7,7 @@ import pytest
 from tfjob.cli.breakdowns import BREAKDOWNS, sentence
 from tfjob.client.errors import ApiError
 from tfjob.local.apiserver.store import Store, StoreError, StoreFullError
-from tfjob.local.cluster import FolderError
+from tfjob.local.data_folder import DataFolderError
 
 DATA = Path("data")
 REMEDY = "name another folder with --data"
@@ -16,7 +16,7 @@ REMEDY = "name another folder with --data"
 @pytest.mark.parametrize(
     ("error", "parts"),
     [
-        (FolderError("data: is taken"), ["data: is taken"]),
+        (DataFolderError("data: is taken"), ["data: is taken"]),
         (StoreFullError("the disk is full"), ["data: the disk is full; make room", REMEDY]),
         (StoreError("data/x: cannot be opened: why"), ["data/x: cannot be opened: why; ", REMEDY]),
         (sqlite3.DatabaseError("malformed"), ["data: its files", "malformed", REMEDY]),

@@ -7,7 +7,7 @@ import pytest
 from tfjob.cli.interrupts import EXIT_CODE, Interrupts, first_of
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_asks_and_the_next_one_urges(number: signal.Signals) -> None:
     with Interrupts() as heard:
         os.kill(os.getpid(), number)
@@ -29,6 +29,18 @@ async def test_afterwards_signals_are_what_they_were() -> None:
     with Interrupts():
         assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+async def test_a_hangup_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as heard:
+            os.kill(os.getpid(), signal.SIGHUP)
+            await asyncio.sleep(0)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert not heard.asked.is_set()
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def test_the_first_gives_the_answer_and_the_others_are_cancelled() -> None:

@@ -57,6 +57,31 @@ def test_data_that_cannot_be_read_is_one_sentence(tmp_path: Path, command: Comma
     assert len(done.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("port", ["80000", "-1", "http"])
+def test_what_is_no_port_is_refused(tmp_path: Path, command: Command, port: str) -> None:
+    done = command("local", "up", "--data", str(tmp_path / "data"), f"--port={port}")
+    assert done.code == 2
+    assert f"argument --port: {port}: is not a port; name one from 1 to 65535" in done.err
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_folder_to_start_in_that_does_not_exist_is_refused(
+    tmp_path: Path, command: Command
+) -> None:
+    data, nope = str(tmp_path / "data"), str(tmp_path / "nope")
+    done = command("local", "up", "--data", data, "--workdir", nope)
+    assert done.code == 2
+    assert f"argument --workdir: {nope}: is not a folder" in done.err
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_hangup_takes_the_cluster_down_in_order(up: "subprocess.Popen[str]") -> None:
+    up.send_signal(signal.SIGHUP)
+    out, _ = up.communicate(timeout=20)
+    assert out.endswith("tfjob local: down\n")
+    assert up.returncode == 0
+
+
 def test_a_port_in_use_is_said_so(tmp_path: Path, command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

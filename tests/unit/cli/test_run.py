@@ -1,7 +1,9 @@
 """`tfjob run` as a whole: real processes, the real operator, no cluster but its own."""
 
 import os
+import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -210,6 +212,46 @@ def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -
     assert rest.splitlines()[-1] == "failed: j: interrupted"
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_closed_terminal_ends_the_job_in_order(tmp_path: Path) -> None:
+    script = (
+        f"trap 'echo ended > {tmp_path}/end; exit 0' TERM; echo up; while :; do sleep 0.05; done"
+    )
+    file = written(tmp_path, job("sh", "-c", script))
+    words = [sys.executable, "-m", "tfjob.cli.main", "run", "--plain", file]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        os.close(theirs)
+        text = b""
+        while not all(line in text for line in (b"] up", b"is running", b"worker-0: Running")):
+            text += os.read(ours, 4096)
+        os.close(ours)
+        process.send_signal(signal.SIGHUP)  # as the kernel does for the session of a terminal
+        assert process.wait(25) == 130
+    assert (tmp_path / "end").read_text() == "ended\n"
+
+
+def test_a_full_disk_is_told_at_once_and_the_job_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    script = f"echo up; until [ -e {gate} ]; do sleep 0.05; done"
+    file = written(tmp_path, job("sh", "-c", script))
+    words = [sys.executable, "-m", "tfjob.cli.main", "run", file, "--data", str(tmp_path / "data")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            _line(process, "(worker-0: Running)")
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+            gate.touch()
+            _line(process, "(jobs wait until there is room on that disk)")
+            free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, free)
+            _line(process, "(can be written again)")
+            _line(process, "(succeeded: )")
+            assert process.wait(25) == 0
+        finally:
+            process.kill()
 
 
 def test_a_reader_that_has_had_enough_ends_the_job(tmp_path: Path) -> None:

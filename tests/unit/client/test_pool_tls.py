@@ -16,7 +16,7 @@ import uvloop
 
 from tests.support.fake_time import settle
 from tfjob.client.pool import NotConnectedError, Pool, address_of
-from tfjob.local.apiserver import certificate
+from tfjob.local.apiserver import credentials
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 LOOPS: tuple[LoopFactory, ...] = (asyncio.new_event_loop, uvloop.new_event_loop)
@@ -45,7 +45,7 @@ async def serving(
     folder: Path, *, is_deaf: bool = False
 ) -> AsyncIterator[tuple[str, ssl.SSLContext]]:
     """The address of a server and what trusts it."""
-    chain, key = certificate.ensure(folder, now=datetime.now(UTC))
+    chain, key = credentials.load_certificate(folder, now=datetime.now(UTC))
     offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     offered.load_cert_chain(chain, key)
     met: list[asyncio.Transport] = []

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.k8s.json_values import JSON
-from tfjob.k8s.quantity import Form, Quantity, parse, sum_resources
+from tfjob.k8s.quantity import Form, Quantity, parse
 
 QUANTITIES = st.builds(Quantity, st.integers(), st.sampled_from(Form))
 
@@ -148,23 +148,3 @@ def test_a_zero_first_operand_leaves_the_form_to_the_second() -> None:
 )
 def test_rounding_goes_away_from_zero(text: str, units: int) -> None:
     assert read(text).rounded_up() == units
-
-
-def test_resources_are_summed_by_name() -> None:
-    pods: list[dict[str, object]] = [
-        {"memory": "1Gi", "cpu": "500m"},
-        {"cpu": 1, "memory": "512Mi", "nvidia.com/gpu": "2"},
-    ]
-    assert sum_resources(pods) == {"cpu": "1500m", "memory": "1536Mi", "nvidia.com/gpu": "2"}
-
-
-def test_the_sum_of_nothing_is_nothing() -> None:
-    assert sum_resources([]) == {}
-
-
-def test_what_is_no_quantity_adds_nothing_to_a_sum() -> None:
-    assert sum_resources([{"cpu": "many", "memory": None}, {"cpu": "1"}]) == {"cpu": "1"}
-
-
-def test_the_order_of_resource_names_in_a_sum_is_fixed() -> None:
-    assert list(sum_resources([{"b": "1"}, {"a": "1"}])) == ["a", "b"]

@@ -8,7 +8,8 @@ import pytest
 from tfjob.cli.jobs import stored_dialects
 from tfjob.client.http import Stored
 from tfjob.client.resource import Resource
-from tfjob.local.cluster import FolderError, LocalCluster
+from tfjob.local.cluster import LocalCluster
+from tfjob.local.data_folder import DataFolderError
 
 NODES = Resource("", "v1", "nodes", namespaced=False)
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
@@ -38,20 +39,20 @@ async def test_what_was_stored_is_found_again_and_definitions_are_renewed(tmp_pa
 async def test_one_folder_has_one_cluster(tmp_path: Path) -> None:
     data = tmp_path / "data"
     async with cluster(data):
-        with pytest.raises(FolderError) as error:
+        with pytest.raises(DataFolderError) as error:
             await cluster(data).start()
     assert f"a cluster already runs on this folder (process {os.getpid()})" in str(error.value)
 
 
 def test_a_folder_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(FolderError, match="cannot be used as data folder"):
+    with pytest.raises(DataFolderError, match="cannot be used as data folder"):
         cluster(tmp_path / "file" / "data")
 
 
 def test_a_newer_folder_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     (tmp_path / "format").write_text("2\n")
-    with pytest.raises(FolderError, match=r"newer tfjob \(format 2, this one knows 1\)"):
+    with pytest.raises(DataFolderError, match=r"newer tfjob \(format 2, this one knows 1\)"):
         cluster(tmp_path)
     assert [each.name for each in tmp_path.iterdir()] == ["format"]
 

@@ -17,9 +17,10 @@ from tfjob.client.credentials import ConfigError
 from tfjob.client.exec_plugin import ExecPlugin, ExecSpec
 from tfjob.core.invalid import InvalidJob
 from tfjob.dialects.base import Settings
+from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.k8s import yaml_reading
 from tfjob.local.apiserver import decode
-from tfjob.local.apiserver.status import Refusal
+from tfjob.local.apiserver.status import StatusError
 from tfjob.manager import config_file
 
 JSON = "application/json"
@@ -39,8 +40,9 @@ def test_a_deep_kubeconfig_is_refused(depth: int, tmp_path: Path) -> None:
 def test_a_deep_configuration_file_is_refused(depth: int, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_bytes(b"accelerators: " + nested(depth))
+    [flag] = [flag for each in DESCRIPTORS for flag in each.file_flags]
     with pytest.raises(config_file.ConfigFileError, match=f"{file}: .*{DEEP}"):
-        config_file.read(file)
+        config_file.read(file, flag)
 
 
 @pytest.mark.parametrize("content", [b"a: 2026-13-45\n", b"\xff\xfe\x00", b"a: \x00", b"&a [*a]"])
@@ -54,7 +56,7 @@ def test_an_odd_kubeconfig_is_refused(content: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("media", [JSON, YAML])
 def test_a_deep_body_is_a_bad_request(depth: int, media: str) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(StatusError) as caught:
         decode.parse_body(b'{"spec":' + nested(depth) + b"}", media)
     assert caught.value.code == 400
     assert DEEP in str(caught.value.message)
@@ -68,7 +70,7 @@ def test_a_body_at_the_limit_is_read() -> None:
 def test_any_body_is_read_or_a_bad_request(text: bytes | str) -> None:
     body = text if isinstance(text, bytes) else text.encode()
     for media in (JSON, YAML):
-        with suppress(Refusal):
+        with suppress(StatusError):
             decode.parse_body(body, media)
 
 

@@ -1,1 +1,1 @@
-"""A small Kubernetes API server over loopback, with SQLite underneath. It knows no job of ours."""
+"""A small Kubernetes API server on loopback, backed by SQLite. Knows nothing of TFJobs."""

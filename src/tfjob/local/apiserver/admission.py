@@ -1,7 +1,7 @@
-"""From what a client sent to what is stored: decode, prune, default, check.
+"""Admission: from a client's object to the stored one (decode, prune, default, validate).
 
-Law: the result depends on the request, the former state and the clock alone; nothing is written
-here. Status and the rest of an object are kept apart: each subresource changes only its own part.
+The result depends on the request, the previous state and the clock alone; nothing is written here.
+Each subresource changes only its own part of the object.
 """
 
 import base64
@@ -9,7 +9,15 @@ from typing import Any
 
 import msgspec
 
-from tfjob.local.apiserver import crd, decode, defaults, metadata, rules, status, surroundings
+from tfjob.local.apiserver import (
+    builtin_validation,
+    crd,
+    decode,
+    defaults,
+    metadata,
+    pod_admission,
+    status,
+)
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.request import Request
@@ -24,7 +32,7 @@ class Admitted(msgspec.Struct, frozen=True):
 
 
 def read_object(request: Request, value: object) -> Admitted:
-    """The object as a typed server would read it, without unknown fields."""
+    """Decode the object; unknown fields are dropped and reported."""
     kind = request.kind
     obj = decode.object_of(value, kind)
     if kind.incoming is not None:
@@ -56,7 +64,7 @@ def _judge_unknown(unknown: list[str], request: Request) -> tuple[str, ...]:
         kind = request.kind
         why = f"strict decoding error: {', '.join(texts)}"
         if request.verb == "patch":
-            finding = status.Finding("patch", "FieldValueInvalid", f"Invalid value: {why}")
+            finding = status.FieldError("patch", "FieldValueInvalid", f"Invalid value: {why}")
             raise status.invalid("", "", [finding])
         head = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
         raise status.bad_request(f"{head}: {why}")
@@ -64,7 +72,7 @@ def _judge_unknown(unknown: list[str], request: Request) -> tuple[str, ...]:
 
 
 def check_options(request: Request) -> None:
-    """Refuse a dryRun that is neither absent nor All."""
+    """Refuse a dryRun other than All."""
     wish = request.query.get("dryRun")
     if wish not in {None, "", "All"}:
         fault = status.not_in("dryRun", [wish], ["All"])
@@ -74,7 +82,7 @@ def check_options(request: Request) -> None:
 
 
 def for_creation(backend: Backend, request: Request, obj: Json) -> Json:
-    """The first state of an object, checked."""
+    """The first state of an object, validated."""
     kind = request.kind
     _check_place(request, obj)
     obj = metadata.at_creation(obj, kind=kind, namespace=request.namespace, now=backend.clock())
@@ -117,11 +125,11 @@ def _fold_string_data(secret: Json) -> None:
 
 
 def _assign(backend: Backend, kind: Kind, obj: Json) -> None:
-    """What depends on other objects or on the clock."""
+    """Set what depends on other objects or the clock."""
     if kind.resource == "pods":
-        surroundings.admit_pod(backend.store, obj)
+        pod_admission.admit_pod(backend.store, obj)
     if kind.resource == "services":
-        backend.addresses.assign(obj)
+        backend.cluster_ips.assign(obj)
     if kind.resource == crd.RESOURCE:
         crd.established(obj, now=backend.clock())
 
@@ -134,7 +142,9 @@ def _check_place(request: Request, obj: Json) -> None:
         )
         raise status.bad_request(what)
     if obj["metadata"].get("resourceVersion"):
-        raise status.Refusal(500, "", "resourceVersion should not be set on objects to be created")
+        raise status.StatusError(
+            500, "", "resourceVersion should not be set on objects to be created"
+        )
 
 
 def _check_namespace(backend: Backend, request: Request, obj: Json) -> None:
@@ -149,12 +159,12 @@ def _check_namespace(backend: Backend, request: Request, obj: Json) -> None:
 
 
 def _creation_faults(kind: Kind, obj: Json) -> metadata.Faults:
-    faults = rules.metadata_faults(kind, obj)
+    faults = builtin_validation.metadata_faults(kind, obj)
     if kind.is_custom:
         return [*faults, *kind.schema.faults(obj)]
     if kind.resource == crd.RESOURCE:
         return [*faults, *crd.faults(obj)]
-    return [*faults, *rules.content_faults(kind, obj)]
+    return [*faults, *builtin_validation.content_faults(kind, obj)]
 
 
 def _refuse_faults(kind: Kind, obj: Json, faults: metadata.Faults) -> None:
@@ -163,7 +173,7 @@ def _refuse_faults(kind: Kind, obj: Json, faults: metadata.Faults) -> None:
 
 
 def for_update(backend: Backend, request: Request, obj: Json, old: Json) -> Json:
-    """The next state of an object, checked. Equal to `old` when nothing would change."""
+    """The next state of an object, validated; equal to `old` if nothing changes."""
     kind = request.kind
     _check_name(request, obj)
     metadata.check_preconditions(kind, obj, old, is_patch=request.verb == "patch")
@@ -233,7 +243,7 @@ def _keep_other_parts(backend: Backend, kind: Kind, obj: Json, old: Json) -> Non
 
 
 def _carry_over(kind: Kind, obj: Json, old: Json) -> None:
-    """What the server once chose stays when an update leaves it out."""
+    """Keep values that the server chose earlier and that the update leaves out."""
     if kind.resource == "services":
         spec, before = obj.setdefault("spec", {}), old["spec"]
         if spec.get("type", "ClusterIP") != "ExternalName":
@@ -251,8 +261,8 @@ def _update_faults(request: Request, obj: Json, old: Json) -> metadata.Faults:
     kind = request.kind
     faults: metadata.Faults = []
     if request.subresource != "status":
-        faults += rules.metadata_faults(kind, obj)
-    faults += rules.update_faults(kind, obj, old)
+        faults += builtin_validation.metadata_faults(kind, obj)
+    faults += builtin_validation.update_faults(kind, obj, old)
     if kind.is_custom:
         if request.subresource == "status":
             return [*faults, *kind.schema.status_faults(obj, old)]
@@ -261,7 +271,7 @@ def _update_faults(request: Request, obj: Json, old: Json) -> metadata.Faults:
         return faults
     if kind.resource == crd.RESOURCE:
         return [*faults, *crd.faults(obj)]
-    return [*faults, *rules.content_faults(kind, obj)]
+    return [*faults, *builtin_validation.content_faults(kind, obj)]
 
 
 def _spec_changed(kind: Kind, obj: Json, old: Json) -> bool:

@@ -1,34 +1,27 @@
-"""Who may talk to this server: the holder of its token, over loopback, and no web page.
+"""Authentication of requests, and reviews of rights: the holder of the token may do everything.
 
-Law: the token is compared in constant time; a Host that is not loopback (a rebound DNS name) and
-an Origin that is not this server (somebody's web page) are refused before the token is looked at.
+Requests with a Host that is not loopback (a rebound DNS name) or an Origin other than this server
+(a web page) are refused before the token is compared, which takes constant time.
 """
 
 import secrets
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Any
 
 from tfjob.local.apiserver import status
 
+Json = dict[str, Any]
+_REVIEWS = {
+    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": "SelfSubjectAccessReview",
+    "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": "SelfSubjectRulesReview",
+}
+_EVERYTHING = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 
 
-def load_token(path: Path) -> str:
-    """The token of a data folder; made at the first start and readable by its owner only."""
-    if path.exists():
-        token = path.read_text().strip()
-        if token:
-            return token
-    token = secrets.token_urlsafe(32)
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(token + "\n")
-    return token
-
-
 def check(headers: Mapping[str, str], *, path: str, token: str) -> None:
-    """Refuse a request that did not come from a client of this machine that knows the token."""
+    """Refuse a request that is not from loopback or lacks the token."""
     _check_host(headers.get("Host", ""))
     _check_origin(headers.get("Origin", ""))
     scheme, _, given = headers.get("Authorization", "").partition(" ")
@@ -57,3 +50,15 @@ def _check_origin(origin: str) -> None:
         raise status.forbidden(
             f"Origin {origin!r}: requests from web pages are not answered; the request was refused"
         )
+
+
+def review(path: str) -> Json | None:
+    """The answer to a SelfSubject review: everything is allowed. None for any other path."""
+    kind = _REVIEWS.get(path)
+    if kind is None:
+        return None
+    head = {"kind": kind, "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": {}}
+    if kind == "SelfSubjectAccessReview":
+        return {**head, "status": {"allowed": True}}
+    rules = {"resourceRules": [_EVERYTHING], "nonResourceRules": [], "incomplete": False}
+    return {**head, "status": rules}

@@ -1,14 +1,16 @@
-"""What every verb works on: the objects, the kinds, the open watches and the clock."""
+"""Shared state of all handlers: store, kinds, watches, clock."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from tfjob.local.apiserver.addresses import Addresses
-from tfjob.local.apiserver.crd import Definitions
+from tfjob.local.apiserver import status
+from tfjob.local.apiserver.crd import CrdRegistrar
+from tfjob.local.apiserver.ip_allocator import ClusterIPAllocator
 from tfjob.local.apiserver.kinds import Registry
-from tfjob.local.apiserver.store import Key, Store
-from tfjob.local.apiserver.watchers import Hub
+from tfjob.local.apiserver.request import Request
+from tfjob.local.apiserver.store import Key, Store, Stored
+from tfjob.local.apiserver.watchers import WatchBroadcaster
 
 Json = dict[str, Any]
 Clock = Callable[[], datetime]
@@ -19,12 +21,12 @@ def system_clock() -> datetime:
 
 
 class PodLogs(Protocol):
-    """Where the lines of a pod's containers come from; a node provides it."""
+    """Source of container logs; a node provides it."""
 
     def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:
-        """`options` are the query of the request: container, follow, tailLines, …
+        """Stream the log; `options` is the query of the request: container, follow, tailLines, …
 
-        A LookupError says in its text what cannot be read and why.
+        A LookupError says what cannot be read and why.
         """
         ...
 
@@ -35,12 +37,19 @@ class Backend:
     ) -> None:
         self.store = store
         self.registry = Registry()
-        Definitions(store, self.registry)
-        self.addresses = Addresses(store)
-        self.hub = Hub(store)
+        CrdRegistrar(store, self.registry)
+        self.cluster_ips = ClusterIPAllocator(store)
+        self.watches = WatchBroadcaster(store)
         self.clock = clock
         self.logs = logs
         self.is_closing = False
+
+    def get(self, request: Request) -> Stored:
+        """The stored object that a request names; 404 if there is none."""
+        stored = self.store.get(request.key)
+        if stored is None:
+            raise status.not_found(request.kind.qualified, request.name)
+        return stored
 
     def namespace(self, name: str) -> Json | None:
         found = self.store.get(Key("namespaces", "", name))

@@ -1,6 +1,6 @@
-"""What every cluster has from the start: its namespaces, and an account in each of them.
+"""Creates the namespaces of a new cluster, and a ServiceAccount in every namespace.
 
-Written once, when missing; also whenever a namespace comes into being. No clock of its own.
+Only what is missing is created, at the start and whenever a namespace appears.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ def ensure(backend: Backend) -> None:
 
 
 class _Follower:
-    """Gives every new namespace its account; if the disk is full, at the next change."""
+    """Creates ServiceAccounts in new namespaces; a full disk defers it to the next change."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

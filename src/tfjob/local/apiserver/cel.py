@@ -1,8 +1,8 @@
-"""Evaluates the subset of CEL that validation rules of CRDs use.
+"""Evaluates the CEL subset that validation rules of CRDs use.
 
-Law: an expression is compiled once, and a function or macro outside the subset is refused by name
-at that moment; it is never silently taken as true. At run time a missing key or a wrong type is an
-EvaluationError, which `&&` and `||` absorb when the other side decides.
+Expressions are compiled once; a function or macro outside the subset is refused by name then. At
+run time, a missing key or a wrong type is an EvaluationError, which `&&` and `||` absorb if the
+other side decides.
 """
 
 import itertools
@@ -29,11 +29,11 @@ _FIELD_ESCAPES = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__undersco
 
 
 class EvaluationError(Exception):
-    """A rule that could not be decided for a value."""
+    """A rule that cannot be evaluated for a value."""
 
 
 class Optional:
-    """CEL's optional value: something, or nothing."""
+    """CEL's optional value."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -51,7 +51,7 @@ class Optional:
 
 
 def compile_rule(text: str, *, variables: frozenset[str]) -> Program:
-    """An expression as a function of its variables."""
+    """Compile an expression to a function of its variables."""
     return _compiled(parse(text), variables)
 
 
@@ -142,7 +142,7 @@ def _call(node: Call, names: frozenset[str]) -> Program:
 
 
 def _both(left: Program, right: Program, *, decisive: bool) -> Program:
-    """`&&` and `||`: either side may decide alone, whatever happens to the other."""
+    """`&&` and `||`: either side may decide alone, even if the other fails."""
 
     def run(env: Env) -> bool:
         try:

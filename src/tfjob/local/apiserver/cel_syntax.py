@@ -1,7 +1,7 @@
-"""Reads CEL, the expression language of `x-kubernetes-validations`, into a tree.
+"""Parses CEL, the expression language of `x-kubernetes-validations`.
 
-Law: what is outside the grammar is refused with its place in the text; nothing is guessed. Meaning
-(functions, values) is not known here.
+Anything outside the grammar is refused with its position in the text. Functions and values are
+not known here.
 """
 
 import re
@@ -24,7 +24,7 @@ _DEEPEST = 40
 
 
 class CelError(ValueError):
-    """An expression that cannot be read, or uses what is not supported."""
+    """An expression that cannot be parsed, or uses something unsupported."""
 
 
 class Literal(NamedTuple):
@@ -215,7 +215,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
             raise CelError(f"Syntax error in {text!r}: cannot read {text[at : at + 10]!r}")
         kind = str(token.lastgroup)
         if kind != "space":
-            # `in` is an operator that looks like a name.
+            # `in` is an operator, though it looks like a name.
             found.append(("op" if token[0] == "in" else kind, token[0]))
         at = token.end()
     return found

@@ -1,8 +1,7 @@
-"""CustomResourceDefinitions: checks them, compiles their schemas and serves what they define.
+"""CustomResourceDefinitions: validates them, compiles their schemas and registers their kinds.
 
-Law: what is stored as established is served, at once and after a restart; what cannot be served
-faithfully (an unknown schema keyword, a rule outside the supported CEL, conversion by webhook) is
-refused by name when the definition is written.
+An established definition is served at once and after a restart. What cannot be served faithfully
+(an unknown schema keyword, CEL outside the subset, conversion webhooks) is refused by name.
 """
 
 from datetime import datetime
@@ -11,10 +10,10 @@ from typing import Any
 
 from tfjob.k8s import names, time
 from tfjob.k8s.field import Fault, invalid, required, unsupported
-from tfjob.local.apiserver import jsonpath, schema, validation
+from tfjob.local.apiserver import jsonpath, schema, schema_validation
 from tfjob.local.apiserver.kinds import Column, Kind, Registry, version_rank
 from tfjob.local.apiserver.schema import Node, SchemaError
-from tfjob.local.apiserver.status import Finding
+from tfjob.local.apiserver.status import FieldError
 from tfjob.local.apiserver.store import Change, Store
 
 Json = dict[str, Any]
@@ -23,7 +22,7 @@ _AGE = Column("Age", type="date", path=".metadata.creationTimestamp")
 
 
 class Structural:
-    """The schema of one version: what an object of it must be."""
+    """The schema of one version."""
 
     def __init__(self, spec: Json, path: str, *, scale: Json | None = None) -> None:
         self.root = Node(spec, path, is_root=True)
@@ -44,16 +43,16 @@ class Structural:
     def default(self, obj: Json) -> None:
         schema.default(self.root, obj)
 
-    def faults(self, obj: Json, old: Json | None = None) -> list[Finding]:
-        more = list(validation.scale_faults(obj, self.scale_paths))
-        return validation.check(self.root, obj, old=old, more=more)
+    def faults(self, obj: Json, old: Json | None = None) -> list[FieldError]:
+        more = list(schema_validation.scale_faults(obj, self.scale_paths))
+        return schema_validation.check(self.root, obj, old=old, more=more)
 
-    def status_faults(self, obj: Json, old: Json) -> list[Finding]:
-        more = list(validation.scale_faults(obj, self.scale_paths))
-        return validation.check_status(self.root, obj, old=old, more=more)
+    def status_faults(self, obj: Json, old: Json) -> list[FieldError]:
+        more = list(schema_validation.scale_faults(obj, self.scale_paths))
+        return schema_validation.check_status(self.root, obj, old=old, more=more)
 
 
-class Definitions:
+class CrdRegistrar:
     """Keeps the registry equal to the stored definitions."""
 
     def __init__(self, store: Store, registry: Registry) -> None:
@@ -80,7 +79,7 @@ class Definitions:
 
 
 def prepare(definition: Json) -> None:
-    """Defaults of a definition, in place."""
+    """Set defaults of a definition, in place."""
     spec = definition.get("spec")
     if not isinstance(spec, dict):
         return
@@ -93,7 +92,7 @@ def prepare(definition: Json) -> None:
 
 
 def established(definition: Json, *, now: datetime, old: Json | None = None) -> None:
-    """The status of a definition that is served, in place."""
+    """Set the status of an established definition, in place."""
     spec = definition["spec"]
     storage = _stored_version(spec)["name"]
     before = (old or {}).get("status") or {}
@@ -117,7 +116,7 @@ def _conditions(now: datetime) -> list[Json]:
 
 
 def kind_of(spec: Json, version: Json, *, index: int) -> Kind:
-    """One served version as a kind."""
+    """A served version as a kind."""
     naming = spec["names"]
     below = version.get("subresources") or {}
     columns = version.get("additionalPrinterColumns")
@@ -179,10 +178,10 @@ def _column(entry: Json) -> Column:
     )
 
 
-def faults(definition: Json) -> list[Fault | Finding]:
-    """What is wrong with a definition, as far as it would keep us from serving it."""
+def faults(definition: Json) -> list[Fault | FieldError]:
+    """Faults that would keep the definition from being served."""
     spec = definition.get("spec") or {}
-    found: list[Fault | Finding] = [*_name_faults(definition, spec)]
+    found: list[Fault | FieldError] = [*_name_faults(definition, spec)]
     conversion = (spec.get("conversion") or {}).get("strategy", "None")
     if conversion != "None":
         found.append(
@@ -222,8 +221,8 @@ def _name_faults(definition: Json, spec: Json) -> list[Fault]:
     return found
 
 
-def _version_faults(version: Json, path: str) -> list[Fault | Finding]:
-    found: list[Fault | Finding] = []
+def _version_faults(version: Json, path: str) -> list[Fault | FieldError]:
+    found: list[Fault | FieldError] = []
     if not version.get("name"):
         return [required(f"{path}.name", "")]
     spec = (version.get("schema") or {}).get("openAPIV3Schema")

@@ -1,7 +1,7 @@
-"""Turns the bytes of a request into an object of a built-in kind, as a typed server would.
+"""Decodes request bodies into objects of built-in kinds, as typed Go structs would.
 
-Law: a value of the wrong type is refused; an unknown field is dropped and reported, so that the
-caller can refuse, warn or ignore it as the client asked (`fieldValidation`). Null means absent.
+A value of the wrong type is refused. Unknown fields are dropped and reported, so that the caller
+can apply `fieldValidation`. Null means absent.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tfjob.k8s.field import invalid
 from tfjob.k8s.nesting import TOO_DEEP, UNREADABLE, is_deep
 from tfjob.local.apiserver import protobuf, status
 from tfjob.local.apiserver.kinds import Kind
-from tfjob.local.apiserver.typetable import types
+from tfjob.local.apiserver.type_table import types
 
 Json = dict[str, Any]
 _decode = msgspec.json.Decoder().decode
@@ -35,11 +35,11 @@ _PLAIN_TYPES: dict[str, tuple[type, ...]] = {
 
 
 class WrongTypeError(Exception):
-    """A value that no typed object could hold; the text is Go's."""
+    """A value of the wrong type; the message is Go's."""
 
 
 def parse_body(body: bytes, content_type: str) -> object:
-    """JSON or YAML to plain values."""
+    """Parse JSON or YAML."""
     media = content_type.partition(";")[0].strip().lower()
     if media in {"", "application/json", "*/*", "application/x-www-form-urlencoded"}:
         return _parse_json(body)
@@ -62,7 +62,7 @@ def _parse_json(body: bytes) -> object:
 
 
 def parse_yaml(body: bytes) -> object:
-    """YAML, which includes JSON; the JSON case is read the quick way."""
+    """Parse YAML; JSON takes the fast path."""
     try:
         if not is_deep(body):
             return _decode(body)
@@ -77,7 +77,7 @@ def parse_yaml(body: bytes) -> object:
 
 
 def object_of(value: object, kind: Kind) -> Json:
-    """Check that this is an object of the kind; its head is taken off."""
+    """Check apiVersion and kind, and remove them."""
     if not isinstance(value, dict):
         raise status.bad_request(
             f"the object provided is unrecognized (must be of type {kind.kind}): "
@@ -97,7 +97,7 @@ def object_of(value: object, kind: Kind) -> Json:
     return obj
 
 
-def _other_kind(api_version: str, name: str, kind: Kind, *, object_name: str) -> status.Refusal:
+def _other_kind(api_version: str, name: str, kind: Kind, *, object_name: str) -> status.StatusError:
     group, _, version = api_version.rpartition("/")
     if kind.is_custom:
         if api_version != kind.api_version:

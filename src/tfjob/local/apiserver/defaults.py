@@ -1,7 +1,7 @@
 """Defaults of the built-in kinds, as far as clients see them.
 
-Each function fills in what a client left out and changes nothing it set. No clock, no store:
-what depends on other objects (addresses, priorities) is not decided here.
+Functions set what a client left out and change nothing else. Defaults that depend on other objects
+(cluster IPs, priorities) are set in admission.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,14 @@ _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def apply_defaults(kind: str, obj: Json) -> None:
-    """Fill in the defaults of a kind, in place."""
+    """Set the defaults of a kind, in place."""
     default = _BY_KIND.get(kind)
     if default is not None:
         default(obj)
 
 
 def pod_spec(spec: Json) -> None:
-    """Defaults of a pod's spec, also inside a template."""
+    """Set the defaults of a pod spec, also in a template."""
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("dnsPolicy", "ClusterFirst")
@@ -40,7 +40,7 @@ def pod_spec(spec: Json) -> None:
 
 
 def _drop_empty(spec: Json) -> None:
-    """Empty lists, maps and texts and plain false are not kept; a number may well be zero."""
+    """Drop empty lists, maps and strings and false, as Go's omitempty does; zero is kept."""
     empty = [k for k, v in spec.items() if v is False or v in ([], {}, "")]
     for key in [key for key in empty if key != "securityContext"]:
         if key not in {
@@ -96,7 +96,7 @@ def _probe(probe: Json) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    """Only a tag that can move is pulled again and again."""
+    """Always for a tag that can move, else IfNotPresent."""
     name = image.rpartition("/")[2]
     if "@" in name:
         return "IfNotPresent"
@@ -128,7 +128,7 @@ def _pod(pod: Json) -> None:
 
 
 def pod_status(status: Json) -> None:
-    """Conditions always show their times, known or not."""
+    """Conditions always have their time fields, even if unknown."""
     for condition in status.get("conditions") or ():
         condition.setdefault("lastProbeTime", None)
         condition.setdefault("lastTransitionTime", None)
@@ -179,7 +179,7 @@ def _service(service: Json) -> None:
         port.setdefault("protocol", "TCP")
         port.setdefault("targetPort", port.get("port"))
     if spec["type"] != "ExternalName":
-        # Addresses of a headless Service without selector are somebody else's: any family will do.
+        # A headless Service without selector has endpoints of its own: any family will do.
         is_foreign = spec.get("clusterIP") == "None" and not spec.get("selector")
         spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if is_foreign else ["IPv4"])
         spec.setdefault("ipFamilyPolicy", "RequireDualStack" if is_foreign else "SingleStack")

@@ -1,7 +1,6 @@
-"""What a client can find out before it asks for objects: groups, versions, resources, health.
+"""Discovery: groups, versions, resources, health.
 
-Answers follow the registry of served kinds; both the old form (one document per group version)
-and the aggregated one are given.
+Built from the registry of kinds; both the legacy and the aggregated form are served.
 """
 
 from collections.abc import Iterable
@@ -51,7 +50,7 @@ def wants_aggregated(accept: str) -> bool:
 
 
 def find(path: str, registry: Registry, *, address: str, accept: str) -> Json | None:  # noqa: PLR0911 - one answer per path
-    """The discovery document at a path, or None when the path is none of ours."""
+    """The discovery document at a path, or None."""
     parts = path.strip("/").split("/")
     match parts:
         case ["version"]:
@@ -134,7 +133,7 @@ _BELOW_VERBS = {"binding": ("create",), "finalize": ("update",)}
 
 
 def subresources(kind: Kind) -> Iterable[tuple[str, str, tuple[str, ...]]]:
-    """(name, kind of the answer, verbs) of what hangs below an object."""
+    """(name, kind of the response, verbs) of each subresource."""
     if kind.has_status:
         yield "status", kind.kind, ("get", "patch", "update")
     if kind.scale is not None:

@@ -1,4 +1,4 @@
-"""A length of time in the short form that `kubectl get` shows: 45s, 3m20s, 5h, 12d, 2y10d."""
+"""Durations as `kubectl get` prints them: 45s, 3m20s, 5h, 12d, 2y10d."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def since(text: object, now: datetime) -> str:
-    """The age of a moment given as text."""
+    """The age of a timestamp."""
     moment = time.parse(text)
     if moment is None:
         return UNKNOWN
@@ -17,7 +17,7 @@ def since(text: object, now: datetime) -> str:
 
 
 def short(length: float) -> str:  # noqa: PLR0911 - one answer per order of magnitude
-    """Two units where the smaller one still tells something, else one."""
+    """Two units if the smaller one is significant, else one."""
     seconds = int(length)
     if seconds < -1:
         return "<invalid>"

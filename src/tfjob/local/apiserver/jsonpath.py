@@ -1,8 +1,7 @@
 """The simple JSONPath of printer columns and scale paths.
 
-Supported: `.spec.a`, `['a-b']`, `[0]`, `[-1:]`, `[*]` and `[?(@.type=='x')]`.
-
-A path that does not parse is refused when it is given, not when it is used. Reading never raises.
+Supported: `.spec.a`, `['a-b']`, `[0]`, `[-1:]`, `[*]` and `[?(@.type=='x')]`. A path is parsed, and
+refused, when it is given; evaluating one never raises.
 """
 
 import re
@@ -23,13 +22,13 @@ class PathError(ValueError):
 
 
 class Filter(str):
-    """A step that keeps the elements whose field equals a text; reads `field==text`."""
+    """Keeps elements whose field equals a string: `field==text`."""
 
     __slots__ = ()
 
 
 class Slice(str):
-    """A step that keeps a run of elements; reads `start:end`, either may be empty."""
+    """Keeps a range of elements: `start:end`, either may be empty."""
 
     __slots__ = ()
 
@@ -39,7 +38,7 @@ Step = str | int | Filter | Slice
 
 @lru_cache(maxsize=512)
 def parse(path: str) -> tuple[Step, ...]:
-    """Read a path, with or without braces around it."""
+    """Parse a path, with or without braces."""
     text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
     if not text.startswith((".", "[")):
         text = "." + text
@@ -70,7 +69,7 @@ def _step(found: re.Match[str]) -> list[Step]:
 
 
 def find(value: object, path: str) -> list[Any]:
-    """Everything a path leads to; empty when it leads nowhere."""
+    """All values that the path matches."""
     values: list[Any] = [value]
     for step in parse(path):
         values = [item for each in values for item in _follow(each, step)]

@@ -1,7 +1,7 @@
-"""Which kinds are served, and what is particular about each as far as every verb must know.
+"""The registry of served kinds and their properties.
 
-A kind here is one (group, version) face of a stored resource: two faces with the same `resource`
-show the same objects. Defaulting and validation of contents are not known here.
+A kind is one group and version of a stored resource: kinds with the same `resource` share their
+objects. Defaults and validation are elsewhere.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -39,15 +39,15 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     subresources: tuple[str, ...] = ()
     must_name_revision: bool = False  # an update without resourceVersion is refused
     is_custom: bool = False
-    schema: Any = None  # of a custom kind: its compiled schema
-    storage_schema: Any = None  # the schema of the version that is stored, if it is another one
+    schema: Any = None  # the compiled schema of a custom kind
+    storage_schema: Any = None  # the schema of the storage version, if it differs
     scale: Json | None = None
     columns: tuple[Column, ...] = ()
     selectable: tuple[str, ...] = ()  # field selectors beyond metadata.name and metadata.namespace
-    warning: str = ""  # sent with every answer of a deprecated version
-    stored_as: str = ""  # resource of another face of the same objects
-    incoming: Callable[[Json], Json] | None = None  # from this face to the stored one
-    outgoing: Callable[[Json], Json] | None = None  # from the stored face to this one
+    warning: str = ""  # sent with every response of a deprecated version
+    stored_as: str = ""  # resource of another kind with the same objects
+    incoming: Callable[[Json], Json] | None = None  # converts to the stored form
+    outgoing: Callable[[Json], Json] | None = None  # converts from the stored form
 
     @property
     def api_version(self) -> str:
@@ -55,22 +55,22 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def qualified(self) -> str:
-        """`pods`, `deployments.apps`: how messages name the resource."""
+        """The resource as messages name it: `pods`, `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def group_kind(self) -> str:
-        """`Pod`, `TFJob.kubeflow.org`: how messages name the kind."""
+        """The kind as messages name it: `Pod`, `TFJob.kubeflow.org`."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @property
     def resource(self) -> str:
-        """Under which name the objects are stored."""
+        """The name under which objects are stored."""
         return self.stored_as or self.qualified
 
     @property
     def head(self) -> bytes:
-        """What precedes a stored body to make it an object of this face."""
+        """The `kind` and `apiVersion` that are put before a stored body."""
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
 
@@ -248,7 +248,7 @@ BUILT_IN: tuple[Kind, ...] = (
 
 
 class Registry:
-    """The kinds served at this moment: those built in and those defined by objects."""
+    """The kinds that are served: built-in ones and those of CRDs."""
 
     def __init__(self, kinds: Iterable[Kind] = BUILT_IN) -> None:
         self._kinds: dict[tuple[str, str, str], Kind] = {}
@@ -267,7 +267,7 @@ class Registry:
         self._kinds[(kind.group, kind.version, kind.plural)] = filled
 
     def remove(self, *, group: str, plural: str) -> None:
-        """Take away all versions of a resource."""
+        """Remove all versions of a resource."""
         self._kinds = {
             key: kind for key, kind in self._kinds.items() if (key[0], key[2]) != (group, plural)
         }
@@ -276,11 +276,11 @@ class Registry:
         return self._kinds.get((group, version, plural))
 
     def of_resource(self, resource: str) -> Kind | None:
-        """A face of a stored resource."""
+        """Any kind of a stored resource."""
         return next((kind for kind in self if kind.resource == resource), None)
 
     def of_kind(self, api_version: str, kind: str) -> Kind | None:
-        """By what an owner reference says; any served version of the group will do."""
+        """The kind that an owner reference names, in any served version of the group."""
         group = api_version.rpartition("/")[0]
         return next((k for k in self if k.group == group and k.kind == kind), None)
 
@@ -295,7 +295,7 @@ class Registry:
 
 
 def version_rank(version: str) -> tuple[int, int, int, str]:
-    """Kubernetes' order of versions: v2 before v1 before v1beta2 before v1alpha1 before others."""
+    """Sort key of versions: v2, v1, v1beta2, v1alpha1, then others."""
     digits = version.removeprefix("v")
     for stage, word in enumerate(("", "beta", "alpha")):
         major, found, minor = digits.partition(word) if word else (digits, "", "0")

@@ -1,6 +1,6 @@
-"""Metadata as an API server keeps it: what a client may set, what only the server sets.
+"""Object metadata: what clients may set, and what only the server sets.
 
-Pure but for the random tail of generated names and UIDs. The kind's contents are not known here.
+Pure, except for the random suffixes of generated names and UIDs.
 """
 
 import secrets
@@ -14,7 +14,7 @@ from tfjob.local.apiserver import status
 from tfjob.local.apiserver.kinds import Kind
 
 Json = dict[str, Any]
-Faults = list[Fault | status.Finding]
+Faults = list[Fault | status.FieldError]
 
 _TAIL_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_GENERATED_BASE = 58
@@ -43,7 +43,7 @@ def generated_name(base: str) -> str:
 
 
 def at_creation(obj: Json, *, kind: Kind, namespace: str, now: datetime) -> Json:
-    """The object with metadata as the server stores it first."""
+    """The object with the metadata of a new object."""
     meta = {k: v for k, v in obj["metadata"].items() if k not in _SERVER_SET and v is not None}
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = generated_name(meta["generateName"])
@@ -61,7 +61,7 @@ def at_creation(obj: Json, *, kind: Kind, namespace: str, now: datetime) -> Json
 
 
 def at_update(obj: Json, old: Json) -> Json:
-    """The object with what only the server sets taken from its former state."""
+    """The object with server-owned metadata taken from its previous state."""
     before = old["metadata"]
     meta = {
         k: v
@@ -76,12 +76,12 @@ def at_update(obj: Json, old: Json) -> Json:
 
 
 def _without_empty(meta: Json) -> Json:
-    """Empty maps and lists are not kept, as in any typed object."""
+    """Drop empty maps and lists, as Go's omitempty does."""
     return {k: v for k, v in meta.items() if v not in ({}, [], "")}
 
 
 def check_preconditions(kind: Kind, obj: Json, old: Json, *, is_patch: bool) -> None:
-    """An update that names a UID or a revision applies to exactly that one."""
+    """Refuse an update for another UID or resourceVersion."""
     asked, current = obj["metadata"], old["metadata"]
     name = current["name"]
     _check_uid(kind, asked.get("uid"), current, is_patch=is_patch)
@@ -100,7 +100,7 @@ def _check_uid(kind: Kind, asked: str | None, current: Json, *, is_patch: bool) 
         return
     name, namespace = current["name"], current.get("namespace", "")
     if is_patch:
-        # A real server finds this in two places, and says so.
+        # kube-apiserver reports this twice.
         fault = invalid("metadata.uid", asked, "field is immutable")
         raise status.invalid(kind.group_kind, name, [fault, fault])
     where = "/".join(
@@ -117,7 +117,7 @@ def _check_uid(kind: Kind, asked: str | None, current: Json, *, is_patch: bool) 
 
 
 def immutable_faults(obj: Json, old: Json) -> Faults:
-    """Metadata that may not change, or only in one direction."""
+    """Faults of changes to immutable metadata."""
     faults: Faults = []
     before = old["metadata"]
     if "deletionTimestamp" in before:
@@ -128,7 +128,7 @@ def immutable_faults(obj: Json, old: Json) -> Faults:
             fault = forbidden(
                 "metadata.finalizers", f"{detail}, found new finalizers []string{{{listed}}}"
             )
-            # A real server finds this in two places, and says so.
+            # kube-apiserver reports this twice.
             faults += [fault, fault]
     return faults
 
@@ -164,7 +164,7 @@ def name_required(meta: Json) -> Faults:
 
 
 def is_finished(obj: Json, *, resource: str) -> bool:
-    """Nothing holds a deleted object any longer."""
+    """Whether a deleted object has no finalizers left."""
     meta = obj["metadata"]
     if "deletionTimestamp" not in meta or meta.get("finalizers"):
         return False

@@ -1,8 +1,8 @@
 """OpenAPI documents, as far as kubectl needs them to validate, apply and explain.
 
-Version 3 has one document per group version, made from the type table and from the schemas of
-custom kinds. Version 2 names paths and kinds only, and nothing at all to those who ask for it as
-protobuf: kubectl does so about kinds that version 3 does not know, to learn that nobody does.
+Version 3 has one document per group version, built from the type table and CRD schemas. Version 2
+lists paths and kinds only, and is empty as protobuf: kubectl asks for it about kinds that version 3
+does not have.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tfjob.local.apiserver.kinds import Kind, Registry
-from tfjob.local.apiserver.typetable import types
+from tfjob.local.apiserver.type_table import types
 
 Json = dict[str, Any]
 _PREFIX = "io.k8s.api.core.v1."
@@ -34,9 +34,9 @@ _SCALARS: dict[str, Json] = {
 }
 PROTOBUF_ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 PROTOBUF_GIVEN = PROTOBUF_ASKED.replace("@", ".")
-"""What is asked for by that name is no media type: clients take only this one for an answer."""
+"""The requested name is not a valid media type; clients expect this one in the response."""
 EMPTY = b"\x0a\x032.0"
-"""A document of version 2 as protobuf, with nothing but its first field, `swagger`."""
+"""A version 2 document as protobuf with only its first field, `swagger`."""
 _WRITES = {"post": "post", "put": "put", "patch": "patch"}
 
 

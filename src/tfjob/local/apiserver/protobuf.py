@@ -1,7 +1,7 @@
-"""Reads the few protobuf bodies that `kubectl create` sends, into plain values.
+"""Decodes the few protobuf bodies that `kubectl create` sends.
 
-Protobuf carries field numbers instead of names, so only kinds in the table below can be read; any
-other is refused by name. Answers are always JSON, which every such client accepts.
+Protobuf has field numbers instead of names, so only the kinds in the table below can be read;
+others are refused by name. Responses are always JSON, which these clients accept.
 """
 
 import base64
@@ -38,7 +38,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class _BrokenError(Exception):
-    """Bytes that are no protobuf."""
+    """Malformed protobuf."""
 
 
 @cache
@@ -68,7 +68,7 @@ def parse(body: bytes) -> Json:
         raise status.bad_request(f"the protobuf body cannot be read: {error}") from error
 
 
-def _unreadable(kind: str) -> status.Refusal:
+def _unreadable(kind: str) -> status.StatusError:
     return status.unsupported_media(
         f"the body of the request is a {kind or 'message'} in protobuf, of which "
         f"the local API server of tfjob reads only {', '.join(_READABLE)}: "
@@ -90,7 +90,7 @@ def _message(data: bytes, name: str) -> Json:
             found.setdefault(field, {})[key] = item
         else:
             found[field] = _value(value, kind)
-    # Zero and the empty text are how protobuf says that nothing was said.
+    # In protobuf, zero and the empty string mean absent.
     return {key: value for key, value in found.items() if value or isinstance(value, (dict, list))}
 
 

@@ -1,7 +1,7 @@
-"""A request of the Kubernetes API as a value: which verb on which kind, namespace, name.
+"""A parsed API request: verb, kind, namespace, name.
 
-Law: a path either names something served or is refused with the words of a real server; a name
-never holds a slash, a percent sign, `.` or `..`, so nothing can climb out of its place.
+A path that names nothing served is refused with kube-apiserver's message. A name never contains a
+slash or a percent sign and is never `.` or `..`.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -23,7 +23,7 @@ _PORTS = (
 )
 _FIXED = "a pod keeps what it was made with"
 
-# A real server has these subresources; here they are refused by name, and with what to do instead.
+# Subresources of kube-apiserver that are refused here, with what to do instead.
 _LEFT_OUT = {
     "pods": {
         "attach": _INSIDE,
@@ -70,7 +70,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stream(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that goes on until its source or its reader ends."""
+    """A response that ends with its source or its reader."""
 
     chunks: AsyncIterator[bytes]
     content_type: str = "application/json"
@@ -81,11 +81,11 @@ def json_answer(value: Json, *, code: int = 200, warnings: tuple[str, ...] = ())
 
 
 class NoSuchGroup(Exception):  # noqa: N818 - an expected answer, not a fault of ours
-    """A path below a group that is not served; a real server answers it in plain text."""
+    """A path below an unknown group, which kube-apiserver answers in plain text."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a path names, before any method is applied to it."""
+    """What a path names, whatever the method."""
 
     kind: Kind
     namespace: str
@@ -94,7 +94,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def parse_path(raw_path: str, registry: Registry) -> Target:
-    """Find the kind and the object that a path names, or refuse."""
+    """The kind and object that a path names."""
     parts = [_segment(part) for part in raw_path.strip("/").split("/")]
     group, version, rest = _split_group(parts)
     namespace = ""
@@ -146,7 +146,7 @@ def _check_subresource(kind: Kind, subresource: str) -> None:
 
 
 def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
-    """Which verb a method means on a target, or refuse."""
+    """The verb of a method on a target."""
     if target.subresource == "binding":
         verbs = {"POST": "create"}
     elif target.name:

@@ -1,7 +1,7 @@
-"""From a method, a path and a body to an answer: the one door behind the HTTP server.
+"""Routes a request to its handler.
 
-Law: every request is answered, by an object, a stream or a Status; an error of ours is a 500 with
-our name on it, never a broken connection.
+Every request is answered with an object, a stream or a Status; an unexpected error becomes a 500,
+never a broken connection.
 """
 
 import logging
@@ -10,8 +10,16 @@ from typing import Any
 
 import msgspec
 
-from tfjob.local.apiserver import discovery, openapi, reviews, scale, status
+from tfjob.local.apiserver import auth, discovery, openapi, status
 from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.handlers import scale
+from tfjob.local.apiserver.handlers.delete import delete, deletecollection
+from tfjob.local.apiserver.handlers.listing import list_
+from tfjob.local.apiserver.handlers.objects import create, get, update
+from tfjob.local.apiserver.handlers.patch import patch
+from tfjob.local.apiserver.handlers.pod_subresources import bind, log
+from tfjob.local.apiserver.handlers.proxy import ProxyRequest, moved, proxy, proxy_request, url_for
+from tfjob.local.apiserver.handlers.watch import watch
 from tfjob.local.apiserver.request import (
     Answer,
     NoSuchGroup,
@@ -22,17 +30,6 @@ from tfjob.local.apiserver.request import (
     verb_of,
 )
 from tfjob.local.apiserver.store import StoreFullError
-from tfjob.local.apiserver.verbs.binding import bind
-from tfjob.local.apiserver.verbs.create import create
-from tfjob.local.apiserver.verbs.delete import delete
-from tfjob.local.apiserver.verbs.deletecollection import deletecollection
-from tfjob.local.apiserver.verbs.get import get
-from tfjob.local.apiserver.verbs.listing import list_
-from tfjob.local.apiserver.verbs.log import log
-from tfjob.local.apiserver.verbs.patch import patch
-from tfjob.local.apiserver.verbs.proxy import Errand, errand_of, moved, proxy, url_for
-from tfjob.local.apiserver.verbs.update import update
-from tfjob.local.apiserver.verbs.watch import watch
 
 Json = dict[str, Any]
 Verb = Callable[[Backend, Request], Answer | Stream]
@@ -56,8 +53,8 @@ _SCALE: dict[str, Verb] = {
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 
 
-class Incoming(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as it came over the wire."""
+class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it was received."""
 
     method: str
     path: str
@@ -68,11 +65,11 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     address: str = ""
 
 
-async def answer(backend: Backend, incoming: Incoming) -> Answer | Stream:
-    """Answer any request; a refusal becomes its Status."""
+async def answer(backend: Backend, incoming: HttpRequest) -> Answer | Stream:
+    """Answer a request; a StatusError becomes its Status."""
     try:
         return await _dispatch(backend, incoming)
-    except status.Refusal as refusal:
+    except status.StatusError as refusal:
         return refused(refusal)
     except NoSuchGroup:
         return Answer(
@@ -86,21 +83,21 @@ async def answer(backend: Backend, incoming: Incoming) -> Answer | Stream:
         return refused(status.internal(what))
 
 
-def refused(refusal: status.Refusal) -> Answer:
+def refused(refusal: status.StatusError) -> Answer:
     return json_answer(refusal.body(), code=refusal.code)
 
 
-async def _dispatch(backend: Backend, incoming: Incoming) -> Answer | Stream:
+async def _dispatch(backend: Backend, incoming: HttpRequest) -> Answer | Stream:
     path = incoming.path.rstrip("/") or "/"
     if incoming.method == "GET":
         document = _document(backend, incoming, path)
         if document is not None:
             return document
     if incoming.method == "POST":
-        review = reviews.find(path)
+        review = auth.review(path)
         if review is not None:
             return json_answer(review, code=201)
-    errand = errand_of(incoming.path)
+    errand = proxy_request(incoming.path)
     if errand is not None:
         return await _handed_on(backend, incoming, errand)
     target = parse_path(path, backend.registry)
@@ -121,7 +118,7 @@ async def _dispatch(backend: Backend, incoming: Incoming) -> Answer | Stream:
     return _chosen(request)(backend, request)
 
 
-async def _handed_on(backend: Backend, incoming: Incoming, errand: Errand) -> Answer:
+async def _handed_on(backend: Backend, incoming: HttpRequest, errand: ProxyRequest) -> Answer:
     url = url_for(backend, errand)
     if not errand.rest:
         return moved(incoming.path)
@@ -142,8 +139,8 @@ def _chosen(request: Request) -> Verb:
     return _VERBS[request.verb]
 
 
-def _document(backend: Backend, incoming: Incoming, path: str) -> Answer | None:
-    """Answers that are about the server, not about objects."""
+def _document(backend: Backend, incoming: HttpRequest, path: str) -> Answer | None:
+    """Responses about the server itself, not about objects."""
     if path in _HEALTH or path.startswith(("/livez/", "/readyz/", "/healthz/")):
         return Answer(body=b"ok", content_type="text/plain; charset=utf-8")
     if path == "/":

@@ -1,7 +1,7 @@
-"""A structural schema of a custom kind, compiled: pruning, defaulting and validation of objects.
+"""A compiled structural schema: pruning, defaulting, and the tree that validation walks.
 
-Law: compiled once from what a CustomResourceDefinition says; a keyword that is not understood is
-refused at that moment. Objects are pruned and defaulted in place. The words are a real server's.
+Compiled once from a CustomResourceDefinition; an unsupported keyword is refused then. Objects are
+changed in place. Messages are those of kube-apiserver.
 """
 
 import re
@@ -61,7 +61,7 @@ _MAIN_VARIABLES = frozenset({"self", "oldSelf"})
 
 
 class SchemaError(ValueError):
-    """A schema that cannot be served; `path` says where in the schema."""
+    """A schema that cannot be served; `path` is the place in the schema."""
 
     def __init__(self, path: str, value: object, message: str) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class SchemaError(ValueError):
 
 
 class Rule:
-    """One compiled `x-kubernetes-validations` entry."""
+    """A compiled `x-kubernetes-validations` entry."""
 
     def __init__(self, spec: Json, path: str) -> None:
         self.text = str(spec.get("rule", ""))
@@ -149,7 +149,7 @@ class Node:
         if text is None:
             return None
         try:
-            # In Go's expressions `$` is the very end, in Python's a last line break may follow it.
+            # `$` is the very end in Go; in Python a newline may follow it.
             return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", text))
         except re.error as error:
             raise SchemaError(
@@ -168,7 +168,7 @@ class Node:
 
 
 def prune(node: Node, value: object, *, path: str, unknown: list[str]) -> None:
-    """Take out, in place, what the schema does not name."""
+    """Remove unspecified fields, in place."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             if node.items is not None:
@@ -189,7 +189,7 @@ def prune(node: Node, value: object, *, path: str, unknown: list[str]) -> None:
 
 
 def default(node: Node, value: object) -> None:
-    """Fill in defaults, in place; a null that may not be there counts as absent."""
+    """Set defaults, in place; a null that is not nullable counts as absent."""
     if isinstance(value, list):
         for item in value:
             if node.items is not None:

@@ -1,28 +1,29 @@
 """The HTTP server: loopback only, one token, one data folder.
 
-Law: what was answered is on disk. Start and stop may be called again and again on the same folder,
-and a kill between any two instructions loses nothing that was acknowledged.
+What was acknowledged is on disk, and a kill at any moment does not lose it. The server can be
+started again on the same folder.
 """
 
 import asyncio
 import contextlib
 import logging
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
 
-from tfjob.local.apiserver import auth, bootstrap, certificate, kubeconfig, status
+from tfjob.local import data_folder
+from tfjob.local.apiserver import auth, bootstrap, credentials, status
 from tfjob.local.apiserver.backend import Backend, Clock, PodLogs, system_clock
-from tfjob.local.apiserver.deployments import DeploymentController
-from tfjob.local.apiserver.gc import Collector
-from tfjob.local.apiserver.jobs import JobController
-from tfjob.local.apiserver.replicasets import ReplicaSetController
+from tfjob.local.apiserver.deployment_controller import DeploymentController
+from tfjob.local.apiserver.garbage_collector import GarbageCollector
+from tfjob.local.apiserver.job_controller import JobController
+from tfjob.local.apiserver.replicaset_controller import ReplicaSetController
 from tfjob.local.apiserver.request import Answer, Stream
-from tfjob.local.apiserver.router import Incoming, answer, refused
+from tfjob.local.apiserver.router import HttpRequest, answer, refused
 from tfjob.local.apiserver.store import KEPT_REVISIONS, Store
 
 Json = dict[str, Any]
@@ -37,7 +38,8 @@ class ApiServer:
     """A Kubernetes API server on this machine.
 
     `port` 0 takes the port of the last start if it is free, else any free one. `tls` off is for
-    clients in the same program: kubectl sends its token over TLS only.
+    clients in the same program: kubectl sends its token over TLS only. `on_write_health` is called
+    with a reason when writes to the disk begin to fail, and with "" when they work again.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class ApiServer:
         self._logs = logs
         self._tls = tls
         self._kept = kept_revisions
+        self.on_write_health: Callable[[str], None] = lambda _fault: None
         self._tasks: list[asyncio.Task[None]] = []
         self._runner: web.AppRunner | None = None
         self._backend: Backend | None = None
@@ -72,7 +75,7 @@ class ApiServer:
 
     @property
     def certificate_path(self) -> Path:
-        """What clients trust, when TLS is on."""
+        """The certificate that clients trust."""
         return self._dir / "apiserver.crt"
 
     @property
@@ -83,10 +86,14 @@ class ApiServer:
 
     async def start(self) -> None:
         """Open the data folder and listen."""
-        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        store = Store(self._dir / "objects.sqlite", kept_revisions=self._kept)
+        data_folder.prepare(self._dir)
+        store = Store(
+            self._dir / "objects.sqlite",
+            kept_revisions=self._kept,
+            on_write_health=self.on_write_health,
+        )
         try:
-            self.token = auth.load_token(self._dir / "token")
+            self.token = credentials.load_token(self._dir / "token")
             self._backend = Backend(store, clock=self._clock, logs=self._logs)
             bootstrap.ensure(self._backend)
             await self._listen()
@@ -96,11 +103,13 @@ class ApiServer:
             store.close()
             self._backend = None
             raise
-        self._spawn(Collector(self._backend).run(), "garbage collector")
+        self._spawn(GarbageCollector(self._backend).run(), "garbage collector")
         for controller in (JobController, ReplicaSetController, DeploymentController):
             work = controller(self._backend)
             self._spawn(work.run(), f"{work.kind} controller")
-        kubeconfig.write(self.kubeconfig_path, url=self.url, token=self.token, ca=self._ca())
+        credentials.write_kubeconfig(
+            self.kubeconfig_path, url=self.url, token=self.token, ca=self._ca()
+        )
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -108,14 +117,14 @@ class ApiServer:
         self._tasks.append(task)
 
     async def stop(self) -> None:
-        """End open watches, stop listening, close the data folder."""
+        """End watches, stop listening and close the data folder."""
         if self._backend is None:
             return
         self._backend.is_closing = True
-        self._backend.hub.wake_all()
+        self._backend.watches.wake_all()
         for task in self._tasks:
             task.cancel()
-        # What a task died of was told when it died.
+        # Errors of tasks were logged when they ended.
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         if self._runner is not None:
@@ -146,7 +155,7 @@ class ApiServer:
         )
         await self._runner.setup()
         context = self._tls_context()
-        port = self._asked_port or kubeconfig.last_port(self.kubeconfig_path)
+        port = self._asked_port or credentials.last_port(self.kubeconfig_path)
         try:
             await web.TCPSite(self._runner, HOST, port, ssl_context=context).start()
         except OSError:
@@ -158,7 +167,7 @@ class ApiServer:
     def _tls_context(self) -> ssl.SSLContext | None:
         if not self._tls:
             return None
-        chain, key = certificate.ensure(self._dir, now=self._clock())
+        chain, key = credentials.load_certificate(self._dir, now=self._clock())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(chain, key)
         return context
@@ -167,9 +176,9 @@ class ApiServer:
         try:
             auth.check(http.headers, path=http.path, token=self.token)
             body = await _body(http)
-        except status.Refusal as refusal:
+        except status.StatusError as refusal:
             return _whole(refused(refusal))
-        incoming = Incoming(
+        incoming = HttpRequest(
             method=http.method,
             path=http.rel_url.raw_path,
             query=http.rel_url.query,
@@ -182,7 +191,7 @@ class ApiServer:
         if isinstance(found, Stream):
             return await _streamed(http, found)
         if len(found.body) > _PIECE and found.code == 200:
-            # A long list leaves piece by piece: written at once, TLS would copy all of it.
+            # Long lists are written in pieces: TLS would copy a single write as a whole.
             pieces = Stream(chunks=_pieces(found.body), content_type=found.content_type)
             return await _streamed(http, pieces)
         return _whole(found)
@@ -229,7 +238,7 @@ async def _streamed(http: web.Request, found: Stream) -> web.StreamResponse:
                 await response.write(chunk)
             await response.write_eof()
         except (ConnectionError, asyncio.CancelledError):
-            # The reader went away: nothing is owed to it.
+            # The client disconnected.
             return response
     return response
 

@@ -1,6 +1,6 @@
-"""Kubernetes' Status answers: one exception that carries code, reason, words and details.
+"""Kubernetes Status responses, and the exception that carries them.
 
-Every refusal of this server is built here, so that its words are those of a real API server.
+All errors of this server are built here, with the messages of kube-apiserver.
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ _CAUSES = {
 }
 
 
-class Finding(msgspec.Struct, frozen=True):
-    """A wrong field whose cause has no name among the ordinary faults."""
+class FieldError(msgspec.Struct, frozen=True):
+    """A field error with a reason of its own."""
 
     path: str
     cause: str
@@ -31,8 +31,8 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{self.path}: {self.message}"
 
 
-class Refusal(Exception):  # noqa: N818 - an answer, not a fault of ours
-    """A request that is answered with a Status of failure."""
+class StatusError(Exception):
+    """A request that is answered with a failure Status."""
 
     def __init__(
         self, code: int, reason: str, message: str, *, details: dict[str, Any] | None = None
@@ -64,7 +64,7 @@ def success(details: dict[str, Any]) -> dict[str, Any]:
 
 
 def done(code: int) -> dict[str, Any]:
-    """The answer to an action that has no object to show."""
+    """The Status of an action that returns no object."""
     head = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return {**head, "code": code}
 
@@ -75,50 +75,50 @@ def _about(resource: str, name: str, **more: Any) -> dict[str, Any]:
     return {**named, **({"group": group} if group else {}), "kind": plural, **more}
 
 
-def bad_request(message: str) -> Refusal:
-    return Refusal(400, "BadRequest", message)
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
 
 
-def unauthorized() -> Refusal:
-    return Refusal(401, "Unauthorized", "Unauthorized")
+def unauthorized() -> StatusError:
+    return StatusError(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(message: str) -> Refusal:
-    return Refusal(403, "Forbidden", message)
+def forbidden(message: str) -> StatusError:
+    return StatusError(403, "Forbidden", message)
 
 
-def no_such_path() -> Refusal:
+def no_such_path() -> StatusError:
     message = "the server could not find the requested resource"
-    return Refusal(404, "NotFound", message, details={})
+    return StatusError(404, "NotFound", message, details={})
 
 
-def not_found(resource: str, name: str) -> Refusal:
+def not_found(resource: str, name: str) -> StatusError:
     details = _about(resource, name)
-    return Refusal(404, "NotFound", f'{resource} "{name}" not found', details=details)
+    return StatusError(404, "NotFound", f'{resource} "{name}" not found', details=details)
 
 
-def method_not_allowed() -> Refusal:
+def method_not_allowed() -> StatusError:
     message = "the server does not allow this method on the requested resource"
-    return Refusal(405, "MethodNotAllowed", message, details={})
+    return StatusError(405, "MethodNotAllowed", message, details={})
 
 
-def not_supported(what: str, *, hint: str) -> Refusal:
-    """Something a real server has and this one leaves out by name; `hint` says what to do."""
+def not_supported(what: str, *, hint: str) -> StatusError:
+    """Something that this server leaves out by name; `hint` says what to do instead."""
     message = f"{what} is not supported by the local API server of tfjob: {hint}"
-    return Refusal(501, "NotImplemented", message, details={})
+    return StatusError(501, "NotImplemented", message, details={})
 
 
-def already_exists(resource: str, name: str) -> Refusal:
+def already_exists(resource: str, name: str) -> StatusError:
     details = _about(resource, name)
-    return Refusal(409, "AlreadyExists", f'{resource} "{name}" already exists', details=details)
+    return StatusError(409, "AlreadyExists", f'{resource} "{name}" already exists', details=details)
 
 
-def conflict(resource: str, name: str, why: str) -> Refusal:
+def conflict(resource: str, name: str, why: str) -> StatusError:
     message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
-    return Refusal(409, "Conflict", message, details=_about(resource, name))
+    return StatusError(409, "Conflict", message, details=_about(resource, name))
 
 
-def modified(resource: str, name: str) -> Refusal:
+def modified(resource: str, name: str) -> StatusError:
     why = (
         "the object has been modified; "
         "please apply your changes to the latest version and try again"
@@ -126,59 +126,59 @@ def modified(resource: str, name: str) -> Refusal:
     return conflict(resource, name, why)
 
 
-def invalid(group_kind: str, name: str, faults: Iterable[Fault | Finding]) -> Refusal:
-    """All faults of an object in one answer. `group_kind` reads `Pod` or `TFJob.kubeflow.org`."""
+def invalid(group_kind: str, name: str, faults: Iterable[Fault | FieldError]) -> StatusError:
+    """All faults of an object. `group_kind` is like `Pod` or `TFJob.kubeflow.org`."""
     listed = list(faults)
     causes = [_cause(fault) for fault in listed]
     texts = list(dict.fromkeys(fault.text for fault in listed))
     summary = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details = {**_about(group_kind, name), "causes": causes}
     message = f'{group_kind} "{name}" is invalid: {summary}'
-    return Refusal(422, "Invalid", message, details=details)
+    return StatusError(422, "Invalid", message, details=details)
 
 
-def _cause(fault: Fault | Finding) -> dict[str, str]:
-    if isinstance(fault, Finding):
+def _cause(fault: Fault | FieldError) -> dict[str, str]:
+    if isinstance(fault, FieldError):
         return {"reason": fault.cause, "message": fault.message, "field": fault.path}
     message = fault.text.removeprefix(f"{fault.path}: ")
     return {"reason": _CAUSES[fault.kind], "message": message, "field": fault.path}
 
 
-def not_in(path: str, value: object, allowed: Iterable[str]) -> Finding:
-    """A value outside a closed list, whose order is the one a real server prints."""
+def not_in(path: str, value: object, allowed: Iterable[str]) -> FieldError:
+    """An unsupported value; the order of the allowed ones is kube-apiserver's."""
     choices = ", ".join(f'"{choice}"' for choice in allowed)
     message = (
         f"Unsupported value: {msgspec.json.encode(value).decode()}: supported values: {choices}"
     )
-    return Finding(path, "FieldValueNotSupported", message)
+    return FieldError(path, "FieldValueNotSupported", message)
 
 
-def missing_reference(path: str, value: str) -> Finding:
-    return Finding(path, "FieldValueNotFound", f'Not found: "{value}"')
+def missing_reference(path: str, value: str) -> FieldError:
+    return FieldError(path, "FieldValueNotFound", f'Not found: "{value}"')
 
 
-def too_large() -> Refusal:
+def too_large() -> StatusError:
     message = "Request entity too large: limit is 3145728"
-    return Refusal(413, "RequestEntityTooLarge", message, details={})
+    return StatusError(413, "RequestEntityTooLarge", message, details={})
 
 
-def unsupported_media(message: str) -> Refusal:
-    return Refusal(415, "UnsupportedMediaType", message)
+def unsupported_media(message: str) -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
-def expired(message: str) -> Refusal:
-    return Refusal(410, "Expired", message)
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
 
 
-def unavailable(message: str) -> Refusal:
-    return Refusal(503, "ServiceUnavailable", message)
+def unavailable(message: str) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", message)
 
 
-def internal(message: str) -> Refusal:
-    return Refusal(500, "InternalError", f"Internal error occurred: {message}")
+def internal(message: str) -> StatusError:
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}")
 
 
-def terminating(resource: str, name: str, namespace: str) -> Refusal:
+def terminating(resource: str, name: str, namespace: str) -> StatusError:
     what = "unable to create new content in namespace"
     message = f'{resource} "{name}" is forbidden: {what} {namespace} because it is being terminated'
     cause = {
@@ -186,4 +186,4 @@ def terminating(resource: str, name: str, namespace: str) -> Refusal:
         "message": f"namespace {namespace} is being terminated",
         "field": "metadata.namespace",
     }
-    return Refusal(403, "Forbidden", message, details=_about(resource, name, causes=[cause]))
+    return StatusError(403, "Forbidden", message, details=_about(resource, name, causes=[cause]))

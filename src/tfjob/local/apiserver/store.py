@@ -1,12 +1,12 @@
 """Objects as an append-only log of revisions in one SQLite file.
 
-Law: a revision is written once and only its end is ever filled in; the current state is the rows
-without an end, so a list at any kept revision and a replay after it read the same table. There is
-one writer, and every call is a single step between two points where anybody else may run.
-Bodies are opaque but for `metadata`; nothing here knows HTTP or any kind.
+A row is written once; only its end revision is filled in later. Rows without an end are the current
+state, so lists at an older revision and replays for watches read the same table. There is one
+writer, and each call is atomic on the event loop. Bodies are opaque except for `metadata`.
 """
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -15,14 +15,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tfjob.local.data_folder import open_file
+
 Json = dict[str, Any]
 
 LAYOUT = 1
 KEPT_REVISIONS = 20_000
+_IN_MEMORY = ":memory:"
 
-# synchronous=NORMAL: a commit is in the operating system's hands when we answer, so kill -9 loses
-# nothing; only a power cut can lose the last moments, and it never damages the file. FULL would
-# wait for the disk at every write, which costs the 500 creates a second that jobs need.
+# synchronous=NORMAL: a commit is with the operating system when we answer, so kill -9 loses
+# nothing; a power cut can lose the last commits and never damages the file. FULL would wait for
+# the disk at every write, too slow for the 500 creates a second that jobs need.
 # locking_mode=EXCLUSIVE: a second server on the same folder is refused instead of sharing it.
 _PRAGMAS = """
 PRAGMA locking_mode = EXCLUSIVE;
@@ -50,20 +53,24 @@ _decode = msgspec.json.Decoder().decode
 
 
 class StoreError(Exception):
-    """The data folder cannot be used; the text says why and what to do."""
+    """The data folder cannot be used; the message says why and what to do."""
 
 
 class StoreFullError(Exception):
-    """A write was refused by the disk. Nothing of it was stored."""
+    """The disk refused a write; nothing of it was stored."""
 
 
 class Compacted(Exception):  # noqa: N818 - an expected answer, not a fault of ours
-    """The asked revision is no longer kept."""
+    """The revision is no longer kept."""
 
     def __init__(self, asked: int, oldest: int) -> None:
         super().__init__(f"too old resource version: {asked} ({oldest})")
         self.asked = asked
         self.oldest = oldest
+
+
+def _ignored(_fault: str) -> None:
+    """The default: do nothing."""
 
 
 class Key(NamedTuple):
@@ -73,7 +80,7 @@ class Key(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """One object as it is, or was, at a revision."""
+    """An object at a revision."""
 
     namespace: str
     name: str
@@ -86,7 +93,7 @@ class Stored(NamedTuple):
 
 
 class Change:
-    """One revision: ADDED, MODIFIED or DELETED. `body` of a deletion is the last state."""
+    """A revision: ADDED, MODIFIED or DELETED; the body of a deletion is the last state."""
 
     def __init__(
         self, *, revision: int, key: Key, type_: str, body: bytes, before: bytes | None
@@ -105,15 +112,23 @@ class Change:
 
     @cached_property
     def object_before(self) -> Json:
-        """Decoded once for all readers: not to be changed."""
+        """Decoded once and shared: do not modify."""
         return {} if self.before is None else dict(_decode(self.before))
 
 
 class Store:
-    """The only door to the data folder's objects."""
+    """Access to the stored objects."""
 
-    def __init__(self, path: Path, *, kept_revisions: int = KEPT_REVISIONS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        kept_revisions: int = KEPT_REVISIONS,
+        on_write_health: Callable[[str], None] = _ignored,
+    ) -> None:
         self._folder = path.parent
+        self._on_write_health = on_write_health
+        self._is_writable = True
         self._kept = kept_revisions
         self._listeners: list[Callable[[Change], None]] = []
         self._db = _opened(path)
@@ -126,20 +141,20 @@ class Store:
         self._db.close()
 
     def listen(self, listener: Callable[[Change], None]) -> None:
-        """Called with every change, in order, after it is stored."""
+        """Call the listener with every change, in order, after it is stored."""
         self._listeners.append(listener)
 
     # -- writing ---------------------------------------------------------------------------------
 
     def put(self, key: Key, obj: Json) -> Change:
-        """Store the next revision of an object; its resourceVersion is filled in."""
+        """Store the next revision of an object and set its resourceVersion."""
         before = self._live(key)
         change = self._append(key, obj, before=before, type_="MODIFIED" if before else "ADDED")
         self._tell(change)
         return change
 
     def remove(self, key: Key, obj: Json) -> Change:
-        """Store the end of an object; `obj` is its last state, as watchers will see it."""
+        """Store the deletion of an object; watchers see `obj` as its last state."""
         change = self._append(key, obj, before=self._live(key), type_="DELETED")
         self._tell(change)
         return change
@@ -187,26 +202,36 @@ class Store:
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
+            self._report_health(str(error))
             raise StoreFullError(
                 f"the data folder {self._folder} refused a write, nothing was stored: {error}; "
-                "reading goes on, and writing as soon as there is room"
+                "reads still work, and writes will when there is room again"
             ) from error
+
+        else:
+            self._report_health("")
+
+    def _report_health(self, fault: str) -> None:
+        """Report when writes begin to fail, with the reason, and when they work again, with ""."""
+        if self._is_writable == bool(fault):
+            self._is_writable = not fault
+            self._on_write_health(fault)
 
     def _tell(self, change: Change) -> None:
         for listener in self._listeners:
             listener(change)
         if change.revision >= self._compact_at:
             self._compact_at = change.revision + self._kept
-            # To forget can wait: what was just stored is stored, whatever the disk says now.
+            # Compaction can wait; the change itself is stored.
             with contextlib.suppress(StoreFullError):
                 self.compact(change.revision - self._kept)
 
     def compact(self, revision: int) -> None:
-        """Forget everything that ended at or before this revision."""
+        """Drop everything that ended at or before this revision."""
         if revision <= self.compacted:
             return
         with self._transaction():
-            # The newest revision must survive a restart even when its row is a forgotten deletion.
+            # The newest revision must survive a restart even if its row was compacted.
             facts = [("revision", self.revision), ("compacted", revision)]
             self._db.executemany("INSERT OR REPLACE INTO fact VALUES (?,?)", facts)
             self._db.execute("DELETE FROM log WHERE ended <= ?", (revision,))
@@ -226,22 +251,22 @@ class Store:
         return Stored(*row) if row else None
 
     def find_uid(self, uid: str) -> Key | None:
-        """The living object with this UID."""
+        """The key of the object with this UID."""
         sql = "SELECT resource, namespace, name FROM log WHERE uid=? AND ended IS NULL"
         row = self._db.execute(sql, (uid,)).fetchone()
         return Key(*row) if row else None
 
     def owned_by(self, uid: str) -> list[Key]:
-        """Living objects that name this UID as an owner."""
+        """Keys of objects with this owner UID."""
         sql = "SELECT resource, namespace, name FROM owned WHERE owner=?"
         return [Key(*row) for row in self._db.execute(sql, (uid,))]
 
     def owner_uids(self) -> list[str]:
-        """Every UID that some living object names as an owner."""
+        """All UIDs that objects name as owners."""
         return [row[0] for row in self._db.execute("SELECT DISTINCT owner FROM owned")]
 
     def resources_in(self, namespace: str) -> list[str]:
-        """Which resources have an object in this namespace."""
+        """Resources with objects in this namespace."""
         sql = "SELECT DISTINCT resource FROM log WHERE namespace=? AND ended IS NULL"
         return [row[0] for row in self._db.execute(sql, (namespace,))]
 
@@ -260,7 +285,7 @@ class Store:
         after: tuple[str, str] = ("", ""),
         limit: int = -1,
     ) -> list[Stored]:
-        """Objects in order of namespace and name; now, or as they were at a kept revision."""
+        """Objects ordered by namespace and name; now, or at a kept revision."""
         if at is not None and at < self.compacted:
             raise Compacted(at, self.compacted)
         where, values = "resource=?", [resource]
@@ -270,7 +295,7 @@ class Store:
             where, values = where + " AND (namespace, name) > (?, ?)", [*values, *after]
         moment = "ended IS NULL"
         if at is not None and at < self.revision:
-            # A deletion ends at its own revision, so it is never part of any moment.
+            # The row of a deletion ends at its own revision, so no snapshot contains it.
             moment = f"revision <= {at:d} AND (ended IS NULL OR ended > {at:d})"
         sql = (
             f"SELECT namespace, name, revision, body FROM log WHERE {where} AND {moment}"  # noqa: S608 - built from constants and integers
@@ -279,7 +304,7 @@ class Store:
         return [Stored(*row) for row in self._db.execute(sql, values)]
 
     def changes(self, resource: str, *, after: int, limit: int) -> list[Change]:
-        """What happened after a revision, in order, with the state before each change."""
+        """Changes after a revision, in order, each with the state before it."""
         if after < self.compacted:
             raise Compacted(after, self.compacted)
         sql = (
@@ -305,6 +330,9 @@ class Store:
 
 def _opened(path: Path) -> sqlite3.Connection:
     try:
+        if str(path) != _IN_MEMORY:
+            # SQLite gives its write-ahead log the mode of the file itself.
+            os.close(open_file(path, os.O_RDWR | os.O_CREAT))
         db = sqlite3.connect(path, isolation_level=None, timeout=1.0, cached_statements=64)
         layout = int(db.execute("PRAGMA user_version").fetchone()[0])
         if layout > LAYOUT:
@@ -316,6 +344,8 @@ def _opened(path: Path) -> sqlite3.Connection:
             )
         db.executescript(_PRAGMAS)
         db.executescript(_TABLES + f"PRAGMA user_version = {LAYOUT};")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be opened: {error.strerror}") from error
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise StoreError(

@@ -1,7 +1,7 @@
-"""Server-side tables: what `kubectl get` shows, with the columns of a real server.
+"""Server-side tables, as `kubectl get` prints them.
 
-Built-in kinds have their columns here; custom kinds bring theirs as paths. Pure: an object in, a
-row out; a field that is missing or odd gives an empty or unknown cell, never an error.
+Built-in kinds have printers, custom kinds have columns with paths. Pure; a missing or malformed
+field gives an empty or unknown cell, never an error.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from tfjob.local.apiserver import jsonpath
 from tfjob.local.apiserver.duration import since
 from tfjob.local.apiserver.kinds import Column, Kind
-from tfjob.local.apiserver.rows import BUILT_IN, PLAIN, plain
+from tfjob.local.apiserver.printers import BUILT_IN, PLAIN, plain
 
 Json = dict[str, Any]
 Row = list[Any]
@@ -25,7 +25,7 @@ def render(kind: Kind, objects: list[Json], *, now: datetime, include: str) -> J
     columns, row_of = _shape(kind)
     rows = []
     for obj in objects:
-        # A bookmark has a table with no row.
+        # The table of a bookmark has no rows.
         if "name" not in obj["metadata"]:
             continue
         row: Json = {"cells": row_of(obj, now), "object": _included(kind, obj, include)}
@@ -67,7 +67,7 @@ def _shape(kind: Kind) -> tuple[tuple[Column, ...], Callable[[Json, datetime], R
 
 
 def _parsed(text: str) -> Column:
-    """`Name`, or `Name+` for one that only the wide form shows, or `Name:type`."""
+    """`Name`, `Name+` for the wide output only, or `Name:type`."""
     name, _, type_ = text.partition(":")
     priority = 1 if name.endswith("+") else 0
     name = name.removesuffix("+")

@@ -1,8 +1,8 @@
-"""Hands every stored change to the watches that asked for it, in order and without a gap.
+"""Delivers stored changes to open watches, in order and without gaps.
 
-A watch is a position in the log. It follows live while it keeps up; when its reader is too slow its
-queue is dropped and it reads the log again from its position, so slowness costs the reader time and
-never an event. Only a position that is no longer kept ends a watch.
+A watch is a position in the log. It receives changes live while it keeps up; a slow one drops its
+queue and reads the log again from its position, so it loses time and never an event. A watch ends
+only when its position was compacted.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ Matches = Callable[[str, str, dict[str, Any]], bool]
 
 
 class Watch:
-    """One reader's place in the log of one resource."""
+    """A reader's position in the log of one resource."""
 
     def __init__(
         self, store: Store, *, resource: str, position: int, matches: Matches | None
@@ -30,13 +30,13 @@ class Watch:
         self._matches = matches
         self._queue: deque[Change] = deque()
         self._is_behind = position < store.revision
-        self._news = asyncio.Event()
+        self._wake = asyncio.Event()
         if self._is_behind:
-            self._news.set()
+            self._wake.set()
 
     def offer(self, change: Change) -> None:
-        """Take a live change, or fall behind."""
-        self._news.set()
+        """Queue a live change, or fall behind."""
+        self._wake.set()
         if self._is_behind:
             return
         if len(self._queue) >= QUEUE_LIMIT:
@@ -46,27 +46,27 @@ class Watch:
         self._queue.append(change)
 
     async def wait(self, seconds: float) -> bool:
-        """True when there is something to take, False when the time is over."""
-        if self._news.is_set():
+        """True when there is something to take, False on timeout."""
+        if self._wake.is_set():
             return True
         try:
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._wake.wait()
         except TimeoutError:
             return False
         return True
 
     def wake(self) -> None:
-        """Let a waiting reader look again, for instance at shutdown."""
-        self._news.set()
+        """Wake the waiting reader, for instance at shutdown."""
+        self._wake.set()
 
     @property
     def has_more(self) -> bool:
-        """Whether there are changes this reader has not taken yet."""
+        """Whether there are changes to take."""
         return self._is_behind or bool(self._queue)
 
     def take(self) -> list[tuple[str, Change]]:
-        """What this reader shall see next, as (event type, change); may be empty."""
+        """The next events, as (event type, change); may be empty."""
         changes = self._replay() if self._is_behind else self._drain()
         events = []
         for change in changes:
@@ -77,7 +77,7 @@ class Watch:
         return events
 
     def _drain(self) -> list[Change]:
-        self._news.clear()
+        self._wake.clear()
         changes = list(self._queue)
         self._queue.clear()
         return changes
@@ -85,13 +85,13 @@ class Watch:
     def _replay(self) -> list[Change]:
         changes = self._store.changes(self.resource, after=self.position, limit=REPLAY_BATCH)
         if len(changes) < REPLAY_BATCH:
-            # The log is read to its end, and no change can slip in before we return.
+            # The log is read to its end, and nothing else runs before we return.
             self._is_behind = False
-            self._news.clear()
+            self._wake.clear()
         return changes
 
     def _seen_as(self, change: Change) -> str:
-        """For this reader, what leaves the selection is deleted and what enters is new."""
+        """An object that leaves the selection is DELETED, one that enters it is ADDED."""
         if self._matches is None:
             return change.type
         namespace, name = change.key.namespace, change.key.name
@@ -104,7 +104,7 @@ class Watch:
         return "DELETED" if was else ""
 
 
-class Hub:
+class WatchBroadcaster:
     """All open watches, by resource."""
 
     def __init__(self, store: Store) -> None:

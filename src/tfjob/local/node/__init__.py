@@ -1,1 +1,1 @@
-"""A node of one machine: pods as processes. It knows Kubernetes, not what runs on it."""
+"""The node of the local cluster: runs pods as processes. Knows Kubernetes, not TFJobs."""

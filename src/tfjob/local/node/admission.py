@@ -1,15 +1,14 @@
-"""What a node without containers must refuse, and what it leaves out.
+"""Pod admission on the node: what cannot run without containers, and which fields are ignored.
 
-Its law: a pod that can never run as it is written is refused with a sentence that says what to
-change; a wish that only makes the pod a little less comfortable is left out by name. It must not
-know what the machine looks like.
+A pod that can never run is rejected with a message that says what to change. Fields that only
+refine how a pod runs are ignored and reported by name.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
+from tfjob.local.node.checkpoint import PodFailure
 from tfjob.local.node.environment import containers_of
-from tfjob.local.node.record import Verdict
 from tfjob.local.node.volumes import unsupported
 
 Json = Mapping[str, Any]
@@ -32,23 +31,23 @@ _LEFT_OUT_OF_PODS = (
 )
 
 
-def refusal(pod: Json) -> Verdict | None:
+def rejection(pod: Json) -> PodFailure | None:
     """Why this pod can never run here; None if it can."""
     bare = [str(c.get("name")) for c in containers_of(pod) if not c.get("command")]
     if bare:
-        return Verdict("NoCommand", _no_command(bare))
+        return PodFailure("NoCommand", _no_command(bare))
     sidecars = [str(c.get("name")) for c in _init_containers(pod) if c.get("restartPolicy")]
     if sidecars:
         text = "initContainers with a restartPolicy of their own (sidecars) are not run here"
-        return Verdict("UnsupportedSidecar", f"{text}: {', '.join(sidecars)}")
+        return PodFailure("UnsupportedSidecar", f"{text}: {', '.join(sidecars)}")
     faults = unsupported(pod)
     if faults:
-        return Verdict("UnsupportedVolume", "; ".join(faults))
+        return PodFailure("UnsupportedVolume", "; ".join(faults))
     return None
 
 
-def left_out(pod: Json) -> tuple[str, ...]:
-    """The fields of the pod that have no effect here."""
+def ignored_fields(pod: Json) -> tuple[str, ...]:
+    """The fields of the pod that have no effect on this node."""
     spec = pod.get("spec") or {}
     found = {f"spec.{name}" for name in _LEFT_OUT_OF_PODS if spec.get(name)}
     for container in containers_of(pod):

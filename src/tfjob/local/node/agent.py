@@ -1,8 +1,8 @@
-"""The node: every pod that the API gives to it is run here, and nothing else.
+"""The node agent: runs the pods that the API server binds to this node.
 
-Its law: the API server says what shall run and the records on disk what did; each pod has one
-worker of its own, so that trouble with one pod never holds up another. When the agent stops, or is
-killed, all processes of all pods end. It must not know what pods are for.
+The API server holds the desired state, records on disk hold what was started. Each pod has its own
+worker, so a failing pod does not delay others. When the agent stops, or is killed, all processes
+of all pods end.
 """
 
 import asyncio
@@ -13,17 +13,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tfjob.k8s import time
-from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodNews, UnavailableError
+from tfjob.local.data_folder import make_folder
+from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodEvent, UnavailableError
 from tfjob.local.node.checkpoint import load_all
-from tfjob.local.node.devices import allot
-from tfjob.local.node.launching import Launcher
+from tfjob.local.node.devices import allocate
+from tfjob.local.node.launcher import Launcher
 from tfjob.local.node.machine import NodeSettings, node_object
-from tfjob.local.node.memory import MemoryWatch
-from tfjob.local.node.network import PortLocks, PortTable
+from tfjob.local.node.oom_watcher import OomWatcher
+from tfjob.local.node.pod_status import is_over
+from tfjob.local.node.pod_worker import NodeContext, PodWorker
+from tfjob.local.node.port_allocator import PortAllocator, PortLocks
 from tfjob.local.node.scheduler import Scheduler
-from tfjob.local.node.sockets import SocketWatch
-from tfjob.local.node.status import is_over
-from tfjob.local.node.worker import PodWorker, Tools
+from tfjob.local.node.sockets import SocketPoller
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ def _now() -> datetime:
 
 
 class NodeAgent:
-    """`run` in a task; `stop` ends every process and then the task."""
+    """The node agent; `run` it in a task and `stop` it to end every process."""
 
     def __init__(
         self,
@@ -44,40 +45,40 @@ class NodeAgent:
         clock: Callable[[], datetime] = _now,
         locks: PortLocks | None = None,
     ) -> None:
-        settings.pods_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(settings.pods_folder)
         self._api, self._settings, self._clock = api, settings, clock
         self._locks = locks or PortLocks()
-        self._left_behind = load_all(settings.pods_folder)
+        self._orphaned_records = load_all(settings.pods_folder)
         self._pods: dict[tuple[str, str], Json] = {}
         self._workers: dict[str, PodWorker] = {}
-        self._employed: set[PodWorker] = set()
+        self._all_workers: set[PodWorker] = set()
         self._is_stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._memory = MemoryWatch(interval=settings.memory_interval)
-        self._sockets = SocketWatch(interval=settings.memory_interval)
+        self._memory = OomWatcher(interval=settings.memory_interval)
+        self._sockets = SocketPoller(interval=settings.memory_interval)
         self._scheduler = Scheduler(api=api, settings=settings, clock=clock, pods=self.pods)
         launcher = Launcher(
             api=api,
             settings=settings,
-            ports=PortTable(settings.data / "ports.json", locks=self._locks),
+            ports=PortAllocator(settings.data / "ports.json", locks=self._locks),
             pods=self.pods,
         )
-        self._tools = Tools(
+        self._context = NodeContext(
             api=api,
             settings=settings,
             launcher=launcher,
             memory=self._memory,
             sockets=self._sockets,
             clock=clock,
-            allot_gpus=self._allot_gpus,
+            allocate_gpus=self._allocate_gpus,
         )
 
     def pods(self) -> Sequence[Json]:
-        """All pods there are, as last heard."""
+        """All pods, as last seen."""
         return list(self._pods.values())
 
     async def run(self) -> None:
-        """Serves the node until `stop`."""
+        """Run the node until `stop`."""
         self._spawn(self._memory.run())
         self._spawn(self._sockets.run())
         self._spawn(self._scheduler.run())
@@ -86,16 +87,16 @@ class NodeAgent:
             async for one in news:
                 if self._is_stopping:
                     return
-                self._hear(one)
+                self._handle(one)
                 self._scheduler.wake()
 
     async def stop(self) -> None:
-        """Ends all processes; what the API shows of their pods is left for the next agent."""
+        """End all processes; the status in the API is left for the next agent to update."""
         self._is_stopping = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(worker.halt() for worker in self._employed))
+        await asyncio.gather(*(worker.shut_down() for worker in self._all_workers))
         self._locks.close()
 
     def _spawn(self, work: Any) -> None:
@@ -120,23 +121,23 @@ class NodeAgent:
             else:
                 return
 
-    def _hear(self, news: PodNews) -> None:
+    def _handle(self, news: PodEvent) -> None:
         if isinstance(news, PodChanged):
-            self._see(news.pod)
+            self._pod_changed(news.pod)
         elif isinstance(news, PodDeleted):
-            self._miss((news.namespace, news.name))
+            self._pod_deleted((news.namespace, news.name))
         else:
             present = {_key(pod) for pod in news.pods}
             for key in set(self._pods) - present:
-                self._miss(key)
+                self._pod_deleted(key)
             for pod in news.pods:
-                self._see(pod)
-            self._bury_left_behind()
+                self._pod_changed(pod)
+            self._clean_up_orphans()
 
-    def _see(self, pod: Json) -> None:
+    def _pod_changed(self, pod: Json) -> None:
         before = self._pods.get(_key(pod))
         if before is not None and _uid(before) != _uid(pod):
-            self._miss(_key(pod))
+            self._pod_deleted(_key(pod))
         self._pods[_key(pod)] = pod
         if pod["spec"].get("nodeName") != self._settings.name:
             return
@@ -145,38 +146,38 @@ class NodeAgent:
             worker.update(pod)
         else:
             worker = PodWorker(
-                pod, tools=self._tools, record=self._left_behind.pop(_uid(pod), None)
+                pod, context=self._context, record=self._orphaned_records.pop(_uid(pod), None)
             )
             self._workers[_uid(pod)] = worker
-            self._employ(worker)
+            self._start_worker(worker)
 
-    def _miss(self, key: tuple[str, str]) -> None:
+    def _pod_deleted(self, key: tuple[str, str]) -> None:
         pod = self._pods.pop(key, None)
         worker = self._workers.pop(_uid(pod), None) if pod is not None else None
         if worker is not None:
-            worker.vanish()
+            worker.mark_deleted()
 
-    def _employ(self, worker: PodWorker) -> None:
-        self._employed = {one for one in self._employed if not one.is_done} | {worker}
+    def _start_worker(self, worker: PodWorker) -> None:
+        self._all_workers = {one for one in self._all_workers if not one.is_done} | {worker}
         self._spawn(worker.run())
 
-    def _bury_left_behind(self) -> None:
-        """Pods that were here before and that the API no longer knows."""
-        for record in list(self._left_behind.values()):
+    def _clean_up_orphans(self) -> None:
+        """Clean up after pods of an earlier agent that the API server no longer has."""
+        for record in list(self._orphaned_records.values()):
             meta = {"namespace": record.namespace, "name": record.name, "uid": record.uid}
-            worker = PodWorker({"metadata": meta, "spec": {}}, tools=self._tools, record=record)
-            worker.vanish()
-            self._employ(worker)
-        self._left_behind.clear()
+            worker = PodWorker({"metadata": meta, "spec": {}}, context=self._context, record=record)
+            worker.mark_deleted()
+            self._start_worker(worker)
+        self._orphaned_records.clear()
 
-    def _allot_gpus(self, uid: str, count: int) -> tuple[str, ...] | None:
+    def _allocate_gpus(self, uid: str, count: int) -> tuple[str, ...] | None:
         others = [
             worker.containers.record.gpus
             for other, worker in self._workers.items()
             if other != uid and not is_over(worker.pod)
         ]
         taken = [gpu for gpus in others for gpu in gpus]
-        return allot(self._settings.gpus, taken=taken, count=count)
+        return allocate(self._settings.gpus, taken=taken, count=count)
 
 
 def _key(pod: Json) -> tuple[str, str]:

@@ -1,7 +1,6 @@
-"""What the node needs of an API server, and the words for what can go wrong.
+"""The API calls that the node needs, and the errors they raise.
 
-Its law: pods are JSON as the API shows them; a call either succeeds, fails for now, or finds the
-pod gone. It must not know how an API server is reached.
+Pods are plain JSON. A call succeeds, fails in a way that is worth retrying, or finds the pod gone.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -13,69 +12,69 @@ Json = Mapping[str, Any]
 
 
 class PodsReplaced(msgspec.Struct, frozen=True):
-    """All pods there are; what is not among them is gone."""
+    """The complete list of pods; any other pod is gone."""
 
     pods: tuple[Json, ...]
 
 
 class PodChanged(msgspec.Struct, frozen=True):
-    """A pod is new or different."""
+    """A pod was added or modified."""
 
     pod: Json
 
 
 class PodDeleted(msgspec.Struct, frozen=True):
-    """A pod is gone."""
+    """A pod was deleted."""
 
     namespace: str
     name: str
 
 
-PodNews = PodsReplaced | PodChanged | PodDeleted
+PodEvent = PodsReplaced | PodChanged | PodDeleted
 
 
 class UnavailableError(Exception):
-    """The API server did not do it now; it is worth trying again."""
+    """The API server could not serve the call now; retry later."""
 
 
 class PodGoneError(Exception):
-    """The pod that was meant is no longer there."""
+    """The pod does not exist any more, or is another one of the same name."""
 
 
 class ApiPort(Protocol):
-    """The API server as the node sees it."""
+    """The API server as the node uses it."""
 
-    def watch_pods(self) -> AsyncGenerator[PodNews, None]:
-        """The state first, then every change, for ever."""
+    def watch_pods(self) -> AsyncGenerator[PodEvent, None]:
+        """The current pods, then every change; never ends."""
 
     async def bind(self, pod: Json, node: str) -> None:
-        """Gives the pod to a node."""
+        """Bind the pod to a node."""
 
     async def patch_status(self, pod: Json, status: Json) -> None:
-        """Stores fields of the status; None removes one."""
+        """Patch fields of the status; None removes a field."""
 
     async def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
-        """Stores annotations of the pod; None removes one."""
+        """Patch annotations; None removes one."""
 
     async def delete_pod(self, pod: Json) -> None:
-        """Removes the pod at once: nothing of it runs any more."""
+        """Delete the pod without a grace period: nothing of it runs any more."""
 
     async def config_map(self, namespace: str, name: str) -> Json | None:
-        """The ConfigMap, if there is one."""
+        """The ConfigMap, or None."""
 
     async def secret(self, namespace: str, name: str) -> Json | None:
-        """The Secret, if there is one."""
+        """The Secret, or None."""
 
     async def claim(self, namespace: str, name: str) -> Json | None:
-        """The PersistentVolumeClaim, if there is one."""
+        """The PersistentVolumeClaim, or None."""
 
     async def services(self, namespace: str) -> Sequence[Json]:
-        """All services of the namespace."""
+        """All Services of the namespace."""
 
     async def register(self, node: Json) -> None:
-        """Makes the node known, or refreshes what is known of it."""
+        """Create the Node, or update its status."""
 
     def post_event(
         self, pod: Json, *, kind: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
-        """Tells news about the pod; never waits and never fails."""
+        """Record an event about the pod; never blocks and never fails."""

@@ -1,7 +1,6 @@
-"""The node's view of an API server, over the network.
+"""The node's API calls, over HTTP.
 
-Its law: what was not found or is another object by now is gone; everything else that fails is worth
-trying again. It must not know what the node does with an answer.
+A 404 or a conflicting UID means that the pod is gone; every other error is worth retrying.
 """
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -22,8 +21,8 @@ from tfjob.k8s.meta import ObjectMeta
 from tfjob.local.node.api import (
     PodChanged,
     PodDeleted,
+    PodEvent,
     PodGoneError,
-    PodNews,
     PodsReplaced,
     UnavailableError,
 )
@@ -36,7 +35,7 @@ NODES = Resource("", "v1", "nodes", namespaced=False)
 
 
 class _WatchedPod(msgspec.Struct, frozen=True):
-    """A pod with all that a node reads; the rest of its metadata is skipped."""
+    """A pod with the metadata that the node reads; other metadata is skipped."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: dict[str, Any] = {}
@@ -52,13 +51,13 @@ class _Items(msgspec.Struct, frozen=True):
 
 
 class ClientApi:
-    """Speaks through a client and an event recorder; whoever made them closes them."""
+    """Uses a client and an event recorder that its creator closes."""
 
     def __init__(self, api: Api, recorder: EventRecorder) -> None:
         self._api, self._recorder = api, recorder
 
-    async def watch_pods(self) -> AsyncGenerator[PodNews, None]:
-        """The state first, then every change, for ever."""
+    async def watch_pods(self) -> AsyncGenerator[PodEvent, None]:
+        """The current pods, then every change; never ends."""
         watch = Watch(self._api, Scope(resource=PODS), decode=_WatchedPod)
         async with aclosing(watch.events()) as events:
             async for event in events:
@@ -70,7 +69,7 @@ class ClientApi:
                     yield PodDeleted(*event.key)
 
     async def bind(self, pod: Json, node: str) -> None:
-        """Gives the pod to a node."""
+        """Bind the pod to a node."""
         meta = {name: pod["metadata"][name] for name in ("name", "namespace", "uid")}
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
@@ -78,42 +77,42 @@ class ClientApi:
             await self._api.create(_path(pod, "binding"), body, decode=Stored)
 
     async def patch_status(self, pod: Json, status: Json) -> None:
-        """Stores fields of the status; None removes one."""
+        """Patch fields of the status; None removes a field."""
         body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         with _translated_errors():
             await self._api.patch(_path(pod, "status"), body, decode=Stored)
 
     async def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
-        """Stores annotations of the pod; None removes one."""
+        """Patch annotations; None removes one."""
         body = {"metadata": {"uid": pod["metadata"]["uid"], "annotations": annotations}}
         with _translated_errors():
             await self._api.patch(_path(pod), body, decode=Stored)
 
     async def delete_pod(self, pod: Json) -> None:
-        """Removes the pod at once: nothing of it runs any more."""
+        """Delete the pod without a grace period: nothing of it runs any more."""
         with _translated_errors():
             await self._api.delete(_path(pod), uid=pod["metadata"]["uid"], grace_seconds=0)
 
     async def config_map(self, namespace: str, name: str) -> Json | None:
-        """The ConfigMap, if there is one."""
+        """The ConfigMap, or None."""
         return await self._find(CONFIG_MAPS, namespace, name)
 
     async def secret(self, namespace: str, name: str) -> Json | None:
-        """The Secret, if there is one."""
+        """The Secret, or None."""
         return await self._find(SECRETS, namespace, name)
 
     async def claim(self, namespace: str, name: str) -> Json | None:
-        """The PersistentVolumeClaim, if there is one."""
+        """The PersistentVolumeClaim, or None."""
         return await self._find(CLAIMS, namespace, name)
 
     async def services(self, namespace: str) -> Sequence[Json]:
-        """All services of the namespace."""
+        """All Services of the namespace."""
         with _translated_errors():
             found = await self._api.list_page(SERVICES.collection(namespace), decode=_Items)
         return found.items
 
     async def register(self, node: Json) -> None:
-        """Makes the node known, or refreshes what is known of it."""
+        """Create the Node, or update its status."""
         name = str(node["metadata"]["name"])
         with _translated_errors():
             try:
@@ -128,7 +127,7 @@ class ClientApi:
     def post_event(
         self, pod: Json, *, kind: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
-        """Tells news about the pod; never waits and never fails."""
+        """Record an event about the pod; never blocks and never fails."""
         meta = pod["metadata"]
         event = Event(
             type=kind,
@@ -158,7 +157,7 @@ def _translated_errors() -> Iterator[None]:
     except (NotFound, Conflict) as fault:
         raise PodGoneError(str(fault)) from fault
     except ApiError as fault:
-        # A patch that names another UID is answered as an attempt to change it.
+        # A patch with another UID is refused as an attempt to change the UID.
         is_other = isinstance(fault, Invalid) and "metadata.uid" in str(fault)
         kind = PodGoneError if is_other else UnavailableError
         raise kind(str(fault)) from fault

@@ -1,7 +1,7 @@
-"""The containers of one pod: which are due, which run, how they end.
+"""The containers of one pod: which to start, which run, how they end.
 
-Its law: the record on disk is never behind what runs by more than the step being taken, and init
-containers run one after another before all others. It must not know the API, nor why a pod ends.
+The record on disk lags behind the processes by one step at most. Init containers run one after
+another, before all others.
 """
 
 import asyncio
@@ -14,24 +14,31 @@ from typing import Any
 
 import msgspec
 
-from tfjob.local.node.checkpoint import container_folder, save
-from tfjob.local.node.endings import after_end, terminated
-from tfjob.local.node.launching import marker, message_file
-from tfjob.local.node.logs import last_lines
+from tfjob.local.node.checkpoint import (
+    ContainerRecord,
+    PodRecord,
+    Running,
+    Terminated,
+    Waiting,
+    container_folder,
+    save,
+)
+from tfjob.local.node.launcher import marker, message_file
+from tfjob.local.node.log_reader import last_lines
 from tfjob.local.node.machine import NodeSettings
-from tfjob.local.node.memory import MemoryWatch
+from tfjob.local.node.oom_watcher import OomWatcher
 from tfjob.local.node.process import (
+    ContainerExit,
     ContainerProcess,
-    Ended,
     Launch,
     ProcessIdentity,
+    kill_marked,
     recover,
     start,
-    sweep,
 )
-from tfjob.local.node.record import ContainerRecord, PodRecord, Running, Terminated, Waiting
-from tfjob.local.node.schedule import memory_limit
-from tfjob.local.node.sockets import Address, SocketWatch
+from tfjob.local.node.resource_fit import memory_limit
+from tfjob.local.node.restart_policy import after_end, terminated
+from tfjob.local.node.sockets import Address, SocketPoller
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -40,9 +47,9 @@ UNKNOWN_PID = -1
 
 
 class PodContainers:
-    """Processes and record of one pod; `on_change` is called when one has ended or listens.
+    """Processes and record of one pod; `on_change` is called when one exits or starts to listen.
 
-    With `sockets`, `heard` says where each running container listens.
+    With `sockets` set, `listening_on` holds the addresses that each running container listens on.
     """
 
     def __init__(
@@ -50,7 +57,7 @@ class PodContainers:
         record: PodRecord,
         *,
         settings: NodeSettings,
-        memory: MemoryWatch,
+        memory: OomWatcher,
         clock: Callable[[], datetime],
         on_change: Callable[[], None],
         on_trouble: Callable[[str], None],
@@ -58,8 +65,8 @@ class PodContainers:
         self.record = record
         self.policy = "Always"
         self.is_ending = False
-        self.sockets: SocketWatch | None = None
-        self.heard: dict[str, tuple[Address, ...]] = {}
+        self.sockets: SocketPoller | None = None
+        self.listening_on: dict[str, tuple[Address, ...]] = {}
         self._settings, self._memory, self._clock = settings, memory, clock
         self._on_change, self._on_trouble = on_change, on_trouble
         self._processes: dict[str, ContainerProcess] = {}
@@ -80,14 +87,14 @@ class PodContainers:
         return [one.name for one in self.record.containers if self._is_startable(one)]
 
     def next_moment(self) -> float | None:
-        """When, in seconds since the epoch, something is to be done without any news."""
+        """When the next timed action is due, in seconds since the epoch; None if there is none."""
         moments = [one.retry_at for one in self._waiting()]
         if self._kill_at is not None and self._processes and not self._is_killed:
             moments.append(self._kill_at)
         return min(moments, default=None)
 
     async def recover(self) -> None:
-        """Learns how the containers ended that an earlier agent left running."""
+        """Find out how containers ended that an earlier agent left running."""
         for one in self.record.all_containers:
             if await self._was_started(one):
                 ended = await recover(
@@ -100,23 +107,23 @@ class PodContainers:
                 self._end(one.name, ended)
 
     async def _was_started(self, one: ContainerRecord) -> bool:
-        """Whether the present run of the container began, and its end was not seen."""
+        """Whether the current run was started and its exit was not recorded."""
         if isinstance(one.state, Terminated):
             return False
         if one.pid:
             return one.retry_at == 0
-        # It may have been started just before the record of it could be written; a log tells.
-        await asyncio.to_thread(sweep, marker(self.record.uid, one.name, one.instance))
+        # It may have started just before its record was written; then there is a log.
+        await asyncio.to_thread(kill_marked, marker(self.record.uid, one.name, one.instance))
         return await asyncio.to_thread((self._folder(one) / f"{one.instance}.log").exists)
 
-    def begin(self, name: str) -> None:
-        """Counts a new run of the container, before its folders are made."""
+    def mark_starting(self, name: str) -> None:
+        """Count a new run of the container before its folders are created."""
         old = self.record.container(name)
         restarts = old.restarts + (old.last is not None and old.pid != 0)
         self.change(msgspec.structs.replace(old, restarts=restarts, pid=0, start_time=""))
 
     async def start(self, spec: Json, launch: Launch) -> bool:
-        """Starts one run of a container and follows it; False if its command cannot be run."""
+        """Start a container and follow it; False if its command cannot be executed."""
         name = str(spec["name"])
         self._specs[name] = spec
         await asyncio.to_thread(Path(launch.exit).unlink, missing_ok=True)
@@ -143,15 +150,15 @@ class PodContainers:
             self._watch_sockets(name, process)
         return started_at is not None
 
-    def put_off(self, name: str, *, reason: str, message: str) -> None:
-        """The container cannot be started now; it is tried again a little later."""
+    def defer_start(self, name: str, *, reason: str, message: str) -> None:
+        """Retry the start of the container a little later."""
         retry_at = self._clock().timestamp() + self._settings.retry_seconds
         old = self.record.container(name)
         waiting = Waiting(reason, message)
         self.change(msgspec.structs.replace(old, state=waiting, retry_at=retry_at))
 
-    def wind_down(self, grace_seconds: float) -> bool:
-        """Asks all containers to end, ends them when the grace is over; True when none is left."""
+    def stop_gracefully(self, grace_seconds: float) -> bool:
+        """Send SIGTERM, and SIGKILL after the grace period; True when no process is left."""
         if not self._processes:
             return True
         now = self._clock().timestamp()
@@ -166,19 +173,19 @@ class PodContainers:
         return False
 
     def kill(self, reason: str = "") -> None:
-        """Ends every process of the pod at once."""
+        """Kill every process of the pod."""
         for process in self._processes.values():
             process.kill(reason)
 
     async def wait(self) -> None:
-        """Until no process of the pod is left."""
+        """Wait until no process of the pod is left."""
         await asyncio.gather(*(process.wait() for process in self._processes.values()))
 
     def change(self, container: ContainerRecord) -> None:
         self.replace(self.record.with_container(container))
 
     def replace(self, record: PodRecord) -> None:
-        """Keeps the record, in memory and on disk."""
+        """Store the record, in memory and on disk."""
         self.record = record
         try:
             save(self._settings.pods_folder, record)
@@ -202,19 +209,19 @@ class PodContainers:
             )
 
     def _watch_sockets(self, name: str, process: ContainerProcess) -> None:
-        def hear(addresses: tuple[Address, ...]) -> None:
-            self.heard[name] = addresses
+        def on_change(addresses: tuple[Address, ...]) -> None:
+            self.listening_on[name] = addresses
             self._on_change()
 
         if self.sockets is not None:
-            self.sockets.watch(process.identity.pid, hear)
+            self.sockets.watch(process.identity.pid, on_change)
 
     async def _follow(self, name: str, process: ContainerProcess) -> None:
         ended = await process.wait()
         self._memory.forget(process.identity.pid)
         if self.sockets is not None:
             self.sockets.forget(process.identity.pid)
-            self.heard.pop(name, None)
+            self.listening_on.pop(name, None)
         del self._processes[name]
         identity = process.identity
         old = self.record.container(name)
@@ -224,10 +231,12 @@ class PodContainers:
         self._end(name, ended)
         self._on_change()
 
-    def _end(self, name: str, ended: Ended) -> None:
+    def _end(self, name: str, ended: ContainerExit) -> None:
         old = self.record.container(name)
         now = self._clock()
-        end = terminated(ended, old, last_words=self._last_words(old, ended), now=now)
+        end = terminated(
+            ended, old, termination_message=self._termination_message(old, ended), now=now
+        )
         if self.is_ending:
             self.change(msgspec.structs.replace(old, state=end))
             return
@@ -241,12 +250,12 @@ class PodContainers:
         )
         self.change(changed)
 
-    def _last_words(self, one: ContainerRecord, ended: Ended) -> str:
+    def _termination_message(self, one: ContainerRecord, ended: ContainerExit) -> str:
         folder = self._folder(one)
         try:
             data = message_file(folder, one.instance).read_bytes()[-_MESSAGE_LIMIT:]
         except OSError:
-            data = b""  # it left none
+            data = b""  # no message was written
         fallback = self._specs.get(one.name, {}).get("terminationMessagePolicy")
         if not data and ended.code != 0 and fallback == "FallbackToLogsOnError":
             data = last_lines(folder / f"{one.instance}.log")

@@ -1,7 +1,6 @@
-"""The GPUs of this machine, and which container sees which.
+"""The GPUs of this machine and their assignment to containers.
 
-Its law: a GPU belongs to one container at a time, and a container that asked for none sees none.
-It must not know pods.
+A GPU belongs to one container at a time; a container that requests none sees none.
 """
 
 import re
@@ -15,7 +14,7 @@ _PROBE_SECONDS = 10
 
 
 def gpus_of_machine(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The GPUs this node may hand out: those left visible to it, else all that are there."""
+    """The GPUs of this node: those in CUDA_VISIBLE_DEVICES, else all of the machine."""
     if VISIBLE in environ:
         named = [word.strip() for word in environ[VISIBLE].split(",")]
         return tuple(word for word in named if word and word != "-1")
@@ -32,19 +31,19 @@ def _listing() -> str:
             [program, "-L"], capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""  # a driver that does not answer gives no GPUs
+        return ""  # without a working driver there are no GPUs
     return answer.stdout
 
 
-def allot(every: Sequence[str], *, taken: Iterable[str], count: int) -> tuple[str, ...] | None:
-    """So many GPUs that nobody has; None if there are too few."""
+def allocate(every: Sequence[str], *, taken: Iterable[str], count: int) -> tuple[str, ...] | None:
+    """`count` free GPUs; None if there are too few."""
     gone = set(taken)
     free = [gpu for gpu in every if gpu not in gone]
     return tuple(free[:count]) if len(free) >= count else None
 
 
 def cuda_variables(every: Sequence[str], own: Sequence[str]) -> dict[str, str]:
-    """What a container's environment says about GPUs; nothing on a machine without any."""
+    """The variables that select GPUs; empty on a machine without any."""
     if not every:
         return {}
     return {VISIBLE: ",".join(own) or "-1"}

@@ -1,8 +1,7 @@
-"""The environment and command line of a container, as Kubernetes defines them.
+"""Environment variables and command line of a container, as Kubernetes defines them.
 
-Its law: later sources win over earlier ones, `$(NAME)` is expanded from what is defined by then,
-`$$` is one dollar, and an unknown name stays as it was written. Every fault is reported, not the
-first only. It must not know where the values of ConfigMaps and Secrets come from.
+Later sources override earlier ones, `$(NAME)` refers to variables defined before, `$$` is a dollar
+sign, and an unknown name is left as it is. All faults are reported, not only the first.
 """
 
 import re
@@ -21,7 +20,7 @@ _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container's environment may be drawn from."""
+    """Where the values of a container's variables come from."""
 
     pod: Json
     config_maps: Mapping[str, Json | None]
@@ -30,18 +29,18 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """The variables of one container, and why it cannot start if `faults` is not empty."""
+    """The variables of a container; it cannot start while `faults` is not empty."""
 
     variables: dict[str, str]
     faults: tuple[str, ...]
 
 
 class _MissingError(Exception):
-    """A reference to something that is not there, and must be."""
+    """A required reference cannot be resolved."""
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """`$(NAME)` replaced where the name is known, `$$` by one dollar."""
+    """Replace `$(NAME)` where the name is known, and `$$` by a dollar sign."""
 
     def replacement(match: re.Match[str]) -> str:
         name = match.group(1)
@@ -53,7 +52,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def command_line(container: Json, variables: Mapping[str, str]) -> tuple[str, ...]:
-    """`command` and `args`, expanded; empty when the container names no command."""
+    """`command` and `args`, expanded; empty if the container has no command."""
     command = container.get("command") or ()
     if not command:
         return ()
@@ -62,7 +61,7 @@ def command_line(container: Json, variables: Mapping[str, str]) -> tuple[str, ..
 
 
 def environment_of(container: Json, sources: Sources) -> Environment:
-    """`envFrom`, then `env`, in the order of the container."""
+    """`envFrom`, then `env`, in order."""
     variables: dict[str, str] = {}
     faults: list[str] = []
     for source in container.get("envFrom") or ():
@@ -75,7 +74,7 @@ def environment_of(container: Json, sources: Sources) -> Environment:
 
 
 def references(pod: Json) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of the ConfigMaps and of the Secrets that the pod's variables are drawn from."""
+    """Names of the ConfigMaps and Secrets that the pod's variables refer to."""
     maps, secrets = set(), set()
     for container in containers_of(pod):
         for source in container.get("envFrom") or ():
@@ -89,13 +88,13 @@ def references(pod: Json) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def containers_of(pod: Json) -> Sequence[Json]:
-    """Init containers first, then the others."""
+    """Init containers, then the others."""
     spec = pod.get("spec") or {}
     return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
 
 
 def field_value(pod: Json, path: str) -> str:
-    """What the downward API gives for a field of the pod; raises KeyError for an unknown path."""
+    """The downward API value of a pod field; KeyError for an unsupported path."""
     meta, spec = pod.get("metadata") or {}, pod.get("spec") or {}
     subscript = _SUBSCRIPT.fullmatch(path)
     if subscript:
@@ -113,7 +112,7 @@ def field_value(pod: Json, path: str) -> str:
 
 
 def resource_value(reference: Json, container: Json, allocatable: Mapping[str, str]) -> str:
-    """A request or limit in the asked unit, rounded up; without a limit, the node's own size."""
+    """A request or limit in the given unit, rounded up; else the node's allocatable."""
     kind, _, resource = str(reference.get("resource", "")).partition(".")
     resources = container.get("resources") or {}
     text = (resources.get(kind) or {}).get(resource)

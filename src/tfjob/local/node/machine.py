@@ -1,7 +1,6 @@
-"""This machine as a node: its size, its folders, its Node object.
+"""This machine as a node: its capacity, its folders and its Node object.
 
-Its law: everything about the machine is read once, here, and is a plain setting from then on, so
-that a test or a caller can give another. It must not know pods.
+Everything about the machine is read once, here, and passed on as settings.
 """
 
 import os
@@ -16,9 +15,10 @@ import msgspec
 
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Quantity
+from tfjob.local.data_folder import make_folder
 from tfjob.local.node.devices import gpus_of_machine
-from tfjob.local.node.restarts import Backoff
-from tfjob.local.node.schedule import GPU, ZERO
+from tfjob.local.node.resource_fit import GPU, ZERO
+from tfjob.local.node.restart_policy import Backoff
 
 MOST_PODS = 500
 _DROPPED = ("PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME")
@@ -26,7 +26,7 @@ _PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy", "HTTP_PROXY"
 
 
 class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the node runs pods; `data` holds all it writes, `workdir` is where commands start."""
+    """Settings of the node; `data` holds all it writes, commands start in `workdir`."""
 
     data: Path
     workdir: Path
@@ -50,15 +50,15 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def amounts(self) -> dict[str, Quantity]:
-        """What can be handed out, as numbers."""
+        """The allocatable resources as quantities."""
         return {name: quantity.parse(text) or ZERO for name, text in self.allocatable.items()}
 
 
 def settings_of_machine(
     data: Path, *, workdir: Path, environ: Mapping[str, str], backoff: Backoff | None = None
 ) -> NodeSettings:
-    """The whole machine, handed out to pods."""
-    data.mkdir(parents=True, exist_ok=True)
+    """Settings that offer the whole machine to pods."""
+    make_folder(data)
     gpus = gpus_of_machine(environ)
     return NodeSettings(
         data=data.resolve(),
@@ -71,7 +71,7 @@ def settings_of_machine(
 
 
 def allocatable_of_machine(data: Path, *, gpus: int) -> dict[str, str]:
-    """CPUs, memory, disk and GPUs that pods may share."""
+    """Allocatable CPU, memory, disk and GPUs."""
     sizes = {
         "cpu": str(_cpus()),
         "memory": f"{_memory_kib()}Ki",
@@ -82,7 +82,7 @@ def allocatable_of_machine(data: Path, *, gpus: int) -> dict[str, str]:
 
 
 def base_environment(environ: Mapping[str, str], *, python_folder: str) -> dict[str, str]:
-    """The caller's environment, fit for a container: this Python first, no proxy to itself."""
+    """The caller's environment for containers: this Python first in PATH, no proxy for loopback."""
     base = {name: value for name, value in environ.items() if name not in _DROPPED}
     base["PATH"] = with_first_folder(environ.get("PATH", os.defpath), python_folder)
     base.setdefault("PYTHONUNBUFFERED", "1")
@@ -93,13 +93,13 @@ def base_environment(environ: Mapping[str, str], *, python_folder: str) -> dict[
 
 
 def with_first_folder(path: str, folder: str) -> str:
-    """A search path that looks into this folder before all others."""
+    """A PATH that begins with this folder."""
     rest = [part for part in path.split(os.pathsep) if part and part != folder]
     return os.pathsep.join([folder, *rest])
 
 
 def node_object(settings: NodeSettings, *, now: str) -> dict[str, Any]:
-    """The Node as the API shows it."""
+    """The Node object."""
     ready = {
         "type": "Ready",
         "status": "True",
@@ -137,7 +137,7 @@ def node_object(settings: NodeSettings, *, now: str) -> dict[str, Any]:
 def _cpus() -> int:
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # only Linux tells which of them are ours
+    except AttributeError:  # only Linux has CPU affinity
         return os.cpu_count() or 1
 
 

@@ -1,9 +1,8 @@
-"""Starts a container's command, tells it to end, and says how it ended.
+"""Starts the command of a container, stops it and reports its exit.
 
-Its law: after `wait` has answered, nothing of the container is left, even if the process that
-watched over it was killed. Signal n is exit code 128+n. It must not know pods, policies or the API.
-On Linux every descendant is found (if the watching process itself is killed: every one that kept
-its environment); elsewhere a descendant that leaves its process group is not.
+After `wait` returns, no process of the container is left, even if its supervisor was killed. Signal
+n is exit code 128+n. On Linux all descendants are found (if the supervisor was killed: those that
+kept their environment); elsewhere, one that leaves its process group is not.
 """
 
 import asyncio
@@ -17,16 +16,17 @@ from pathlib import Path
 import msgspec
 
 from tfjob.k8s.nesting import UNREADABLE
+from tfjob.local.data_folder import write_file
 
 MARKER = "TFJOB_CONTAINER"
-# The packages stand in empty: what their own first lines import would cost more than the rest.
+# Empty stand-ins for the packages: importing the real ones would cost more than the rest.
 BOOT = """
 import sys, types
 for name, folder in zip(sys.argv[1::2], sys.argv[2::2]):
     package = types.ModuleType(name)
     package.__path__ = [folder]
     sys.modules[name] = package
-from tfjob.local.node.supervise import main
+from tfjob.local.node.supervisor import main
 main()
 """
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ QUIET_LOOKS = 3
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one run of a container needs; `marker` is unique to this run on this machine."""
+    """Everything that one run of a container needs; `marker` is unique to the run."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -52,8 +52,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     log_files: int = 5
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a container's first process ended; times as RFC 3339 with nanoseconds."""
+class ContainerExit(msgspec.Struct, frozen=True, kw_only=True):
+    """How a container's first process exited; times as RFC 3339 with nanoseconds."""
 
     code: int
     reason: str = ""
@@ -66,11 +66,11 @@ class _Report(msgspec.Struct, frozen=True):
     started: int | None = None
     at: str = ""
     trouble: str = ""
-    exit: Ended | None = None
+    exit: ContainerExit | None = None
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True):
-    """A process for certain: numbers are reused, a number with its start time is not."""
+    """A process by PID and start time, because PIDs are reused."""
 
     pid: int
     start_time: str
@@ -80,7 +80,7 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 
 
 def start_time_of(pid: int) -> str | None:
-    """When the kernel started this process, in its ticks; None if it is gone, "" if unknown."""
+    """The start time of the process in kernel ticks; None if it is gone, empty if unknown."""
     if sys.platform != "linux":
         return "" if _exists(pid) else None
     try:
@@ -116,25 +116,25 @@ class ContainerProcess:
         self.identity = ProcessIdentity(pid=supervisor.pid, start_time=start_time)
 
     async def started_at(self) -> str | None:
-        """When the command began to run; None if it never did."""
+        """When the command started; None if it never did."""
         answer: str | None = await asyncio.shield(self._started)
         return answer
 
-    async def wait(self) -> Ended:
-        """The end of the container; several may wait, and a cancelled waiter harms nobody."""
+    async def wait(self) -> ContainerExit:
+        """The exit of the container; several callers may wait, and each may be cancelled."""
         return await asyncio.shield(self._end)
 
     def has_ended(self) -> bool:
         return self._end.done()
 
-    async def stop(self, grace_seconds: float) -> Ended:
-        """Asks the process group to end, and ends it for certain when the grace period is over."""
+    async def stop(self, grace_seconds: float) -> ContainerExit:
+        """Send SIGTERM to the process group, and SIGKILL after the grace period."""
         if grace_seconds > 0:
             self.send(signal.SIGTERM)
             try:
                 return await asyncio.wait_for(self.wait(), grace_seconds)
             except TimeoutError:
-                pass  # it had its time
+                pass  # the grace period is over
         self.kill()
         return await self.wait()
 
@@ -142,7 +142,7 @@ class ContainerProcess:
         self._command(f"signal {int(number)}\n")
 
     def kill(self, reason: str = "") -> None:
-        """Ends every process of the container at once; `reason` becomes the reason of its end."""
+        """Kill every process of the container; `reason` becomes the reason of its exit."""
         self._command(f"kill {reason}\n")
 
     def _command(self, line: str) -> None:
@@ -150,7 +150,7 @@ class ContainerProcess:
         if control is not None and not control.is_closing() and not self.has_ended():
             control.write(line.encode())
 
-    async def _follow(self) -> Ended:
+    async def _follow(self) -> ContainerExit:
         ended = await self._read_reports()
         code = await self._supervisor.wait()
         if not self._started.done():
@@ -159,11 +159,11 @@ class ContainerProcess:
             self._supervisor.stdin.close()
         if ended is not None:
             return ended
-        await asyncio.to_thread(sweep, self._launch.marker)
-        message = f"the process that watched over the container was killed (exit code {code})"
+        await asyncio.to_thread(kill_marked, self._launch.marker)
+        message = f"the supervisor of the container was killed (exit code {code})"
         return await asyncio.to_thread(record_lost, Path(self._launch.exit), message)
 
-    async def _read_reports(self) -> Ended | None:
+    async def _read_reports(self) -> ContainerExit | None:
         reports = self._supervisor.stdout
         assert reports is not None  # noqa: S101 - asked for when it was started
         ended = None
@@ -180,9 +180,9 @@ class ContainerProcess:
 async def start(
     launch: Launch, *, on_trouble: Callable[[str], None] | None = None
 ) -> ContainerProcess:
-    """Starts the command in a session of its own; one that cannot start ends with 126 to 128.
+    """Start the command in its own session; a command that cannot start exits with 126 to 128.
 
-    `on_trouble` hears of what goes wrong around a command that runs, such as a full disk.
+    `on_trouble` is called with problems around a running command, such as a full disk.
     """
     supervisor = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -203,39 +203,39 @@ async def start(
     return ContainerProcess(supervisor, launch, on_trouble=on_trouble or (lambda _: None))
 
 
-def record_lost(path: Path, message: str) -> Ended:
-    """The end of a container of which nobody saw the end, as a kubelet words it."""
-    ended = Ended(code=137, reason="ContainerStatusUnknown", message=message)
+def record_lost(path: Path, message: str) -> ContainerExit:
+    """The exit of a container that nobody observed, as a kubelet reports it."""
+    ended = ContainerExit(code=137, reason="ContainerStatusUnknown", message=message)
     try:
-        path.write_bytes(msgspec.json.encode(ended))
+        write_file(path, msgspec.json.encode(ended))
     except OSError as error:
         return msgspec.structs.replace(ended, message=f"{message}; not recorded: {error}")
     return ended
 
 
-def read_exit_record(path: Path) -> Ended | None:
-    """What was written when the container ended; None if it was not, or not wholly."""
+def read_exit_record(path: Path) -> ContainerExit | None:
+    """The recorded exit; None if there is none, or not a whole one."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Ended)
+        return msgspec.json.decode(path.read_bytes(), type=ContainerExit)
     except (OSError, *UNREADABLE):
         return None
 
 
 async def recover(
     identity: ProcessIdentity, *, marker: str, exit_record: Path, patience: float = 2.0
-) -> Ended:
-    """The end of a container of an earlier agent: as recorded, else lost; nothing lives on."""
-    # It has lost its agent, so it is ending; left alone it will still record how.
-    await asyncio.to_thread(_outwait, identity, patience)
-    await asyncio.to_thread(sweep, marker)
+) -> ContainerExit:
+    """The recorded exit of a container of an earlier agent; kills what is left of it."""
+    # Without its agent the supervisor is ending; give it time to write the exit record.
+    await asyncio.to_thread(_wait_for_exit, identity, patience)
+    await asyncio.to_thread(kill_marked, marker)
     recorded = await asyncio.to_thread(read_exit_record, exit_record)
     if recorded is not None:
         return recorded
-    message = "the container ended while nobody watched over it; its exit code is unknown"
+    message = "the container exited while no agent was running; its exit code is unknown"
     return await asyncio.to_thread(record_lost, exit_record, message)
 
 
-def _outwait(identity: ProcessIdentity, patience: float) -> None:
+def _wait_for_exit(identity: ProcessIdentity, patience: float) -> None:
     deadline = time.monotonic() + patience
     while identity.is_alive() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -243,21 +243,21 @@ def _outwait(identity: ProcessIdentity, patience: float) -> None:
         _kill(identity.pid)
 
 
-def sweep(marker: str) -> None:
-    """Kills every process that carries this marker in its environment, until none is left."""
+def kill_marked(marker: str) -> None:
+    """Kill all processes with this marker in their environment, until none is left."""
     killed: set[int] = set()
     quiet = 0
     while quiet < QUIET_LOOKS:
-        carriers = _carriers(marker)
+        carriers = _marked_processes(marker)
         for pid in carriers:
             _kill(pid)
         killed.update(carriers)
-        # A process that is just becoming another program, or ending, shows no environment.
+        # During exec and exit, a process shows no environment.
         quiet = 0 if carriers or any(map(start_time_of, killed)) else quiet + 1
         time.sleep(0.003)
 
 
-def _carriers(marker: str) -> list[int]:
+def _marked_processes(marker: str) -> list[int]:
     needle = f"{MARKER}={marker}\0".encode()
     found = []
     for entry in Path("/proc").iterdir() if sys.platform == "linux" else ():
@@ -265,7 +265,7 @@ def _carriers(marker: str) -> list[int]:
             try:
                 environment = (entry / "environ").read_bytes()
             except OSError:
-                continue  # it ended, or belongs to somebody else
+                continue  # it exited, or belongs to another user
             if needle in environment:
                 found.append(int(entry.name))
     return found

@@ -1,8 +1,7 @@
-"""Gives waiting pods to this node as long as there is room.
+"""Binds pending pods to this node while they fit.
 
-Its law: a pod that fits is bound, older pods first, and one that does not fit holds up no other; a
-pod that waits says why, in the words of the real scheduler, and says it again only when the reason
-changes. It must not know how pods are run.
+Older pods come first; one that does not fit does not block others. An unschedulable pod gets
+kube-scheduler's message, again only when the reason changes.
 """
 
 import asyncio
@@ -14,8 +13,8 @@ from typing import Any
 from tfjob.k8s.quantity import Quantity
 from tfjob.local.node.api import ApiPort, PodGoneError, UnavailableError
 from tfjob.local.node.machine import NodeSettings
-from tfjob.local.node.schedule import is_hopeless, shortages, sum_of, unschedulable_message
-from tfjob.local.node.status import is_over, unscheduled_status
+from tfjob.local.node.pod_status import is_over, unscheduled_status
+from tfjob.local.node.resource_fit import never_fits, shortages, sum_of, unschedulable_message
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -24,7 +23,7 @@ _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 class Scheduler:
-    """Looks at all pods whenever it is woken."""
+    """Considers all pods whenever it is woken."""
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class Scheduler:
         self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -53,7 +52,7 @@ class Scheduler:
                 self._wake.set()
 
     async def _place_all(self) -> bool:
-        """Tries every waiting pod once; False if the API server did not play along."""
+        """Try every pending pod once; False if the API server failed."""
         pods = list(self._pods())
         self._forget_except({_uid(pod) for pod in pods})
         waiting = [pod for pod in pods if _is_waiting(pod) and _uid(pod) not in self._assumed]
@@ -69,15 +68,16 @@ class Scheduler:
         return True
 
     async def _place(self, pod: Json, used: Amounts) -> Amounts:
-        """Binds the pod or says why not; what is used then."""
+        """Bind the pod or publish why not; returns the resources in use."""
         try:
             if pod["spec"].get("schedulingGates"):
                 await self._explain(pod, reason="SchedulingGated", message=_GATED)
                 return used
             short = shortages(pod, used=used, allocatable=self._allocatable)
             if short:
-                hopeless = is_hopeless(pod, allocatable=self._allocatable)
-                message = unschedulable_message(short, hopeless=hopeless)
+                message = unschedulable_message(
+                    short, never_fits=never_fits(pod, allocatable=self._allocatable)
+                )
                 await self._explain(pod, reason="Unschedulable", message=message)
                 return used
             await self._api.bind(pod, self._settings.name)

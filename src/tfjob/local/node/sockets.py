@@ -1,8 +1,6 @@
-"""Finds out where the processes of a container listen.
+"""Finds the addresses that the processes of a container listen on.
 
-Its law: what the kernel lists is what is true; a process that ends while we look is no fault. Where
-there is no /proc nothing can be found out, and nothing is reported. It must not know what a
-container is for, nor what a port means to anybody.
+Reads /proc; without it nothing is found and nothing is reported.
 """
 
 import asyncio
@@ -12,8 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tfjob.local.node.lookout import Lookout
-from tfjob.local.node.proctree import descendants, parents
+from tfjob.local.node.process_poller import ProcessPoller
+from tfjob.local.node.process_tree import descendants, parents
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 _LISTENING = "0A"
@@ -27,21 +25,21 @@ class Address(NamedTuple):
     port: int
 
 
-Heard = Callable[[tuple[Address, ...]], None]
+OnListening = Callable[[tuple[Address, ...]], None]
 
 
 class _Watched(msgspec.Struct):
-    on_change: Heard
+    on_change: OnListening
     addresses: tuple[Address, ...] = ()
 
 
-def can_look() -> bool:
-    """Whether this system tells where processes listen."""
+def has_proc_net() -> bool:
+    """Whether this system has /proc/net."""
     return Path(TABLES[0]).exists()
 
 
 def listening(pids: Iterable[int], sockets: Mapping[str, Address]) -> tuple[Address, ...]:
-    """Where these processes listen, in their order; those of one process by port."""
+    """The addresses of these processes in order; those of one process by port."""
     found: dict[Address, None] = {}
     for pid in pids:
         own = {sockets[inode] for inode in _inodes(pid) if inode in sockets}
@@ -50,7 +48,7 @@ def listening(pids: Iterable[int], sockets: Mapping[str, Address]) -> tuple[Addr
 
 
 def open_sockets() -> dict[str, Address]:
-    """Every socket of this machine that waits for connections from here, by inode."""
+    """All sockets that accept connections from this machine, by inode."""
     found: dict[str, Address] = {}
     for table in TABLES:
         try:
@@ -65,11 +63,11 @@ def open_sockets() -> dict[str, Address]:
 
 
 def _address(text: str) -> Address | None:
-    """None for an address that is not on loopback, nor every address."""
+    """The address, if it is loopback or the wildcard; else None."""
     host, _, port = text.partition(":")
     if host == _IPV6_LOOPBACK:
         return Address("::1", int(port, 16))
-    # Bytes are in the order of the machine: 127.x.y.z ends with 7F, also within an IPv6 address.
+    # Addresses are in host byte order: 127.x.y.z ends with 7F, also as an IPv4-mapped address.
     if set(host) == {"0"} or host.endswith("7F"):
         return Address("127.0.0.1", int(port, 16))
     return None
@@ -79,33 +77,33 @@ def _inodes(pid: int) -> Iterator[str]:
     try:
         entries = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
-        return  # it ended while we looked
+        return  # it exited meanwhile
     for entry in entries:
         try:
             target = str(entry.readlink())
         except OSError:
-            continue  # closed while we looked
+            continue  # it was closed meanwhile
         if target.startswith("socket:["):
             yield target[8:-1]
 
 
-class SocketWatch(Lookout[_Watched]):
-    """Reports when a container listens elsewhere than before."""
+class SocketPoller(ProcessPoller[_Watched]):
+    """Reports when the addresses of a container change."""
 
     def __init__(self, *, interval: float = 0.5, calm_interval: float = 2.0) -> None:
         super().__init__()
         self._interval, self._calm_interval = interval, calm_interval
 
-    def watch(self, pid: int, on_change: Heard) -> None:
-        """Watches everything below this process."""
+    def watch(self, pid: int, on_change: OnListening) -> None:
+        """Watch all descendants of this process."""
         self.add(pid, _Watched(on_change))
 
-    def pause(self) -> float:
+    def interval(self) -> float:
         is_calm = all(one.addresses for one in self._watched.values())
         return self._calm_interval if is_calm else self._interval
 
-    async def look(self) -> None:
-        """Looks once, and reports every container that listens elsewhere than before."""
+    async def poll(self) -> None:
+        """Poll once and report every container whose addresses changed."""
         for pid, addresses in (await asyncio.to_thread(_look, list(self._watched))).items():
             watched = self._watched.get(pid)
             if watched is not None and watched.addresses != addresses:

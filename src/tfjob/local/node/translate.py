@@ -1,9 +1,8 @@
-"""Turns the names and paths of a cluster into those of this machine, in texts given to a process.
+"""Translates cluster names and paths in arguments and variables to those of this machine.
 
-Its law: `<service>.<namespace>.svc[.domain][:port]` becomes an address on loopback, a path below a
-mount becomes the path below its folder; in arguments, every address becomes loopback and `--port`
-the port that stands for it. All else stays, and what the API shows is never touched. It must not
-know how ports are handed out or where folders come from.
+`<service>.<namespace>.svc[.domain][:port]` becomes a loopback address, and a path below a mount the
+path in its folder. In arguments, wildcard addresses become loopback, and `--port` gets the local
+port. Everything else stays, and the API never shows translated text.
 """
 
 import re
@@ -19,46 +18,46 @@ _HOST = re.compile(rf"(?<![\w.@-])({_LABEL}(?:\.{_LABEL})*)(?:\.?:(\d{{1,5}})(?!
 
 _NUMBERED = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?-\d+")
 _EVERYWHERE = re.compile(r"(?<![\w.])0\.0\.0\.0(?::(\d{1,5}))?(?![\w.])(?!/\d)")
-# Two colons mean much else inside a text, so only a whole word is taken for an address.
+# Two colons are common in text, so only a whole word counts as an IPv6 address.
 _EVERYWHERE_6 = re.compile(r"(--?[\w-]+=)?(?:::|\[::\](?::(\d{1,5}))?)")
 _PORT_FLAG = "--port"
 _PORT_OPTION = re.compile(r"(?<![\w-])(--port[= ])(\d{1,5})(?![\w.])")
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """A path inside the container and the place on this machine that stands for it."""
+    """A path in the container and the local path behind it."""
 
     mount_path: str
     place: str
 
 
-class Directory(Protocol):
-    """Knows which local port stands for a port of a named service or pod."""
+class Dns(Protocol):
+    """Resolves names of Services and pods to local ports."""
 
     def is_known(self, namespace: str, name: str) -> bool:
-        """Whether a service of this name is there."""
+        """Whether a Service of this name exists."""
 
     def port(self, namespace: str, name: str, port: int) -> int:
-        """The local port; handed out now if nobody asked before."""
+        """The local port; allocated now if needed."""
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a text of one container is translated by."""
+    """What the texts of one container are translated with."""
 
     namespace: str
     mounts: tuple[Mount, ...]
-    directory: Directory
+    dns: Dns
     own_ports: Mapping[int, int] = {}
 
     def text(self, text: str) -> str:
-        """The text with hosts and paths of this machine."""
+        """The text with local addresses and paths."""
         return self._hosts(self._paths(text))
 
     def mapping(self, variables: Mapping[str, str]) -> dict[str, str]:
         return {name: self.text(value) for name, value in variables.items()}
 
     def words(self, words: Sequence[str]) -> tuple[str, ...]:
-        """The arguments of a command: what it listens on is its own affair, but on loopback."""
+        """The arguments of a command; addresses to listen on become loopback."""
         spoken = [self._everywhere(self.text(word)) for word in words]
         for place, (flag, word) in enumerate(pairwise(words), start=1):
             if flag == _PORT_FLAG and word.isdecimal():
@@ -81,7 +80,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.own_ports.get(int(digits), digits))
 
     def path(self, path: str) -> str:
-        """A path as a whole, such as a working directory."""
+        """A whole path, such as a working directory."""
         for mount in self._longest_first():
             if path == mount.mount_path or path.startswith(mount.mount_path + "/"):
                 return mount.place + path[len(mount.mount_path) :]
@@ -102,33 +101,33 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 
     def _hosts(self, text: str) -> str:
         if ":" not in text and ".svc" not in text:
-            return text  # most texts; the pattern below would look at every word
+            return text  # the common case, and much cheaper than the pattern below
         is_roster = any(self._is_known_number(match) for match in _HOST.finditer(text))
         return _HOST.sub(lambda match: self._host(match, is_roster=is_roster), text)
 
     def _is_known_number(self, match: re.Match[str]) -> bool:
-        """Whether this is one of several numbered services, such as `ps-0:2222`."""
+        """Whether this is one of several numbered Services, such as `ps-0:2222`."""
         is_numbered = match[2] is not None and _NUMBERED.fullmatch(match[1]) is not None
-        return is_numbered and self.directory.is_known(self.namespace, match[1])
+        return is_numbered and self.dns.is_known(self.namespace, match[1])
 
     def _host(self, match: re.Match[str], *, is_roster: bool) -> str:
         address = self._address(match[1].split("."), has_port=match[2] is not None)
         if address is None and is_roster and match[2] and _NUMBERED.fullmatch(match[1]):
-            # Its peers are listed beside it, and their services may come a moment later.
+            # It is listed beside known peers, so its Service will appear soon.
             address = self.namespace, match[1]
         if address is None:
             return match[0]
         if match[2] is None:
             return LOOPBACK
         namespace, name = address
-        return f"{LOOPBACK}:{self.directory.port(namespace, name, int(match[2]))}"
+        return f"{LOOPBACK}:{self.dns.port(namespace, name, int(match[2]))}"
 
     def _address(self, labels: list[str], *, has_port: bool) -> tuple[str, str] | None:
-        """Namespace and name that a host means; None if it means nothing in the cluster."""
+        """Namespace and name that a host refers to; None if it is not a cluster name."""
         if "svc" in labels[2:]:
             place = labels.index("svc", 2)
             return labels[place - 1], ".".join(labels[: place - 1])
         if not has_port or len(labels) > 2:
             return None
         name, namespace = labels[0], labels[1] if len(labels) == 2 else self.namespace
-        return (namespace, name) if self.directory.is_known(namespace, name) else None
+        return (namespace, name) if self.dns.is_known(namespace, name) else None

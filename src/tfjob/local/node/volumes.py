@@ -1,29 +1,36 @@
-"""Volumes as folders of this machine.
+"""Volumes as folders of this machine, and the mounts of containers.
 
-Its law: what a pod brings (emptyDir, files of ConfigMaps and Secrets) lives and dies with the pod's
-folder; a claim's folder and a host path outlive it. No path leads out of its volume. Mounts are not
-made read-only: nothing stands between a process and its folder. It must not know the API.
+emptyDir, ConfigMap, Secret and similar volumes live in the pod's folder and are removed with it;
+folders of claims and host paths stay. No path leads out of its volume. `readOnly` is not enforced.
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 
+from tfjob.local.data_folder import make_folder, write_file
 from tfjob.local.node.checkpoint import safe_name
-from tfjob.local.node.contents import Contents, FileSource, VolumeError, checked_path, files_of
 from tfjob.local.node.environment import expand
 from tfjob.local.node.translate import Mount
+from tfjob.local.node.volume_files import (
+    FetchedObjects,
+    FileSource,
+    VolumeError,
+    checked_path,
+    files_of,
+)
 
 Json = Mapping[str, Any]
 FILE_VOLUMES = ("configMap", "secret", "downwardAPI", "projected")
 SUPPORTED = ("emptyDir", "hostPath", "persistentVolumeClaim", *FILE_VOLUMES)
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """Objects that a pod's volumes are made from, by name."""
+class VolumeReferences(msgspec.Struct, frozen=True):
+    """Names of the objects that a pod's volumes refer to."""
 
     config_maps: frozenset[str]
     secrets: frozenset[str]
@@ -31,7 +38,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def kind_of(volume: Json) -> str:
-    """The type of a volume; a volume that names none is an emptyDir."""
+    """The type of a volume; emptyDir if it has none."""
     return next((key for key in volume if key != "name"), "emptyDir")
 
 
@@ -40,7 +47,7 @@ def volumes_of(pod: Json) -> list[Json]:
 
 
 def unsupported(pod: Json) -> list[str]:
-    """What makes the pod's volumes impossible here, from its description alone."""
+    """Why the pod's volumes can never work here."""
     faults = [
         f'volume "{volume.get("name")}": type {kind_of(volume)} is not supported on this machine, '
         f"only {', '.join(SUPPORTED)}"
@@ -58,7 +65,7 @@ def unsupported(pod: Json) -> list[str]:
     return faults
 
 
-def wanted(pod: Json) -> Wanted:
+def volume_references(pod: Json) -> VolumeReferences:
     """The objects to fetch before the volumes can be made."""
     maps, secrets, claims = set(), set(), set()
     for volume in volumes_of(pod):
@@ -68,19 +75,19 @@ def wanted(pod: Json) -> Wanted:
             secrets.add(secret.get("secretName") or secret.get("name"))
         claims.add((volume.get("persistentVolumeClaim") or {}).get("claimName"))
     named = [frozenset(str(name) for name in names if name) for names in (maps, secrets, claims)]
-    return Wanted(*named)
+    return VolumeReferences(*named)
 
 
 def sources_of(volume: Json) -> Iterator[Json]:
-    """The volume itself, or what it is projected from."""
+    """The volume itself, or its projected sources."""
     projected = volume.get("projected")
     yield from [volume] if projected is None else (projected.get("sources") or ())
 
 
 def prepare(
-    pod: Json, *, folder: Path, claims: Path, found: Contents, has_claim: Mapping[str, bool]
+    pod: Json, *, folder: Path, claims: Path, found: FetchedObjects, has_claim: Mapping[str, bool]
 ) -> dict[str, str]:
-    """Makes the pod's volumes; the place of each by name."""
+    """Create the pod's volumes; returns their local paths by name."""
     places = {}
     for volume in volumes_of(pod):
         name = safe_name(str(volume.get("name")))
@@ -91,7 +98,7 @@ def prepare(
             place = _claim(name, volume[kind], root=claims / _namespace(pod), known=has_claim)
         else:
             place = folder / name
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(place)
             if kind in FILE_VOLUMES:
                 _write_files(volume, pod=pod, place=place, found=found)
         places[name] = str(place)
@@ -101,7 +108,7 @@ def prepare(
 def mounts_of(
     container: Json, places: Mapping[str, str], variables: Mapping[str, str]
 ) -> tuple[Mount, ...]:
-    """Where the container's paths lead on this machine."""
+    """The container's mounts as local paths."""
     mounts = []
     for mount in container.get("volumeMounts") or ():
         name = str(mount.get("name"))
@@ -112,13 +119,13 @@ def mounts_of(
         if path:
             place = place / checked_path(path)
             if not place.exists():
-                place.mkdir(parents=True)
+                make_folder(place)
         mounts.append(Mount(str(mount.get("mountPath")), str(place)))
     return tuple(mounts)
 
 
 def discard(folder: Path) -> None:
-    """Removes the folder and all that is in it; a folder that is gone is as good."""
+    """Remove the folder with its content; it may be gone already."""
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:
@@ -129,7 +136,7 @@ def discard(folder: Path) -> None:
 
 
 def _make_removable(folder: Path) -> None:
-    """A job may take its own rights away from a folder; the owner may give them back."""
+    """Give the owner write access again, which a job may have removed."""
     folder.chmod(0o700)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
@@ -160,11 +167,11 @@ def _claim(name: str, source: Json, *, root: Path, known: Mapping[str, bool]) ->
     if not known.get(claim):
         raise VolumeError(f'volume "{name}": persistentvolumeclaim "{claim}" not found')
     place = root / claim
-    place.mkdir(parents=True, exist_ok=True)
+    make_folder(place)
     return place
 
 
-def _write_files(volume: Json, *, pod: Json, place: Path, found: Contents) -> None:
+def _write_files(volume: Json, *, pod: Json, place: Path, found: FetchedObjects) -> None:
     kind = kind_of(volume)
     default_mode = (volume.get(kind) or {}).get("defaultMode")
     source = FileSource(
@@ -173,7 +180,41 @@ def _write_files(volume: Json, *, pod: Json, place: Path, found: Contents) -> No
     for part in sources_of(volume):
         for path, (data, mode) in files_of(part, source).items():
             target = place / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)  # an earlier one may be write-protected
-            target.write_bytes(data)
-            target.chmod(mode)
+            make_folder(target.parent)
+            write_file(target, data)
+            target.chmod(mode & stat.S_IRWXU)  # pods run as this user only
+
+
+def views_of(mounts: Sequence[Mount], *, folder: Path) -> tuple[Mount, ...]:
+    """Folders of links above several mounts, made below `folder`.
+
+    They let a container reach several mounts from their common parent. A folder that this machine
+    has itself is never replaced.
+    """
+    paths = {mount.mount_path.rstrip("/") for mount in mounts}
+    found: dict[str, Mount] = {}
+    for mount in mounts:
+        above = [parent for parent in _missing_parents(mount) if parent not in paths]
+        if above and not _is_inside_another(mount, paths):
+            _link(folder / mount.mount_path.strip("/"), mount.place)
+        found |= {path: Mount(path, str(folder / path.strip("/"))) for path in above}
+    return tuple(found.values())
+
+
+def _missing_parents(mount: Mount) -> Iterator[str]:
+    for parent in PurePosixPath(mount.mount_path.rstrip("/")).parents:
+        if not Path(parent).exists():
+            yield str(parent)
+
+
+def _is_inside_another(mount: Mount, paths: set[str]) -> bool:
+    """Whether the path is below another mount, which then provides it."""
+    parents = PurePosixPath(mount.mount_path.rstrip("/")).parents
+    return any(str(parent) in paths for parent in parents)
+
+
+def _link(path: Path, place: str) -> None:
+    make_folder(path.parent)
+    if path.is_symlink():
+        path.unlink()  # an earlier start may have linked elsewhere
+    path.symlink_to(place)

@@ -3,7 +3,7 @@
 from tfjob.core.job import Workload
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
-from tfjob.k8s.selector import parse_labels
+from tfjob.local.apiserver.selector import parse_labels
 
 DIALECT: Dialect = TensorflowV1alpha1()
 

@@ -1,20 +1,20 @@
-"""Controllers over a store without a node: a test says how pods fare, and what time it is."""
+"""Controllers on a store without a node: tests set the state of pods and the time."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from tfjob.k8s import time
-from tfjob.local.apiserver import bootstrap, present
+from tfjob.local.apiserver import bootstrap, responses
 from tfjob.local.apiserver.backend import Backend
-from tfjob.local.apiserver.deployments import DeploymentController
-from tfjob.local.apiserver.gc import Collector
-from tfjob.local.apiserver.jobs import JobController
-from tfjob.local.apiserver.replicasets import ReplicaSetController
+from tfjob.local.apiserver.deployment_controller import DeploymentController
+from tfjob.local.apiserver.garbage_collector import GarbageCollector
+from tfjob.local.apiserver.handlers.delete import Options, end
+from tfjob.local.apiserver.handlers.objects import create_object
+from tfjob.local.apiserver.job_controller import JobController
+from tfjob.local.apiserver.replicaset_controller import ReplicaSetController
 from tfjob.local.apiserver.request import Request
 from tfjob.local.apiserver.store import Key, Store
-from tfjob.local.apiserver.verbs.create import create_object
-from tfjob.local.apiserver.verbs.delete import Options, end
 
 Json = dict[str, Any]
 
@@ -28,13 +28,13 @@ class ControlledWorld:
         bootstrap.ensure(self.backend)
         kinds = (JobController, ReplicaSetController, DeploymentController)
         self.controllers = tuple(kind(self.backend) for kind in kinds)
-        self.collector = Collector(self.backend)
+        self.collector = GarbageCollector(self.backend)
 
     def create(self, resource: str, body: Json) -> Json:
         kind = self.backend.registry.of_resource(resource)
         assert kind is not None
         request = Request(verb="create", kind=kind, namespace="default")
-        made = present.decoded(create_object(self.backend, request, body).body)
+        made = responses.decoded(create_object(self.backend, request, body).body)
         self.settle()
         return made
 
@@ -51,14 +51,14 @@ class ControlledWorld:
 
     def look_again(self) -> None:
         for controller in self.controllers:
-            controller.look_everywhere()
-        self.collector.look_everywhere()
+            controller.enqueue_all()
+        self.collector.enqueue_all()
         self.settle()
 
     def wait(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
         for controller in self.controllers:
-            controller.catch_up()
+            controller.on_idle()
         self.settle()
 
     def all(self, resource: str) -> list[Json]:

@@ -1,4 +1,4 @@
-"""What every cluster has from the start."""
+"""Namespaces and ServiceAccounts of a new cluster."""
 
 from datetime import UTC, datetime
 from pathlib import Path

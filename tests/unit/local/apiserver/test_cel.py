@@ -1,4 +1,4 @@
-"""The subset of CEL: what it means, and what is refused by name."""
+"""The CEL subset: results, and what is refused by name."""
 
 from typing import Any
 

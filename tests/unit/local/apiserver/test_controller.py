@@ -1,4 +1,4 @@
-"""A controller and its working loop."""
+"""The controller base classes."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.local.apiserver import worker
+from tfjob.local.apiserver import controller
 from tfjob.local.apiserver.backend import Backend
-from tfjob.local.apiserver.controller import Controller
+from tfjob.local.apiserver.controller import Controller, delay
 from tfjob.local.apiserver.store import Key, Store, StoreFullError
 
 KEY = Key("things", "ns", "a")
 
 
-class Attentive(Controller):
-    """Writes down whom it attended to; refuses the first time if told to."""
+class RecordingController(Controller):
+    """Records the keys it reconciles; fails the first time if asked to."""
 
     resource = "things"
     kind = "Thing"
@@ -26,7 +26,7 @@ class Attentive(Controller):
         self.is_failing = fails
         self.is_busy = asyncio.Event()
 
-    def attend(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         if self.is_failing:
             self.is_failing = False
             raise StoreFullError("no room")
@@ -42,7 +42,7 @@ def thing(name: str) -> dict[str, object]:
     return {"metadata": {"name": name, "namespace": "ns"}}
 
 
-async def attended(one: Attentive) -> None:
+async def attended(one: RecordingController) -> None:
     task = asyncio.create_task(one.run())
     try:
         async with asyncio.timeout(10):
@@ -55,34 +55,39 @@ async def attended(one: Attentive) -> None:
 async def test_what_was_there_before_is_attended_to(tmp_path: Path) -> None:
     backend = backend_at(tmp_path, datetime.now(UTC))
     backend.store.put(KEY, thing("a"))
-    one = Attentive(backend)
+    one = RecordingController(backend)
     await attended(one)
     assert one.seen == ["a"]
 
 
 async def test_a_full_disk_is_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(controller, "_RETRY_SECONDS", 0.0)
     backend = backend_at(tmp_path, datetime.now(UTC))
     backend.store.put(KEY, thing("a"))
-    one = Attentive(backend, fails=True)
+    one = RecordingController(backend, fails=True)
     await attended(one)
     assert one.seen == ["a"]
 
 
 async def test_an_object_is_attended_to_when_its_moment_comes(tmp_path: Path) -> None:
     now = datetime.now(UTC)
-    one = Attentive(backend_at(tmp_path, now))
-    one.wake_at(KEY, now + timedelta(seconds=5))
-    one.wake_at(KEY, now)
+    one = RecordingController(backend_at(tmp_path, now))
+    one.enqueue_at(KEY, now + timedelta(seconds=5))
+    one.enqueue_at(KEY, now)
     await attended(one)
     assert one.seen == ["a"]
 
 
 def test_an_owner_is_attended_to_when_its_child_changes(tmp_path: Path) -> None:
-    one = Attentive(backend_at(tmp_path, datetime.now(UTC)))
+    one = RecordingController(backend_at(tmp_path, datetime.now(UTC)))
     pod = thing("p")
     refs = [{"kind": "Thing", "name": "a", "uid": "u", "controller": True}]
     pod["metadata"] = {"name": "p", "namespace": "ns", "ownerReferences": refs}
     one.backend.store.put(Key("pods", "ns", "p"), pod)
     one.step()
     assert (one.seen, one.is_idle) == (["a"], True)
+
+
+def test_the_pause_doubles_up_to_six_minutes() -> None:
+    seconds = [delay(failures).total_seconds() for failures in (0, 1, 2, 3, 6, 7, 1000)]
+    assert seconds == [0, 10, 20, 40, 320, 360, 360]

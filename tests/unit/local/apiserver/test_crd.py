@@ -1,4 +1,4 @@
-"""Custom kinds: schemas prune, default and judge; what cannot be served is refused by name."""
+"""CRDs: schemas prune, default and validate; what cannot be served is refused by name."""
 
 from typing import Any
 

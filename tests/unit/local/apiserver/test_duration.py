@@ -1,4 +1,4 @@
-"""Ages as kubectl shows them."""
+"""Ages as kubectl prints them."""
 
 import pytest
 

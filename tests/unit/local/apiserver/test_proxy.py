@@ -1,4 +1,4 @@
-"""Requests that are handed on to pods that serve."""
+"""Requests that are forwarded to pods."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,8 +8,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from tfjob.local.apiserver.handlers.proxy import ANNOTATION, proxy_request
 from tfjob.local.apiserver.server import ApiServer
-from tfjob.local.apiserver.verbs.proxy import ANNOTATION, errand_of
 
 Json = dict[str, Any]
 SERVICES = "/api/v1/namespaces/default/services"
@@ -134,4 +134,4 @@ async def test_only_the_holder_of_the_token_is_handed_on(
 
 @pytest.mark.parametrize("path", [f"{SERVICES}/b", "/api/v1/nodes/n/proxy/", f"{PODS}/p/log"])
 def test_other_paths_are_no_errands(path: str) -> None:
-    assert errand_of(path) is None
+    assert proxy_request(path) is None

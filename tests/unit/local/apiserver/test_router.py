@@ -1,4 +1,4 @@
-"""Whatever a client sends is answered with a verdict, never with a fault of ours."""
+"""Every request is answered, and never with an internal error."""
 
 import asyncio
 import tempfile
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tfjob.local.apiserver import bootstrap
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.request import Answer
-from tfjob.local.apiserver.router import Incoming, answer
+from tfjob.local.apiserver.router import HttpRequest, answer
 from tfjob.local.apiserver.store import Store
 
 Json = dict[str, Any]
@@ -110,7 +110,7 @@ def ask(
     media: str = "application/json",
     accept: str = "application/json",
 ) -> Answer:
-    incoming = Incoming(
+    incoming = HttpRequest(
         method=method,
         path=path,
         body=msgspec.json.encode(body),

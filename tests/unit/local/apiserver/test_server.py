@@ -1,4 +1,4 @@
-"""The server as a client meets it: who is let in, what is too large, what survives a restart."""
+"""The HTTP server: authentication, limits, restarts."""
 
 import asyncio
 import contextlib

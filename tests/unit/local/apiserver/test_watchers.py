@@ -1,4 +1,4 @@
-"""Watches: order, selection, slow readers, positions that are gone."""
+"""Watches: order, selection, slow readers, compacted positions."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from tfjob.local.apiserver import watchers
 from tfjob.local.apiserver.store import Compacted, Key, Store
-from tfjob.local.apiserver.watchers import Hub, Watch
+from tfjob.local.apiserver.watchers import Watch, WatchBroadcaster
 
 Json = dict[str, Any]
 
@@ -18,8 +18,8 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def hub(store: Store) -> Hub:
-    return Hub(store)
+def hub(store: Store) -> WatchBroadcaster:
+    return WatchBroadcaster(store)
 
 
 def put(store: Store, name: str, **labels: str) -> None:
@@ -39,20 +39,22 @@ def red(_namespace: str, _name: str, obj: Json) -> bool:
     return bool(obj["metadata"]["labels"].get("color") == "red")
 
 
-def test_a_live_watch_sees_changes_in_order(store: Store, hub: Hub) -> None:
+def test_a_live_watch_sees_changes_in_order(store: Store, hub: WatchBroadcaster) -> None:
     watch = hub.open("things", after=0)
     put(store, "a")
     put(store, "a", x="1")
     assert taken(watch) == [("ADDED", "a", 1), ("MODIFIED", "a", 2)]
 
 
-def test_other_resources_are_not_told(store: Store, hub: Hub) -> None:
+def test_other_resources_are_not_told(store: Store, hub: WatchBroadcaster) -> None:
     watch = hub.open("others", after=0)
     put(store, "a")
     assert taken(watch) == []
 
 
-def test_a_watch_from_the_past_replays_then_follows_without_a_gap(store: Store, hub: Hub) -> None:
+def test_a_watch_from_the_past_replays_then_follows_without_a_gap(
+    store: Store, hub: WatchBroadcaster
+) -> None:
     for number in range(5):
         put(store, f"n{number}")
     watch = hub.open("things", after=2)
@@ -64,7 +66,7 @@ def test_a_watch_from_the_past_replays_then_follows_without_a_gap(store: Store, 
 
 
 def test_a_slow_reader_loses_nothing(
-    store: Store, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    store: Store, hub: WatchBroadcaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchers, "QUEUE_LIMIT", 10)
     monkeypatch.setattr(watchers, "REPLAY_BATCH", 7)
@@ -75,7 +77,7 @@ def test_a_slow_reader_loses_nothing(
 
 
 def test_changes_during_a_replay_are_told_once(
-    store: Store, hub: Hub, monkeypatch: pytest.MonkeyPatch
+    store: Store, hub: WatchBroadcaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchers, "REPLAY_BATCH", 3)
     for number in range(8):
@@ -89,7 +91,7 @@ def test_changes_during_a_replay_are_told_once(
     assert seen == list(range(1, 13))
 
 
-def test_a_selection_sees_objects_come_and_go(store: Store, hub: Hub) -> None:
+def test_a_selection_sees_objects_come_and_go(store: Store, hub: WatchBroadcaster) -> None:
     watch = hub.open("things", after=0, matches=red)
     put(store, "a", color="blue")
     put(store, "a", color="red")
@@ -98,7 +100,7 @@ def test_a_selection_sees_objects_come_and_go(store: Store, hub: Hub) -> None:
     assert [type_ for type_, _, _ in taken(watch)] == ["ADDED", "MODIFIED", "DELETED"]
 
 
-def test_a_replayed_selection_is_the_live_one(store: Store, hub: Hub) -> None:
+def test_a_replayed_selection_is_the_live_one(store: Store, hub: WatchBroadcaster) -> None:
     live = hub.open("things", after=0, matches=red)
     for color in ("blue", "red", "red", "blue", "red"):
         put(store, "a", color=color)
@@ -106,7 +108,7 @@ def test_a_replayed_selection_is_the_live_one(store: Store, hub: Hub) -> None:
     assert taken(live) == taken(replayed)
 
 
-def test_a_position_that_is_gone_ends_the_watch(store: Store, hub: Hub) -> None:
+def test_a_position_that_is_gone_ends_the_watch(store: Store, hub: WatchBroadcaster) -> None:
     for number in range(5):
         put(store, "a", n=str(number))
     store.compact(4)
@@ -115,14 +117,14 @@ def test_a_position_that_is_gone_ends_the_watch(store: Store, hub: Hub) -> None:
         watch.take()
 
 
-def test_a_closed_watch_is_forgotten(store: Store, hub: Hub) -> None:
+def test_a_closed_watch_is_forgotten(store: Store, hub: WatchBroadcaster) -> None:
     watch = hub.open("things", after=0)
     hub.close(watch)
     put(store, "a")
     assert not watch.has_more
 
 
-async def test_waiting_ends_with_news_or_with_time(store: Store, hub: Hub) -> None:
+async def test_waiting_ends_with_news_or_with_time(store: Store, hub: WatchBroadcaster) -> None:
     watch = hub.open("things", after=0)
     assert await watch.wait(0) is False
     put(store, "a")

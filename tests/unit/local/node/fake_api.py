@@ -1,4 +1,4 @@
-"""An API server in memory, as far as a node sees one; and builders of pods."""
+"""An in-memory API server for the node, and builders of pods."""
 
 import asyncio
 import itertools
@@ -9,8 +9,8 @@ from typing import Any, Literal
 from tfjob.local.node.api import (
     PodChanged,
     PodDeleted,
+    PodEvent,
     PodGoneError,
-    PodNews,
     PodsReplaced,
     UnavailableError,
 )
@@ -36,7 +36,7 @@ def pod(name: str = "p", *commands: str, policy: str = "Never", **spec: Any) -> 
 
 
 async def until(question: Callable[[], object], what: str = "the condition") -> None:
-    """Polls, with an end."""
+    """Poll until true, with a deadline."""
     deadline = time.monotonic() + 30
     while not question():
         assert time.monotonic() < deadline, f"{what} never came true"
@@ -44,7 +44,7 @@ async def until(question: Callable[[], object], what: str = "the condition") -> 
 
 
 class FakeApi:
-    """Pods and what they refer to; every change is told to the watcher."""
+    """Pods and the objects they refer to; the watcher receives every change."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
@@ -57,24 +57,24 @@ class FakeApi:
         self.nodes: list[Json] = []
         self.statuses: list[tuple[str, Json]] = []
         self.is_down = False
-        self._watchers: list[asyncio.Queue[PodNews]] = []
+        self._watchers: list[asyncio.Queue[PodEvent]] = []
 
     def create(self, one: Pod) -> None:
         self.pods[one["metadata"]["name"]] = one
-        self._tell(PodChanged(_copy(one)))
+        self._record_event(PodChanged(_copy(one)))
 
     def delete(self, name: str, *, grace: int = 30) -> None:
-        """As a client asks for it: marked, and left to the node."""
+        """Delete as a client does: mark the pod and leave the rest to the node."""
         meta = self.pods[name]["metadata"]
         meta |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
-        self._tell(PodChanged(_copy(self.pods[name])))
+        self._record_event(PodChanged(_copy(self.pods[name])))
 
     def remove(self, name: str) -> None:
         del self.pods[name]
-        self._tell(PodDeleted("ns", name))
+        self._record_event(PodDeleted("ns", name))
 
     def relist(self) -> None:
-        self._tell(PodsReplaced(tuple(_copy(one) for one in self.pods.values())))
+        self._record_event(PodsReplaced(tuple(_copy(one) for one in self.pods.values())))
 
     def phase(self, name: str) -> str:
         return str(self.pods[name]["status"].get("phase")) if name in self.pods else "gone"
@@ -96,7 +96,7 @@ class FakeApi:
     def reasons(self) -> set[str]:
         return {reason for _, reason, _ in self.events}
 
-    def _tell(self, news: PodNews) -> None:
+    def _record_event(self, news: PodEvent) -> None:
         for queue in self._watchers:
             queue.put_nowait(news)
 
@@ -108,8 +108,8 @@ class FakeApi:
             raise PodGoneError(meant["metadata"]["name"])
         return found
 
-    async def watch_pods(self) -> AsyncGenerator[PodNews, None]:
-        queue: asyncio.Queue[PodNews] = asyncio.Queue()
+    async def watch_pods(self) -> AsyncGenerator[PodEvent, None]:
+        queue: asyncio.Queue[PodEvent] = asyncio.Queue()
         self._watchers.append(queue)
         try:
             yield PodsReplaced(tuple(_copy(one) for one in self.pods.values()))
@@ -121,21 +121,21 @@ class FakeApi:
     async def bind(self, pod: Json, node: str) -> None:
         found = self._live(pod)
         found["spec"]["nodeName"] = node
-        self._tell(PodChanged(_copy(found)))
+        self._record_event(PodChanged(_copy(found)))
 
     async def patch_status(self, pod: Json, status: Json) -> None:
         found = self._live(pod)
         merged = {**found["status"], **status}
         found["status"] = {name: value for name, value in merged.items() if value is not None}
         self.statuses.append((found["metadata"]["name"], status))
-        self._tell(PodChanged(_copy(found)))
+        self._record_event(PodChanged(_copy(found)))
 
     async def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
         found = self._live(pod)
         merged = {**found["metadata"].get("annotations", {}), **annotations}
         kept = {name: value for name, value in merged.items() if value is not None}
         found["metadata"]["annotations"] = kept
-        self._tell(PodChanged(_copy(found)))
+        self._record_event(PodChanged(_copy(found)))
 
     async def delete_pod(self, pod: Json) -> None:
         self.remove(self._live(pod)["metadata"]["name"])

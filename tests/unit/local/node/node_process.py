@@ -11,7 +11,7 @@ from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
-from tfjob.local.node.network import PortLocks
+from tfjob.local.node.port_allocator import PortLocks
 
 
 async def main(url: str, token: str, folder: str) -> None:

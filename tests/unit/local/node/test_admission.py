@@ -1,10 +1,10 @@
-"""What a node without containers refuses, and what it leaves out."""
+"""Pod admission on the node."""
 
 from typing import Any
 
 import pytest
 
-from tfjob.local.node.admission import left_out, refusal
+from tfjob.local.node.admission import ignored_fields, rejection
 
 OK: dict[str, Any] = {"name": "c", "command": ["true"]}
 
@@ -14,7 +14,7 @@ def pod(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
 
 
 def test_a_pod_with_commands_is_welcome() -> None:
-    assert refusal(pod(OK, initContainers=[OK])) is None
+    assert rejection(pod(OK, initContainers=[OK])) is None
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_pod_with_commands_is_welcome() -> None:
     ],
 )
 def test_what_can_never_run_is_refused(refused: dict[str, Any], reason: str, words: str) -> None:
-    verdict = refusal(refused)
+    verdict = rejection(refused)
     assert verdict is not None
     assert verdict.reason == reason
     assert words in verdict.message
@@ -41,7 +41,7 @@ def test_what_can_never_run_is_refused(refused: dict[str, Any], reason: str, wor
 def test_fields_without_effect_are_named() -> None:
     probed = {**OK, "readinessProbe": {"exec": {}}, "lifecycle": {"preStop": {}}}
     mounted = {**OK, "volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": True}]}
-    assert left_out(pod(probed, mounted, affinity={"nodeAffinity": {}})) == (
+    assert ignored_fields(pod(probed, mounted, affinity={"nodeAffinity": {}})) == (
         "lifecycle",
         "readinessProbe",
         "spec.affinity",
@@ -50,4 +50,6 @@ def test_fields_without_effect_are_named() -> None:
 
 
 def test_empty_wishes_are_no_wishes() -> None:
-    assert left_out(pod({**OK, "securityContext": {}}, securityContext={}, affinity=None)) == ()
+    assert (
+        ignored_fields(pod({**OK, "securityContext": {}}, securityContext={}, affinity=None)) == ()
+    )

@@ -1,4 +1,4 @@
-"""What a node does about pods that come, go, or were there before."""
+"""The node agent: new, deleted and earlier pods."""
 
 import asyncio
 import sys

@@ -4,8 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.local.node.checkpoint import container_folder, load_all, save
-from tfjob.local.node.record import ContainerRecord, PodRecord, Running, Terminated, Verdict
+from tfjob.local.node.checkpoint import (
+    ContainerRecord,
+    PodFailure,
+    PodRecord,
+    Running,
+    Terminated,
+    container_folder,
+    load_all,
+    save,
+)
 
 RECORD = PodRecord(
     namespace="ns",
@@ -23,7 +31,7 @@ RECORD = PodRecord(
         ),
     ),
     gpus=("0",),
-    verdict=Verdict("Evicted", "why"),
+    verdict=PodFailure("Evicted", "why"),
 )
 
 
@@ -52,3 +60,23 @@ def test_only_the_owner_may_look_into_a_pods_folder(tmp_path: Path) -> None:
 def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="one path segment"):
         container_folder(tmp_path, "u1", name)
+
+
+POD = PodRecord(
+    namespace="ns",
+    name="p",
+    uid="u",
+    started_at="2026-01-01T00:00:00Z",
+    init=(ContainerRecord(name="i"),),
+    containers=(ContainerRecord(name="a"), ContainerRecord(name="b")),
+)
+
+
+@pytest.mark.parametrize("name", ["i", "a", "b"])
+def test_one_container_is_replaced_and_the_others_stay(name: str) -> None:
+    changed = POD.with_container(ContainerRecord(name=name, state=Running("now"), restarts=2))
+    assert changed.container(name).instance == 2
+    assert [one.name for one in changed.all_containers] == ["i", "a", "b"]
+    others = [one for one in changed.all_containers if one.name != name]
+    assert others == [one for one in POD.all_containers if one.name != name]
+    assert POD.container(name).restarts == 0

@@ -21,8 +21,8 @@ from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.api import PodGoneError, UnavailableError
 from tfjob.local.node.client_api import ClientApi
-from tfjob.local.node.network import PortLocks
-from tfjob.local.node.podlogs import PodLogs
+from tfjob.local.node.pod_logs import PodLogs
+from tfjob.local.node.port_allocator import PortLocks
 
 
 @pytest.fixture

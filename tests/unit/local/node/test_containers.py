@@ -1,10 +1,10 @@
-"""Containers of a pod: order, restarts, ends."""
+"""Containers of a pod: order, restarts, exits."""
 
 from pathlib import Path
 
 from tests.unit.local.node.fake_api import FakeApi, pod, until
 from tests.unit.local.node.whole_node import finished, node
-from tfjob.local.node.restarts import Backoff
+from tfjob.local.node.restart_policy import Backoff
 
 
 async def test_a_failing_container_is_restarted_until_it_succeeds(

@@ -1,10 +1,10 @@
-"""GPUs of the machine and who sees them."""
+"""GPUs of the machine and their assignment."""
 
 from pathlib import Path
 
 import pytest
 
-from tfjob.local.node.devices import allot, cuda_variables, gpus_of_machine
+from tfjob.local.node.devices import allocate, cuda_variables, gpus_of_machine
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_no_driver_gives_no_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_gpu_is_given_once() -> None:
-    assert allot(["0", "1", "2"], taken=["0"], count=2) == ("1", "2")
-    assert allot(["0", "1"], taken=["0"], count=2) is None
-    assert allot([], taken=[], count=0) == ()
+    assert allocate(["0", "1", "2"], taken=["0"], count=2) == ("1", "2")
+    assert allocate(["0", "1"], taken=["0"], count=2) is None
+    assert allocate([], taken=[], count=0) == ()
 
 
 def test_a_container_sees_its_own_gpus_only() -> None:

@@ -1,4 +1,4 @@
-"""Containers as processes: how they end, and that nothing of them stays."""
+"""Containers as processes: exits, and that no process is left."""
 
 import asyncio
 import os
@@ -16,11 +16,11 @@ from tfjob.local.node.process import (
     ContainerProcess,
     Launch,
     ProcessIdentity,
+    kill_marked,
     read_exit_record,
     recover,
     start,
     start_time_of,
-    sweep,
 )
 
 
@@ -231,4 +231,4 @@ def test_identity_does_not_mistake_a_reused_number_for_the_process() -> None:
 
 
 def test_sweep_without_carriers_returns_at_once() -> None:
-    sweep("nobody-carries-this")
+    kill_marked("nobody-carries-this")

@@ -1,4 +1,4 @@
-"""Waiting pods find their place."""
+"""Scheduling of pending pods."""
 
 from pathlib import Path
 from typing import Any

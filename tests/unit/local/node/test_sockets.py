@@ -1,4 +1,4 @@
-"""Where processes listen."""
+"""Listening sockets of processes."""
 
 import socket
 import subprocess
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tfjob.local.node import sockets
-from tfjob.local.node.sockets import Address, SocketWatch, listening, open_sockets
+from tfjob.local.node.sockets import Address, SocketPoller, listening, open_sockets
 
 LISTENER = """
 import socket, sys
@@ -68,30 +68,30 @@ def test_a_process_that_is_gone_listens_nowhere() -> None:
 
 async def test_a_container_is_reported_when_it_listens_and_when_no_more() -> None:
     reports: list[tuple[Address, ...]] = []
-    watch = SocketWatch()
+    watch = SocketPoller()
     with listener_below_a_shell() as (pid, port):
         watch.watch(pid, reports.append)
-        await watch.look()
-        await watch.look()
+        await watch.poll()
+        await watch.poll()
         assert reports == [(Address("127.0.0.1", port),)]
-    await watch.look()
+    await watch.poll()
     assert reports[1:] == [()]
 
 
 async def test_the_sockets_of_others_are_not_taken_for_ours() -> None:
     reports: list[tuple[Address, ...]] = []
-    watch = SocketWatch()
+    watch = SocketPoller()
     with socket.create_server(("127.0.0.1", 0)), listener_below_a_shell() as (pid, port):
         watch.watch(pid, reports.append)
-        await watch.look()
+        await watch.poll()
     assert reports == [(Address("127.0.0.1", port),)]
 
 
 async def test_what_is_forgotten_is_not_reported() -> None:
     reports: list[tuple[Address, ...]] = []
-    watch = SocketWatch()
+    watch = SocketPoller()
     with listener_below_a_shell() as (pid, _):
         watch.watch(pid, reports.append)
         watch.forget(pid)
-        await watch.look()
+        await watch.poll()
     assert reports == []

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tfjob.local.node.translate import Mount, Translation
 
 
-class Book:
-    """A directory in which every port is 20000 more, and only `known` names exist."""
+class FakeDns:
+    """Adds 20000 to every port; only `known` names exist."""
 
     known = frozenset({("ns", "tb"), ("other", "db"), ("ns", "ps-1")})
 
@@ -22,7 +22,7 @@ class Book:
 
 
 def translated(text: str, *mounts: Mount) -> str:
-    return Translation(namespace="ns", mounts=mounts, directory=Book()).text(text)
+    return Translation(namespace="ns", mounts=mounts, dns=FakeDns()).text(text)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_mount_at_the_root_translates_nothing() -> None:
 
 
 def test_a_working_directory_is_translated_as_a_whole() -> None:
-    translation = Translation(namespace="ns", mounts=(DATA, DEEP), directory=Book())
+    translation = Translation(namespace="ns", mounts=(DATA, DEEP), dns=FakeDns())
     assert translation.path("/data/deep") == "/home/me/deep"
     assert translation.path("/elsewhere") == "/elsewhere"
 
@@ -125,8 +125,8 @@ def test_a_text_without_hosts_and_paths_stays(text: str) -> None:
 
 def spoken(*words: str) -> tuple[str, ...]:
     own_ports = {6006: 20001}
-    book = Book()
-    return Translation(namespace="ns", mounts=(), directory=book, own_ports=own_ports).words(words)
+    book = FakeDns()
+    return Translation(namespace="ns", mounts=(), dns=book, own_ports=own_ports).words(words)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_port_option_names_the_port_that_stands_for_it(
 
 
 def test_variables_keep_what_means_every_address() -> None:
-    translation = Translation(namespace="ns", mounts=(), directory=Book(), own_ports={1: 2})
+    translation = Translation(namespace="ns", mounts=(), dns=FakeDns(), own_ports={1: 2})
     variables = {"HOST": "0.0.0.0", "FLAGS": "--port 1"}  # noqa: S104 - that is the point
     assert translation.mapping(variables) == variables
 

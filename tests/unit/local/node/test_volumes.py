@@ -5,11 +5,21 @@ from typing import Any
 
 import pytest
 
-from tfjob.local.node.contents import Contents, VolumeError
+from tests.unit.local.node.fake_api import FakeApi
+from tests.unit.local.node.fake_api import pod as running_pod
+from tests.unit.local.node.whole_node import finished, log_of
 from tfjob.local.node.translate import Mount
-from tfjob.local.node.volumes import discard, mounts_of, prepare, unsupported, wanted
+from tfjob.local.node.volume_files import FetchedObjects, VolumeError
+from tfjob.local.node.volumes import (
+    discard,
+    mounts_of,
+    prepare,
+    unsupported,
+    views_of,
+    volume_references,
+)
 
-FOUND = Contents(
+FOUND = FetchedObjects(
     config_maps={"cfg": {"data": {"a.txt": "A", "b.txt": "B"}, "binaryData": {"bin": "AAE="}}},
     secrets={"sec": {"data": {"key": "Z2VoZWlt"}}, "broken": {"data": {"key": "%"}}},
     allocatable={"cpu": "2"},
@@ -53,9 +63,9 @@ def test_an_empty_dir_keeps_its_files_when_prepared_again(tmp_path: Path) -> Non
 def test_a_config_map_becomes_files(tmp_path: Path) -> None:
     place = place_of(tmp_path, {"configMap": {"name": "cfg", "defaultMode": 0o444}})
     assert files(place) == {"a.txt": b"A", "b.txt": b"B", "bin": b"\0\1"}
-    assert (place / "a.txt").stat().st_mode & 0o777 == 0o444
-    place_of(tmp_path, {"configMap": {"name": "cfg", "defaultMode": 0o400}})
     assert (place / "a.txt").stat().st_mode & 0o777 == 0o400
+    place_of(tmp_path, {"configMap": {"name": "cfg", "defaultMode": 0o755}})
+    assert (place / "a.txt").stat().st_mode & 0o777 == 0o700
 
 
 def test_items_choose_rename_and_set_modes(tmp_path: Path) -> None:
@@ -173,7 +183,7 @@ def test_impossible_volumes_are_known_beforehand() -> None:
 
 def test_objects_to_fetch_are_listed() -> None:
     sources = [{"configMap": {"name": "c2"}}, {"secret": {"name": "s2"}}]
-    asked = wanted(
+    asked = volume_references(
         pod(
             {"configMap": {"name": "c1"}},
             {"secret": {"secretName": "s1"}},
@@ -194,3 +204,48 @@ def test_everything_of_the_pod_is_removed_also_what_it_locked(tmp_path: Path) ->
     discard(tmp_path / "pod")
     assert not (tmp_path / "pod").exists()
     discard(tmp_path / "pod")
+
+
+def place(folder: Path, name: str) -> str:
+    made = folder / "places" / name
+    made.mkdir(parents=True)
+    (made / "file").write_text(name)
+    return str(made)
+
+
+def test_mounts_are_found_from_the_folders_above_them(tmp_path: Path) -> None:
+    mounts = (
+        Mount("/none-such/logs/0-a", place(tmp_path, "a")),
+        Mount("/none-such/logs/1-b/", place(tmp_path, "b")),
+    )
+    for _ in range(2):  # a second start finds the links of the first
+        views = views_of(mounts, folder=tmp_path / "view")
+    assert {view.mount_path for view in views} == {"/none-such", "/none-such/logs"}
+    assert sorted(p.name for p in (tmp_path / "view/none-such/logs").iterdir()) == ["0-a", "1-b"]
+    assert (tmp_path / "view/none-such/logs/1-b/file").read_text() == "b"
+
+
+def test_a_folder_of_this_machine_is_left_alone(tmp_path: Path) -> None:
+    mounts = (Mount(str(tmp_path / "data"), place(tmp_path, "a")), Mount("/data-of-none", "/x"))
+    assert views_of(mounts, folder=tmp_path / "view") == ()
+
+
+def test_a_mount_inside_another_stays_where_it_is(tmp_path: Path) -> None:
+    outer = place(tmp_path, "outer")
+    mounts = (Mount("/none-such/a", outer), Mount("/none-such/a/b/c", place(tmp_path, "inner")))
+    views_of(mounts, folder=tmp_path / "view")
+    assert sorted(path.name for path in Path(outer).iterdir()) == ["file"]
+
+
+async def test_a_container_sees_its_mounts_side_by_side(api: FakeApi, tmp_path: Path) -> None:
+    api.claims |= {"ns/a": {}, "ns/b": {}}
+    claims = [("v0", "a"), ("v1", "b")]
+    volumes = [{"name": v, "persistentVolumeClaim": {"claimName": c}} for v, c in claims]
+    one = running_pod("p", "cd /t9k/board && ls", volumes=volumes)
+    one["spec"]["containers"][0]["volumeMounts"] = [
+        {"name": "v0", "mountPath": "/t9k/board/0-a"},
+        {"name": "v1", "mountPath": "/t9k/board/1-b"},
+    ]
+    api.create(one)
+    assert await finished(api) == "Succeeded", log_of(tmp_path, one)
+    assert log_of(tmp_path, one).split() == ["0-a", "1-b"]

@@ -11,8 +11,8 @@ from typing import Any
 from tests.unit.local.node.fake_api import FakeApi, until
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.machine import NodeSettings, base_environment
-from tfjob.local.node.network import PortLocks
-from tfjob.local.node.restarts import Backoff
+from tfjob.local.node.port_allocator import PortLocks
+from tfjob.local.node.restart_policy import Backoff
 
 EAGER = Backoff(base=0.01, limit=0.05, reset_after=600)
 

@@ -1,0 +1,1 @@
+"""Handlers of the verbs and subresources of the Kubernetes API."""

@@ -1,0 +1,128 @@
+"""Validation of pod specs, alone or in a template, with the messages of kube-apiserver.
+
+Rules return faults; none raises, and none reads other objects.
+"""
+
+from typing import Any
+
+from tfjob.k8s import names, quantity
+from tfjob.k8s.field import duplicate, invalid, required
+from tfjob.local.apiserver import status
+from tfjob.local.apiserver.metadata import Faults
+
+Json = dict[str, Any]
+_PORTS = range(1, 65536)
+
+
+def pod_spec_faults(spec: Json, path: str) -> Faults:
+    faults: Faults = []
+    volumes = [volume.get("name", "") for volume in spec.get("volumes") or ()]
+    faults += _named_faults(volumes, f"{path}.volumes")
+    if not spec.get("containers"):
+        faults.append(required(f"{path}.containers", ""))
+    for field in ("containers", "initContainers"):
+        containers = spec.get(field) or []
+        seen: set[str] = set()
+        for index, container in enumerate(containers):
+            at = f"{path}.{field}[{index}]"
+            faults += _container_faults(container, at, volumes=set(volumes))
+            name = container.get("name")
+            if name and name in seen:
+                faults.append(duplicate(f"{at}.name", name))
+            seen.add(name or "")
+    faults += _policy_faults(spec, path)
+    return faults
+
+
+def _policy_faults(spec: Json, path: str) -> Faults:
+    faults: Faults = []
+    closed = {
+        "restartPolicy": ("Always", "OnFailure", "Never"),
+        "dnsPolicy": ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
+    }
+    for field, allowed in closed.items():
+        value = spec.get(field)
+        if value is not None and value not in allowed:
+            faults.append(status.not_in(f"{path}.{field}", value, allowed))
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline < 2**31:
+        detail = "must be between 1 and 2147483647, inclusive"
+        faults.append(invalid(f"{path}.activeDeadlineSeconds", deadline, detail))
+    return faults
+
+
+def _named_faults(found: list[str], path: str) -> Faults:
+    faults: Faults = []
+    seen: set[str] = set()
+    for index, name in enumerate(found):
+        at = f"{path}[{index}].name"
+        if not name:
+            faults.append(required(at, ""))
+        elif name in seen:
+            faults.append(duplicate(at, name))
+        else:
+            faults += [invalid(at, name, text) for text in names.dns1123_label_problems(name)]
+        seen.add(name)
+    return faults
+
+
+def _container_faults(container: Json, path: str, *, volumes: set[str]) -> Faults:
+    faults: Faults = []
+    name = container.get("name", "")
+    if not name:
+        faults.append(required(f"{path}.name", ""))
+    else:
+        problems = names.dns1123_label_problems(name)
+        faults += [invalid(f"{path}.name", name, text) for text in problems]
+    if not container.get("image"):
+        faults.append(required(f"{path}.image", ""))
+    for index, port in enumerate(container.get("ports") or ()):
+        faults += _container_port_faults(port, f"{path}.ports[{index}]")
+    for index, variable in enumerate(container.get("env") or ()):
+        if not variable.get("name"):
+            faults.append(required(f"{path}.env[{index}].name", ""))
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        faults += _mount_faults(mount, f"{path}.volumeMounts[{index}]", volumes=volumes)
+    faults += _resource_faults(container.get("resources") or {}, f"{path}.resources")
+    allowed = ("Always", "IfNotPresent", "Never")
+    policy = container.get("imagePullPolicy")
+    if policy is not None and policy not in allowed:
+        faults.append(status.not_in(f"{path}.imagePullPolicy", policy, allowed))
+    return faults
+
+
+def _container_port_faults(port: Json, path: str) -> Faults:
+    number = port.get("containerPort")
+    faults: Faults = []
+    if not number:
+        faults.append(required(f"{path}.containerPort", ""))
+    elif number not in _PORTS:
+        faults.append(
+            invalid(f"{path}.containerPort", number, "must be between 1 and 65535, inclusive")
+        )
+    protocol = port.get("protocol", "TCP")
+    if protocol not in {"TCP", "UDP", "SCTP"}:
+        faults.append(status.not_in(f"{path}.protocol", protocol, ("SCTP", "TCP", "UDP")))
+    return faults
+
+
+def _mount_faults(mount: Json, path: str, *, volumes: set[str]) -> Faults:
+    faults: Faults = []
+    if not mount.get("name"):
+        faults.append(required(f"{path}.name", ""))
+    elif mount["name"] not in volumes:
+        faults.append(status.missing_reference(f"{path}.name", mount["name"]))
+    if not mount.get("mountPath"):
+        faults.append(required(f"{path}.mountPath", ""))
+    return faults
+
+
+def _resource_faults(resources: Json, path: str) -> Faults:
+    faults: Faults = []
+    limits = resources.get("limits") or {}
+    for name, text in (resources.get("requests") or {}).items():
+        amount, limit = quantity.parse(text), quantity.parse(limits.get(name, ""))
+        if amount is not None and limit is not None and limit < amount:
+            detail = f"must be less than or equal to {name} limit of {limit.render()}"
+            faults.append(invalid(f"{path}.requests", amount.render(), detail))
+    return faults

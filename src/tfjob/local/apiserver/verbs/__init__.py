@@ -1,1 +1,0 @@
-"""One verb of the Kubernetes API per file."""

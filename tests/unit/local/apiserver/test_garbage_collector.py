@@ -1,0 +1,196 @@
+"""Garbage collection and namespaces, driven step by step without a clock or a server."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.toy_dialect import definition
+from tfjob.local.apiserver import bootstrap, controller, garbage_collector
+from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.garbage_collector import GarbageCollector
+from tfjob.local.apiserver.handlers.delete import Options, end
+from tfjob.local.apiserver.owned_objects import drop, make
+from tfjob.local.apiserver.store import Key, Store, StoreFullError
+
+Json = dict[str, Any]
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+class World:
+    """A backend with a collector that runs step by step."""
+
+    def __init__(self, path: Path) -> None:
+        self.now = START
+        self.backend = Backend(Store(path), clock=lambda: self.now)
+        bootstrap.ensure(self.backend)
+        self.collector = GarbageCollector(self.backend)
+
+    def make(self, name: str, *, owner: str = "", **meta: Any) -> str:
+        refs = [{"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": f"uid-{owner}"}]
+        owned = {"ownerReferences": [{**refs[0], "blockOwnerDeletion": True}]} if owner else {}
+        obj = {
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "uid": f"uid-{name}",
+                **owned,
+                **meta,
+            }
+        }
+        self.backend.store.put(self.key(name), obj)
+        return name
+
+    def key(self, name: str) -> Key:
+        return Key("configmaps", "default", name)
+
+    def end(self, name: str, policy: str) -> None:
+        kind = self.backend.registry.of_resource("configmaps")
+        assert kind is not None
+        end(self.backend, kind, key=self.key(name), options=Options(propagation_policy=policy))
+
+    def settle(self) -> None:
+        for _ in range(1000):
+            if self.collector.is_idle:
+                return
+            self.collector.step()
+        raise AssertionError("the collector never came to rest")
+
+    def names(self) -> list[str]:
+        return [row.name for row in self.backend.store.page("configmaps")]
+
+    def meta(self, name: str) -> Json:
+        stored = self.backend.store.get(self.key(name))
+        assert stored is not None
+        return dict(stored.object()["metadata"])
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path / "objects.sqlite")
+
+
+def test_background_takes_the_owner_first_and_all_descendants_after(world: World) -> None:
+    world.make("a")
+    world.make("b", owner="a")
+    world.make("c", owner="b")
+    world.end("a", "Background")
+    assert world.names() == ["b", "c"]
+    world.settle()
+    assert world.names() == []
+
+
+def test_foreground_keeps_the_owner_until_its_dependents_are_gone(world: World) -> None:
+    world.make("a")
+    world.make("b", owner="a", finalizers=["example.com/hold"])
+    world.end("a", "Foreground")
+    world.settle()
+    assert world.meta("a")["finalizers"] == ["foregroundDeletion"]
+    assert "deletionTimestamp" in world.meta("b")
+    held = world.backend.store.get(world.key("b"))
+    assert held is not None
+    world.backend.store.remove(world.key("b"), held.object())
+    world.settle()
+    assert world.names() == []
+
+
+def test_orphan_frees_the_dependents(world: World) -> None:
+    world.make("a")
+    world.make("b", owner="a")
+    world.end("a", "Orphan")
+    world.settle()
+    assert world.names() == ["b"]
+    assert "ownerReferences" not in world.meta("b")
+
+
+def test_a_dependent_of_an_owner_that_never_was_is_collected(world: World) -> None:
+    world.make("b", owner="never")
+    world.settle()
+    assert world.names() == []
+
+
+def test_a_dependent_of_an_unknown_kind_is_left_alone(world: World) -> None:
+    refs = [{"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "uid-w"}]
+    world.make("b", ownerReferences=refs)
+    world.settle()
+    assert world.names() == ["b"]
+
+
+def test_definition_takes_its_objects_and_all_their_dependents_along(world: World) -> None:
+    backend = world.backend
+    widgets = definition("example.com", "v1", "Widget", plural="widgets")
+    made = make(backend, garbage_collector.DEFINITIONS, widgets, namespace="")
+    for name in ("v", "w"):
+        kind = {"apiVersion": "example.com/v1", "kind": "Widget"}
+        widget = {**kind, "metadata": {"name": name}}
+        uid = make(backend, "widgets.example.com", widget, namespace="default")["metadata"]["uid"]
+        world.make(f"of-{name}", ownerReferences=[{**kind, "name": name, "uid": uid}])
+    world.make("of-nobody")
+    drop(
+        backend, garbage_collector.DEFINITIONS, {"metadata": {**made["metadata"], "namespace": ""}}
+    )
+    world.settle()
+    assert world.names() == ["of-nobody"]
+    assert backend.registry.of_resource("widgets.example.com") is None
+
+
+def test_a_crash_between_owner_and_dependents_is_healed_at_the_next_start(tmp_path: Path) -> None:
+    before = World(tmp_path / "objects.sqlite")
+    before.make("a")
+    before.make("b", owner="a")
+    before.end("a", "Background")
+    before.backend.store.close()
+    after = World(tmp_path / "objects.sqlite")
+    after.collector.enqueue_all()
+    after.settle()
+    assert after.names() == []
+
+
+def test_a_deleted_namespace_takes_its_content_along(world: World) -> None:
+    world.make("a")
+    obj = {"metadata": {"name": "ns", "uid": "uid-ns"}, "spec": {"finalizers": ["kubernetes"]}}
+    world.backend.store.put(Key("namespaces", "", "ns"), obj)
+    inside = {"metadata": {"name": "x", "namespace": "ns", "uid": "uid-x"}}
+    world.backend.store.put(Key("secrets", "ns", "x"), inside)
+    kind = world.backend.registry.of_resource("namespaces")
+    assert kind is not None
+    end(world.backend, kind, key=Key("namespaces", "", "ns"), options=Options())
+    world.settle()
+    assert world.backend.namespace("ns") is None
+    assert world.backend.store.resources_in("ns") == []
+    assert world.names() == ["a"]
+
+
+def test_events_end_after_an_hour_and_not_before(world: World) -> None:
+    seen = (START - timedelta(minutes=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    meta = {"name": "e", "namespace": "default", "uid": "uid-e", "creationTimestamp": seen}
+    world.backend.store.put(Key("events", "default", "e"), {"metadata": meta})
+    world.collector.drop_old_events()
+    assert world.backend.store.count("events") == 1
+    world.now = START + timedelta(minutes=31)
+    world.collector.drop_old_events()
+    assert world.backend.store.count("events") == 0
+
+
+async def test_a_disk_that_is_full_at_the_start_is_survived(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    is_done = asyncio.Event()
+
+    def enqueue_all() -> None:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            raise StoreFullError("no room")
+        is_done.set()
+
+    monkeypatch.setattr(controller, "_RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(world.collector, "enqueue_all", enqueue_all)
+    task = asyncio.create_task(world.collector.run())
+    async with asyncio.timeout(10):
+        await is_done.wait()
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,44 @@
+"""Writing and rotating container logs."""
+
+import re
+from pathlib import Path
+
+from tfjob.local.node.log_writer import LogWriter
+
+
+def test_rotation_keeps_so_many_files_and_loses_the_oldest(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    writer = LogWriter(str(path), limit=100, keep=3)
+    for number in range(6):
+        writer.feed("stdout", b"x" * 40 + str(number).encode() + b"\n")
+    names = sorted(one.name for one in tmp_path.iterdir())
+    assert names == ["0.log", "0.log.1", "0.log.2"]
+    assert path.read_text().endswith("5\n")
+    assert (tmp_path / "0.log.1").read_text().endswith("4\n")
+
+
+def test_a_line_is_stamped_with_time_and_stream(tmp_path: Path) -> None:
+    writer = LogWriter(str(tmp_path / "0.log"), limit=1000, keep=3)
+    writer.feed("stderr", b"hel")
+    writer.feed("stderr", b"lo\n\n")
+    first, second = (tmp_path / "0.log").read_text().splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{9}Z stderr F hello", first)
+    assert second.endswith(" stderr F ")
+
+
+def test_an_unfinished_line_is_written_when_it_gets_long_or_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    writer = LogWriter(str(path), limit=1 << 20, keep=3)
+    writer.feed("stderr", b"x" * 20000)
+    assert " stderr P xxx" in path.read_text()
+    writer.feed("stdout", b"progress")
+    assert writer.has_partial()
+    writer.flush_partial()
+    assert path.read_text().endswith(" stdout P progress\n")
+    assert not writer.has_partial()
+
+
+def test_a_full_disk_is_remembered_and_not_fatal() -> None:
+    writer = LogWriter("/dev/full", limit=1 << 20, keep=3)
+    writer.feed("stdout", b"lost\n")
+    assert "No space left on device" in writer.error
