@@ -3,7 +3,7 @@
 A pod template passes through as it was written: only what the rules must see is declared of it.
 """
 
-from tfjob.core.job import MAX_REPLICAS, RestartPolicy
+from tfjob.core.job import MAX_REPLICAS
 from tfjob.dialects.kubeflow import rules, words
 from tfjob.dialects.schema import (
     Schema,
@@ -21,7 +21,7 @@ from tfjob.dialects.schema import (
 
 CLEAN_POLICIES = ("", "All", "None", "Running")
 SUCCESS_POLICIES = ("", "AllWorkers")
-RESTART_POLICIES = ("", *sorted(str(policy) for policy in RestartPolicy))
+RESTART_POLICIES = ("", "Always", "ExitCode", "Never", "OnFailure")
 MOST_TYPES = 10
 """More than there are types, so that a wrong key is refused by its name, not by its number."""
 MOST_CONTAINERS = 100

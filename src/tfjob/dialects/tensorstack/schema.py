@@ -3,7 +3,6 @@
 A pod template passes through as it was written: only what the rules must see is declared of it.
 """
 
-from tfjob.core.job import RestartPolicy
 from tfjob.dialects.schema import (
     Schema,
     array,
@@ -72,7 +71,7 @@ def _replica() -> Schema:
             "restartPolicy": text(
                 "When a replica that ended is made again: Never (default), OnFailure, Always, or"
                 " ExitCode: after 130, 137, 138 and 143.",
-                among=sorted(str(policy) for policy in RestartPolicy),
+                among=words.RESTART_POLICIES,
             ),
             "template": _template(),
         },

@@ -140,8 +140,9 @@ def _read_replica(reader: Reader, given: Mapping[str, Any], path: str) -> Replic
     if kind == words.CHIEF and count not in {None, 1}:
         rule, remedy = refusals.ONE_CHIEF, remedies.ONE_CHIEF
         reader.note(field.invalid(f"{path}.replicas", count, rule, remedy=remedy))
-    policies = [str(each) for each in RestartPolicy]
-    restart = reader.choice(given.get("restartPolicy"), f"{path}.restartPolicy", policies)
+    restart = reader.choice(
+        given.get("restartPolicy"), f"{path}.restartPolicy", words.RESTART_POLICIES
+    )
     return ReplicaSpec(
         type=kind or "",
         count=1 if count is None else count,
