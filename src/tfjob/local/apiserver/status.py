@@ -16,6 +16,7 @@ _CAUSES = {
     FaultKind.FORBIDDEN: "FieldValueForbidden",
     FaultKind.UNSUPPORTED: "FieldValueNotSupported",
     FaultKind.DUPLICATE: "FieldValueDuplicate",
+    FaultKind.NOT_FOUND: "FieldValueNotFound",
 }
 
 
@@ -142,19 +143,6 @@ def _cause(fault: Fault | Finding) -> dict[str, str]:
         return {"reason": fault.cause, "message": fault.message, "field": fault.path}
     message = fault.text.removeprefix(f"{fault.path}: ")
     return {"reason": _CAUSES[fault.kind], "message": message, "field": fault.path}
-
-
-def not_in(path: str, value: object, allowed: Iterable[str]) -> Finding:
-    """A value outside a closed list, whose order is the one a real server prints."""
-    choices = ", ".join(f'"{choice}"' for choice in allowed)
-    message = (
-        f"Unsupported value: {msgspec.json.encode(value).decode()}: supported values: {choices}"
-    )
-    return Finding(path, "FieldValueNotSupported", message)
-
-
-def missing_reference(path: str, value: str) -> Finding:
-    return Finding(path, "FieldValueNotFound", f'Not found: "{value}"')
 
 
 def too_large() -> Refusal:
