@@ -53,6 +53,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -
     spec = reader.mapping(manifest.get("spec"), "spec")
     policy = reader.mapping(spec.get("runPolicy"), "spec.runPolicy")
     name = _read_name(reader, metadata)
+    place = len(reader.faults)
     reader.choice(
         policy.get("managedBy"),
         "spec.runPolicy.managedBy",
@@ -60,7 +61,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -
         remedy=remedies.MANAGER,
     )
     replicas = _read_replicas(reader, spec.get("tfReplicaSpecs"))
-    _check_child_names(reader, name, replicas)
+    _check_name(reader, name, replicas, place=place)
     limits = _Limits(reader, spec, policy)
     return Spec(
         replicas=replicas,
@@ -138,11 +139,6 @@ def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
             reader.note(field.required(given.path, rule, remedy=remedies.NO_NAME))
             return None
         given = _Name(path, prefix, names.GENERATED_SUFFIX)
-    problems = names.dns1035_label_problems(given.whole)
-    if problems:
-        rule = refusals.BAD_NAME.format(",".join(problems))
-        remedy = remedies.for_name(given.text)
-        reader.note(field.invalid(given.path, given.text, rule, remedy=remedy))
     return given
 
 
@@ -203,18 +199,34 @@ def _read_replica(reader: Reader, value: object, *, key: str, kind: str) -> Repl
     )
 
 
-def _check_child_names(reader: Reader, name: _Name | None, replicas: Sequence[ReplicaSpec]) -> None:
-    """The longest `{job}-{type}-{index}` must be a legal name."""
+def _check_name(
+    reader: Reader, name: _Name | None, replicas: Sequence[ReplicaSpec], *, place: int
+) -> None:
+    """A name must be a label, and the longest `{job}-{type}-{index}` must be a legal name too.
+
+    The first is told at its place among the faults; the remedy says the limit that counts.
+    """
+    if name is None:
+        return
+    longest = _longest_name(replicas)
+    room = longest - len(name.suffix)
+    problems = names.dns1035_label_problems(name.whole)
+    if problems:
+        rule = refusals.BAD_NAME.format(",".join(problems))
+        remedy = remedies.for_name(name.text, longest=room)
+        reader.faults.insert(place, field.invalid(name.path, name.text, rule, remedy=remedy))
+    if longest < len(name.whole) <= LONGEST_NAME:
+        rule, remedy = refusals.LONG_NAME.format(room), remedies.LONG_NAME.format(room)
+        reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
+
+
+def _longest_name(replicas: Sequence[ReplicaSpec]) -> int:
     tails = [
         len(child_prefix("", each.type)) + len(str(each.count - 1))
         for each in replicas
         if each.count
     ]
-    longest = LONGEST_NAME - max(tails, default=0)
-    if name is not None and longest < len(name.whole) <= LONGEST_NAME:
-        room = longest - len(name.suffix)
-        rule, remedy = refusals.LONG_NAME.format(room), remedies.LONG_NAME.format(room)
-        reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
+    return LONGEST_NAME - max(tails, default=0)
 
 
 def _read_scheduling(reader: Reader, value: object) -> Mapping[str, Any]:

@@ -8,17 +8,24 @@ from collections.abc import Iterator
 
 from tfjob.core.cluster_spec import ClusterSpec
 from tfjob.core.job import Job, Replica, RestartPolicy
-from tfjob.core.template_advice import template_advice
 
 _LONGEST_VALUE = 128 * 1024 - len("TF_CONFIG=") - 1
 """Linux takes strings of up to 128 KiB, name, sign and final zero included."""
 
 
+NOTHING_RUNS = "every replica type has 0 replicas, so nothing will ever run"
+
+
 def advice(job: Job) -> list[str]:
     roles = {replica.task: replica for replica in job.replicas if replica.count}
-    on_templates = [each for replica in roles.values() for each in template_advice(replica)]
+    on_templates = [each for replica in roles.values() for each in _on_policy(replica)]
     on_roles = [*_on_master(job, roles), *_on_servers(job, roles), *_on_exit_code(roles)]
-    return [*on_roles, *on_templates, *_on_width(job, roles)]
+    return [*_on_emptiness(job), *on_roles, *on_templates, *_on_width(job, roles)]
+
+
+def _on_emptiness(job: Job) -> Iterator[str]:
+    if job.total == 0:
+        yield f"{NOTHING_RUNS}; set replicas of one type to 1 or more"
 
 
 def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
@@ -56,6 +63,15 @@ def _on_exit_code(roles: dict[str, Replica]) -> Iterator[str]:
             f"{workers.type}: when one of several workers dies, MultiWorkerMirroredStrategy ends"
             " the others with exit code 1, which ExitCode takes for a permanent failure;"
             " OnFailure restarts them all"
+        )
+
+
+def _on_policy(replica: Replica) -> Iterator[str]:
+    given = (replica.template.get("spec") or {}).get("restartPolicy")
+    if given and given != replica.pod_restart_policy:
+        yield (
+            f"{replica.type}: template.spec.restartPolicy is {given} and counts for nothing: the"
+            f" pods get {replica.pod_restart_policy}; write restartPolicy beside replicas instead"
         )
 
 
