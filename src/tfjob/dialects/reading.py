@@ -21,8 +21,6 @@ DEEPEST = 100
 MOST_VALUES = 1_000_000
 """More than fit into the largest request that an API server takes. A few lines of YAML can mean
 far more, by aliases of aliases."""
-IGNORED_METADATA = ("name", "namespace", "creationTimestamp")
-"""What tools write into the metadata of a pod template although nobody reads it."""
 _MOST_FAULTS = 100
 _TOO_MUCH = f"must have no more than {DEEPEST} levels and {MOST_VALUES} values"
 _INT32 = 2**31 - 1
@@ -127,14 +125,12 @@ class Reader:
             self.wrong_type(f"{path}.{key}", found[key], "string")
         return {} if wrong else found
 
-    def pod_metadata(self, value: object, path: str, *, also: Sequence[str] = ()) -> None:
-        """The metadata of a pod template; `also` are fields that must be text where they stand."""
+    def pod_metadata(self, value: object, path: str) -> None:
+        """The metadata of a pod template."""
         found = self.mapping(value, path)
         self.labels(found.get("labels"), f"{path}.labels")
         self.labels(found.get("annotations"), f"{path}.annotations")
         self.texts(found.get("finalizers"), f"{path}.finalizers")
-        for key in also:
-            self.text(found.get(key), f"{path}.{key}")
 
     def is_quantity(self, value: object, path: str) -> bool:
         """An amount of a resource; what is none is noted."""

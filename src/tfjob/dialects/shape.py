@@ -2,7 +2,7 @@
 
 Law: no constraint is stated here. What the schema refuses is noted in the words of an API server
 and left out, so that a reader of the rest meets right types alone; what it accepts is the very
-same object as before. Null is absent, except in a list or among labels.
+same object as before. Null is absent, except in a list: there it would have to be an item.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,8 +38,6 @@ def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
             continue
         is_entry = key not in known and piece.get("type") == "object"
         own = f"{path}[{key}]" if is_entry else f"{path}.{key}"
-        if each is None and key not in known and piece.get("type") == "string":
-            reader.wrong_type(own, each, "string")
         found = shaped(reader, each, piece, own)
         if found is not each:
             changes[key] = found
@@ -47,7 +45,16 @@ def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
         if value.get(key) is None and ABSENT in known[key]:
             rule, remedy = known[key][ABSENT]
             reader.note(field.required(f"{path}.{key}", rule, remedy=remedy))
+    if others is not None and not others.get("nullable"):
+        return _without_nulls({**value, **changes} if changes else value, known)
     return {**value, **changes} if changes else value
+
+
+def _without_nulls(value: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An entry of a map that is null is no entry: an API server drops it."""
+    if all(each is not None or key in known for key, each in value.items()):
+        return value
+    return {key: each for key, each in value.items() if each is not None or key in known}
 
 
 def _array(reader: Reader, value: Any, schema: Schema, path: str) -> Any:

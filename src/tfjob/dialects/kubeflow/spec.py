@@ -210,11 +210,10 @@ def _longest_name(replicas: Sequence[ReplicaSpec]) -> int:
 
 
 def _scheduling(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    amounts = given.get("minResources") or {}
     return {
         "minAvailable": given.get("minAvailable"),
         "queue": given.get("queue"),
         "priorityClass": given.get("priorityClass"),
-        "minResources": {key: each for key, each in amounts.items() if each is not None} or None,
+        "minResources": dict(given.get("minResources") or {}) or None,
         "scheduleTimeoutSeconds": given.get("scheduleTimeoutSeconds"),
     }
