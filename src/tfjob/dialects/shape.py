@@ -29,7 +29,8 @@ def shaped(reader: Reader, value: object, schema: Schema, path: str) -> Any:
 
 def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
     if not isinstance(value, Mapping):
-        return reader.wrong_type(path, value, "object")
+        reader.wrong_type(path, value, "object")
+        return None
     known, others = schema.get("properties", {}), schema.get("additionalProperties")
     changes: dict[str, Any] = {}
     for key, each in value.items():
@@ -45,21 +46,16 @@ def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
         if value.get(key) is None and ABSENT in known[key]:
             rule, remedy = known[key][ABSENT]
             reader.note(field.required(f"{path}.{key}", rule, remedy=remedy))
-    if others is not None and not others.get("nullable"):
-        return _without_nulls({**value, **changes} if changes else value, known)
-    return {**value, **changes} if changes else value
-
-
-def _without_nulls(value: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An entry of a map that is null is no entry: an API server drops it."""
-    if all(each is not None or key in known for key, each in value.items()):
-        return value
-    return {key: each for key, each in value.items() if each is not None or key in known}
+    merged = {**value, **changes} if changes else value
+    if others is None or others.get("nullable") or None not in merged.values():
+        return merged
+    return {key: each for key, each in merged.items() if each is not None}
 
 
 def _array(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
     if not isinstance(value, list | tuple):
-        return reader.wrong_type(path, value, "array")
+        reader.wrong_type(path, value, "array")
+        return None
     most = schema.get("maxItems", len(value))
     if len(value) > most:
         rule = f"{path} in body should have at most {most} items"
@@ -83,7 +79,8 @@ def _text(reader: Reader, value: Any, schema: Schema, path: str) -> str | None:
     if "enum" in schema:
         return reader.choice(value, path, schema["enum"], remedy=schema.get(REMEDY, ""))
     if not isinstance(value, str):
-        return reader.wrong_type(path, value, "string")
+        reader.wrong_type(path, value, "string")
+        return None
     if len(value) < schema.get("minLength", 0):
         rule = f"{path} in body should be at least {schema['minLength']} chars long"
         reader.note(field.invalid(path, value, rule, remedy=schema.get(REMEDY, "write a text")))
@@ -95,7 +92,10 @@ def _text(reader: Reader, value: Any, schema: Schema, path: str) -> str | None:
 
 
 def _boolean(reader: Reader, value: Any, schema: Schema, path: str) -> bool | None:  # noqa: ARG001 - as the others
-    return value if isinstance(value, bool) else reader.wrong_type(path, value, "boolean")
+    if not isinstance(value, bool):
+        reader.wrong_type(path, value, "boolean")
+        return None
+    return value
 
 
 def _integer(reader: Reader, value: Any, schema: Schema, path: str) -> int | None:

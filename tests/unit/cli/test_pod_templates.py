@@ -36,7 +36,7 @@ MISTAKES: dict[str, tuple[Json, str]] = {
 }
 
 
-def changed(job: Json, change: Json) -> Json:
+def changed(job: Any, change: Json) -> Any:
     """The job with its first container changed, wherever that stands."""
     if isinstance(job, dict):
         return {

@@ -211,7 +211,7 @@ def _event(event: Json) -> Faults:
 
 
 _BY_KIND: dict[str, Callable[[Json], Faults]] = {
-    "Pod": lambda pod: pod_spec_faults(pod.get("spec") or {}, "spec"),
+    "Pod": lambda pod: [*pod_spec_faults(pod.get("spec") or {}, "spec")],
     "Service": _service,
     "ConfigMap": _config_map,
     "Secret": _secret,
