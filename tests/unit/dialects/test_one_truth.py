@@ -85,7 +85,7 @@ def check(dialect: Dialect, job: Json) -> None:
         assert isinstance(dialect.decode(stored, Settings()), Job)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(almost_right.SENT_SPEC)
 @example({"tfReplicaSpecs": {"Worker": {"template": NULL_LABEL}}})
 def test_definition_of_tfjobs_and_the_operator_agree(spec: Any) -> None:
@@ -93,13 +93,13 @@ def test_definition_of_tfjobs_and_the_operator_agree(spec: Any) -> None:
         check(dialect, of_api(dialect, spec))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(of_training_jobs.SPEC.filter(is_sendable).map(as_sent))
 def test_definition_of_training_jobs_and_the_operator_agree(spec: Any) -> None:
     check(STRICT[2], of_api(STRICT[2], spec))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(of_tfjobs.SPEC.filter(is_sendable).map(as_sent))
 def test_operator_is_stricter_than_the_oldest_definition_in_listed_ways_alone(spec: Any) -> None:
     job = of_api(OLDEST, spec)

@@ -37,7 +37,9 @@ def test_restart_policies_of_an_api_are_its_own_and_all_can_be_run(dialect: Dial
 
 
 @pytest.mark.parametrize(
-    "path", sorted(Path(tfjob.dialects.__file__).parent.glob("*/schema.py")), ids=str
+    "path",
+    sorted(Path(tfjob.dialects.__file__).parent.glob("*/schema.py")),
+    ids=lambda path: path.parent.name,
 )
 def test_no_schema_is_written_from_an_enum_of_the_core(path: Path) -> None:
     names = {
