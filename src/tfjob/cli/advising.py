@@ -8,11 +8,17 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tfjob.cli.checking import Checked, entry_of
+from tfjob.cli.advice import advice
+from tfjob.cli.checking import Checked
 from tfjob.cli.documents import Document
-from tfjob.core.advice import advice
+from tfjob.cli.pod_templates import entry_of
 from tfjob.core.job import Job
 from tfjob.dialects.base import Settings
+
+UNKNOWN_TO_US = (
+    "unknown field of a pod; a cluster that does not know it refuses the pod, so check that yours"
+    " does, or remove the field"
+)
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -44,6 +50,8 @@ def _on_unread(checked: Checked) -> Iterator[Advice]:
     document = checked.document
     for path in checked.dialect.unread(document.value) if checked.dialect is not None else ():
         yield Advice(f"{path}: unknown field, which is ignored", document.line_of(path))
+    for path in checked.unknown_pod_fields:
+        yield Advice(f"{path}: {UNKNOWN_TO_US}", document.line_of(path))
 
 
 def _line_of(document: Document, text: str) -> int | None:

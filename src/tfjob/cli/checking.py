@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from tfjob.cli.documents import Document
+from tfjob.cli.pod_templates import check_templates
 from tfjob.cli.unknown_fields import unknown_fields
-from tfjob.dialects.base import Dialect
+from tfjob.core.job import Job
+from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.reading import Reader
 from tfjob.dialects.registry import DIALECTS, dialect_for
 from tfjob.k8s import field, names
@@ -24,6 +26,8 @@ class Checked(msgspec.Struct):
     document: Document
     dialect: Dialect | None
     faults: Sequence[Fault]
+    unknown_pod_fields: Sequence[str] = ()
+    """Paths of fields in pods that this program does not know: a newer Kubernetes may."""
 
     def line_of(self, fault: Fault) -> int:
         return self.document.line_of(fault.path, fault.value)
@@ -62,33 +66,17 @@ def check(document: Document) -> Checked | None:
         Fault(path, field.FaultKind.DUPLICATE, detail="the key stands twice", remedy="keep one")
         for path, _ in document.repeated
     ]
-    found = [*dialect.validate(value), *_of_metadata(value), *unknown_fields(value, dialect)]
-    return Checked(document, dialect, [*repeated, *found])
-
-
-def entry_of(document: Document, role: str) -> str | None:
-    """Where the entry of a replica type stands.
-
-    Whatever the API: it holds a template, and the type is its name or one of its words.
-    """
-    return next(_entries_of(document.value, role.lower(), path="", name=""), None)
-
-
-def _entries_of(value: object, role: str, *, path: str, name: str) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        if "template" in {str(key).lower() for key in value} and role in _names(value, name):
-            yield path
-        for key, each in value.items():
-            own = f"{path}.{key}" if path else str(key)
-            yield from _entries_of(each, role, path=own, name=str(key))
-    elif isinstance(value, list):
-        for place, each in enumerate(value):
-            yield from _entries_of(each, role, path=f"{path}[{place}]", name="")
-
-
-def _names(entry: Mapping[str, Any], name: str) -> set[str]:
-    words = {each.lower() for each in entry.values() if isinstance(each, str)}
-    return words | {name.lower()}
+    own = dialect.validate(value)
+    job = None if own else dialect.decode(value, Settings())
+    pods = check_templates(document, job if isinstance(job, Job) else None)
+    known = {fault.path for fault in own}
+    found = [
+        *own,
+        *_of_metadata(value),
+        *unknown_fields(value, dialect),
+        *(fault for fault in pods.faults if fault.path not in known),
+    ]
+    return Checked(document, dialect, [*repeated, *found], pods.unknown)
 
 
 def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:

@@ -45,6 +45,18 @@ class Document(msgspec.Struct):
             line = _line(place)
         return line
 
+    def at(self, path: str) -> Mapping[str, Any]:
+        """The object at a path such as `spec.x[0]`; empty where none is."""
+        value = self.value
+        for step in _steps(path):
+            if isinstance(value, Mapping):
+                value = value.get(step)
+            elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                return {}
+        return value if isinstance(value, Mapping) else {}
+
     def spelt(self, path: str) -> str:
         """The path itself or, where no such field is, that of its name further out.
 
@@ -80,12 +92,26 @@ def read(file: str) -> list[Document]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{shown}:{mark.line + 1}" if mark else shown
-        raise DocumentError(f"{place}: no valid YAML: {error.problem or error.context}") from error
+        why = _tab(text, mark.line if mark else None) or error.problem or error.context
+        raise DocumentError(f"{place}: no valid YAML: {why}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise DocumentError(f"{shown}:{line}: no valid YAML: {error.reason}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise DocumentError(f"{shown}: no valid YAML: {error}") from error
+
+
+def _tab(text: str, line: int | None) -> str:
+    """What to say where a tab is why a line cannot be read."""
+    found = text.splitlines()[line : line + 1] if line is not None else []
+    indent = re.match(r"[ \t]*", found[0]) if found else None
+    if indent is None or "\t" not in indent[0]:
+        return ""
+    column = indent[0].index("\t") + 1
+    return (
+        f"the line is indented by a tab (column {column}), and YAML takes only blanks;"
+        " remedy: replace every tab at the beginning of lines by blanks"
+    )
 
 
 def _text(file: str) -> str:

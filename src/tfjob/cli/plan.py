@@ -90,8 +90,6 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
         sys.stderr.write(f"{checked.title}: managed by another controller; nothing is planned\n")
     elif job.policy.is_suspended:
         sys.stderr.write(f"{checked.title}: suspended; no pods are planned until it is resumed\n")
-    elif job.total == 0:
-        sys.stderr.write(f"{checked.title}: no replica type has replicas; nothing is planned\n")
     return 0
 
 

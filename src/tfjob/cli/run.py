@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfjob.cli import documents, interrupts, jobs
+from tfjob.cli.advice import NOTHING_RUNS
 from tfjob.cli.applying import apply_all
 from tfjob.cli.breakdowns import BREAKDOWNS, sentence
-from tfjob.cli.checking import Checked, check, entry_of
+from tfjob.cli.checking import Checked, check
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.following import Follower, Verdict
 from tfjob.cli.interrupts import Interrupts, first_of
+from tfjob.cli.pod_templates import entry_of
 from tfjob.cli.printing import plain
 from tfjob.cli.screen import Screen, screen_for
 from tfjob.core.invalid import InvalidJob
@@ -184,11 +186,24 @@ def _decoded(checked: Checked) -> Job | InvalidJob | None:
 
 
 def _local_faults(checked: Checked) -> list[Fault]:
-    """What a cluster could run and this machine cannot: a container that is only an image."""
+    """What a cluster may take and this machine cannot run: a container that is only an image, a
+    field of a newer Kubernetes, no replica at all."""
     job = _decoded(checked)
     if not isinstance(job, Job):
         return list(job.faults) if job is not None else []
-    return [
+    unknown = [
+        Fault(
+            path,
+            field.FaultKind.INVALID,
+            detail="unknown field of a pod, so the local cluster would refuse it",
+            remedy="remove it to run the job here",
+        )
+        for path in checked.unknown_pod_fields
+    ]
+    if job.total == 0:
+        remedy = "set replicas of one type to 1 or more"
+        unknown.append(field.required("spec", NOTHING_RUNS, remedy=remedy))
+    return unknown + [
         field.required(
             f"{_entry(checked, replica)}.template.spec.containers[{place}].command",
             "images are not run here, so every container needs a command",

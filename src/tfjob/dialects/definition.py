@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.dialects.schema import Schema
+from tfjob.dialects.schema import Schema, published
 
 _STATUS_ALONE: Mapping[str, Any] = {"status": {}}
 
@@ -62,7 +62,7 @@ def version(
         "storage": True,
         "additionalPrinterColumns": list(columns),
         "subresources": dict(subresources),
-        "schema": {"openAPIV3Schema": schema},
+        "schema": {"openAPIV3Schema": published(schema)},
     }
 
 

@@ -17,8 +17,6 @@ from tfjob.k8s.nesting import DEEPEST, MOST_VALUES, is_bounded
 
 ROOT = "manifest"
 """What the whole object is called where a fault has no path."""
-IGNORED_METADATA = ("name", "namespace", "creationTimestamp")
-"""What tools write into the metadata of a pod template although nobody reads it."""
 _MOST_FAULTS = 100
 _TOO_MUCH = f"must have no more than {DEEPEST} levels and {MOST_VALUES} values"
 _INT32 = 2**31 - 1
@@ -39,7 +37,7 @@ class Reader:
             return {}
         if isinstance(value, Mapping):
             return value
-        self._wrong_type(path, value, "object")
+        self.wrong_type(path, value, "object")
         return {}
 
     def sequence(self, value: object, path: str) -> Sequence[Any]:
@@ -47,7 +45,7 @@ class Reader:
             return ()
         if isinstance(value, list | tuple):
             return value
-        self._wrong_type(path, value, "array")
+        self.wrong_type(path, value, "array")
         return ()
 
     def text(self, value: object, path: str) -> str:
@@ -55,13 +53,13 @@ class Reader:
             return ""
         if isinstance(value, str):
             return value
-        self._wrong_type(path, value, "string")
+        self.wrong_type(path, value, "string")
         return ""
 
     def boolean(self, value: object, path: str) -> bool:
         if value is None or isinstance(value, bool):
             return bool(value)
-        self._wrong_type(path, value, "boolean")
+        self.wrong_type(path, value, "boolean")
         return False
 
     def integer(
@@ -73,7 +71,7 @@ class Reader:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            self._wrong_type(path, value, "integer")
+            self.wrong_type(path, value, "integer")
             return None
         if value < at_least:
             rule = f"{path} in body should be greater than or equal to {at_least}"
@@ -99,20 +97,20 @@ class Reader:
             remedy = remedy or _likely(value, choices)
             self.note(field.unsupported(path, value, choices, remedy=remedy))
         else:
-            self._wrong_type(path, value, "string")
+            self.wrong_type(path, value, "string")
         return None
 
     def texts(self, value: object, path: str) -> None:
         """A list of texts."""
         for place, each in enumerate(self.sequence(value, path)):
             if not isinstance(each, str):
-                self._wrong_type(f"{path}[{place}]", each, "string")
+                self.wrong_type(f"{path}[{place}]", each, "string")
 
     def objects(self, value: object, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The path and content of each object of a list. A null here is nothing to leave out."""
         for place, each in enumerate(self.sequence(value, path)):
             if each is None:
-                self._wrong_type(f"{path}[{place}]", each, "object")
+                self.wrong_type(f"{path}[{place}]", each, "object")
             yield f"{path}[{place}]", self.mapping(each, f"{path}[{place}]")
 
     def labels(self, value: object, path: str) -> Mapping[str, str]:
@@ -120,24 +118,28 @@ class Reader:
         found = self.mapping(value, path)
         wrong = [key for key, each in found.items() if not isinstance(each, str)]
         for key in wrong:
-            self._wrong_type(f"{path}.{key}", found[key], "string")
+            self.wrong_type(f"{path}.{key}", found[key], "string")
         return {} if wrong else found
 
-    def pod_metadata(self, value: object, path: str, *, also: Sequence[str] = ()) -> None:
-        """The metadata of a pod template; `also` are fields that must be text where they stand."""
+    def pod_metadata(self, value: object, path: str) -> None:
+        """The metadata of a pod template."""
         found = self.mapping(value, path)
         self.labels(found.get("labels"), f"{path}.labels")
         self.labels(found.get("annotations"), f"{path}.annotations")
         self.texts(found.get("finalizers"), f"{path}.finalizers")
-        for key in also:
-            self.text(found.get(key), f"{path}.{key}")
 
-    def quantities(self, value: object, path: str) -> Mapping[str, Any]:
-        """A map of resource names to amounts."""
-        found = self.mapping(value, path)
-        for key, each in found.items():
-            self._check_quantity(each, f"{path}.{key}")
-        return {key: each for key, each in found.items() if each is not None}
+    def is_quantity(self, value: object, path: str) -> bool:
+        """An amount of a resource; what is none is noted."""
+        if isinstance(value, float) and value.is_integer():
+            return True
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            self.wrong_type(path, value, "integer,string")
+            return False
+        if isinstance(value, str) and re.fullmatch(QUANTITY, value) is None:
+            rule = f"{path} in body should match '{QUANTITY}'"
+            self.note(field.invalid(path, value, rule, remedy=_REMEDIES["integer,string"]))
+            return False
+        return True
 
     def json(self, document: object) -> None:
         """Note what YAML can say and JSON cannot, and what is too deep or too much to pass on."""
@@ -169,17 +171,7 @@ class Reader:
                 remedy = "put the key in quotes"
                 self.note(field.invalid(path, key, "keys must be strings", remedy=remedy))
 
-    def _check_quantity(self, value: object, path: str) -> None:
-        if isinstance(value, float) and value.is_integer():
-            return
-        if isinstance(value, bool) or not isinstance(value, str | int | None):
-            self._wrong_type(path, value, "integer,string")
-        elif isinstance(value, str) and re.fullmatch(QUANTITY, value) is None:
-            rule = f"{path} in body should match '{QUANTITY}'"
-            remedy = "write a number with a unit, such as 500m, 2 or 4Gi"
-            self.note(field.invalid(path, value, rule, remedy=remedy))
-
-    def _wrong_type(self, path: str, value: object, wanted: str) -> None:
+    def wrong_type(self, path: str, value: object, wanted: str) -> None:
         rule = f'{path} in body must be of type {wanted}: "{_type_of(value)}"'
         self.note(field.invalid(path, value, rule, remedy=_REMEDIES[wanted]))
 

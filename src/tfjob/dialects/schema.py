@@ -1,7 +1,8 @@
 """Pieces of a structural schema: what an API server is told about one field of an API.
 
-Each piece is a plain value with a sentence for `kubectl explain`. Nothing here knows which API the
-field belongs to.
+Each piece is a plain value with a sentence for `kubectl explain`, and perhaps hints for people
+whose value is refused, which no definition carries. Nothing here knows which API the field
+belongs to.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,25 @@ Schema = dict[str, Any]
 
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 _INT32 = 2**31 - 1
+REMEDY = "x-tfjob-remedy"
+"""What to do about a value that is refused here."""
+ABSENT = "x-tfjob-absent"
+"""Where a required field is absent: what is said, and what to do about it."""
 _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _RULES = "x-kubernetes-validations"
+
+
+def hinted(schema: Schema, *, remedy: str = "", absent: tuple[str, str] | None = None) -> Schema:
+    """The same piece with hints for people."""
+    hints = {REMEDY: remedy, ABSENT: absent}
+    return {**schema, **{key: hint for key, hint in hints.items() if hint}}
+
+
+def published(schema: Any) -> Any:
+    """The schema as an API server gets it: without hints."""
+    if isinstance(schema, dict):
+        return {key: published(each) for key, each in schema.items() if key not in {REMEDY, ABSENT}}
+    return [published(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def text(about: str, *, among: Sequence[str] = (), default: str | None = None) -> Schema:

@@ -21,6 +21,7 @@ class FaultKind(enum.StrEnum):
     FORBIDDEN = "Forbidden"
     UNSUPPORTED = "Unsupported value"
     DUPLICATE = "Duplicate value"
+    NOT_FOUND = "Not found"
 
 
 _WITHOUT_VALUE = frozenset({FaultKind.REQUIRED, FaultKind.FORBIDDEN})
@@ -62,10 +63,20 @@ def forbidden(path: str, detail: str, *, remedy: str = "") -> Fault:
 
 
 def unsupported(path: str, value: object, allowed: Iterable[str], *, remedy: str = "") -> Fault:
-    """A value outside a closed list."""
-    choices = ", ".join(_json(choice) for choice in sorted(allowed))
+    """A value outside a closed list, which is printed in the order of the alphabet."""
+    return not_in(path, value, sorted(allowed), remedy=remedy)
+
+
+def not_in(path: str, value: object, allowed: Iterable[str], *, remedy: str = "") -> Fault:
+    """A value outside a closed list, which is printed in the order that is given."""
+    choices = ", ".join(_json(choice) for choice in allowed)
     detail = f"supported values: {choices}" if choices else ""
     return Fault(path, FaultKind.UNSUPPORTED, value, detail, remedy)
+
+
+def not_found(path: str, value: object) -> Fault:
+    """A reference to something that is not there."""
+    return Fault(path, FaultKind.NOT_FOUND, value)
 
 
 def duplicate(path: str, value: object, *, remedy: str = "") -> Fault:

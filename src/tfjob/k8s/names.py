@@ -8,6 +8,7 @@ import re
 
 LONGEST_LABEL = 63
 LONGEST_SUBDOMAIN = 253
+LONGEST_PORT_NAME = 15
 GENERATED_SUFFIX = "xxxxx"
 """Stands for what an API server will append to a `generateName`."""
 
@@ -59,6 +60,21 @@ def dns1123_subdomain_problems(text: str) -> tuple[str, ...]:
         )
         problems += (_mismatch(rule, _DNS1123_SUBDOMAIN, examples=("example.com",)),)
     return problems
+
+
+def port_name_problems(text: str) -> tuple[str, ...]:
+    """Problems of the name of a port: a service name of IANA, up to 15 bytes."""
+    rules = (
+        (len(text) <= LONGEST_PORT_NAME, f"must be no more than {LONGEST_PORT_NAME} characters"),
+        (
+            re.fullmatch("[-a-z0-9]+", text) is not None,
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        ),
+        (re.search("[a-z]", text) is not None, "must contain at least one letter (a-z)"),
+        ("--" not in text, "must not contain consecutive hyphens"),
+        (text.strip("-") == text, "must not begin or end with a hyphen"),
+    )
+    return tuple(problem for holds, problem in rules if not holds)
 
 
 def label_key_problems(text: str) -> tuple[str, ...]:

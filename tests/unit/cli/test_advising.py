@@ -25,7 +25,7 @@ spec:
           containers:
           - {name: tensorflow, image: img}
     PS:
-      template: {spec: {containers: [{name: tensorflow, image: img, args: [1]}]}}
+      template: {spec: {containers: [{name: tensorflow, image: img, tomorrow: 1}]}}
 """
 LIST = """\
 apiVersion: batch.tensorstack.dev/v1beta1
@@ -95,7 +95,7 @@ def test_advice_can_be_followed_in_the_api_of_the_job(
                 (12, "ParameterServerStrategy nee"),
                 (12, "with restartPolicy Never on"),
                 (9, "template.spec.restartPolicy"),
-                (13, "template.spec.containers[0]"),
+                (13, "unknown field of a pod; a c"),
             ],
         ),
         (LIST, [(9, "template.spec.restartPolicy")]),

@@ -76,7 +76,7 @@ def test_job_that_has_run_already_is_planned_as_a_new_one(tmp_path: Path, comman
 def test_job_without_replicas_says_why_nothing_is_planned(tmp_path: Path, command: Command) -> None:
     done = command("plan", written(tmp_path, tfjob("W0")))
     assert (done.code, done.out) == (0, "")
-    assert done.err.endswith(": no replica type has replicas; nothing is planned\n")
+    assert "TFJob j: every replica type has 0 replicas, so nothing will ever run" in done.err
 
 
 @pytest.mark.parametrize("text", ["1e-3", "12e4", "0o7", "y", "N", "yes", "1:30", "2026-01-01"])

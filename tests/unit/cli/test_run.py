@@ -123,7 +123,7 @@ def test_a_container_that_is_only_an_image_is_refused(tmp_path: Path, command: C
 @pytest.mark.parametrize(
     ("image", "path"),
     [
-        (tfjob("W1"), "spec.tfReplicaSpecs.Worker"),
+        (tfjob("W1"), "spec.tfReplicaSpecs[Worker]"),
         (old_job("WORKER", "MASTER"), "spec.replicaSpecs[1]"),
         (training_job("ps", "worker"), "spec.replicaSpecs[1]"),
     ],

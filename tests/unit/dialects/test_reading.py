@@ -35,7 +35,6 @@ def faults_of(document: object) -> list[str]:
         ("boolean", False),
         ("integer", None),
         ("labels", {}),
-        ("quantities", {}),
     ],
 )
 def test_null_is_the_same_as_absent(question: str, absent: object) -> None:
@@ -138,14 +137,14 @@ def test_null_in_a_list_is_a_fault() -> None:
 )
 def test_amounts_are_whole_numbers_or_quantities(amount: object) -> None:
     reader = Reader()
-    assert reader.quantities({"cpu": amount, "memory": None}, "x") == {"cpu": amount}
+    assert reader.is_quantity(amount, "x.cpu")
     assert reader.faults == []
 
 
 @pytest.mark.parametrize("amount", ["", "1 Gi", "Gi", "1gi", "1\n", "e3", "1e", 1.5, True, [], {}])
 def test_what_is_no_amount_is_refused(amount: object) -> None:
     reader = Reader()
-    reader.quantities({"cpu": amount}, "x")
+    assert not reader.is_quantity(amount, "x.cpu")
     assert [fault.path for fault in reader.faults] == ["x.cpu"]
 
 

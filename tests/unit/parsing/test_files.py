@@ -8,7 +8,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tfjob.dialects.kubeflow_v1 import KubeflowV1
 
 from tests.support.hostile import DEPTHS, nested
 from tests.support.tfjobs import tfjob
@@ -17,6 +16,7 @@ from tfjob.client.credentials import ConfigError
 from tfjob.client.exec_plugin import ExecPlugin, ExecSpec
 from tfjob.core.invalid import InvalidJob
 from tfjob.dialects.base import Settings
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.k8s import yaml_reading
 from tfjob.local.apiserver import decode

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import LONGEST_NAME, child_prefix
 
 NO_NAME = "add metadata.name"
 LONG_NAME = "shorten it to {} characters or less"
@@ -21,16 +20,17 @@ MANY_CONTAINERS = "remove containers that the replica can do without"
 NO_IMAGE = "add the image that the container runs, for example tensorflow/tensorflow:2.19.0"
 NO_PORT = "add containerPort, or remove the entry"
 
-_ROOM = LONGEST_NAME - len(child_prefix("", "Evaluator")) - len(str(MAX_REPLICAS))
-"""What a job's name can have so that every child's name fits too."""
 
-
-def for_name(name: str) -> str:
+def for_name(name: str, *, longest: int) -> str:
     """The nearest name that is allowed, if anything of the given one can be kept."""
     kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     whole = kept if kept[:1].isalpha() else f"job-{kept}"
-    legal = whole[:_ROOM].strip("-")
-    return f"use a name such as {legal}" if kept else "use lower-case letters, digits and '-'"
+    legal = whole[:longest].strip("-")
+    if not kept:
+        return "use lower-case letters, digits and '-'"
+    if whole == name:
+        return f"shorten it to {longest} characters or less, for example {legal}"
+    return f"use a name such as {legal}"
 
 
 def for_type(key: str, known: Iterable[str]) -> str:

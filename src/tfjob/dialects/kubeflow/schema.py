@@ -3,12 +3,13 @@
 A pod template passes through as it was written: only what the rules must see is declared of it.
 """
 
-from tfjob.core.job import MAX_REPLICAS, RestartPolicy
-from tfjob.dialects.kubeflow import rules, words
+from tfjob.core.job import MAX_REPLICAS
+from tfjob.dialects.kubeflow import remedies, rules, words
 from tfjob.dialects.schema import (
     Schema,
     array,
     boolean,
+    hinted,
     integer,
     mapping,
     moment,
@@ -21,7 +22,7 @@ from tfjob.dialects.schema import (
 
 CLEAN_POLICIES = ("", "All", "None", "Running")
 SUCCESS_POLICIES = ("", "AllWorkers")
-RESTART_POLICIES = ("", *sorted(str(policy) for policy in RestartPolicy))
+RESTART_POLICIES = ("", "Always", "ExitCode", "Never", "OnFailure")
 MOST_TYPES = 10
 """More than there are types, so that a wrong key is refused by its name, not by its number."""
 MOST_CONTAINERS = 100
@@ -37,14 +38,14 @@ def schema(*, clean_pod_policy: str | None = None) -> Schema:
             "apiVersion": text("Version of this object's schema, such as kubeflow.org/v1."),
             "kind": text("Always TFJob."),
             "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
-            "spec": _spec(clean_pod_policy),
+            "spec": spec(clean_pod_policy),
             "status": _status(),
         },
         rules=rules.of_object(),
     )
 
 
-def _spec(clean_pod_policy: str | None) -> Schema:
+def spec(clean_pod_policy: str | None = None) -> Schema:
     twin = "Older place of runPolicy.{}, used where that is absent."
     types = ", ".join(words.TYPES)
     return record(
@@ -99,9 +100,12 @@ def _run_policy() -> Schema:
             ),
             **{key: _limit(key, about) for key, about in _LIMITS.items()},
             "suspend": boolean("True takes all pods away until it is false again.", default=False),
-            "managedBy": text(
-                "Which controller runs the job; absent means the operator. Cannot be changed.",
-                among=sorted(words.MANAGERS),
+            "managedBy": hinted(
+                text(
+                    "Which controller runs the job; absent means the operator. Cannot be changed.",
+                    among=sorted(words.MANAGERS),
+                ),
+                remedy=remedies.MANAGER,
             ),
             "schedulingPolicy": _scheduling_policy(),
         },
@@ -133,7 +137,7 @@ def _replica() -> Schema:
                 " ExitCode: again from 128 on (but not 128 and 139), else the job fails.",
                 among=RESTART_POLICIES,
             ),
-            "template": _template(),
+            "template": template(),
         },
         rules=rules.of_replica(),
     )
@@ -142,7 +146,7 @@ def _replica() -> Schema:
     return replica
 
 
-def _template() -> Schema:
+def template() -> Schema:
     return record(
         "The pod of one replica. It needs a container named tensorflow.",
         {
@@ -157,10 +161,12 @@ def _template() -> Schema:
 
 
 def _containers() -> Schema:
+    number = integer("Number of the port.", at_least=1, at_most=LONGEST_PORT)
+    rule = f"must be a port number from 1 to {LONGEST_PORT}"
     port = record(
         "One port.",
         {
-            "containerPort": integer("Number of the port.", at_least=1, at_most=LONGEST_PORT),
+            "containerPort": hinted(number, absent=(rule, remedies.NO_PORT)),
             "name": text(f"Name of the port; TensorFlow talks on {words.PORT_NAME}."),
             "protocol": text("TCP where absent."),
         },
@@ -183,7 +189,8 @@ def _containers() -> Schema:
         keeps_unknown=True,
         rules=rules.of_container(),
     )
-    return array("Containers of the pod.", container, at_most=MOST_CONTAINERS)
+    found = array("Containers of the pod.", container, at_most=MOST_CONTAINERS)
+    return hinted(found, remedy=remedies.MANY_CONTAINERS)
 
 
 def _status() -> Schema:

@@ -11,18 +11,15 @@ import msgspec
 
 from tfjob.core.job import MAX_REPLICAS, CleanPolicy, RestartPolicy
 from tfjob.core.naming import LONGEST_NAME, child_prefix
-from tfjob.dialects.kubeflow import refusals, remedies, words
-from tfjob.dialects.kubeflow.schema import (
-    CLEAN_POLICIES,
-    INT64,
-    RESTART_POLICIES,
-    SUCCESS_POLICIES,
-)
+from tfjob.dialects.kubeflow import refusals, remedies, schema, words
+from tfjob.dialects.kubeflow.schema import CLEAN_POLICIES
 from tfjob.dialects.kubeflow.template import Template, read_template
 from tfjob.dialects.reading import Reader
+from tfjob.dialects.shape import shaped
 from tfjob.k8s import field, names
 
 SPECS = "spec.tfReplicaSpecs"
+_SPEC = schema.spec()
 
 
 class ReplicaSpec(msgspec.Struct, frozen=True):
@@ -49,32 +46,46 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -
 
     A stored clean-up policy that nobody knows deletes nothing: it was accepted once, by others.
     """
-    metadata = reader.mapping(manifest.get("metadata"), "metadata")
-    spec = reader.mapping(manifest.get("spec"), "spec")
-    policy = reader.mapping(spec.get("runPolicy"), "spec.runPolicy")
-    name = _read_name(reader, metadata)
-    reader.choice(
-        policy.get("managedBy"),
-        "spec.runPolicy.managedBy",
-        words.MANAGERS,
-        remedy=remedies.MANAGER,
-    )
-    replicas = _read_replicas(reader, spec.get("tfReplicaSpecs"))
-    _check_child_names(reader, name, replicas)
-    limits = _Limits(reader, spec, policy)
+    name = _read_name(reader, reader.mapping(manifest.get("metadata"), "metadata"))
+    place = len(reader.faults)
+    given = manifest.get("spec")
+    spec = shaped(reader, _tolerated(given) if is_stored else given, _SPEC, "spec") or {}
+    policy = spec.get("runPolicy") or {}
+    replicas = _read_replicas(reader, spec)
+    _check_name(reader, name, replicas, place=place)
     return Spec(
         replicas=replicas,
-        clean_policy=limits.clean_policy(is_stored=is_stored),
-        ttl=limits.number("ttlSecondsAfterFinished"),
-        deadline=limits.number("activeDeadlineSeconds", at_most=INT64),
-        backoff_limit=limits.number("backoffLimit"),
-        is_suspended=reader.boolean(policy.get("suspend"), "spec.runPolicy.suspend"),
-        succeeds_with_all_workers=bool(
-            reader.choice(spec.get("successPolicy"), "spec.successPolicy", SUCCESS_POLICIES)
-        ),
-        is_dynamic=reader.boolean(spec.get("enableDynamicWorker"), "spec.enableDynamicWorker"),
-        scheduling=_read_scheduling(reader, policy.get("schedulingPolicy")),
+        clean_policy=policy.get("cleanPodPolicy") or spec.get("cleanPodPolicy"),
+        ttl=_limit(spec, policy, "ttlSecondsAfterFinished"),
+        deadline=_limit(spec, policy, "activeDeadlineSeconds"),
+        backoff_limit=_limit(spec, policy, "backoffLimit"),
+        is_suspended=bool(policy.get("suspend")),
+        succeeds_with_all_workers=bool(spec.get("successPolicy")),
+        is_dynamic=bool(spec.get("enableDynamicWorker")),
+        scheduling=_scheduling(policy.get("schedulingPolicy") or {}),
     )
+
+
+def _tolerated(spec: object) -> object:
+    """The spec with every clean-up policy that nobody knows taken for the one that does nothing."""
+    if not isinstance(spec, Mapping):
+        return spec
+    policy = spec.get("runPolicy")
+    known = {**spec, "runPolicy": _with_known_policy(policy)} if policy is not None else spec
+    return _with_known_policy(known)
+
+
+def _with_known_policy(given: object) -> object:
+    key = "cleanPodPolicy"
+    if not isinstance(given, Mapping) or not isinstance(given.get(key), str):
+        return given
+    return given if given[key] in CLEAN_POLICIES else {**given, key: str(CleanPolicy.NONE)}
+
+
+def _limit(spec: Mapping[str, Any], policy: Mapping[str, Any], key: str) -> int | None:
+    """Older objects have a limit one level up, where it counts less."""
+    found = policy.get(key)
+    return spec.get(key) if found is None else found
 
 
 def is_external(manifest: Mapping[str, Any]) -> bool:
@@ -83,34 +94,6 @@ def is_external(manifest: Mapping[str, Any]) -> bool:
     policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
     manager = policy.get("managedBy") if isinstance(policy, Mapping) else None
     return isinstance(manager, str) and manager != words.MANAGER
-
-
-class _Limits:
-    """Values of the run policy; older objects have them one level up, where they count less."""
-
-    def __init__(self, reader: Reader, spec: Mapping[str, Any], policy: Mapping[str, Any]) -> None:
-        self._reader = reader
-        self._places = (("spec.runPolicy", policy), ("spec", spec))
-
-    def number(self, key: str, *, at_most: int = 2**31 - 1) -> int | None:
-        values = [
-            self._reader.integer(place.get(key), f"{path}.{key}", at_most=at_most)
-            for path, place in self._places
-        ]
-        return next((value for value in values if value is not None), None)
-
-    def clean_policy(self, *, is_stored: bool) -> str | None:
-        """The first that says something: an empty text says nothing."""
-        values = [
-            self._clean_policy(place.get("cleanPodPolicy"), path, is_stored=is_stored)
-            for path, place in self._places
-        ]
-        return next((value for value in values if value), None)
-
-    def _clean_policy(self, value: object, path: str, *, is_stored: bool) -> str | None:
-        if is_stored and isinstance(value, str) and value not in CLEAN_POLICIES:
-            return str(CleanPolicy.NONE)
-        return self._reader.choice(value, f"{path}.cleanPodPolicy", CLEAN_POLICIES)
 
 
 class _Name(NamedTuple):
@@ -138,23 +121,18 @@ def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
             reader.note(field.required(given.path, rule, remedy=remedies.NO_NAME))
             return None
         given = _Name(path, prefix, names.GENERATED_SUFFIX)
-    problems = names.dns1035_label_problems(given.whole)
-    if problems:
-        rule = refusals.BAD_NAME.format(",".join(problems))
-        remedy = remedies.for_name(given.text)
-        reader.note(field.invalid(given.path, given.text, rule, remedy=remedy))
     return given
 
 
-def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
-    given = reader.mapping(value, SPECS)
-    if value is None or (isinstance(value, Mapping) and not given):
+def _read_replicas(reader: Reader, spec: Mapping[str, Any]) -> list[ReplicaSpec]:
+    given = spec.get("tfReplicaSpecs") or {}
+    if not given and all(fault.path != SPECS for fault in reader.faults):
         reader.note(field.required(SPECS, refusals.REQUIRED, remedy=remedies.NO_TYPES))
     found: dict[str, ReplicaSpec] = {}
     for key, each in given.items():
         kind = _type_of(key)
         if kind is not None:
-            found[kind] = _read_replica(reader, each, key=key, kind=kind)
+            found[kind] = _read_replica(reader, each or {}, key=key, kind=kind)
     _check_types(reader, given)
     total = sum(replica.count for replica in found.values())
     if total > MAX_REPLICAS:
@@ -186,49 +164,56 @@ def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
             seen.add(kind)
 
 
-def _read_replica(reader: Reader, value: object, *, key: str, kind: str) -> ReplicaSpec:
+def _read_replica(reader: Reader, given: Mapping[str, Any], *, key: str, kind: str) -> ReplicaSpec:
     path = f"{SPECS}[{key}]"
-    given = reader.mapping(value, path)
-    count = reader.integer(given.get("replicas"), f"{path}.replicas", at_most=MAX_REPLICAS)
+    count = given.get("replicas")
     if count is not None and count > 1 and kind in words.DECIDING_TYPES:
         rule = refusals.MANY_LEADERS.format(key)
         remedy = remedies.MANY_LEADERS
         reader.note(field.invalid(f"{path}.replicas", count, rule, remedy=remedy))
-    restart = reader.choice(given.get("restartPolicy"), f"{path}.restartPolicy", RESTART_POLICIES)
     return ReplicaSpec(
         type=kind,
         count=1 if count is None else count,
-        restart=RestartPolicy(restart or RestartPolicy.NEVER),
-        template=read_template(reader, given.get("template"), f"{path}.template"),
+        restart=RestartPolicy(given.get("restartPolicy") or RestartPolicy.NEVER),
+        template=read_template(reader, given.get("template") or {}, f"{path}.template"),
     )
 
 
-def _check_child_names(reader: Reader, name: _Name | None, replicas: Sequence[ReplicaSpec]) -> None:
-    """The longest `{job}-{type}-{index}` must be a legal name."""
+def _check_name(
+    reader: Reader, name: _Name | None, replicas: Sequence[ReplicaSpec], *, place: int
+) -> None:
+    """A name must be a label, and the longest `{job}-{type}-{index}` must be a legal name too.
+
+    The first is told at its place among the faults; the remedy says the limit that counts.
+    """
+    if name is None:
+        return
+    longest = _longest_name(replicas)
+    room = longest - len(name.suffix)
+    problems = names.dns1035_label_problems(name.whole)
+    if problems:
+        rule = refusals.BAD_NAME.format(",".join(problems))
+        remedy = remedies.for_name(name.text, longest=room)
+        reader.faults.insert(place, field.invalid(name.path, name.text, rule, remedy=remedy))
+    if longest < len(name.whole) <= LONGEST_NAME:
+        rule, remedy = refusals.LONG_NAME.format(room), remedies.LONG_NAME.format(room)
+        reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
+
+
+def _longest_name(replicas: Sequence[ReplicaSpec]) -> int:
     tails = [
         len(child_prefix("", each.type)) + len(str(each.count - 1))
         for each in replicas
         if each.count
     ]
-    longest = LONGEST_NAME - max(tails, default=0)
-    if name is not None and longest < len(name.whole) <= LONGEST_NAME:
-        room = longest - len(name.suffix)
-        rule, remedy = refusals.LONG_NAME.format(room), remedies.LONG_NAME.format(room)
-        reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
+    return LONGEST_NAME - max(tails, default=0)
 
 
-def _read_scheduling(reader: Reader, value: object) -> Mapping[str, Any]:
-    path = "spec.runPolicy.schedulingPolicy"
-    given = reader.mapping(value, path)
-    reader.text(given.get("queue"), f"{path}.queue")
-    reader.text(given.get("priorityClass"), f"{path}.priorityClass")
-    resources = reader.quantities(given.get("minResources"), f"{path}.minResources")
+def _scheduling(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
-        "minAvailable": reader.integer(given.get("minAvailable"), f"{path}.minAvailable"),
+        "minAvailable": given.get("minAvailable"),
         "queue": given.get("queue"),
         "priorityClass": given.get("priorityClass"),
-        "minResources": dict(resources) or None,
-        "scheduleTimeoutSeconds": reader.integer(
-            given.get("scheduleTimeoutSeconds"), f"{path}.scheduleTimeoutSeconds"
-        ),
+        "minResources": dict(given.get("minResources") or {}) or None,
+        "scheduleTimeoutSeconds": given.get("scheduleTimeoutSeconds"),
     }

@@ -11,8 +11,7 @@ import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER, ServicePort
 from tfjob.dialects.kubeflow import refusals, remedies, words
-from tfjob.dialects.kubeflow.schema import LONGEST_PORT, MOST_CONTAINERS
-from tfjob.dialects.reading import IGNORED_METADATA, Reader
+from tfjob.dialects.reading import Reader
 from tfjob.k8s import field
 
 
@@ -25,13 +24,11 @@ class Template(msgspec.Struct, frozen=True):
     has_restart_policy: bool = False
 
 
-def read_template(reader: Reader, value: object, path: str) -> Template:
-    given = reader.mapping(value, path)
-    reader.pod_metadata(given.get("metadata"), f"{path}.metadata", also=IGNORED_METADATA)
-    spec = reader.mapping(given.get("spec"), f"{path}.spec")
-    containers_path = f"{path}.spec.containers"
-    containers = reader.sequence(spec.get("containers"), containers_path)
-    place = _check_containers(reader, containers, containers_path)
+def read_template(reader: Reader, given: Mapping[str, Any], path: str) -> Template:
+    """What is read of a template in which every type is right."""
+    spec = given.get("spec") or {}
+    containers = spec.get("containers") or ()
+    place = _check_containers(reader, containers, f"{path}.spec.containers")
     if place is None or reader.faults:
         return Template()
     return _with_port(given, spec, containers, place)
@@ -41,41 +38,16 @@ def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> i
     """Where the training container stands, with all that is wrong with the list noted."""
     if not containers:
         reader.note(field.required(path, refusals.NO_CONTAINERS, remedy=remedies.NO_CONTAINERS))
-    if len(containers) > MOST_CONTAINERS:
-        rule = f"{path} in body should have at most {MOST_CONTAINERS} items"
-        remedy = remedies.MANY_CONTAINERS
-        reader.note(field.invalid(path, len(containers), rule, remedy=remedy))
-    found: int | None = None
-    for place, (own_path, container) in enumerate(reader.objects(containers, path)):
-        name = _check_container(reader, container, own_path)
-        if name == TRAINING_CONTAINER and found is None:
-            found = place
-    if found is None:
-        remedy = remedies.NO_TRAINING_CONTAINER if containers else remedies.NO_CONTAINERS
-        reader.note(field.required(path, refusals.NO_TRAINING_CONTAINER, remedy=remedy))
-    return found
-
-
-def _check_container(reader: Reader, container: Mapping[str, Any], path: str) -> str:
-    """The name of the container, with all that is wrong with it noted."""
-    if not reader.text(container.get("image"), f"{path}.image"):
-        rule, remedy = refusals.REQUIRED, remedies.NO_IMAGE
-        reader.note(field.required(f"{path}.image", rule, remedy=remedy))
-    for own_path, variable in reader.objects(container.get("env"), f"{path}.env"):
-        reader.text(variable.get("name"), f"{own_path}.name")
-    for own_path, port in reader.objects(container.get("ports"), f"{path}.ports"):
-        _check_port(reader, port, own_path)
-    return reader.text(container.get("name"), f"{path}.name")
-
-
-def _check_port(reader: Reader, port: Mapping[str, Any], path: str) -> None:
-    reader.text(port.get("name"), f"{path}.name")
-    reader.text(port.get("protocol"), f"{path}.protocol")
-    number_path = f"{path}.containerPort"
-    if port.get("containerPort") is None:
-        rule = f"must be a port number from 1 to {LONGEST_PORT}"
-        reader.note(field.required(number_path, rule, remedy=remedies.NO_PORT))
-    reader.integer(port.get("containerPort"), number_path, at_least=1, at_most=LONGEST_PORT)
+    for place, container in enumerate(containers):
+        if not container.get("image"):
+            own, rule = f"{path}[{place}].image", refusals.REQUIRED
+            reader.note(field.required(own, rule, remedy=remedies.NO_IMAGE))
+    names = [container.get("name") for container in containers]
+    if TRAINING_CONTAINER in names:
+        return names.index(TRAINING_CONTAINER)
+    remedy = remedies.NO_TRAINING_CONTAINER if containers else remedies.NO_CONTAINERS
+    reader.note(field.required(path, refusals.NO_TRAINING_CONTAINER, remedy=remedy))
+    return None
 
 
 def _with_port(

@@ -36,36 +36,32 @@ class Board(msgspec.Struct, frozen=True):
     """The block as the user wrote it."""
 
 
-def read_board(reader: Reader, value: object) -> Board | None:
-    if value is None:
+def read_board(reader: Reader, given: Mapping[str, Any] | None) -> Board | None:
+    if given is None:
         return None
-    given = reader.mapping(value, _PATH)
-    image = reader.text(given.get("image"), f"{_PATH}.image")
+    image = given.get("image") or ""
     if not image:
         rule, remedy = refusals.NO_IMAGE, remedies.NO_IMAGE_OF_BOARD
         reader.note(field.required(f"{_PATH}.image", rule, remedy=remedy))
-    filesets = list(_filesets(reader, given.get("trainingLogFilesets")))
-    folders, elsewhere = _read_log_dir(reader, given.get("logDir"))
+    filesets = list(_filesets(reader, given.get("trainingLogFilesets") or ()))
+    folders, elsewhere = _log_dir(given.get("logDir") or {})
+    scheduler = given.get("scheduler") or {}
     return Board(
         image=image,
         sources=[*filter(None, map(_source_of, filesets)), *folders],
         elsewhere=[*(each for each in filesets if _source_of(each) is None), *elsewhere],
-        is_suspended=reader.boolean(given.get("suspend"), f"{_PATH}.suspend"),
-        queue=_read_queue(reader, given.get("scheduler")),
-        resources=reader.mapping(given.get("resources"), f"{_PATH}.resources"),
+        is_suspended=bool(given.get("suspend")),
+        queue=(scheduler.get("t9kScheduler") or {}).get("queue") or "",
+        resources=given.get("resources") or {},
         given=given,
     )
 
 
-def _filesets(reader: Reader, value: object) -> Iterator[str]:
-    path = f"{_PATH}.trainingLogFilesets"
-    reader.texts(value, path)
-    for place, each in enumerate(reader.sequence(value, path)):
-        if not isinstance(each, str):
-            continue
+def _filesets(reader: Reader, given: Sequence[str]) -> Iterator[str]:
+    for place, each in enumerate(given):
         if re.fullmatch(words.FILESET, each) is None:
-            rule, remedy = refusals.FILESET, remedies.FILESET
-            reader.note(field.invalid(f"{path}[{place}]", each, rule, remedy=remedy))
+            path, rule = f"{_PATH}.trainingLogFilesets[{place}]", refusals.FILESET
+            reader.note(field.invalid(path, each, rule, remedy=remedies.FILESET))
             continue
         yield each
 
@@ -77,29 +73,11 @@ def _source_of(fileset: str) -> Source | None:
     return Source(claim=claim, path=path.strip("/"))
 
 
-def _read_log_dir(reader: Reader, value: object) -> tuple[list[Source], list[str]]:
-    path = f"{_PATH}.logDir"
-    given = reader.mapping(value, path)
-    sources: list[Source] = []
-    for own_path, entry in reader.objects(given.get("pvc"), f"{path}.pvc"):
-        claim = reader.text(entry.get("name"), f"{own_path}.name")
-        if not claim:
-            reader.note(field.required(f"{own_path}.name", refusals.REQUIRED))
-        folders = _texts(reader, entry.get("subPath"), f"{own_path}.subPath") or [""]
-        sources += [Source(claim=claim, path=folder.strip("/")) for folder in folders]
-    bucket = reader.mapping(given.get("s3"), f"{path}.s3")
-    pages = reader.mapping(given.get("http"), f"{path}.http")
-    places = _texts(reader, bucket.get("uri"), f"{path}.s3.uri")
-    return sources, [*places, *_texts(reader, pages.get("url"), f"{path}.http.url")]
-
-
-def _texts(reader: Reader, value: object, path: str) -> list[str]:
-    reader.texts(value, path)
-    return [each for each in reader.sequence(value, path) if isinstance(each, str)]
-
-
-def _read_queue(reader: Reader, value: object) -> str:
-    path = f"{_PATH}.scheduler"
-    scheduler = reader.mapping(value, path)
-    given = reader.mapping(scheduler.get("t9kScheduler"), f"{path}.t9kScheduler")
-    return reader.text(given.get("queue"), f"{path}.t9kScheduler.queue")
+def _log_dir(given: Mapping[str, Any]) -> tuple[list[Source], list[str]]:
+    sources = [
+        Source(claim=entry.get("name") or "", path=folder.strip("/"))
+        for entry in given.get("pvc") or ()
+        for folder in entry.get("subPath") or [""]
+    ]
+    bucket, pages = given.get("s3") or {}, given.get("http") or {}
+    return sources, [*(bucket.get("uri") or ()), *(pages.get("url") or ())]

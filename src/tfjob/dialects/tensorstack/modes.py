@@ -33,20 +33,15 @@ class Modes(msgspec.Struct, frozen=True):
     resume: Mapping[str, Start] = {}
 
 
-def read_modes(reader: Reader, value: object, *, types: Iterable[str]) -> Modes:
-    given = reader.mapping(value, _PATH)
-    debug = reader.mapping(given.get("debug"), f"{_PATH}.debug")
-    pause = reader.mapping(given.get("pause"), f"{_PATH}.pause")
+def read_modes(reader: Reader, given: Mapping[str, Any], *, types: Iterable[str]) -> Modes:
+    debug, pause = given.get("debug") or {}, given.get("pause") or {}
     known = frozenset(types)
+    starts, resumptions = f"{_PATH}.debug.replicaSpecs", f"{_PATH}.pause.resumeSpecs"
     return Modes(
-        is_debugged=_read_enabled(reader, debug, f"{_PATH}.debug"),
-        debug=_read_starts(
-            reader, debug.get("replicaSpecs"), f"{_PATH}.debug.replicaSpecs", types=known
-        ),
-        is_paused=_read_enabled(reader, pause, f"{_PATH}.pause"),
-        resume=_read_starts(
-            reader, pause.get("resumeSpecs"), f"{_PATH}.pause.resumeSpecs", types=known
-        ),
+        is_debugged=_is_enabled(debug),
+        debug=_read_starts(reader, debug.get("replicaSpecs"), starts, types=known),
+        is_paused=_is_enabled(pause),
+        resume=_read_starts(reader, pause.get("resumeSpecs"), resumptions, types=known),
     )
 
 
@@ -61,36 +56,33 @@ def started(
     return template
 
 
-def _read_enabled(reader: Reader, given: Mapping[str, Any], path: str) -> bool:
+def _is_enabled(given: Mapping[str, Any]) -> bool:
     """`enable` is an older spelling, and counts where the newer one is absent."""
-    older = reader.boolean(given.get("enable"), f"{path}.enable")
     newer = given.get("enabled")
-    return older if newer is None else reader.boolean(newer, f"{path}.enabled")
+    return bool(given.get("enable") if newer is None else newer)
 
 
 def _read_starts(
-    reader: Reader, value: object, path: str, *, types: frozenset[str]
+    reader: Reader,
+    entries: Sequence[Mapping[str, Any]] | None,
+    path: str,
+    *,
+    types: frozenset[str],
 ) -> Mapping[str, Start]:
     found: dict[str, Start] = {}
-    for own_path, given in reader.objects(value, path):
-        kind = reader.text(given.get("type"), f"{own_path}.type")
+    for place, given in enumerate(entries or ()):
+        kind, own_path = given.get("type") or "", f"{path}[{place}].type"
         if kind not in types:
             rule, remedy = refusals.ABSENT_TYPE.format(kind or '""'), remedies.ABSENT_TYPE
-            reader.note(field.invalid(f"{own_path}.type", kind, rule, remedy=remedy))
+            reader.note(field.invalid(own_path, kind, rule, remedy=remedy))
         elif kind in found:
-            reader.note(field.duplicate(f"{own_path}.type", kind, remedy=remedies.TWO_MODES))
-        found[kind] = _read_start(reader, given, own_path)
+            reader.note(field.duplicate(own_path, kind, remedy=remedies.TWO_MODES))
+        found[kind] = Start(
+            skips_init=bool(given.get("skipInitContainer")),
+            command=given.get("command") or (),
+            args=given.get("args") or (),
+        )
     return found
-
-
-def _read_start(reader: Reader, given: Mapping[str, Any], path: str) -> Start:
-    for key in ("command", "args"):
-        reader.texts(given.get(key), f"{path}.{key}")
-    return Start(
-        skips_init=reader.boolean(given.get("skipInitContainer"), f"{path}.skipInitContainer"),
-        command=reader.sequence(given.get("command"), f"{path}.command"),
-        args=reader.sequence(given.get("args"), f"{path}.args"),
-    )
 
 
 def _resumed(template: Mapping[str, Any], start: Start) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ NO_QUEUE = "add queue, or remove t9kScheduler to use the scheduler of the cluste
 ABSENT_TYPE = "remove the entry, or add the type to spec.replicaSpecs"
 TWO_MODES = "keep one entry of the type"
 FILESET = "write it as t9k://pvc/, the name of the PVC, and the path of the log"
+NO_CLAIM = "add the name of the PersistentVolumeClaim that holds the logs"
 NO_IMAGE_OF_BOARD = "add the image, for example t9kpublic/tensorboard:2.11.0"
 
 

@@ -3,11 +3,11 @@
 A pod template passes through as it was written: only what the rules must see is declared of it.
 """
 
-from tfjob.core.job import RestartPolicy
 from tfjob.dialects.schema import (
     Schema,
     array,
     boolean,
+    hinted,
     integer,
     moment,
     pod_metadata,
@@ -15,14 +15,15 @@ from tfjob.dialects.schema import (
     ruled,
     text,
 )
-from tfjob.dialects.tensorstack import rules, words
+from tfjob.dialects.tensorstack import refusals, remedies, rules, words
 from tfjob.dialects.tensorstack.refusals import MOST_REPLICAS
-from tfjob.dialects.tensorstack.spec import HIGHEST_PRIORITY, INT64
-from tfjob.dialects.tensorstack.template import MOST_CONTAINERS
 
 _MOST_ENTRIES = 10
 """More than there are types, so that a wrong type is refused by its name, not by its number."""
 _MOST_FILESETS = 100
+_MOST_CONTAINERS = 100
+_HIGHEST_PRIORITY = 100
+_INT64 = 2**63 - 1
 _LONGEST_TEXT = 1024
 
 
@@ -34,7 +35,7 @@ def schema() -> Schema:
             "apiVersion": text(f"Always {words.API_VERSION}."),
             "kind": text(f"Always {words.KIND}."),
             "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
-            "spec": _spec(),
+            "spec": spec(),
             "status": _status(),
         },
         required=["spec"],
@@ -42,7 +43,7 @@ def schema() -> Schema:
     )
 
 
-def _spec() -> Schema:
+def spec() -> Schema:
     return record(
         "What shall run. Only runMode.pause.enabled and tensorboardSpec.suspend can change later.",
         {
@@ -55,8 +56,8 @@ def _spec() -> Schema:
                 "Who places the pods; absent means the scheduler of the cluster.",
                 {"t9kScheduler": _t9k_scheduler()},
             ),
-            "runMode": _run_mode(),
-            "tensorboardSpec": _board(),
+            "runMode": run_mode(),
+            "tensorboardSpec": board(),
         },
         required=["replicaSpecs"],
         rules=rules.of_spec(),
@@ -67,12 +68,15 @@ def _replica() -> Schema:
     return record(
         "One replica type.",
         {
-            "type": text("Role of the replicas.", among=words.TYPES),
+            "type": hinted(
+                text("Role of the replicas.", among=words.TYPES),
+                absent=(refusals.REQUIRED, remedies.NO_TYPE),
+            ),
             "replicas": integer("How many, 1 where absent.", at_most=MOST_REPLICAS),
             "restartPolicy": text(
                 "When a replica that ended is made again: Never (default), OnFailure, Always, or"
                 " ExitCode: after 130, 137, 138 and 143.",
-                among=sorted(str(policy) for policy in RestartPolicy),
+                among=words.RESTART_POLICIES,
             ),
             "template": _template(),
         },
@@ -110,7 +114,7 @@ def _containers() -> Schema:
         keeps_unknown=True,
         rules=rules.of_container(),
     )
-    return array("Containers of the pod.", container, at_most=MOST_CONTAINERS)
+    return array("Containers of the pod.", container, at_most=_MOST_CONTAINERS)
 
 
 def _run_policy() -> Schema:
@@ -121,7 +125,7 @@ def _run_policy() -> Schema:
             "activeDeadlineSeconds": integer(
                 "Seconds after startTime when a job that still runs fails.",
                 at_least=1,
-                at_most=INT64,
+                at_most=_INT64,
             ),
             "backoffLimit": integer(
                 "Restarts of all replicas together; then no replica is made again."
@@ -142,13 +146,13 @@ def _t9k_scheduler() -> Schema:
         "Places the pods of the job together, in their turn.",
         {
             "queue": text("Queue in which the job waits."),
-            "priority": integer("From 0 (default) to 100.", at_most=HIGHEST_PRIORITY),
+            "priority": integer("From 0 (default) to 100.", at_most=_HIGHEST_PRIORITY),
         },
         rules=rules.of_scheduler(),
     )
 
 
-def _run_mode() -> Schema:
+def run_mode() -> Schema:
     older = boolean("Older spelling of enabled.")
     return record(
         "Modes for debugging and for pausing.",
@@ -195,7 +199,7 @@ def _starts(about: str, fields: Schema) -> Schema:
     return ruled(array(about, entry, at_most=_MOST_ENTRIES), rules.of_modes())
 
 
-def _board() -> Schema:
+def board() -> Schema:
     fileset = ruled({"type": "string", "maxLength": _LONGEST_TEXT}, rules.of_fileset())
     return record(
         "A TensorBoard beside the job; it stays until the job is deleted.",
@@ -231,7 +235,14 @@ def _log_dir() -> Schema:
                 "Volumes.",
                 record(
                     "One PersistentVolumeClaim.",
-                    {"name": text("Its name."), "subPath": _texts("Folders of it.")},
+                    {
+                        "name": hinted(
+                            {**text("Its name."), "minLength": 1},
+                            remedy=remedies.NO_CLAIM,
+                            absent=(refusals.REQUIRED, remedies.NO_CLAIM),
+                        ),
+                        "subPath": _texts("Folders of it."),
+                    },
                     required=["name"],
                 ),
             ),

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tfjob.core.job import CleanPolicy, RestartPolicy
+from tfjob.core.job import TRAINING_CONTAINER, CleanPolicy, RestartPolicy
 from tfjob.core.naming import LONGEST_NAME
 from tfjob.dialects.reading import Reader
-from tfjob.dialects.tensorstack import refusals, remedies, words
+from tfjob.dialects.shape import shaped
+from tfjob.dialects.tensorstack import refusals, remedies, schema, words
 from tfjob.dialects.tensorstack.board import Board, read_board
 from tfjob.dialects.tensorstack.modes import Modes, read_modes
-from tfjob.dialects.tensorstack.template import read_template
 from tfjob.k8s import field
 from tfjob.k8s.names import GENERATED_SUFFIX
 
@@ -26,8 +26,7 @@ _CLEAN_POLICIES = {
     "all": CleanPolicy.ALL,
     "unfinished": CleanPolicy.RUNNING,
 }
-HIGHEST_PRIORITY = 100
-INT64 = 2**63 - 1
+_SPEC = schema.spec()
 
 
 class ReplicaSpec(msgspec.Struct, frozen=True):
@@ -57,22 +56,18 @@ class Spec(msgspec.Struct, frozen=True):
 def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
     """The spec's meaning; worth nothing when the reader has faults afterwards."""
     metadata = reader.mapping(manifest.get("metadata"), "metadata")
-    spec = reader.mapping(manifest.get("spec"), "spec")
-    policy = reader.mapping(spec.get("runPolicy"), "spec.runPolicy")
+    spec = shaped(reader, manifest.get("spec"), _SPEC, "spec") or {}
+    policy = spec.get("runPolicy") or {}
     replicas = _read_replicas(reader, spec.get("replicaSpecs"))
     _check_name(reader, metadata, replicas)
+    types = [each.type for each in replicas]
     return Spec(
         replicas=replicas,
         clean=_read_clean(reader, policy),
-        deadline=reader.integer(
-            policy.get("activeDeadlineSeconds"),
-            "spec.runPolicy.activeDeadlineSeconds",
-            at_least=1,
-            at_most=INT64,
-        ),
-        backoff_limit=reader.integer(policy.get("backoffLimit"), "spec.runPolicy.backoffLimit"),
-        scheduling=_read_scheduling(reader, spec.get("scheduler")),
-        modes=read_modes(reader, spec.get("runMode"), types=[each.type for each in replicas]),
+        deadline=policy.get("activeDeadlineSeconds"),
+        backoff_limit=policy.get("backoffLimit"),
+        scheduling=_read_scheduling(reader, spec.get("scheduler") or {}),
+        modes=read_modes(reader, spec.get("runMode") or {}, types=types),
         board=read_board(reader, spec.get("tensorboardSpec")),
     )
 
@@ -113,12 +108,13 @@ def _check_name(
         reader.note(field.invalid(given.path, given.text, refusals.BAD_NAME, remedy=remedy))
 
 
-def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
-    if not reader.sequence(value, SPECS):
-        rule, remedy = refusals.NO_REPLICAS, remedies.NO_REPLICAS
-        reader.note(field.required(SPECS, rule, remedy=remedy))
+def _read_replicas(reader: Reader, given: Sequence[Mapping[str, Any]] | None) -> list[ReplicaSpec]:
+    if not given:
+        if all(fault.path != SPECS for fault in reader.faults):
+            rule, remedy = refusals.NO_REPLICAS, remedies.NO_REPLICAS
+            reader.note(field.required(SPECS, rule, remedy=remedy))
         return []
-    found = [_read_replica(reader, each, path) for path, each in reader.objects(value, SPECS)]
+    found = [_read_replica(reader, each, f"{SPECS}[{place}]") for place, each in enumerate(given)]
     _check_types(reader, found)
     total = sum(each.count for each in found)
     if total > refusals.MOST_REPLICAS:
@@ -131,23 +127,29 @@ def _read_replicas(reader: Reader, value: object) -> list[ReplicaSpec]:
 
 
 def _read_replica(reader: Reader, given: Mapping[str, Any], path: str) -> ReplicaSpec:
-    kind = reader.choice(given.get("type"), f"{path}.type", words.TYPES)
-    if given.get("type") is None:
-        rule, remedy = refusals.REQUIRED, remedies.NO_TYPE
-        reader.note(field.required(f"{path}.type", rule, remedy=remedy))
-    most = refusals.MOST_REPLICAS
-    count = reader.integer(given.get("replicas"), f"{path}.replicas", at_most=most)
+    kind, count = given.get("type") or "", given.get("replicas")
     if kind == words.CHIEF and count not in {None, 1}:
         rule, remedy = refusals.ONE_CHIEF, remedies.ONE_CHIEF
         reader.note(field.invalid(f"{path}.replicas", count, rule, remedy=remedy))
-    policies = [str(each) for each in RestartPolicy]
-    restart = reader.choice(given.get("restartPolicy"), f"{path}.restartPolicy", policies)
+    template = given.get("template") or {}
+    _check_containers(reader, template, f"{path}.template.spec.containers")
     return ReplicaSpec(
-        type=kind or "",
+        type=kind,
         count=1 if count is None else count,
-        restart=RestartPolicy(restart or RestartPolicy.NEVER),
-        template=read_template(reader, given.get("template"), f"{path}.template"),
+        restart=RestartPolicy(given.get("restartPolicy") or RestartPolicy.NEVER),
+        template=template,
     )
+
+
+def _check_containers(reader: Reader, template: Mapping[str, Any], path: str) -> None:
+    containers = (template.get("spec") or {}).get("containers") or ()
+    for place, container in enumerate(containers):
+        if not container.get("image"):
+            rule, remedy = refusals.NO_IMAGE, remedies.NO_IMAGE
+            reader.note(field.required(f"{path}[{place}].image", rule, remedy=remedy))
+    if all(container.get("name") != TRAINING_CONTAINER for container in containers):
+        rule, remedy = refusals.NO_CONTAINERS, remedies.NO_CONTAINERS
+        reader.note(field.required(path, rule, remedy=remedy))
 
 
 def _check_types(reader: Reader, replicas: Sequence[ReplicaSpec]) -> None:
@@ -167,28 +169,24 @@ def _read_clean(reader: Reader, policy: Mapping[str, Any]) -> CleanPolicy:
     """The first spelling that says something; letters may be of either case."""
     found: list[CleanPolicy] = []
     for key in ("cleanUpPolicy", "cleanPodPolicy"):
-        path = f"spec.runPolicy.{key}"
-        if policy.get(key) is None:
+        given = policy.get(key)
+        if given is None:
             continue
-        text = reader.text(policy[key], path)
-        chosen = _CLEAN_POLICIES.get(text.lower())
+        chosen = _CLEAN_POLICIES.get(given.lower()) if given.isascii() else None
         if chosen is not None:
             found.append(chosen)
-        elif isinstance(policy[key], str):
-            allowed = ("None", "All", "Unfinished")
-            reader.note(field.unsupported(path, text, allowed, remedy=remedies.CLEAN_UP))
+        else:
+            path, allowed = f"spec.runPolicy.{key}", ("None", "All", "Unfinished")
+            reader.note(field.unsupported(path, given, allowed, remedy=remedies.CLEAN_UP))
     return found[0] if found else CleanPolicy.NONE
 
 
-def _read_scheduling(reader: Reader, value: object) -> Scheduling | None:
-    path = "spec.scheduler.t9kScheduler"
-    scheduler = reader.mapping(value, "spec.scheduler")
-    if scheduler.get("t9kScheduler") is None:
+def _read_scheduling(reader: Reader, scheduler: Mapping[str, Any]) -> Scheduling | None:
+    given = scheduler.get("t9kScheduler")
+    if given is None:
         return None
-    given = reader.mapping(scheduler["t9kScheduler"], path)
-    queue = reader.text(given.get("queue"), f"{path}.queue")
+    queue = given.get("queue") or ""
     if not queue:
-        rule, remedy = refusals.NO_QUEUE, remedies.NO_QUEUE
-        reader.note(field.required(f"{path}.queue", rule, remedy=remedy))
-    priority = reader.integer(given.get("priority"), f"{path}.priority", at_most=HIGHEST_PRIORITY)
-    return Scheduling(queue=queue, priority=priority or 0)
+        path, rule = "spec.scheduler.t9kScheduler.queue", refusals.NO_QUEUE
+        reader.note(field.required(path, rule, remedy=remedies.NO_QUEUE))
+    return Scheduling(queue=queue, priority=given.get("priority") or 0)

@@ -19,6 +19,7 @@ CHIEF = "chief"
 WORKER = "worker"
 EVALUATOR = "evaluator"
 TYPES = (CHIEF, WORKER, "ps", EVALUATOR)
+RESTART_POLICIES = ("Always", "ExitCode", "Never", "OnFailure")
 LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 """The form of a job's name."""
 FILESET = r"t9k://(pvc/[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/.*)?|minio/[^/]+/[^/]+(/.*)?)"

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from tfjob.k8s.field import not_in
 from tfjob.local.apiserver import (
     builtin_validation,
     crd,
@@ -55,7 +56,7 @@ def _custom_metadata(meta: Json, kind: Kind) -> tuple[Json, list[str]]:
 def _judge_unknown(unknown: list[str], request: Request) -> tuple[str, ...]:
     wish = request.query.get("fieldValidation", "")
     if wish not in {"", "Strict", "Warn", "Ignore"}:
-        fault = status.not_in("fieldValidation", wish, ("Ignore", "Strict", "Warn"))
+        fault = not_in("fieldValidation", wish, ("Ignore", "Strict", "Warn"))
         raise status.invalid("CreateOptions.meta.k8s.io", "", [fault])
     if not unknown or wish == "Ignore":
         return ()
@@ -75,7 +76,7 @@ def check_options(request: Request) -> None:
     """Refuse a dryRun other than All."""
     wish = request.query.get("dryRun")
     if wish not in {None, "", "All"}:
-        fault = status.not_in("dryRun", [wish], ["All"])
+        fault = not_in("dryRun", [wish], ["All"])
         names = {"create": "CreateOptions", "patch": "PatchOptions", "update": "UpdateOptions"}
         option = names.get(request.verb, "DeleteOptions")
         raise status.invalid(f"{option}.meta.k8s.io", "", [fault])

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tfjob.k8s import names
-from tfjob.k8s.field import duplicate, forbidden, invalid, required
+from tfjob.k8s.field import duplicate, forbidden, invalid, not_in, required
+from tfjob.k8s.pod_rules import label_faults, pod_spec_faults
 from tfjob.local.apiserver import metadata, status, workload_validation
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.metadata import Faults
-from tfjob.local.apiserver.pod_validation import pod_spec_faults
 
 Json = dict[str, Any]
 _CONFIG_KEY = re.compile(r"[-._a-zA-Z0-9]+")
@@ -35,7 +35,7 @@ def metadata_faults(kind: Kind, obj: Json) -> Faults:
     faults = metadata.name_required(meta)
     if name:
         faults += [invalid("metadata.name", name, text) for text in _name_problems(kind, name)]
-    faults += _label_faults(meta)
+    faults += label_faults(meta)
     faults += _annotation_faults(meta)
     faults += metadata.owner_faults(meta)
     for index, finalizer in enumerate(meta.get("finalizers") or ()):
@@ -48,15 +48,6 @@ def _name_problems(kind: Kind, name: str) -> tuple[str, ...]:
     if kind.resource in {"namespaces", "services"}:
         return names.dns1123_label_problems(name)
     return names.dns1123_subdomain_problems(name)
-
-
-def _label_faults(meta: Json) -> Faults:
-    faults: Faults = []
-    for key, value in (meta.get("labels") or {}).items():
-        faults += [invalid("metadata.labels", key, text) for text in names.label_key_problems(key)]
-        problems = names.label_value_problems(value)
-        faults += [invalid("metadata.labels", value, text) for text in problems]
-    return faults
 
 
 def _annotation_faults(meta: Json) -> Faults:
@@ -135,7 +126,7 @@ def _service(service: Json) -> Faults:
     faults: Faults = []
     types = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
     if spec.get("type") not in types:
-        faults.append(status.not_in("spec.type", spec.get("type"), types))
+        faults.append(not_in("spec.type", spec.get("type"), types))
     ports = spec.get("ports") or []
     if not ports and spec.get("clusterIP") != "None" and spec.get("type") != "ExternalName":
         faults.append(required("spec.ports", ""))
@@ -220,7 +211,7 @@ def _event(event: Json) -> Faults:
 
 
 _BY_KIND: dict[str, Callable[[Json], Faults]] = {
-    "Pod": lambda pod: pod_spec_faults(pod.get("spec") or {}, "spec"),
+    "Pod": lambda pod: [*pod_spec_faults(pod.get("spec") or {}, "spec")],
     "Service": _service,
     "ConfigMap": _config_map,
     "Secret": _secret,

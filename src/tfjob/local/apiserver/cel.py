@@ -7,6 +7,7 @@ other side decides.
 
 import itertools
 import re
+import string
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -25,6 +26,8 @@ from tfjob.local.apiserver.cel_syntax import (
 
 Env = Mapping[str, Any]
 Program = Callable[[Env], Any]
+_TO_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_TO_UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
 _FIELD_ESCAPES = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__underscores__": "__"}
 
 
@@ -338,8 +341,8 @@ _METHODS: dict[str, Function] = {
     "startsWith": ((2,), str.startswith),
     "endsWith": ((2,), str.endswith),
     "contains": ((2,), lambda text, part: part in text),
-    "lowerAscii": ((1,), str.lower),
-    "upperAscii": ((1,), str.upper),
+    "lowerAscii": ((1,), lambda text: text.translate(_TO_LOWER)),
+    "upperAscii": ((1,), lambda text: text.translate(_TO_UPPER)),
     "trim": ((1,), str.strip),
     "replace": ((3, 4), str.replace),
     "split": ((2,), str.split),

@@ -4,18 +4,17 @@ A value of the wrong type is refused. Unknown fields are dropped and reported, s
 can apply `fieldValidation`. Null means absent.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import yaml
 
-from tfjob.k8s import quantity, time, yaml_reading
+from tfjob.k8s import yaml_reading
 from tfjob.k8s.field import invalid
 from tfjob.k8s.nesting import TOO_DEEP, UNREADABLE, is_deep
+from tfjob.k8s.typed import WrongTypeError, typed_object
 from tfjob.local.apiserver import protobuf, status
 from tfjob.local.apiserver.kinds import Kind
-from tfjob.local.apiserver.type_table import types
 
 Json = dict[str, Any]
 _decode = msgspec.json.Decoder().decode
@@ -24,18 +23,6 @@ _MEDIA = (
     "the body of the request was in an unknown format - accepted media types include: "
     "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 )
-_GO_NAMES = {"s": "string", "i": "int32", "l": "int64", "b": "bool", "f": "float64"}
-_PLAIN_TYPES: dict[str, tuple[type, ...]] = {
-    "s": (str,),
-    "y": (str,),
-    "b": (bool,),
-    "x": (int, str),
-    "f": (int, float),
-}
-
-
-class WrongTypeError(Exception):
-    """A value of the wrong type; the message is Go's."""
 
 
 def parse_body(body: bytes, content_type: str) -> object:
@@ -121,129 +108,9 @@ def _other_kind(api_version: str, name: str, kind: Kind, *, object_name: str) ->
 
 def typed(obj: Json, kind: Kind) -> tuple[Json, list[str]]:
     """The object with known fields only, and the paths of the others."""
-    unknown: list[str] = []
     try:
-        return _Reader(unknown).struct(obj, kind.kind, path=""), unknown
+        return typed_object(obj, kind.kind)
     except WrongTypeError as error:
         raise status.bad_request(
             f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
         ) from error
-
-
-class _Reader:
-    """Walks a value along the type table."""
-
-    def __init__(self, unknown: list[str]) -> None:
-        self._unknown = unknown
-        self._types = types()
-
-    def struct(self, value: Mapping[str, Any], name: str, *, path: str) -> Json:
-        fields = self._types[name]
-        result = {}
-        for key, item in value.items():
-            at = f"{path}.{key}" if path else key
-            kind = fields.get(key)
-            if kind is None:
-                self._unknown.append(at)
-            elif item is not None:
-                result[key] = self.value(item, kind, owner=name, path=at)
-        return result
-
-    def value(self, value: object, kind: str, *, owner: str, path: str) -> object:
-        if kind == "*" or (kind[0] == "?" and isinstance(value, bool)):
-            return value
-        kind = kind.removeprefix("?")
-        if kind[0] in "[{":
-            return self._collection(value, kind, owner=owner, path=path)
-        if len(kind) == 1:
-            return _scalar(value, kind, owner=owner, path=path)
-        if not isinstance(value, dict):
-            raise _mismatch(value, f"v1.{kind}", owner=owner, path=path)
-        return self.struct(value, kind, path=path)
-
-    def _collection(self, value: object, kind: str, *, owner: str, path: str) -> object:
-        inner = kind[1:-1]
-        if kind[0] == "[":
-            if not isinstance(value, list):
-                raise _mismatch(value, f"[]{_go(inner)}", owner=owner, path=path)
-            return [
-                self.value(item, inner, owner=owner, path=f"{path}[{index}]")
-                for index, item in enumerate(value)
-            ]
-        if not isinstance(value, dict):
-            raise _mismatch(value, f"map[string]{_go(inner)}", owner=owner, path=path)
-        return {
-            str(key): self.value(item, inner, owner=owner, path=path) for key, item in value.items()
-        }
-
-
-def _go(kind: str) -> str:
-    return _GO_NAMES.get(kind, f"v1.{kind}" if len(kind) > 1 else "string")
-
-
-def _scalar(value: object, kind: str, *, owner: str, path: str) -> object:
-    if kind in {"i", "l"} and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _whole(value, kind, owner=owner, path=path)
-    if kind == "q":
-        return _quantity(value)
-    if kind == "t":
-        return _moment(value, owner=owner, path=path)
-    wanted = _PLAIN_TYPES.get(kind, ())
-    if isinstance(value, wanted) and (kind == "b" or not isinstance(value, bool)):
-        return value
-    raise _mismatch(value, _go(kind), owner=owner, path=path)
-
-
-def _whole(value: float, kind: str, *, owner: str, path: str) -> int:
-    limit = 2**31 if kind == "i" else 2**63
-    if value != int(value) or not -limit <= value < limit:
-        where = _struct_field(owner, path)
-        raise WrongTypeError(
-            f"json: cannot unmarshal number {value} "
-            f"into Go struct field {where} of type {_go(kind)}"
-        )
-    return int(value)
-
-
-def _quantity(value: object) -> str:
-    parsed = quantity.parse(value if isinstance(value, str) else str(value))
-    if parsed is None or isinstance(value, (bool, dict, list)):
-        raise WrongTypeError(
-            "quantities must match the regular expression "
-            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        )
-    return parsed.render()
-
-
-def _moment(value: object, *, owner: str, path: str) -> object:
-    if value == "":
-        return None
-    if not isinstance(value, str):
-        raise _mismatch(value, "string", owner=owner, path=path)
-    if time.parse(value) is None:
-        raise WrongTypeError(
-            f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": '
-            f'cannot parse "{value}" as "2006"'
-        )
-    return value
-
-
-def _mismatch(value: object, wanted: str, *, owner: str, path: str) -> WrongTypeError:
-    names = {
-        bool: "bool",
-        str: "string",
-        int: "number",
-        float: "number",
-        dict: "object",
-        list: "array",
-    }
-    found = names.get(type(value), "object")
-    where = _struct_field(owner, path)
-    return WrongTypeError(
-        f"json: cannot unmarshal {found} into Go struct field {where} of type {wanted}"
-    )
-
-
-def _struct_field(owner: str, path: str) -> str:
-    plain = ".".join(part.partition("[")[0] for part in path.split("."))
-    return f"{owner}.{plain}"

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from tfjob.k8s.type_table import types
 from tfjob.local.apiserver.kinds import Kind, Registry
-from tfjob.local.apiserver.type_table import types
 
 Json = dict[str, Any]
 _PREFIX = "io.k8s.api.core.v1."

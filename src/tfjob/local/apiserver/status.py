@@ -16,6 +16,7 @@ _CAUSES = {
     FaultKind.FORBIDDEN: "FieldValueForbidden",
     FaultKind.UNSUPPORTED: "FieldValueNotSupported",
     FaultKind.DUPLICATE: "FieldValueDuplicate",
+    FaultKind.NOT_FOUND: "FieldValueNotFound",
 }
 
 
@@ -142,19 +143,6 @@ def _cause(fault: Fault | FieldError) -> dict[str, str]:
         return {"reason": fault.cause, "message": fault.message, "field": fault.path}
     message = fault.text.removeprefix(f"{fault.path}: ")
     return {"reason": _CAUSES[fault.kind], "message": message, "field": fault.path}
-
-
-def not_in(path: str, value: object, allowed: Iterable[str]) -> FieldError:
-    """An unsupported value; the order of the allowed ones is kube-apiserver's."""
-    choices = ", ".join(f'"{choice}"' for choice in allowed)
-    message = (
-        f"Unsupported value: {msgspec.json.encode(value).decode()}: supported values: {choices}"
-    )
-    return FieldError(path, "FieldValueNotSupported", message)
-
-
-def missing_reference(path: str, value: str) -> FieldError:
-    return FieldError(path, "FieldValueNotFound", f'Not found: "{value}"')
 
 
 def too_large() -> StatusError:

@@ -5,10 +5,9 @@ Rules return faults; none raises, and none reads other objects.
 
 from typing import Any
 
-from tfjob.k8s.field import invalid, required
-from tfjob.local.apiserver import status
+from tfjob.k8s.field import invalid, not_in, required
+from tfjob.k8s.pod_rules import pod_spec_faults
 from tfjob.local.apiserver.metadata import Faults
-from tfjob.local.apiserver.pod_validation import pod_spec_faults
 from tfjob.local.apiserver.selector import SelectorError, labels_from_object
 
 Json = dict[str, Any]
@@ -36,7 +35,7 @@ def pods_faults(owner: Json) -> Faults:
     faults += pod_spec_faults(template.get("spec") or {}, _TEMPLATE)
     policy = (template.get("spec") or {}).get("restartPolicy", "Always")
     if policy in {"Never", "OnFailure"}:
-        faults.append(status.not_in(f"{_TEMPLATE}.restartPolicy", policy, ("Always",)))
+        faults.append(not_in(f"{_TEMPLATE}.restartPolicy", policy, ("Always",)))
     return faults
 
 

@@ -7,14 +7,22 @@ import pytest
 
 from tests.support.builders import container
 from tfjob.core.job import ServicePort
+from tfjob.dialects.kubeflow import schema
 from tfjob.dialects.kubeflow.template import Template, read_template
 from tfjob.dialects.reading import Reader
+from tfjob.dialects.shape import shaped
+
+TEMPLATE = schema.template()
 
 
 def read(*containers: Any, **template: Any) -> tuple[Template, list[str]]:
+    return read_whole({"spec": {"containers": list(containers)}, **template})
+
+
+def read_whole(given: Any) -> tuple[Template, list[str]]:
     reader = Reader()
-    given = {"spec": {"containers": list(containers)}, **template}
-    return read_template(reader, given, "template"), [fault.path for fault in reader.faults]
+    right = shaped(reader, given, TEMPLATE, "template") or {}
+    return read_template(reader, right, "template"), [fault.path for fault in reader.faults]
 
 
 def service_ports(*ports: dict[str, Any]) -> list[tuple[str, int, str]]:
@@ -26,7 +34,7 @@ def service_ports(*ports: dict[str, Any]) -> list[tuple[str, int, str]]:
 def test_template_itself_is_never_changed() -> None:
     given = {"spec": {"containers": [container(), {"name": "sidecar", "image": "x"}]}}
     before = copy.deepcopy(given)
-    template = read_template(Reader(), given, "template")
+    template, _ = read_whole(given)
     assert given == before
     assert template.body["spec"]["containers"][1] is given["spec"]["containers"][1]
 
@@ -35,7 +43,7 @@ def test_template_with_its_training_port_passes_through_as_the_same_object() -> 
     given = {
         "spec": {"containers": [container(ports=[{"name": "tfjob-port", "containerPort": 80}])]}
     }
-    template = read_template(Reader(), given, "template")
+    template, _ = read_whole(given)
     assert template.body is given
     assert template.port == 80
 
@@ -97,9 +105,8 @@ def test_number_of_a_port_may_be_written_with_a_point() -> None:
 
 @pytest.mark.parametrize("policy", ["OnFailure", "Never"])
 def test_restart_policy_of_the_template_is_noticed(policy: str) -> None:
-    reader = Reader()
     given = {"spec": {"containers": [container()], "restartPolicy": policy}}
-    assert read_template(reader, given, "template").has_restart_policy
+    assert read_whole(given)[0].has_restart_policy
     assert not read(container())[0].has_restart_policy
 
 
@@ -149,9 +156,7 @@ def test_malformed_container_is_a_fault_wherever_it_stands(
 
 @pytest.mark.parametrize("given", [[], "x", 7, True])
 def test_template_that_is_no_object_is_a_fault(given: object) -> None:
-    reader = Reader()
-    read_template(reader, given, "template")
-    assert reader.faults[0].path == "template"
+    assert read_whole(given)[1][0] == "template"
 
 
 def test_number_of_containers_is_bounded() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import NOW, manifests_of
-from tests.unit.dialects.almost_right import as_sent, is_sendable, spoilt
+from tests.unit.dialects.almost_right import spoilt
+from tests.unit.dialects.tensorflow.almost_right import SPEC
 from tests.unit.dialects.tensorflow.jobs import DIALECT, a_pod, around, end, entry, tfjob
 from tests.unit.k8s.json_values import JSON
 from tfjob.core.invalid import InvalidJob, reject
@@ -19,10 +20,7 @@ from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Observed, Settings
 from tfjob.dialects.tensorflow.config import FLAG, Accelerator, ControllerConfig
 from tfjob.k8s.field import summary
-from tfjob.local.apiserver.crd import Structural
 
-(VERSION,) = DIALECT.crd()["spec"]["versions"]
-SERVER = Structural(VERSION["schema"]["openAPIV3Schema"], "schema")
 GPU = Accelerator(
     volumes=[{"name": "v", "mountPath": "/m", "hostPath": "/h"}], env=[{"name": "E", "value": "e"}]
 )
@@ -35,70 +33,6 @@ SETTINGS = st.builds(
         has_cluster_ips=st.booleans(),
         clean_policy=st.sampled_from(["None", "Running", "All"]),
     ),
-)
-CONTAINER = st.fixed_dictionaries(
-    {"name": spoilt(st.sampled_from(["tensorflow", "side"])), "image": spoilt(st.just("img"))},
-    optional={
-        "env": spoilt(st.lists(st.fixed_dictionaries({"name": spoilt(st.just("E"))}), max_size=2)),
-        "volumeMounts": spoilt(st.just([{"name": "ps-config-volume"}])),
-        "resources": spoilt(
-            st.fixed_dictionaries({"limits": spoilt(st.just({"gpu": 1}))}) | st.none()
-        ),
-    },
-)
-TEMPLATE = st.fixed_dictionaries(
-    {
-        "spec": spoilt(
-            st.fixed_dictionaries(
-                {"containers": spoilt(st.lists(CONTAINER, min_size=1, max_size=2))},
-                optional={
-                    "restartPolicy": spoilt(st.sampled_from(["OnFailure", "Never", ""])),
-                    "volumes": spoilt(st.just([{"name": "v"}])),
-                },
-            )
-        )
-    },
-    optional={"metadata": spoilt(st.just({"labels": {"a": "b"}}))},
-)
-ENTRY = st.fixed_dictionaries(
-    {},
-    optional={
-        "tfReplicaType": spoilt(st.sampled_from(["MASTER", "WORKER", "PS"])),
-        "TFREPLICATYPE": spoilt(st.sampled_from(["WORKER", "PS"])),
-        "IsDefaultPS": spoilt(st.booleans()),
-        "replicas": spoilt(st.integers(0, 2)),
-        "tfPort": spoilt(st.integers(1, 9)),
-        "template": spoilt(TEMPLATE),
-    },
-)
-SPEC = st.fixed_dictionaries(
-    {"replicaSpecs": st.lists(spoilt(ENTRY), max_size=2).map(lambda found: [entry(), *found])},
-    optional={
-        "RuntimeId": spoilt(st.just("76no")),
-        "replica_specs": JSON,
-        "tfImage": spoilt(st.just("img")),
-        "tensorboard": spoilt(
-            st.fixed_dictionaries(
-                {"logDir": spoilt(st.just("d"))},
-                optional={"volumes": JSON, "volumeMounts": JSON, "serviceType": JSON},
-            )
-        ),
-        "terminationPolicy": spoilt(
-            st.fixed_dictionaries(
-                {
-                    "chief": spoilt(
-                        st.fixed_dictionaries(
-                            {},
-                            optional={
-                                "replicaName": spoilt(st.sampled_from(["MASTER", "WORKER"])),
-                                "replicaIndex": spoilt(st.integers(0, 1)),
-                            },
-                        )
-                    )
-                }
-            )
-        ),
-    },
 )
 STATUS = st.fixed_dictionaries(
     {},
@@ -171,16 +105,6 @@ def test_any_status(status: Any, code: int | None) -> None:
 @given(SPEC, SETTINGS, CODES)
 def test_job_that_is_almost_right(spec: Any, flags: Settings, code: int | None) -> None:
     run({**tfjob(), "spec": spec}, flags, code)
-
-
-@given(SPEC.filter(is_sendable).map(as_sent))
-def test_api_server_takes_what_the_offline_check_takes(spec: Any) -> None:
-    document = {**tfjob(), "spec": spec}
-    if DIALECT.validate(document):
-        return
-    SERVER.prune(document)
-    SERVER.default(document)
-    assert SERVER.faults(document) == []
 
 
 @given(SPEC, SETTINGS)

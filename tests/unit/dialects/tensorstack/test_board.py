@@ -4,12 +4,17 @@ import pytest
 
 from tests.unit.dialects.tensorstack.jobs import Json
 from tfjob.dialects.reading import Reader
+from tfjob.dialects.shape import shaped
+from tfjob.dialects.tensorstack import schema
 from tfjob.dialects.tensorstack.board import Board, Source, read_board
+
+BOARD = schema.board()
+PATH = "spec.tensorboardSpec"
 
 
 def read(**fields: object) -> Board:
     reader = Reader()
-    found = read_board(reader, {"image": "i", **fields})
+    found = read_board(reader, shaped(reader, {"image": "i", **fields}, BOARD, PATH))
     assert reader.faults == []
     assert found is not None
     return found
@@ -76,5 +81,5 @@ def test_places_that_are_no_volumes() -> None:
 )
 def test_wrong_value_is_named_by_its_path(fields: Json, path: str) -> None:
     reader = Reader()
-    read_board(reader, {"image": "i", **fields})
+    read_board(reader, shaped(reader, {"image": "i", **fields}, BOARD, PATH))
     assert f"spec.tensorboardSpec.{path}" in {fault.path for fault in reader.faults}

@@ -6,8 +6,11 @@ import pytest
 
 from tests.unit.dialects.tensorstack.jobs import Json, container
 from tfjob.dialects.reading import Reader
+from tfjob.dialects.shape import shaped
+from tfjob.dialects.tensorstack import schema
 from tfjob.dialects.tensorstack.modes import Modes, Start, read_modes, started
 
+MODES = schema.run_mode()
 TEMPLATE: Json = {
     "metadata": {"labels": {"a": "b"}},
     "spec": {
@@ -19,7 +22,7 @@ TEMPLATE: Json = {
 
 def read(value: object) -> Modes:
     reader = Reader()
-    found = read_modes(reader, value, types=["worker"])
+    found = read_modes(reader, shaped(reader, value, MODES, "spec.runMode") or {}, types=["worker"])
     assert reader.faults == []
     return found
 
@@ -106,5 +109,5 @@ def test_all_types_are_debugged_and_those_without_an_entry_sleep() -> None:
 )
 def test_wrong_value_is_named_by_its_path(value: Json, path: str) -> None:
     reader = Reader()
-    read_modes(reader, value, types=["worker"])
+    read_modes(reader, shaped(reader, value, MODES, "spec.runMode") or {}, types=["worker"])
     assert path in {fault.path for fault in reader.faults}

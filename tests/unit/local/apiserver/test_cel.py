@@ -32,6 +32,7 @@ def run(text: str, value: Any = None, old: Any = None) -> Any:
         ("size('abc') == 3 && [1].size() == 1", None),
         ("'abc'.matches('^a') && 'abc'.startsWith('a') && 'abc'.endsWith('c')", None),
         ("'A-b'.lowerAscii() == 'a-b' && 'a,b'.split(',').join('-') == 'a-b'", None),
+        ("'A\u212a'.lowerAscii() == 'a\u212a' && 'a\u00e9'.upperAscii() == 'A\u00e9'", None),
         ("string(5) == '5' && int('5') == 5 && string(true) == 'true'", None),
         ("'%s is %d'.format(['x', 5]) == 'x is 5'", None),
         ("has(self.a) && !has(self.b)", {"a": 1}),

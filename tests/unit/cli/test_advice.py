@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.builders import a_job
-from tfjob.core.advice import advice
+from tfjob.cli.advice import advice
 
 
 def advised(roles: str, restart: str = "OnFailure", **fields: Any) -> list[str]:
@@ -62,3 +63,27 @@ def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
         " with exit code 1, which ExitCode takes for a permanent failure;"
         " OnFailure restarts them all"
     )
+
+
+def test_job_without_any_replica_is_warned_about() -> None:
+    assert advice(a_job("W0 P0", restart="OnFailure")) == [
+        (
+            "every replica type has 0 replicas, so nothing will ever run;"
+            " set replicas of one type to 1 or more"
+        )
+    ]
+
+
+@pytest.mark.parametrize(("given", "count"), [("OnFailure", 0), ("Never", 1), ("", 0), (None, 0)])
+def test_policy_of_the_template_that_counts_for_nothing_is_warned_about(
+    given: str | None, count: int
+) -> None:
+    job = a_job("W1", restart="OnFailure")
+    spec = {"restartPolicy": given, "containers": [{"name": "tensorflow", "image": "i"}]}
+    replica = msgspec.structs.replace(job.replicas[0], template={"spec": spec})
+    assert advice(msgspec.structs.replace(job, replicas=[replica])) == count * [
+        (
+            "Worker: template.spec.restartPolicy is Never and counts for nothing:"
+            " the pods get OnFailure; write restartPolicy beside replicas instead"
+        )
+    ]

@@ -7,14 +7,20 @@ words of the job's API where those differ.
 from collections.abc import Iterator
 
 from tfjob.core.job import Job, Replica, RestartPolicy
-from tfjob.core.template_advice import template_advice
+
+NOTHING_RUNS = "every replica type has 0 replicas, so nothing will ever run"
 
 
 def advice(job: Job) -> list[str]:
     roles = {replica.task: replica for replica in job.replicas if replica.count}
-    on_templates = [each for replica in roles.values() for each in template_advice(replica)]
+    on_templates = [each for replica in roles.values() for each in _on_policy(replica)]
     on_roles = [*_on_master(job, roles), *_on_servers(job, roles), *_on_exit_code(roles)]
-    return [*on_roles, *on_templates]
+    return [*_on_emptiness(job), *on_roles, *on_templates]
+
+
+def _on_emptiness(job: Job) -> Iterator[str]:
+    if job.total == 0:
+        yield f"{NOTHING_RUNS}; set replicas of one type to 1 or more"
 
 
 def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
@@ -52,4 +58,13 @@ def _on_exit_code(roles: dict[str, Replica]) -> Iterator[str]:
             f"{workers.type}: when one of several workers dies, MultiWorkerMirroredStrategy ends"
             " the others with exit code 1, which ExitCode takes for a permanent failure;"
             " OnFailure restarts them all"
+        )
+
+
+def _on_policy(replica: Replica) -> Iterator[str]:
+    given = (replica.template.get("spec") or {}).get("restartPolicy")
+    if given and given != replica.pod_restart_policy:
+        yield (
+            f"{replica.type}: template.spec.restartPolicy is {given} and counts for nothing: the"
+            f" pods get {replica.pod_restart_policy}; write restartPolicy beside replicas instead"
         )

@@ -7,6 +7,7 @@ keys, else the name of another entry. The table is data; who reads it decides wh
 field means.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -209,3 +210,10 @@ def types() -> Mapping[str, Type]:
         pairs = (field.partition(":") for field in fields.split())
         found[name] = {field: kind or "s" for field, _, kind in pairs}
     return found
+
+
+def fields_at(name: str, path: str) -> Type:
+    """The fields of the object at a path such as `.spec.containers[0]` below a type."""
+    for step in re.findall(r"[^.\[\]]+", re.sub(r"\[[^]]*\]", "", path)):
+        name = types().get(name, {}).get(step, "").strip("[]{}?")
+    return types().get(name, {})

@@ -3,14 +3,14 @@
 Rules return faults; none raises, and none reads other objects.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from tfjob.k8s import names, quantity
-from tfjob.k8s.field import duplicate, invalid, required
-from tfjob.local.apiserver import status
-from tfjob.local.apiserver.metadata import Faults
+from tfjob.k8s.field import Fault, duplicate, invalid, not_found, not_in, required
 
 Json = dict[str, Any]
+Faults = list[Fault]
 _PORTS = range(1, 65536)
 
 
@@ -20,9 +20,9 @@ def pod_spec_faults(spec: Json, path: str) -> Faults:
     faults += _named_faults(volumes, f"{path}.volumes")
     if not spec.get("containers"):
         faults.append(required(f"{path}.containers", ""))
+    seen: set[str] = set()
     for field in ("containers", "initContainers"):
         containers = spec.get(field) or []
-        seen: set[str] = set()
         for index, container in enumerate(containers):
             at = f"{path}.{field}[{index}]"
             faults += _container_faults(container, at, volumes=set(volumes))
@@ -43,7 +43,7 @@ def _policy_faults(spec: Json, path: str) -> Faults:
     for field, allowed in closed.items():
         value = spec.get(field)
         if value is not None and value not in allowed:
-            faults.append(status.not_in(f"{path}.{field}", value, allowed))
+            faults.append(not_in(f"{path}.{field}", value, allowed))
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline < 2**31:
         detail = "must be between 1 and 2147483647, inclusive"
@@ -76,8 +76,7 @@ def _container_faults(container: Json, path: str, *, volumes: set[str]) -> Fault
         faults += [invalid(f"{path}.name", name, text) for text in problems]
     if not container.get("image"):
         faults.append(required(f"{path}.image", ""))
-    for index, port in enumerate(container.get("ports") or ()):
-        faults += _container_port_faults(port, f"{path}.ports[{index}]")
+    faults += _ports_faults(container.get("ports") or (), f"{path}.ports")
     for index, variable in enumerate(container.get("env") or ()):
         if not variable.get("name"):
             faults.append(required(f"{path}.env[{index}].name", ""))
@@ -87,7 +86,21 @@ def _container_faults(container: Json, path: str, *, volumes: set[str]) -> Fault
     allowed = ("Always", "IfNotPresent", "Never")
     policy = container.get("imagePullPolicy")
     if policy is not None and policy not in allowed:
-        faults.append(status.not_in(f"{path}.imagePullPolicy", policy, allowed))
+        faults.append(not_in(f"{path}.imagePullPolicy", policy, allowed))
+    return faults
+
+
+def _ports_faults(ports: Sequence[Json], path: str) -> Faults:
+    faults: Faults = []
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        at, name = f"{path}[{index}]", port.get("name", "")
+        problems = names.port_name_problems(name) if name else ()
+        faults += [invalid(f"{at}.name", name, text) for text in problems]
+        if name and not problems and name in seen:
+            faults.append(duplicate(f"{at}.name", name))
+        seen.add(name)
+        faults += _container_port_faults(port, at)
     return faults
 
 
@@ -102,7 +115,7 @@ def _container_port_faults(port: Json, path: str) -> Faults:
         )
     protocol = port.get("protocol", "TCP")
     if protocol not in {"TCP", "UDP", "SCTP"}:
-        faults.append(status.not_in(f"{path}.protocol", protocol, ("SCTP", "TCP", "UDP")))
+        faults.append(not_in(f"{path}.protocol", protocol, ("SCTP", "TCP", "UDP")))
     return faults
 
 
@@ -111,7 +124,7 @@ def _mount_faults(mount: Json, path: str, *, volumes: set[str]) -> Faults:
     if not mount.get("name"):
         faults.append(required(f"{path}.name", ""))
     elif mount["name"] not in volumes:
-        faults.append(status.missing_reference(f"{path}.name", mount["name"]))
+        faults.append(not_found(f"{path}.name", mount["name"]))
     if not mount.get("mountPath"):
         faults.append(required(f"{path}.mountPath", ""))
     return faults
@@ -125,4 +138,15 @@ def _resource_faults(resources: Json, path: str) -> Faults:
         if amount is not None and limit is not None and limit < amount:
             detail = f"must be less than or equal to {name} limit of {limit.render()}"
             faults.append(invalid(f"{path}.requests", amount.render(), detail))
+    return faults
+
+
+def label_faults(meta: Json, path: str = "metadata") -> Faults:
+    """Of the metadata of any object, of a pod template too."""
+    faults: Faults = []
+    for key, value in (meta.get("labels") or {}).items():
+        problems = names.label_key_problems(key)
+        faults += [invalid(f"{path}.labels", key, text) for text in problems]
+        problems = names.label_value_problems(value)
+        faults += [invalid(f"{path}.labels", value, text) for text in problems]
     return faults

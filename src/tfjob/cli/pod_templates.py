@@ -1,0 +1,235 @@
+"""Faults of the pods in a job, found by the rules of the local API server before any is made.
+
+A field that no pod is known to have is a fault only where it looks misspelt: a newer Kubernetes
+may know it, so that anything else is a warning.
+"""
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tfjob.cli.documents import Document
+from tfjob.core.job import Job, Replica
+from tfjob.k8s import field
+from tfjob.k8s.field import Fault, FaultKind
+from tfjob.k8s.pod_rules import label_faults, pod_spec_faults
+from tfjob.k8s.type_table import fields_at
+from tfjob.k8s.typed import TypedTemplate, WrongTypeError, typed_template
+
+_CLOSE: Final = 0.75
+_SIZE: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe])(i?)b?\s*", re.IGNORECASE)
+
+
+class TemplateReport(msgspec.Struct, frozen=True):
+    faults: Sequence[Fault] = ()
+    unknown: Sequence[str] = ()
+    """Paths of fields that this program does not know and that resemble none it knows."""
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Where a template stands; `entry` is the replica type that it belongs to."""
+
+    entry: str
+    path: str
+    template: Mapping[str, Any]
+
+
+def check_templates(document: Document, job: Job | None) -> TemplateReport:
+    """The report on every pod template of a document; `job` is what it means, if it has a meaning.
+
+    Types and names of fields are judged as they are written. What the fields mean together is
+    judged in the template from which the operator makes the pods.
+    """
+    faults: list[Fault] = []
+    unknown: list[str] = []
+    places = list(_places(document.at("spec"), path="spec"))
+    is_typed = True
+    for place in places:
+        typed = typed_template(place.template, path=place.path)
+        is_typed = is_typed and not typed.wrong
+        faults += [_type_fault(error) for error in typed.wrong]
+        faults += _misspelt(document, typed, place.path)
+        unknown += [path for path in typed.unknown if not _guess(path, place.path)]
+    if job is not None and is_typed:
+        for replica, path in _matched(document, job, places):
+            faults += _rule_faults(replica, path)
+    return TemplateReport(faults, unknown)
+
+
+def entry_of(document: Document, role: str) -> str | None:
+    """Where the entry of a replica type stands.
+
+    Whatever the API: it holds a template, and the type is its name or one of its words.
+    """
+    places = _places(document.at("spec"), path="spec")
+    return next((each.entry for each in places if _is_of(each, document, role)), None)
+
+
+def _places(value: object, *, path: str) -> Iterator[_Place]:
+    """Every object with a template in it, outer ones first; not what stands in a template."""
+    if isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _places(each, path=f"{path}[{index}]")
+    if not isinstance(value, Mapping):
+        return
+    keys = [key for key in value if str(key).lower() == "template"]
+    if keys:
+        key = "template" if "template" in keys else keys[0]
+        template = value[key] if isinstance(value[key], Mapping) else {}
+        entry = re.sub(r"\.([^.\[\]]+)$", r"[\1]", path)
+        yield _Place(entry, f"{entry}.{key}", template)
+        return
+    for key, each in value.items():
+        yield from _places(each, path=f"{path}.{key}" if path else str(key))
+
+
+def _is_of(place: _Place, document: Document, role: str) -> bool:
+    name = place.entry.rpartition("[")[2].rstrip("]")
+    words = {each.lower() for each in document.at(place.entry).values() if isinstance(each, str)}
+    return role.lower() in words | {name.lower()}
+
+
+def _matched(
+    document: Document, job: Job, places: Sequence[_Place]
+) -> Iterator[tuple[Replica, str]]:
+    """Each replica type with the path of its template; one that has none is the operator's own."""
+    remaining = list(places)
+    for replica in job.replicas:
+        named = [each for each in remaining if _is_of(each, document, replica.type)]
+        if not named and len(job.replicas) == len(places):
+            named = remaining[:1]
+        if named:
+            remaining.remove(named[0])
+            yield replica, named[0].path
+
+
+# -- types and names -----------------------------------------------------------------------------
+
+
+def _type_fault(error: WrongTypeError) -> Fault:
+    allowed, remedy = _expected(error.wanted, error.value)
+    got = f", not {_shown(error.value)}" if error.wanted != "resource.Quantity" else ""
+    return field.invalid(error.path, error.value, f"must be {allowed}{got}", remedy=remedy)
+
+
+def _expected(wanted: str, value: object) -> tuple[str, str]:
+    """What is allowed where a value of another type stands, and what to write instead."""
+    if wanted == "[]string":
+        return "a list of strings", f"write it as a list, such as [{', '.join(_words(value))}]"
+    if wanted == "string" and isinstance(value, bool | int | float):
+        shown = str(value).lower() if isinstance(value, bool) else value
+        return "a string", f'put it in quotes: "{shown}"'
+    if wanted == "resource.Quantity":
+        return "an amount such as 500m, 2 or 4Gi", _size_remedy(value)
+    kind = "[]" if wanted.startswith("[]") else wanted
+    return _EXPECTED.get(kind, ("an object", "write it as indented `name: value` lines"))
+
+
+_WHOLE: Final = ("a whole number", "write a whole number, without quotes")
+_EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+    "[]": ("a list", "write it as lines that begin with `- `"),
+    "string": ("a string", "write it as one text"),
+    "int32": _WHOLE,
+    "int64": _WHOLE,
+    "bool": ("true or false", "write true or false, without quotes"),
+    "v1.Time": ("a time such as 2026-01-02T03:04:05Z", "write it in that form"),
+}
+
+
+def _words(value: object) -> list[str]:
+    if not isinstance(value, str):
+        return ["python", "train.py"]
+    try:
+        found = shlex.split(value)
+    except ValueError:  # quotes that are not closed
+        found = value.split()
+    return [f'"{each}"' if re.search(r"[^-\w./=]", each) else each for each in found]
+
+
+def _size_remedy(value: object) -> str:
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return "write a number with a unit, such as 500m, 2 or 4Gi"
+    number, unit, binary = match[1], match[2].upper(), match[3].lower()
+    unit = "k" if unit == "K" and not binary else unit
+    return f"write {number}{unit}{binary}, without a blank and without B"
+
+
+_NAMES: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str) and not value:
+        return "an empty string"
+    return _NAMES.get(type(value), type(value).__name__)
+
+
+def _misspelt(document: Document, typed: TypedTemplate, path: str) -> Iterator[Fault]:
+    for unknown in typed.unknown:
+        guess = _guess(unknown, path)
+        if not guess:
+            continue
+        is_there = guess in document.at(unknown.rpartition(".")[0])
+        remedy = f"remove it: {guess} is there already" if is_there else f"did you mean {guess}?"
+        detail = f"unknown field of a pod, close to {guess}"
+        yield Fault(unknown, FaultKind.INVALID, detail=detail, remedy=remedy)
+
+
+def _guess(path: str, root: str) -> str:
+    """The field of the same object that a name was probably meant to be."""
+    parent, _, name = path.rpartition(".")
+    known = {each.lower(): each for each in fields_at("PodTemplateSpec", parent.removeprefix(root))}
+    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)
+    return known[close[0]] if close else ""
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+
+def _rule_faults(replica: Replica, path: str) -> Iterator[Fault]:
+    """The operator decides the restart policy, whatever the template says of it."""
+    typed = typed_template(replica.template, path=path).value
+    spec = {**(typed.get("spec") or {}), "restartPolicy": replica.pod_restart_policy}
+    volumes = [each.get("name", "") for each in spec.get("volumes") or ()]
+    found = [
+        *pod_spec_faults(spec, f"{path}.spec"),
+        *label_faults(typed.get("metadata") or {}, f"{path}.metadata"),
+    ]
+    for each in found:
+        yield _with_remedy(each, volumes)
+
+
+def _with_remedy(found: Fault, volumes: Sequence[str]) -> Fault:
+    """What a person needs beside the server's words: what is allowed, and what to do."""
+    if found.kind is FaultKind.NOT_FOUND:
+        return _without_volume(found, volumes)
+    remedies = {
+        FaultKind.REQUIRED: "add the field",
+        FaultKind.DUPLICATE: "give each its own name",
+        FaultKind.UNSUPPORTED: "use one of the supported values, or leave the field out",
+    }
+    detail = found.detail or ("must be given" if found.kind is FaultKind.REQUIRED else "")
+    remedy = remedies.get(found.kind, "change the value, or remove the field")
+    return msgspec.structs.replace(found, detail=detail, remedy=remedy)
+
+
+def _without_volume(found: Fault, volumes: Sequence[str]) -> Fault:
+    known = ", ".join(volumes)
+    detail = f"the pod's volumes are {known}" if known else "the pod has no volumes"
+    remedy = f"add a volume named {found.value} to spec.volumes of the template"
+    close = difflib.get_close_matches(str(found.value), volumes, n=1)
+    if close:
+        remedy = f"did you mean {close[0]}? Otherwise {remedy}"
+    return msgspec.structs.replace(found, detail=detail, remedy=remedy)
