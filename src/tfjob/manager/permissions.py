@@ -135,8 +135,9 @@ PERMISSIONS: Final = (
     Permission(
         need=Need.TENSORFLOW,
         resource=BATCH_JOBS,
-        verbs=(*_FOLLOWED, "create", "delete"),
-        why="one per replica, which makes its pods; get when a name is taken",
+        verbs=_CHILD,
+        why="one per replica, which makes its pods; get when a name is taken; patch suspends one"
+        " whose end was permanent",
     ),
     Permission(
         need=Need.TENSORFLOW,
