@@ -92,6 +92,7 @@ async def test_events_follow_the_status_that_proves_them(desk: Opened[Desk]) -> 
         assert reasons == {"SuccessfulCreatePod", "SuccessfulCreateService"}
 
 
+@pytest.mark.scenario(147)
 async def test_nothing_is_restarted_where_the_count_cannot_be_stored(desk: Opened[Desk]) -> None:
     def refuse(request: Request) -> ApiError | None:
         return Transient("500") if request.path.endswith("/status") else None

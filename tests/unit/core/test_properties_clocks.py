@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, note
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -55,6 +56,7 @@ def decided(cluster: ToyCluster) -> tuple[Any, ...]:
     return ends, replicas, pods
 
 
+@pytest.mark.scenario(149)
 @given(given_job=manifests, history=histories)
 @hypothesis_settings(max_examples=150)
 def test_clocks_that_jump_while_the_operator_watches_change_no_verdict(

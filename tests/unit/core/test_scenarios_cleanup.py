@@ -146,6 +146,7 @@ def test_a_pod_kept_running_by_a_sidecar_counts_as_running_in_clean_up() -> None
     assert gone(decide(job, kept))[0] == ["j-worker-0"]
 
 
+@pytest.mark.scenario(141)
 @pytest.mark.parametrize(
     ("policy", "status"),
     [

@@ -29,6 +29,7 @@ def kubelets_last_word(pod: Pod, *, seconds: float) -> Pod:
     return msgspec.structs.replace(pod, metadata=meta)
 
 
+@pytest.mark.scenario(142)
 @pytest.mark.parametrize("policy", RESTARTED)
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 @pytest.mark.parametrize("is_last_word_seen", [True, False])
@@ -48,6 +49,7 @@ def test_a_deleted_worker_that_exits_0_is_replaced_and_not_done(
     assert passes.job.status.restarts == 0
 
 
+@pytest.mark.scenario(149)
 @pytest.mark.parametrize("policy", RESTARTED)
 @pytest.mark.parametrize("skew", [-600, 0, 600])
 def test_who_saw_the_deletion_first_trusts_no_clock(policy: str, skew: float) -> None:
@@ -60,6 +62,7 @@ def test_who_saw_the_deletion_first_trusts_no_clock(policy: str, skew: float) ->
     assert passes.job.status.restarts == 0
 
 
+@pytest.mark.scenario(142)
 @pytest.mark.parametrize("policy", RESTARTED)
 def test_a_worker_marked_for_disruption_that_exits_0_is_replaced(policy: str) -> None:
     passes = Passes(manifest("W2", restart=policy))
@@ -70,6 +73,7 @@ def test_a_worker_marked_for_disruption_that_exits_0_is_replaced(policy: str) ->
     assert passes.job.status.of("Worker").completed == frozenset()
 
 
+@pytest.mark.scenario(143)
 def test_under_never_exit_0_after_a_deletion_is_a_deletion() -> None:
     passes = Passes(manifest("W2", restart="Never"))
     over = a_pod("worker", 0, "Succeeded", exit_code=0, deleted=-5, ran=(-50, -2))
@@ -78,6 +82,7 @@ def test_under_never_exit_0_after_a_deletion_is_a_deletion() -> None:
     assert passes.job.status.of("Worker").completed == frozenset()
 
 
+@pytest.mark.scenario(144)
 @pytest.mark.parametrize("policy", [*RESTARTED, "Never"])
 def test_a_success_that_came_before_the_deletion_is_kept(policy: str) -> None:
     passes = Passes(manifest("W2", restart=policy, successPolicy="AllWorkers"))
@@ -104,6 +109,7 @@ def test_a_pending_worker_that_fails_while_it_is_deleted_is_waited_for_under_nev
     assert created_names(passes.go(*pods(worker="R"), now=at(9)), "Pod") == ["j-worker-1"]
 
 
+@pytest.mark.scenario(145)
 def test_a_worker_that_is_evicted_again_and_again_never_waits() -> None:
     passes = Passes(manifest("W1", restart="ExitCode"))
     for turn in range(6):
@@ -124,6 +130,7 @@ def test_an_eviction_between_failures_neither_waits_nor_ends_their_streak() -> N
     assert plan.wake_at == at(41)
 
 
+@pytest.mark.scenario(146)
 def test_a_failed_pod_stays_with_its_log_until_its_successor_is_due() -> None:
     passes = Passes(manifest("W1", restart="ExitCode"))
     passes.go(a_pod("worker", 0, "Failed", exit_code=137, uid="first"))
@@ -138,6 +145,7 @@ def test_a_failed_pod_stays_with_its_log_until_its_successor_is_due() -> None:
     assert passes.job.status.restarts == 2
 
 
+@pytest.mark.scenario(147)
 @pytest.mark.parametrize("policy", RESTARTED)
 def test_a_count_is_stored_before_the_pod_that_proves_it_goes(policy: str) -> None:
     passes = Passes(manifest("W2", restart=policy))
@@ -164,6 +172,7 @@ def test_restarts_in_place_cost_no_write_where_no_limit_counts_them() -> None:
     assert passes.go(a_pod("worker", 0, restarts=4), now=at(1)).status is None
 
 
+@pytest.mark.scenario(148)
 @pytest.mark.parametrize("policy", [*RESTARTED, "Never"])
 @pytest.mark.parametrize("skew", [-600, 0, 600])
 @pytest.mark.parametrize("created", [-60, 1])
