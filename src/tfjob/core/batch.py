@@ -84,6 +84,7 @@ def _training(pod: Pod) -> ContainerStatus | None:
     return None
 
 
-def _age_key(pod: Pod) -> tuple[str, str, str]:
-    meta = pod.metadata
-    return pod.status.start_time or "", meta.creation_timestamp or "", meta.uid
+def _age_key(pod: Pod) -> tuple[bool, str, str, str]:
+    """By the API server's clock: kubelets write start times, each by the clock of its node."""
+    meta, started = pod.metadata, pod.status.start_time or ""
+    return bool(started), meta.creation_timestamp or "", started, meta.uid

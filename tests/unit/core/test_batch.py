@@ -141,6 +141,12 @@ def test_of_pods_started_together_the_one_made_last_counts() -> None:
     assert batch.latest([]) is None
 
 
+def test_a_node_whose_clock_is_behind_does_not_make_its_pod_the_older() -> None:
+    earlier = a_pod_of(exited(1), created=0, started=600, uid="earlier")
+    later = a_pod_of(RUNNING, created=9, started=10, uid="later")
+    assert phase_of(earlier, later) is Phase.RUNNING
+
+
 def test_an_earlier_permanent_end_counts_for_the_deciding_replica_alone() -> None:
     earlier = a_pod_of(exited(2), started=0)
     later = a_pod_of(RUNNING, started=9)
