@@ -171,14 +171,14 @@ def test_failures_at_once_restart_as_many_as_the_limit_allows() -> None:
 
 @pytest.mark.scenario(92)
 def test_without_a_deadline_pods_stay() -> None:
-    job = a_job("W4 P2", **started(at(-3), cleanPodPolicy="All"))
+    job = a_job("W4 P2", **started(at(-2), cleanPodPolicy="All"))
     plan = decide(job, *pods(worker="RRRR", ps="RR"))
     assert (plan.deletes, plan.wake_at) == ([], None)
 
 
 @pytest.mark.scenario(92)
 def test_past_its_deadline_the_job_fails_and_its_children_go() -> None:
-    job = a_job("W4 P2", **started(at(-2), cleanPodPolicy="All", activeDeadlineSeconds=2))
+    job = a_job("W4 P2", **started(at(-3), cleanPodPolicy="All", activeDeadlineSeconds=2))
     plan = decide(job, *pods(worker="RRRR", ps="RR"))
     assert sorted(deleted_names(plan, "Pod")) == W4_P2
     assert sorted(deleted_names(plan, "Service")) == W4_P2
