@@ -6,7 +6,7 @@ from tests.support.toy_cluster import Pass
 from tfjob.core.job import Job, RestartPolicy
 from tfjob.core.observe import Slot, view
 from tfjob.core.plan import ChildKind
-from tfjob.core.status import ConditionType, JobStatus
+from tfjob.core.status import Cause, ConditionType, JobStatus, RecentRestart
 from tfjob.k8s import time
 
 PASSES_TO_REST = 5
@@ -146,17 +146,21 @@ def resume_starts_anew(made: Pass) -> None:
 
 
 def failures_are_answered(made: Pass) -> None:
-    """No failure is passed over: under Never it fails the job, else its pod goes at once, unless
-    a limit is about to say otherwise or the type tolerates it."""
+    """No failure is passed over: under Never it fails the job, unless the pod was deleted before
+    it ran; else its pod goes as soon as the next one is due, unless a limit is about to say
+    otherwise or the type tolerates it."""
     if after(made).is_finished or is_resting(made) or is_resuming(made) or _is_waiting(made):
         return
     deleted = {each.uid for each in made.plan.deletes}
     for slot in _slots(made):
         if slot.pod is None or not slot.is_failed or slot.replica.tolerates_failure:
             continue
-        assert slot.replica.restart is not RestartPolicy.NEVER
+        if slot.replica.restart is RestartPolicy.NEVER:
+            assert slot.is_terminating
+            assert slot.is_disrupted
         is_going = slot.is_terminating or slot.pod.metadata.uid in deleted
-        assert is_going or made.job.policy.backoff_limit is not None
+        is_due = _is_due(made, slot)
+        assert is_going or not is_due or made.job.policy.backoff_limit is not None
 
 
 def wakes_in_time(made: Pass) -> None:
@@ -192,6 +196,18 @@ def _slots(made: Pass) -> list[Slot]:
     return view(made.job, made.children).all_slots()
 
 
+def _is_due(made: Pass, slot: Slot) -> bool:
+    """A replica that has failed may be made again now."""
+    last = after(made).of(slot.replica.type).recent_of(slot.index)
+    if last is None or last.cause is not Cause.FAILED or last.at > made.now:
+        return True
+    return last.streak < 2 or last.at + _delay(last) <= made.now
+
+
+def _delay(last: RecentRestart) -> timedelta:
+    return timedelta(seconds=min(10 * 2 ** (last.streak - 2), 300))
+
+
 def _works(slot: Slot) -> bool:
     return not (slot.is_failed or slot.is_terminating or slot.is_leaving)
 
@@ -210,7 +226,7 @@ def _moments(made: Pass) -> list[datetime]:
         return _expiry(job, then) if job.status.is_finished else []
     found = []
     if job.policy.deadline is not None and then.start_time is not None:
-        found.append(then.start_time + job.policy.deadline)
+        found.append(then.start_time + job.policy.deadline + timedelta(seconds=1))
     if then.start_time is not None and not _is_waiting(made):
         found.extend(_held_back(made, then))
     return found
@@ -233,7 +249,6 @@ def _held_back(made: Pass, then: JobStatus) -> list[datetime]:
             continue
         last = stored.recent_of(slot.index)
         assert last is not None, "a replica is missing and nothing says why"
-        delay = min(10 * 2 ** (last.streak - 2), 300)
         assert last.at <= made.now, "a restart in the future holds nothing back"
-        moments.append(last.at + timedelta(seconds=delay))
+        moments.append(last.at + _delay(last))
     return moments

@@ -31,6 +31,7 @@ MOVES: Mapping[str, Move] = {
     "preempt": toy_pods.preempt,
     "delete": toy_pods.delete,
     "vanish": toy_pods.vanish,
+    "confirm": toy_pods.confirm,
     "finish": toy_pods.finish,
     "hold": toy_pods.hold,
     "fall silent": toy_pods.fall_silent,

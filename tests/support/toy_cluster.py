@@ -34,15 +34,15 @@ _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 class Truth(msgspec.Struct):
     """What really happened, whoever has seen it: UIDs of pods, and counts.
 
-    `own_failures` ended by their own doing, `taken` were ended by somebody else than the operator,
-    `restarted` are own failures that the operator removed while the job went on; `unwritten` of
-    these were lost to a crash before the status that counts them was stored.
+    `own_successes` and `own_failures` ended by their own doing, `taken` were ended by somebody
+    else than the operator, `restarted` are own failures that the operator removed while the job
+    went on.
     """
 
+    own_successes: set[str] = msgspec.field(default_factory=set)
     own_failures: set[str] = msgspec.field(default_factory=set)
     taken: set[str] = msgspec.field(default_factory=set)
     restarted: set[str] = msgspec.field(default_factory=set)
-    unwritten: set[str] = msgspec.field(default_factory=set)
     in_place: int = 0
 
 
@@ -143,12 +143,10 @@ class ToyCluster:
         store: Callable[[], None] = partial(self._store, made, version=seen.version)
         ordered = [store, *effects] if made.plan.is_status_first else [*effects, store]
         done = ordered[: len(ordered) if crash_after is None else crash_after]
-        before = set(self.truth.restarted)
         for effect in done:
             effect()
         is_crashed = len(done) < len(ordered)
         if is_crashed:
-            self.truth.unwritten |= self.truth.restarted - before
             self._floor = dict.fromkeys(Lag.__struct_fields__, len(self._past) - 1)
         return msgspec.structs.replace(made, is_crashed=is_crashed)
 

@@ -71,8 +71,9 @@ def leave(cluster: ToyCluster, name: str, *, code: int, has_sidecar: bool = Fals
     )
     gone = _with_training(pod, state=ContainerState(terminated=ended))
     cluster.put_pod(gone if has_sidecar else _with_status(gone, phase=_phase_for(code)))
-    if code != 0 and not pod.metadata.is_terminating:
-        cluster.truth.own_failures.add(pod.metadata.uid)
+    if not pod.metadata.is_terminating:
+        truth = cluster.truth
+        (truth.own_failures if code else truth.own_successes).add(pod.metadata.uid)
 
 
 def end_sidecar(cluster: ToyCluster, name: str) -> None:
@@ -135,7 +136,24 @@ def vanish(cluster: ToyCluster, name: str) -> None:
 
 def hold(cluster: ToyCluster, name: str) -> None:
     """A finalizer keeps the pod once it is deleted, until whoever set it is done."""
-    cluster.held.add(cluster.pods[name].metadata.uid)
+    pod = cluster.pods[name]
+    cluster.held.add(pod.metadata.uid)
+    meta = msgspec.structs.replace(pod.metadata, finalizers=["example.com/archive"])
+    cluster.put_pod(msgspec.structs.replace(pod, metadata=meta))
+
+
+def confirm(cluster: ToyCluster, name: str) -> None:
+    """A kubelet that is done with a terminating pod asks for its deletion without any grace, and
+    that is seen before the pod is gone."""
+    pod = cluster.pods[name]
+    if not pod.metadata.is_terminating or not is_ended(pod):
+        return
+    meta = msgspec.structs.replace(
+        pod.metadata,
+        deletion_timestamp=time.render(cluster.now),
+        deletion_grace_period_seconds=0,
+    )
+    cluster.put_pod(msgspec.structs.replace(pod, metadata=meta))
 
 
 def finish(cluster: ToyCluster, name: str) -> None:

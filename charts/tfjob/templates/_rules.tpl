@@ -45,10 +45,11 @@
 - apiGroups: ["tensorflow.org"]
   resources: ["tfjobs/finalizers"]
   verbs: ["update"]
-# one per replica, which makes its pods; get when a name is taken
+# one per replica, which makes its pods; get when a name is taken; patch suspends one whose end
+# was permanent
 - apiGroups: ["batch"]
   resources: ["jobs"]
-  verbs: ["get", "list", "watch", "create", "delete"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
 # the program of parameter servers without a template; get when a name is taken
 - apiGroups: [""]
   resources: ["configmaps"]

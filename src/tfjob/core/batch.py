@@ -1,8 +1,7 @@
 """How a replica stands that a batch Job runs: read off the Job and the pods it made.
 
-The newest pod speaks, and a permanent end counts even after the container was started again.
-For a deciding replica an earlier pod's permanent end counts too: the Job may already have made
-another pod while nobody looked.
+The newest pod speaks. For a deciding replica a permanent end decides whenever it is seen: also
+after the container was started again, whatever came of that, and also in an earlier pod.
 """
 
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ def latest(pods: Sequence[Pod]) -> Pod | None:
 
 def spokesman(pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decider: bool) -> Pod | None:
     """The pod by which the replica is judged."""
-    ended = [pod for pod in pods if _is_permanent(end_of(pod), exit_codes)] if is_decider else []
+    ended = [pod for pod in pods if _has_failed(pod, exit_codes)] if is_decider else []
     return latest(ended or pods)
 
 
@@ -27,10 +26,10 @@ def phase_of(
 ) -> Phase:
     if job is None:
         return Phase.UNKNOWN
+    if is_decider and any(_has_failed(pod, exit_codes) for pod in pods):
+        return Phase.FAILED
     if job.status.succeeded >= 1:
         return Phase.SUCCEEDED
-    if is_decider and any(_is_permanent(end_of(pod), exit_codes) for pod in pods):
-        return Phase.FAILED
     newest = latest(pods)
     if newest is None:
         return Phase.RUNNING
@@ -57,6 +56,19 @@ def _is_permanent(ended: Terminated | None, exit_codes: ExitCodes) -> bool:
     return not exit_codes.is_retryable(ended.exit_code, reason=ended.reason)
 
 
+def failure_of(pod: Pod, *, exit_codes: ExitCodes) -> Terminated | None:
+    """The newest known end of its training container that is not worth another try."""
+    status = _training(pod)
+    if status is None:
+        return None
+    ends = (status.state.terminated, status.last_state.terminated)
+    return next((each for each in ends if _is_permanent(each, exit_codes)), None)
+
+
+def _has_failed(pod: Pod, exit_codes: ExitCodes) -> bool:
+    return failure_of(pod, exit_codes=exit_codes) is not None
+
+
 def end_of(pod: Pod) -> Terminated | None:
     """How its training container ended, or ended before it was started again."""
     status = _training(pod)
@@ -72,6 +84,7 @@ def _training(pod: Pod) -> ContainerStatus | None:
     return None
 
 
-def _age_key(pod: Pod) -> tuple[str, str, str]:
-    meta = pod.metadata
-    return pod.status.start_time or "", meta.creation_timestamp or "", meta.uid
+def _age_key(pod: Pod) -> tuple[bool, str, str, str]:
+    """By the API server's clock: kubelets write start times, each by the clock of its node."""
+    meta, started = pod.metadata, pod.status.start_time or ""
+    return bool(started), meta.creation_timestamp or "", started, meta.uid

@@ -1,9 +1,11 @@
 """cleanPodPolicy and ttlSecondsAfterFinished: what goes when a job has ended, and when.
 
-A pod still running because of a sidecar counts as running here: what holds resources goes.
+A pod in which a container still runs counts as running, though its replica has ended: what holds
+resources goes.
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
 from tfjob.core.job import CleanPolicy
@@ -11,9 +13,7 @@ from tfjob.core.moments import shifted
 from tfjob.core.plan import ChildKind, Delete, deletes_of
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import Phase, Pod
-
-_ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+from tfjob.k8s.pod import Pod
 
 
 def removals(
@@ -22,17 +22,20 @@ def removals(
     pods: Sequence[Pod],
     jobs: Sequence[BatchJob] = (),
     services: Iterable[ObjectMeta],
+    ended: AbstractSet[str],
     ends_unfinished: bool,
 ) -> list[Delete]:
     """What to delete of a finished job. `ends_unfinished`: a limit was hit, nothing may run on.
+
+    `ended` are the UIDs of the pods and batch Jobs that do not run any more.
 
     A service shares the name of the pod or batch Job it belongs to, and its fate.
     """
     if policy is CleanPolicy.NONE and not ends_unfinished:
         return []
     takes_all = policy is CleanPolicy.ALL
-    going_pods = [pod.metadata for pod in pods if takes_all or pod.phase not in _ENDED]
-    going_jobs = [job.metadata for job in jobs if takes_all or job.status.succeeded == 0]
+    going_pods = [pod.metadata for pod in pods if takes_all or pod.metadata.uid not in ended]
+    going_jobs = [job.metadata for job in jobs if takes_all or job.metadata.uid not in ended]
     gone = {meta.name for meta in (*going_pods, *going_jobs)}
     found = [*(pod.metadata for pod in pods), *(job.metadata for job in jobs)]
     kept = {meta.name for meta in found} - gone

@@ -93,13 +93,13 @@ class Draft:
         )
 
     def _is_status_first(self) -> bool:
-        """A verdict is stored before the pods it follows from may go, and so is a suspension that
-        takes them away: nothing else remembers why they went."""
+        """What is decided about pods is stored before it is carried out: nothing else remembers
+        it once they are gone. So is a suspension and its end: they say which run a pod is of."""
         before, after = self.job.status, self.status
-        ends = after.is_finished and not before.is_finished
         suspended = ConditionType.SUSPENDED
-        rests = after.is_true(suspended) and not before.is_true(suspended)
-        return ends or rests or (self.job.rules.counts_before_delete and bool(self.deletes))
+        turns = after.is_true(suspended) != before.is_true(suspended)
+        ends = after.is_finished and not before.is_finished
+        return ends or turns or bool(self.deletes) or _decided(before) != _decided(after)
 
     def _is_patient(self) -> bool:
         """All that is new is that the job was seen, or that some of its replicas run by now.
@@ -119,6 +119,15 @@ class Draft:
         """The job runs with all its replicas, which is what its owner waits for."""
         active = sum(each.active for each in status.replicas.values())
         return status.is_true(ConditionType.RUNNING) and active == self.job.total
+
+
+def _decided(status: JobStatus) -> dict[str, tuple[object, ...]]:
+    """What a status remembers of pods that may be gone."""
+    return {
+        kind: (each.restarts, each.completed, each.recent)
+        for kind, each in status.replicas.items()
+        if each.restarts or each.completed or each.recent
+    }
 
 
 def _told(status: JobStatus) -> tuple[object, ...]:

@@ -7,13 +7,14 @@ from types import MappingProxyType
 from tfjob.core import cleanup, counts, deadline, gang, reporting, success
 from tfjob.core.draft import Draft
 from tfjob.core.job import TRAINING_CONTAINER, Decider, Replica
-from tfjob.core.observe import Children, Slot, View, replica_services
-from tfjob.core.plan import ChildKind, EventType, Plan
+from tfjob.core.observe import Children, Slot, View, ended, replica_services
+from tfjob.core.plan import ChildKind, EventType, Plan, Update
 from tfjob.core.restart import Fate
 from tfjob.core.restarting import Fates
 from tfjob.core.status import ConditionType
 from tfjob.core.wording import Phrase
 from tfjob.k8s import time
+from tfjob.k8s.pod import Phase
 
 
 def is_ended(draft: Draft, seen: View, fates: Fates) -> bool:
@@ -21,6 +22,7 @@ def is_ended(draft: Draft, seen: View, fates: Fates) -> bool:
     if success.is_succeeded(draft.job.rules.decider, seen):
         facts = success.decisive_slot(draft.job.rules.decider, seen).facts
         _finish(draft, ConditionType.SUCCEEDED, draft.job.wording.succeeded, facts=facts)
+        _count_success(draft)
         return True
     return _is_failed(draft, seen, fates)
 
@@ -59,8 +61,8 @@ def _succeeded_by(decider: Decider, seen: View, *, moment: datetime | None) -> b
     chosen = success.chosen_slot(decider, seen)
     if chosen is None or not chosen.is_done or chosen.pod is None or moment is None:
         return False
-    ended = chosen.pod.terminated(TRAINING_CONTAINER)
-    finished = time.parse(ended.finished_at) if ended is not None else None
+    end = chosen.pod.terminated(TRAINING_CONTAINER)
+    finished = time.parse(end.finished_at) if end is not None else None
     return finished is not None and finished <= moment
 
 
@@ -74,24 +76,45 @@ def finished(draft: Draft, children: Children, seen: View) -> Plan:
         return Plan(deletes_job=True)
     draft.wake(expiry)
     if draft.status.is_true(ConditionType.SUCCEEDED):
-        draft.set_status(
-            replicas={
-                kind: counts.after_success(each) for kind, each in draft.status.replicas.items()
-            }
-        )
-    clean_up(draft, children, seen, ends_unfinished=_ended_by_limit(draft))
+        _count_success(draft)
+    clean_up(draft, children, seen)
+    _stop_failed_jobs(draft, seen)
     if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
         remove_group(draft, children)
     return draft.plan()
 
 
-def clean_up(draft: Draft, children: Children, seen: View, *, ends_unfinished: bool) -> None:
+def _count_success(draft: Draft) -> None:
+    draft.set_status(
+        replicas={kind: counts.after_success(each) for kind, each in draft.status.replicas.items()}
+    )
+
+
+def _stop_failed_jobs(draft: Draft, seen: View) -> None:
+    """A batch Job whose end was permanent would start its pod again and again: it is suspended,
+    which leaves the Job and the pods that have ended."""
+    going = {each.uid for each in draft.deletes}
+    for slot in seen.all_slots():
+        job = slot.job
+        if job is None or slot.phase is not Phase.FAILED or job.metadata.uid in going:
+            continue
+        if not draft.job.rules.decider.includes(slot.replica.type, slot.index):
+            continue
+        if job.spec.suspend or job.status.succeeded or job.metadata.is_terminating:
+            continue
+        meta, body = job.metadata, {"spec": {"suspend": True}}
+        draft.updates.append(Update(kind=ChildKind.JOB, name=meta.name, uid=meta.uid, body=body))
+
+
+def clean_up(draft: Draft, children: Children, seen: View) -> None:
+    """What the policy takes goes; where a limit has ended the job, so does all that still runs."""
     going = cleanup.removals(
         draft.job.policy.clean,
         pods=children.pods,
         jobs=children.jobs,
         services=[service.metadata for service in replica_services(draft.job, children)],
-        ends_unfinished=ends_unfinished,
+        ended=ended(draft.job, children, seen),
+        ends_unfinished=draft.status.limit_reached is not None,
     )
     draft.deletes.extend(going)
     if draft.status.is_true(ConditionType.SUCCEEDED):
@@ -196,13 +219,3 @@ def _verdict_time(draft: Draft) -> datetime:
         if found is not None and found.is_true:
             return found.last_transition or found.last_update or draft.stamp
     return draft.stamp
-
-
-def _ended_by_limit(draft: Draft) -> bool:
-    """The verdict itself says so: it is the only record of why the job ended."""
-    found = draft.status.condition(ConditionType.FAILED)
-    if found is None:
-        return False
-    wording, facts = draft.job.wording, {"name": draft.job.name, "namespace": draft.job.namespace}
-    limits = (wording.failed_backoff, wording.failed_deadline)
-    return any(found.message == phrase.say(**facts) for phrase in limits)

@@ -14,6 +14,7 @@ from tfjob.core import cleanup
 from tfjob.core.job import CleanPolicy, Owner
 from tfjob.core.observe import Children
 from tfjob.core.plan import Delete, EventType, JobEvent, Plan
+from tfjob.core.podstate import has_ended
 from tfjob.core.status import Condition, ConditionType, JobStatus, with_condition
 from tfjob.core.wording import Wording
 from tfjob.k8s import field, time
@@ -78,6 +79,10 @@ def _removals(children: Children) -> tuple[Delete, ...]:
         pods=children.pods,
         jobs=children.jobs,
         services=[each.metadata for each in children.services],
+        ended={
+            *(pod.metadata.uid for pod in children.pods if has_ended(pod)),
+            *(each.metadata.uid for each in children.jobs if each.status.succeeded),
+        },
         ends_unfinished=True,
     )
     return tuple(gone)

@@ -145,7 +145,6 @@ class Rules(msgspec.Struct, frozen=True):
     only_decider_fails: bool = False
     budget_ends_job: bool = True
     budget_counts_container_restarts: bool = True
-    counts_before_delete: bool = False
     never_survives_disruption: bool = False
     success_before_deadline: bool = False
     success_before_suspension: bool = False

@@ -5,36 +5,39 @@ A hit ends the job and everything of it that still runs, whatever its clean-up p
 
 from tfjob.core import backoff, counts, ending
 from tfjob.core.draft import Draft
-from tfjob.core.job import Rules
 from tfjob.core.observe import Children, Slot, View
 from tfjob.core.reporting import count
-from tfjob.core.restart import Fate, is_disrupted
+from tfjob.core.restart import Fate
 from tfjob.core.restarting import Fates, so_far
-from tfjob.core.wording import Phrase
+from tfjob.core.status import Limit
 from tfjob.k8s.pod import Phase
 
 
 def is_hit(draft: Draft, children: Children, seen: View, fates: Fates) -> bool:
-    phrase = _hit(draft, seen, fates)
-    if phrase is None:
+    limit = _hit(draft, seen, fates)
+    if limit is None:
         return False
     count(draft, seen)
-    ending.clean_up(draft, children, seen, ends_unfinished=True)
-    ending.fail(draft, phrase)
+    draft.set_status(limit_reached=limit)
+    ending.clean_up(draft, children, seen)
+    wording = draft.job.wording
+    ending.fail(
+        draft, wording.failed_backoff if limit is Limit.BACKOFF else wording.failed_deadline
+    )
     return True
 
 
-def _hit(draft: Draft, seen: View, fates: Fates) -> Phrase | None:
+def _hit(draft: Draft, seen: View, fates: Fates) -> Limit | None:
     if draft.job.rules.budget_ends_job and _is_backoff_hit(draft, seen, fates):
-        return draft.job.wording.failed_backoff
-    return draft.job.wording.failed_deadline if ending.is_overdue(draft, seen) else None
+        return Limit.BACKOFF
+    return Limit.DEADLINE if ending.is_overdue(draft, seen) else None
 
 
 def _is_backoff_hit(draft: Draft, seen: View, fates: Fates) -> bool:
     limit = draft.job.policy.backoff_limit
     if limit is None:
         return False
-    failures = sum(_is_own_failure(slot, draft.job.rules) for slot in seen.all_slots())
+    failures = sum(_is_own_failure(slot) for slot in seen.all_slots())
     return backoff.is_hit(
         limit,
         so_far(draft, seen),
@@ -43,7 +46,7 @@ def _is_backoff_hit(draft: Draft, seen: View, fates: Fates) -> bool:
     )
 
 
-def _is_own_failure(slot: Slot, rules: Rules) -> bool:
+def _is_own_failure(slot: Slot) -> bool:
     if slot.phase is not Phase.FAILED or slot.pod is None or slot.is_leaving:
         return False
-    return not is_disrupted(slot.pod, rules)
+    return not slot.is_disrupted

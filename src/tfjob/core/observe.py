@@ -6,19 +6,16 @@ sidecar that goes on, or fails late, changes nothing.
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import datetime, timedelta
 
 import msgspec
 
-from tfjob.core import batch
-from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, RestartPolicy, Workload
-from tfjob.core.moments import shifted
+from tfjob.core import batch, podstate
+from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, Workload
 from tfjob.core.plan import ChildKind
-from tfjob.core.status import ConditionType
-from tfjob.k8s import time
+from tfjob.core.status import Cause, ConditionType, ReplicaStatus
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import Phase, Pod
+from tfjob.k8s.pod import Phase, Pod, Terminated
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 from tfjob.k8s.standing import Standing
@@ -46,6 +43,9 @@ class Slot(msgspec.Struct):
     phase: Phase | None = None
     is_completed: bool = False
     is_leaving: bool = False
+    is_disrupted: bool = False
+    failure: Terminated | None = None
+    """The permanent end that decides about a replica of a batch Job."""
 
     @property
     def name(self) -> str:
@@ -79,6 +79,7 @@ class Slot(msgspec.Struct):
         ended = None if self.pod is None else self.pod.terminated(TRAINING_CONTAINER)
         if ended is None and self.pod is not None and self.job is not None:
             ended = batch.end_of(self.pod)
+        ended = self.failure or ended
         return None if ended is None else ended.exit_code
 
     @property
@@ -149,27 +150,25 @@ def replica_services(job: Job, children: Children) -> Sequence[Service]:
     return [each for each in children.services if each.metadata.name not in beside]
 
 
-def judged_phase(pod: Pod, *, pod_policy: str) -> Phase:
-    """The phase of the replica: its pod's, unless the training container has ended for good.
+def ended(job: Job, children: Children, seen: View) -> frozenset[str]:
+    """UIDs of the pods and batch Jobs that have ended; whatever else there is still runs."""
+    policies = {replica.label: replica.pod_restart_policy for replica in job.replicas}
+    pods = {
+        pod.metadata.uid
+        for pod in children.pods
+        if podstate.has_ended(pod, policy=policies.get(_label(job, pod.metadata), ""))
+    }
+    jobs = {each.metadata.uid for each in children.jobs if each.status.succeeded}
+    for slot in seen.all_slots():
+        if slot.job is None or slot.pod is None or slot.phase is not Phase.SUCCEEDED:
+            continue
+        if slot.pod.metadata.uid in pods:
+            jobs.add(slot.job.metadata.uid)
+    return frozenset(pods | jobs)
 
-    `pod_policy` is the pod's own restart policy, which says what its node starts again.
-    """
-    phase = pod.phase
-    if phase in {Phase.PENDING, Phase.SUCCEEDED} or pod_policy == RestartPolicy.ALWAYS:
-        return phase
-    ended = pod.terminated(TRAINING_CONTAINER)
-    if ended is None:
-        return phase
-    if ended.exit_code == 0:
-        return Phase.SUCCEEDED
-    return phase if pod_policy == RestartPolicy.ON_FAILURE else Phase.FAILED
 
-
-def deletion_asked_at(meta: ObjectMeta) -> datetime | None:
-    """When the deletion of an object on its way out was asked for."""
-    gone_by = time.parse(meta.deletion_timestamp)
-    grace = timedelta(seconds=meta.deletion_grace_period_seconds or 0)
-    return None if gone_by is None else shifted(gone_by, -grace)
+def _label(job: Job, meta: ObjectMeta) -> str:
+    return meta.labels.get(job.labels.type, "")
 
 
 def _slot(
@@ -180,16 +179,29 @@ def _slot(
     batch_jobs: Mapping[str, BatchJob],
 ) -> Slot:
     slot = Slot(replica=replica, index=index)
-    slot.is_completed = index in job.status.of(replica.type).completed
+    stored = job.status.of(replica.type)
+    slot.is_completed = index in stored.completed
     if job.workload is Workload.JOB:
         _observe_batch(slot, job, pods, batch_jobs.get(slot.name))
     elif pods:
-        slot.pod = _the_one(pods, name=slot.name)
-        slot.is_leaving = _is_of_earlier_run(job, slot.pod) or _was_too_many(job, slot, slot.pod)
-        slot.phase = judged_phase(slot.pod, pod_policy=replica.pod_restart_policy)
+        _observe_pod(slot, job, _the_one(pods, name=slot.name), stored=stored)
     if slot.is_completed and not slot.is_leaving:
         slot.phase = Phase.SUCCEEDED
     return slot
+
+
+def _observe_pod(slot: Slot, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
+    """What was seen of a pod before and is stored by its UID counts more than its times do."""
+    slot.pod = pod
+    slot.is_leaving = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
+    slot.phase = podstate.judged_phase(pod, policy=slot.replica.pod_restart_policy)
+    last = stored.recent_of(slot.index)
+    if last is not None and last.uid == pod.metadata.uid and last.is_restart:
+        slot.is_disrupted = last.cause is Cause.DISRUPTED
+    else:
+        slot.is_disrupted = podstate.is_disrupted(pod, job.rules)
+    if slot.phase is Phase.SUCCEEDED and (slot.is_disrupted or podstate.is_evicted(pod)):
+        slot.phase = Phase.FAILED
 
 
 def _observe_batch(slot: Slot, job: Job, pods: Sequence[Pod], found: BatchJob | None) -> None:
@@ -200,6 +212,8 @@ def _observe_batch(slot: Slot, job: Job, pods: Sequence[Pod], found: BatchJob | 
     if found is not None:
         slot.pod = batch.spokesman(pods, exit_codes=codes, is_decider=is_decider)
     slot.phase = batch.phase_of(found, pods, exit_codes=codes, is_decider=is_decider)
+    if slot.phase is Phase.FAILED and slot.pod is not None:
+        slot.failure = batch.failure_of(slot.pod, exit_codes=codes)
 
 
 def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:
@@ -212,25 +226,8 @@ def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:
 
 
 def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
-    """A pod of before the last resume that is still on its way out."""
-    suspended = job.status.condition(ConditionType.SUSPENDED)
-    if suspended is None or not pod.metadata.is_terminating:
-        return False
-    start = job.status.start_time
-    if suspended.is_true or start is None:
-        return True
-    created = time.parse(pod.metadata.creation_timestamp)
-    asked = deletion_asked_at(pod.metadata)
-    # Stored times are whole seconds: a run may begin and end within one.
-    return (created is not None and created < start) or (asked is not None and asked <= start)
-
-
-def _was_too_many(job: Job, slot: Slot, pod: Pod) -> bool:
-    """A pod of before a scale-down whose index has come back before the pod was gone."""
-    last = job.status.of(slot.replica.type).recent_of(slot.index)
-    if last is None or last.is_restart or not pod.metadata.is_terminating:
-        return False
-    return last.uid == pod.metadata.uid
+    """A suspended job owns no pods: what is still on its way out belongs to the run before."""
+    return job.status.is_true(ConditionType.SUSPENDED) and pod.metadata.is_terminating
 
 
 def place_of(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:

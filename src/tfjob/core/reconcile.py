@@ -28,6 +28,7 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
         seen = resting.resumed(draft, children, seen)
     elif not ending.is_won_before_rest(draft, seen):
         return resting.suspended(draft, children, seen)
+    restarting.count_vanished(draft, seen)
     fates = restarting.judged(draft, seen)
     reporting.report(draft, children, seen)
     if limits.is_hit(draft, children, seen, fates):

@@ -1,7 +1,7 @@
 """restartPolicy: what becomes of a replica whose pod has failed or is being taken away.
 
 Law: what the cluster did to a pod (eviction, drain, a deleted pod) never counts as the job's own
-failure; a restart is counted once per pod, however often it is seen.
+failure, whatever the exit code; a pod is counted once, by its UID, however often it is seen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,14 @@ from enum import Enum, auto
 
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
 from tfjob.core.moments import shifted
-from tfjob.core.observe import Slot, deletion_asked_at
-from tfjob.core.status import RecentRestart, ReplicaStatus
+from tfjob.core.observe import Slot
+from tfjob.core.status import Cause, RecentRestart, ReplicaStatus
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod, Running
 
 STEADY = timedelta(minutes=10)
 """A pod that ran this long ends a streak of restarts."""
 FIRST_DELAY = timedelta(seconds=10)
-
-_DISRUPTIONS = frozenset(
-    {"Evicted", "NodeLost", "NodeShutdown", "Preempting", "Shutdown", "Terminated"}
-)
 
 
 class Fate(Enum):
@@ -75,29 +71,45 @@ def within_budget(
     return judged
 
 
-def is_disrupted(pod: Pod, rules: Rules) -> bool:
-    """The cluster ended this pod, not the program in it."""
-    if pod.metadata.is_terminating and not _ended_before_deletion(pod):
-        return True
-    if rules.counts_evictions:
-        return False
-    return pod.status.reason in _DISRUPTIONS or pod.has_condition("DisruptionTarget")
-
-
 def is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
-    """The restart of this pod is already written down."""
+    """That this pod is replaced is already written down."""
     last = stored.recent_of(index)
     return last is not None and last.is_restart and last.uid == pod.metadata.uid
 
 
 def recorded(
-    pods: Mapping[int, Pod], *, stored: ReplicaStatus, now: datetime
+    slots: Mapping[int, Slot], *, stored: ReplicaStatus, now: datetime
 ) -> tuple[RecentRestart, ...]:
-    """The record of recent restarts after one more of each of these pods, given by index."""
-    kept = (each for each in stored.recent if each.index not in pods)
-    return (
-        *kept,
-        *(_entry(pod, index=index, stored=stored, now=now) for index, pod in pods.items()),
+    """The record after the pods of these slots, given by index, are replaced."""
+    entries = [
+        _entry(slot, slot.pod, stored=stored, now=now)
+        for slot in slots.values()
+        if slot.pod is not None
+    ]
+    return with_entries(stored, entries)
+
+
+def with_entries(
+    stored: ReplicaStatus, entries: Sequence[RecentRestart]
+) -> tuple[RecentRestart, ...]:
+    """The record with one entry per index in place of what it says of these indexes."""
+    indexes = {each.index for each in entries}
+    kept = (
+        each for each in stored.recent if each.cause is Cause.REMOVED or each.index not in indexes
+    )
+    return (*kept, *entries)
+
+
+def in_place_entry(slot: Slot, pod: Pod, *, stored: ReplicaStatus, now: datetime) -> RecentRestart:
+    """That a pod which goes on has restarted containers; earlier failures stay on record."""
+    last = stored.recent_of(slot.index)
+    return RecentRestart(
+        index=slot.index,
+        uid=pod.metadata.uid,
+        streak=0 if last is None else last.streak,
+        at=time.whole(now) if last is None else last.at,
+        cause=Cause.IN_PLACE,
+        in_place=pod.restart_count,
     )
 
 
@@ -111,7 +123,7 @@ def still_told(
     """
 
     def is_over(each: RecentRestart) -> bool:
-        if not each.is_restart or each.uid in there:
+        if each.cause is Cause.REMOVED or each.uid in there:
             return False
         if each.index >= len(slots) or each.index in stored.completed:
             return True
@@ -122,9 +134,9 @@ def still_told(
 
 
 def due(stored: ReplicaStatus, index: int, *, now: datetime, longest: timedelta) -> datetime | None:
-    """When a missing replica may be made again, or None if that is now."""
+    """When a replica may be made again, or None if that is now. Only failures are held back."""
     last = stored.recent_of(index)
-    if last is None or last.streak < 2 or last.at > now:
+    if last is None or last.cause is not Cause.FAILED or last.streak < 2 or last.at > now:
         return None
     doublings = min(last.streak - 2, 10)
     moment = shifted(last.at, min(FIRST_DELAY * 2**doublings, longest))
@@ -144,13 +156,15 @@ def _fate_of_success(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatu
 
 
 def _fate_of_failure(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> Fate:
-    if is_recorded(pod, stored, slot.index):
+    is_known = is_recorded(pod, stored, slot.index)
+    survives = slot.is_disrupted and rules.never_survives_disruption
+    if slot.replica.restart is RestartPolicy.NEVER and not survives:
+        fate = _failing(slot, rules, Fate.FAIL)
+        # A deletion on record that did not fail the job took a pod that had not run.
+        return Fate.IGNORE if is_known and fate is Fate.FAIL else fate
+    if is_known:
         return Fate.RESTARTED
-    disrupted = is_disrupted(pod, rules)
-    if slot.replica.restart is RestartPolicy.NEVER:
-        survives = disrupted and rules.never_survives_disruption
-        return Fate.REPLACE if survives else _failing(slot, rules, Fate.FAIL)
-    if disrupted:
+    if slot.is_disrupted:
         return Fate.REPLACE
     if slot.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, rules):
         return _failing(slot, rules, Fate.FAIL_BY_CODE)
@@ -176,24 +190,23 @@ def _decides(slot: Slot, rules: Rules) -> bool:
 
 
 def _is_retryable(pod: Pod, rules: Rules) -> bool:
+    """A failure with exit code 0 is an eviction that counts."""
     ended = pod.terminated(TRAINING_CONTAINER)
-    if ended is None:
+    if ended is None or ended.exit_code == 0:
         return rules.exit_codes.is_retryable(None)
     return rules.exit_codes.is_retryable(ended.exit_code, reason=ended.reason)
 
 
-def _ended_before_deletion(pod: Pod) -> bool:
-    """The training container had ended when the deletion was asked for."""
-    ended = pod.terminated(TRAINING_CONTAINER)
-    finished = time.parse(ended.finished_at) if ended is not None else None
-    asked = deletion_asked_at(pod.metadata)
-    return finished is not None and asked is not None and finished < asked
-
-
-def _entry(pod: Pod, *, index: int, stored: ReplicaStatus, now: datetime) -> RecentRestart:
-    last = stored.recent_of(index)
+def _entry(slot: Slot, pod: Pod, *, stored: ReplicaStatus, now: datetime) -> RecentRestart:
+    last = stored.recent_of(slot.index)
     streak = last.streak if last is not None and not _ran_steadily(pod, now) else 0
-    return RecentRestart(index=index, uid=pod.metadata.uid, streak=streak + 1, at=time.whole(now))
+    return RecentRestart(
+        index=slot.index,
+        uid=pod.metadata.uid,
+        streak=streak if slot.is_disrupted else streak + 1,
+        at=time.whole(now),
+        cause=Cause.DISRUPTED if slot.is_disrupted else Cause.FAILED,
+    )
 
 
 def _ran_steadily(pod: Pod, now: datetime) -> bool:

@@ -1,4 +1,7 @@
-"""The restarts of one pass: every replica's fate judged, then carried out and written down."""
+"""The restarts of one pass: every replica's fate judged, then written down and carried out.
+
+What is counted is stored, by the pod's UID, before the pod that proves it is deleted.
+"""
 
 from collections.abc import Sequence
 
@@ -12,16 +15,40 @@ from tfjob.core.plan import ChildKind, EventType, deletes_of
 from tfjob.core.restart import (
     RESTARTING,
     Fate,
+    due,
     fate_of,
+    in_place_entry,
     is_recorded,
     recorded,
     still_told,
+    with_entries,
     within_budget,
 )
+from tfjob.core.status import Cause, ReplicaStatus
 from tfjob.k8s.pod import Pod
 
 Fates = Sequence[tuple[Slot, Fate]]
-_RECORDED = frozenset({Fate.RESTART, Fate.REPLACE})
+_RECORDED = frozenset({Fate.RESTART, Fate.REPLACE, Fate.AWAIT})
+_DELETED = frozenset({Fate.RESTART, Fate.REPLACE, Fate.RESTARTED})
+
+
+def count_vanished(draft: Draft, seen: View) -> None:
+    """Container restarts of a pod that is gone stay counted: the sum never falls."""
+    for replica in draft.job.replicas:
+        stored = draft.status.of(replica.type)
+        if not any(each.in_place for each in stored.recent):
+            continue
+        there = {slot.pod.metadata.uid for slot in seen.slots[replica.type] if slot.pod is not None}
+        gone = [each for each in stored.recent if each.in_place and each.uid not in there]
+        entries = [
+            msgspec.structs.replace(each, cause=Cause.DISRUPTED, in_place=0) for each in gone
+        ]
+        _store(
+            draft,
+            replica,
+            restarts=stored.restarts + sum(each.in_place for each in gone),
+            recent=with_entries(stored, entries),
+        )
 
 
 def judged(draft: Draft, seen: View) -> Fates:
@@ -60,12 +87,22 @@ def restarts_so_far(draft: Draft) -> dict[str, object]:
 def restart(draft: Draft, fates: Fates) -> None:
     for replica in draft.job.replicas:
         _record(draft, replica, fates)
+        _note_in_place(draft, replica, fates)
     for slot, fate in fates:
         if slot.pod is None or fate not in RESTARTING or fate is Fate.HELD:
             continue
-        if fate is not Fate.AWAIT:
-            draft.deletes.extend(deletes_of(ChildKind.POD, [slot.pod.metadata]))
+        if fate in _DELETED:
+            _delete_when_due(draft, slot, slot.pod)
         _tell(draft, slot, slot.pod)
+
+
+def _delete_when_due(draft: Draft, slot: Slot, pod: Pod) -> None:
+    """A failed pod, and its log, stays until its successor may be made."""
+    stored, longest = draft.status.of(slot.replica.type), draft.job.rules.longest_restart_delay
+    moment = due(stored, slot.index, now=draft.now, longest=longest)
+    draft.wake(moment)
+    if moment is None:
+        draft.deletes.extend(deletes_of(ChildKind.POD, [pod.metadata]))
 
 
 def forget(draft: Draft, children: Children, seen: View) -> None:
@@ -83,22 +120,72 @@ def forget(draft: Draft, children: Children, seen: View) -> None:
 
 def _record(draft: Draft, replica: Replica, fates: Fates) -> None:
     """All of a type at once: one by one is slow when a wide job fails as a whole."""
-    own = [(slot, slot.pod, fate) for slot, fate in fates if slot.replica is replica]
-    again = {slot.index: pod for slot, pod, fate in own if pod is not None and fate in _RECORDED}
-    if not again:
-        return
-    counted = [again[slot.index] for slot, _, fate in own if fate is Fate.RESTART]
     stored = draft.status.of(replica.type)
-    in_place = 0
-    if draft.job.rules.budget_counts_container_restarts:
-        in_place = sum(pod.restart_count for pod in counted)
-    changed = msgspec.structs.replace(
-        stored,
-        restarts=stored.restarts + len(counted) + in_place,
-        recent=recorded(again, stored=stored, now=draft.now),
+    own = [(slot, fate) for slot, fate in fates if slot.replica is replica]
+    new = {slot.index: slot for slot, fate in own if _is_new(slot, fate, stored)}
+    if not new:
+        return
+    counted = sum(fate is Fate.RESTART for _, fate in own)
+    in_place = sum(
+        slot.pod.restart_count
+        for slot in new.values()
+        if slot.pod is not None and _counts_in_place(draft, replica)
     )
+    _store(
+        draft,
+        replica,
+        restarts=stored.restarts + counted + in_place,
+        recent=recorded(new, stored=stored, now=draft.now),
+    )
+    draft.restarts += sum(slot.index in new and fate in _RECORDED for slot, fate in own)
+
+
+def _is_new(slot: Slot, fate: Fate, stored: ReplicaStatus) -> bool:
+    """The pod is replaced, or its deletion is seen, and that is not on record yet.
+
+    A deletion is written down whatever the policy makes of it: what is seen of the pod later,
+    such as exit code 0, came after it.
+    """
+    if slot.pod is None or slot.is_leaving or slot.is_completed:
+        return False
+    if is_recorded(slot.pod, stored, slot.index):
+        return False
+    return fate in _RECORDED or (slot.is_disrupted and slot.is_terminating)
+
+
+def _note_in_place(draft: Draft, replica: Replica, fates: Fates) -> None:
+    """Where a limit counts them, restarts in place are stored in case their pod vanishes."""
+    if draft.job.policy.backoff_limit is None or not _counts_in_place(draft, replica):
+        return
+    stored = draft.status.of(replica.type)
+    entries = [
+        in_place_entry(slot, slot.pod, stored=stored, now=draft.now)
+        for slot, _ in fates
+        if slot.replica is replica
+        and slot.pod is not None
+        and not slot.is_leaving
+        and slot.pod.restart_count > _noted(slot.pod, stored, slot.index)
+    ]
+    if entries:
+        _store(draft, replica, recent=with_entries(stored, entries))
+
+
+def _noted(pod: Pod, stored: ReplicaStatus, index: int) -> int:
+    """How many restarts of its containers are on record; all of a pod that is replaced are."""
+    last = stored.recent_of(index)
+    if last is None or last.uid != pod.metadata.uid:
+        return 0
+    return pod.restart_count if last.is_restart else last.in_place
+
+
+def _counts_in_place(draft: Draft, replica: Replica) -> bool:
+    rules = draft.job.rules
+    return rules.budget_counts_container_restarts and replica.restart is not RestartPolicy.NEVER
+
+
+def _store(draft: Draft, replica: Replica, **fields: object) -> None:
+    changed = msgspec.structs.replace(draft.status.of(replica.type), **fields)
     draft.set_status(replicas={**draft.status.replicas, replica.type: changed})
-    draft.restarts += len(again)
 
 
 def _tell(draft: Draft, slot: Slot, pod: Pod) -> None:

@@ -2,13 +2,11 @@
 
 import msgspec
 
-from tfjob.core import ending, replicas, suspend
+from tfjob.core import ending, replicas, scaling, suspend
 from tfjob.core.draft import Draft
 from tfjob.core.observe import Children, View, replica_services, view
 from tfjob.core.plan import ChildKind, EventType, Plan, deletes_of
-from tfjob.core.status import Condition, ConditionType, flipped
-from tfjob.k8s import time
-from tfjob.k8s.pod import Pod
+from tfjob.core.status import ConditionType, flipped
 
 
 def suspended(draft: Draft, children: Children, seen: View) -> Plan:
@@ -33,7 +31,6 @@ def resumed(draft: Draft, children: Children, seen: View) -> View:
     suspended = draft.status.condition(ConditionType.SUSPENDED)
     if suspended is None or not suspended.is_true:
         return seen
-    earlier = [pod for pod in children.pods if not _is_made_since(suspended, pod)]
     phrase = draft.job.wording.resumed
     message = draft.set_condition(ConditionType.SUSPENDED, phrase, is_true=False)
     if message is not None:
@@ -41,21 +38,11 @@ def resumed(draft: Draft, children: Children, seen: View) -> View:
     draft.status = suspend.restarted(draft.status)
     # It starts when pods may be made, which may have to wait for a scheduler.
     draft.set_status(start_time=None)
-    draft.deletes.extend(deletes_of(ChildKind.POD, (each.metadata for each in earlier)))
-    seen = view(msgspec.structs.replace(draft.job, status=draft.status), children)
-    leaving = {pod.metadata.uid for pod in earlier}
-    for slot in seen.all_slots():
-        slot.is_leaving = slot.pod is not None and slot.pod.metadata.uid in leaving
-    return seen
-
-
-def _is_made_since(suspended: Condition, pod: Pod) -> bool:
-    """Made by an earlier pass that resumed the job and could not say so."""
-    created = time.parse(pod.metadata.creation_timestamp)
-    since = suspended.last_transition
-    if created is None or since is None or pod.metadata.is_terminating:
-        return False
-    return created > since
+    # That it is resumed is stored before any pod is made: all that is there is of the run before.
+    metas = [pod.metadata for pod in children.pods]
+    scaling.note_removed(draft, children, metas)
+    draft.deletes.extend(deletes_of(ChildKind.POD, metas))
+    return view(msgspec.structs.replace(draft.job, status=draft.status), children)
 
 
 def _show_suspended(draft: Draft) -> None:

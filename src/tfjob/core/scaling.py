@@ -1,49 +1,64 @@
-"""Scaling down: what is too many goes, and its end is nobody's failure.
+"""Pods that the operator removes itself: what is too many, and what is left of an earlier run.
 
-Law: a pod that was once too many is not judged any more, also if its index comes back before the
-pod is gone. The stored record of restarts is where that is written down.
+Law: such a pod is not judged any more, also if its index comes back before the pod is gone. Its
+UID is stored before it is deleted, and forgotten once the last of them is gone.
 """
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
 from tfjob.core.draft import Draft
+from tfjob.core.job import Job
 from tfjob.core.observe import Children, View, place_of
 from tfjob.core.plan import ChildKind, deletes_of
-from tfjob.core.status import RecentRestart, ReplicaStatus
+from tfjob.core.status import Cause, JobStatus, RecentRestart, ReplicaStatus
+from tfjob.k8s.meta import ObjectMeta
 
 
 def shrink(draft: Draft, children: Children, seen: View) -> None:
-    draft.deletes.extend(deletes_of(ChildKind.POD, seen.surplus_pods))
+    leaving = [slot.pod for slot in seen.all_slots() if slot.is_leaving]
+    left = [pod.metadata for pod in leaving if pod is not None]
+    draft.deletes.extend(deletes_of(ChildKind.POD, [*seen.surplus_pods, *left]))
     draft.deletes.extend(deletes_of(ChildKind.SERVICE, seen.surplus_services))
+    note_removed(draft, children, seen.surplus_pods)
+
+
+def note_removed(draft: Draft, children: Children, going: Sequence[ObjectMeta]) -> None:
+    """Put the pods that go on record, and take off it what is gone, all at once: not each of them
+    shall cost a write."""
     there = {pod.metadata.uid for pod in children.pods}
+    draft.status = _with_removed(draft.job, draft.status, going, at=draft.stamp)
     replicas = dict(draft.status.replicas)
-    for replica in draft.job.in_status_order():
-        stored = draft.status.of(replica.type)
-        going = _surplus(draft, seen, label=replica.label)
-        recent = _written_down(stored, going=going, there=there, at=draft.stamp)
-        replicas[replica.type] = msgspec.structs.replace(stored, recent=recent)
+    for kind, stored in draft.status.replicas.items():
+        is_new = stored.removed != draft.job.status.of(kind).removed
+        if stored.removed and (is_new or not stored.removed & there):
+            kept = (each for each in stored.recent if not _is_gone(each, there))
+            replicas[kind] = msgspec.structs.replace(stored, recent=tuple(kept))
     draft.set_status(replicas=replicas)
 
 
-def _surplus(draft: Draft, seen: View, *, label: str) -> dict[int, str]:
-    """UIDs of one type's pods that are too many, by index and in its order."""
-    places = [(place_of(draft.job, meta), meta.uid) for meta in seen.surplus_pods]
-    found = [(place[1], uid) for place, uid in places if place is not None and place[0] == label]
-    return dict(sorted(found))
+def _is_gone(entry: RecentRestart, there: set[str]) -> bool:
+    return entry.cause is Cause.REMOVED and entry.uid not in there
 
 
-def _written_down(
-    stored: ReplicaStatus, *, going: Mapping[int, str], there: AbstractSet[str], at: datetime
-) -> tuple[RecentRestart, ...]:
-    """Restarts stay on record; pods that were too many until the last of them is gone, so that
-    not each of them costs a write."""
-    is_over = not any(each.uid in there for each in stored.recent if not each.is_restart)
-    known = {each.index: each for each in stored.recent if each.is_restart or not is_over}
-    for index, uid in going.items():
-        if index not in known or known[index].uid != uid:
-            known[index] = RecentRestart(index=index, uid=uid, streak=0, at=at)
-    return tuple(known.values())
+def _with_removed(
+    job: Job, status: JobStatus, metas: Sequence[ObjectMeta], *, at: datetime
+) -> JobStatus:
+    types = {replica.label: replica.type for replica in job.replicas}
+    new: dict[str, list[RecentRestart]] = {}
+    for meta in metas:
+        place = place_of(job, meta)
+        kind = None if place is None else types.get(place[0])
+        if place is None or kind is None or meta.uid in status.of(kind).removed:
+            continue
+        entry = RecentRestart(index=place[1], uid=meta.uid, streak=0, at=at, cause=Cause.REMOVED)
+        new.setdefault(kind, []).append(entry)
+    changed = {kind: _with_entries(status.of(kind), entries) for kind, entries in new.items()}
+    return msgspec.structs.replace(status, replicas={**status.replicas, **changed})
+
+
+def _with_entries(stored: ReplicaStatus, entries: Sequence[RecentRestart]) -> ReplicaStatus:
+    ordered = sorted(entries, key=lambda each: (each.index, each.uid))
+    return msgspec.structs.replace(stored, recent=(*stored.recent, *ordered))

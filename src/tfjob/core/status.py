@@ -34,20 +34,47 @@ class Condition(msgspec.Struct, frozen=True):
         return self.status == "True"
 
 
-class RecentRestart(msgspec.Struct, frozen=True):
-    """The newest restart of one index: which pod, how many in a row, and when.
+class Cause(StrEnum):
+    """Why a pod is on record."""
 
-    Without a streak it is no restart: the pod was one too many, and its end says nothing.
+    FAILED = "Failed"
+    """It failed; its restart is counted."""
+    DISRUPTED = "Disrupted"
+    """It was evicted, preempted or deleted by somebody else; however it ends, it is replaced."""
+    IN_PLACE = "InPlace"
+    """It goes on, and its kubelet has restarted containers in it."""
+    REMOVED = "Removed"
+    """The operator deletes it (scale-down, resume); its end says nothing about the job."""
+
+
+class RecentRestart(msgspec.Struct, frozen=True):
+    """What was decided about one pod, by UID: the proof that it is not decided twice.
+
+    `streak` counts failures of the index in a row, `at` is when the newest of them was seen.
+    `in_place` are container restarts of the pod that the status has not counted yet.
     """
 
     index: int
     uid: str
     streak: int
     at: datetime
+    cause: Cause = Cause.FAILED
+    in_place: int = 0
 
     @property
     def is_restart(self) -> bool:
-        return self.streak > 0
+        """The pod is replaced by another one."""
+        return self.cause in _REPLACED
+
+
+_REPLACED = frozenset({Cause.FAILED, Cause.DISRUPTED})
+
+
+class Limit(StrEnum):
+    """The limit that ended a job."""
+
+    BACKOFF = "BackoffLimit"
+    DEADLINE = "ActiveDeadline"
 
 
 class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
@@ -60,12 +87,19 @@ class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
     selector: str = ""
 
     def recent_of(self, index: int) -> RecentRestart | None:
+        """What is on record of an index, apart from pods that the operator removes."""
         return self._recent_by_index.get(index)
+
+    @cached_property
+    def removed(self) -> frozenset[str]:
+        """UIDs of pods that the operator removes."""
+        return frozenset(each.uid for each in self.recent if each.cause is Cause.REMOVED)
 
     @cached_property
     def _recent_by_index(self) -> Mapping[int, RecentRestart]:
         """Every replica asks for its own: searching each time is slow in a wide job."""
-        return {each.index: each for each in reversed(self.recent)}
+        kept = (each for each in reversed(self.recent) if each.cause is not Cause.REMOVED)
+        return {each.index: each for each in kept}
 
 
 class JobStatus(msgspec.Struct, frozen=True):
@@ -74,6 +108,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     start_time: datetime | None = None
     completion_time: datetime | None = None
     last_reconcile_time: datetime | None = None
+    limit_reached: Limit | None = None
 
     def condition(self, kind: str) -> Condition | None:
         for each in self.conditions:

@@ -8,10 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from tfjob.core.job import Owner
-from tfjob.core.status import RecentRestart
+from tfjob.core.status import Cause, Limit, RecentRestart
 from tfjob.k8s import time
 
 _MOST = 2**31 - 1
+_CAUSES = {str(cause): cause for cause in Cause}
+_LIMITS = {str(each): each for each in Limit}
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -60,10 +62,7 @@ def rendered(moment: datetime | None) -> str | None:
 
 
 def rendered_restarts(restarts: Iterable[RecentRestart]) -> list[dict[str, Any]]:
-    return [
-        {"index": each.index, "uid": each.uid, "streak": each.streak, "time": time.render(each.at)}
-        for each in restarts
-    ]
+    return [_rendered_restart(each) for each in restarts]
 
 
 def restarts(value: object) -> tuple[RecentRestart, ...]:
@@ -74,7 +73,30 @@ def restarts(value: object) -> tuple[RecentRestart, ...]:
             uid=text(each.get("uid")),
             streak=number(each.get("streak")),
             at=at,
+            cause=_cause(each),
+            in_place=number(each.get("inPlace")),
         )
         for each in mappings(value)
         if (at := time.parse(each.get("time"))) is not None
     )
+
+
+def limit(value: object) -> Limit | None:
+    return _LIMITS.get(text(value))
+
+
+def _rendered_restart(restart: RecentRestart) -> dict[str, Any]:
+    shown = {
+        "index": restart.index,
+        "uid": restart.uid,
+        "streak": restart.streak,
+        "time": time.render(restart.at),
+        "cause": str(restart.cause),
+    }
+    return {**shown, "inPlace": restart.in_place} if restart.in_place else shown
+
+
+def _cause(stored: Mapping[str, Any]) -> Cause:
+    """Before causes were stored, an entry without a streak was a pod that was removed."""
+    former = Cause.FAILED if number(stored.get("streak")) else Cause.REMOVED
+    return _CAUSES.get(text(stored.get("cause")), former)

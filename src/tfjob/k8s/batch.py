@@ -1,4 +1,4 @@
-"""A batch/v1 Job as a controller sees it: its metadata and how many of its pods succeeded."""
+"""A batch/v1 Job as a controller sees it: whether it is suspended, how many pods succeeded."""
 
 import msgspec
 
@@ -10,6 +10,11 @@ class BatchJobStatus(msgspec.Struct, frozen=True):
     failed: int = 0
 
 
+class BatchJobSpec(msgspec.Struct, frozen=True):
+    suspend: bool | None = None
+
+
 class BatchJob(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
+    spec: BatchJobSpec = BatchJobSpec()
     status: BatchJobStatus = BatchJobStatus()

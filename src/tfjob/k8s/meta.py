@@ -26,6 +26,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     deletion_grace_period_seconds: int | None = None
+    finalizers: Sequence[str] = ()
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
     owner_references: Sequence[OwnerReference] = ()

@@ -1,6 +1,7 @@
 """A pod as a controller sees it: phase, container states, conditions, where it runs.
 
-The spec is left out but for the node's name: what a pod was asked to be is known to its maker.
+The spec is left out but for the node's name and the restart policy, which says what a kubelet
+starts again: what else a pod was asked to be is known to its maker.
 """
 
 from collections.abc import Sequence
@@ -69,6 +70,7 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
+    restart_policy: str = ""
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):

@@ -91,6 +91,30 @@ async def test_events_follow_the_status_that_proves_them(desk: Opened[Desk]) -> 
         assert reasons == {"SuccessfulCreatePod", "SuccessfulCreateService"}
 
 
+@pytest.mark.scenario(147)
+async def test_nothing_is_restarted_where_the_count_cannot_be_stored(desk: Opened[Desk]) -> None:
+    def refuse(request: Request) -> ApiError | None:
+        return Transient("500") if request.path.endswith("/status") else None
+
+    async with desk as world:
+        await world.submit("W1", restart="ExitCode", run_policy={"backoffLimit": 1})
+        await world.one_pass()
+        await world.end_pod("j-worker-0", 137)
+        first = await world.server.ask("GET", f"{CORE}/pods/j-worker-0")
+        world.server.refuse = refuse
+        for _ in range(6):
+            await world.one_pass()
+        found = await world.server.ask("GET", f"{CORE}/pods/j-worker-0")
+        assert found["metadata"]["uid"] == first["metadata"]["uid"]
+        world.server.refuse = lambda _: None
+        for _ in range(3):
+            await world.one_pass()
+        await world.end_pod("j-worker-0", 137)
+        for _ in range(3):
+            await world.one_pass()
+        assert "Failed" in await world.conditions()
+
+
 async def test_verdict_is_stored_before_the_pods_it_follows_from_go(desk: Opened[Desk]) -> None:
     def refuse(request: Request) -> ApiError | None:
         return Transient("500") if request.path.endswith("/status") else None

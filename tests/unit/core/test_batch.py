@@ -64,9 +64,12 @@ def test_without_its_job_a_replica_is_unknown() -> None:
     assert batch.phase_of(None, found, exit_codes=CODES, is_decider=True) is Phase.UNKNOWN
 
 
-@pytest.mark.parametrize("is_decider", [True, False])
-def test_a_succeeded_job_has_succeeded_whatever_its_pods_say(is_decider: bool) -> None:
-    assert phase_of(a_pod_of(exited(1)), succeeded=1, is_decider=is_decider) is Phase.SUCCEEDED
+def test_a_succeeded_job_has_succeeded_unless_a_deciding_pod_failed_for_good() -> None:
+    assert phase_of(a_pod_of(exited(1)), succeeded=1) is Phase.SUCCEEDED
+    assert phase_of(a_pod_of(exited(137)), succeeded=1, is_decider=True) is Phase.SUCCEEDED
+    assert phase_of(a_pod_of(exited(1)), succeeded=1, is_decider=True) is Phase.FAILED
+    after = a_pod_of(exited(0), exited(1))
+    assert phase_of(after, succeeded=1, is_decider=True) is Phase.FAILED
 
 
 def test_a_job_without_pods_is_running() -> None:
@@ -84,12 +87,10 @@ def test_a_pod_that_says_nothing_of_the_training_container_is_unknown() -> None:
     [
         pytest.param(exited(0), NOTHING, Phase.SUCCEEDED, id="exit-0"),
         pytest.param(exited(0), exited(143), Phase.SUCCEEDED, id="exit-0-after-a-retry"),
-        pytest.param(exited(0), exited(1), Phase.SUCCEEDED, id="exit-0-after-a-permanent-one"),
         pytest.param(exited(1), NOTHING, Phase.FAILED, id="permanent-exit"),
         pytest.param(exited(127), NOTHING, Phase.FAILED, id="last-permanent-code"),
         pytest.param(exited(128), NOTHING, Phase.RUNNING, id="first-retryable-code"),
         pytest.param(exited(137), NOTHING, Phase.RUNNING, id="retryable-exit"),
-        pytest.param(exited(137), exited(1), Phase.RUNNING, id="the-current-end-comes-first"),
         pytest.param(exited(137, "OOMKilled"), NOTHING, Phase.FAILED, id="out-of-memory"),
         pytest.param(RUNNING, exited(1), Phase.FAILED, id="permanent-though-started-again"),
         pytest.param(WAITING, exited(1), Phase.FAILED, id="permanent-though-waiting"),
@@ -106,6 +107,17 @@ def test_the_state_of_the_training_container_speaks(
     state: ContainerState, last: ContainerState, expected: Phase, is_decider: bool
 ) -> None:
     assert phase_of(a_pod_of(state, last), is_decider=is_decider) is expected
+
+
+@pytest.mark.parametrize("state", [exited(0), exited(137), RUNNING, WAITING, NOTHING])
+def test_a_permanent_end_of_a_deciding_replica_decides_whatever_came_after_it(
+    state: ContainerState,
+) -> None:
+    pod = a_pod_of(state, exited(1))
+    assert phase_of(pod, is_decider=True) is Phase.FAILED
+    found = batch.failure_of(pod, exit_codes=CODES)
+    assert found is not None
+    assert found.exit_code == 1
 
 
 def test_of_several_pods_the_one_started_last_counts() -> None:
@@ -127,6 +139,12 @@ def test_of_pods_started_together_the_one_made_last_counts() -> None:
     assert batch.latest([second, first]) is second
     assert batch.latest([first, a_pod_of(created=None, uid="zz")]) is first
     assert batch.latest([]) is None
+
+
+def test_a_node_whose_clock_is_behind_does_not_make_its_pod_the_older() -> None:
+    earlier = a_pod_of(exited(1), created=0, started=600, uid="earlier")
+    later = a_pod_of(RUNNING, created=9, started=10, uid="later")
+    assert phase_of(earlier, later) is Phase.RUNNING
 
 
 def test_an_earlier_permanent_end_counts_for_the_deciding_replica_alone() -> None:

@@ -8,9 +8,14 @@ from tests.support.builders import NOW, a_batch_job, a_service, at, pods, servic
 from tfjob.core import cleanup
 from tfjob.core.job import CleanPolicy
 from tfjob.core.plan import Delete
+from tfjob.core.podstate import has_ended
 from tfjob.k8s.pod import Pod
 
 LETTERS = "PRUSFT"
+
+
+def over(found: list[Pod]) -> set[str]:
+    return {pod.metadata.uid for pod in found if has_ended(pod)}
 
 
 def gone(policy: CleanPolicy, *, ends_unfinished: bool = False) -> tuple[list[int], list[int]]:
@@ -20,6 +25,7 @@ def gone(policy: CleanPolicy, *, ends_unfinished: bool = False) -> tuple[list[in
         policy,
         pods=found,
         services=[each.metadata for each in services_of(found)],
+        ended=over(found),
         ends_unfinished=ends_unfinished,
     )
     return (
@@ -50,13 +56,21 @@ def test_clean_up_all_takes_everything(ends_unfinished: bool) -> None:
 
 def test_only_the_very_child_that_was_seen_goes() -> None:
     (pod,) = pods(worker="R")
-    (delete,) = cleanup.removals(CleanPolicy.ALL, pods=[pod], services=[], ends_unfinished=False)
+    (delete,) = cleanup.removals(
+        CleanPolicy.ALL, pods=[pod], services=[], ended=set(), ends_unfinished=False
+    )
     assert delete == Delete(kind="Pod", name="j-worker-0", uid="uid-j-worker-0")
 
 
 def services_gone(policy: CleanPolicy, found: list[Pod], *, ends_unfinished: bool) -> list[str]:
     services = [a_service("worker", index).metadata for index in range(3)]
-    going = cleanup.removals(policy, pods=found, services=services, ends_unfinished=ends_unfinished)
+    going = cleanup.removals(
+        policy,
+        pods=found,
+        services=services,
+        ended=over(found),
+        ends_unfinished=ends_unfinished,
+    )
     return [each.name for each in going if each.kind == "Service"]
 
 
@@ -98,6 +112,7 @@ def test_batch_jobs_go_with_their_services_like_pods(
         pods=[],
         jobs=jobs,
         services=[a_service("worker", index).metadata for index in (0, 1)],
+        ended={jobs[0].metadata.uid},
         ends_unfinished=ends_unfinished,
     )
     assert [each.name for each in going if each.kind == "Job"] == expected

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.builders import NOW, a_batch_job, a_job, a_pod, a_service, at, meta, pods
+from tests.support.builders import NOW, a_batch_job, a_job, a_pod, a_service, at, pods
 from tfjob.core.job import Job, Workload
-from tfjob.core.observe import Children, Slot, View, deletion_asked_at, judged_phase, view
-from tfjob.core.status import Condition, JobStatus, ReplicaStatus
+from tfjob.core.observe import Children, Slot, View, view
+from tfjob.core.status import Cause, Condition, JobStatus, RecentRestart, ReplicaStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod
 
@@ -97,32 +97,6 @@ def test_of_several_pods_of_other_names_the_oldest_counts() -> None:
         assert pod.metadata.name == oldest
 
 
-@pytest.mark.parametrize(
-    ("policy", "phase", "code", "expected"),
-    [
-        ("Never", "Running", None, Phase.RUNNING),
-        ("Never", "Running", 0, Phase.SUCCEEDED),
-        ("Never", "Running", 1, Phase.FAILED),
-        ("Never", "Failed", 0, Phase.SUCCEEDED),
-        ("Never", "Unknown", 1, Phase.FAILED),
-        ("Never", "Pending", 1, Phase.PENDING),
-        ("Never", "Succeeded", 1, Phase.SUCCEEDED),
-        ("OnFailure", "Running", 0, Phase.SUCCEEDED),
-        ("OnFailure", "Running", 1, Phase.RUNNING),
-        ("OnFailure", "Failed", 1, Phase.FAILED),
-        ("OnFailure", "Failed", 0, Phase.SUCCEEDED),
-        ("Always", "Running", 0, Phase.RUNNING),
-        ("Always", "Running", 1, Phase.RUNNING),
-        ("Always", "Failed", 0, Phase.FAILED),
-        ("Always", "Failed", None, Phase.FAILED),
-    ],
-)
-def test_a_replica_is_judged_by_its_training_container_if_that_has_ended_for_good(
-    policy: str, phase: str, code: int | None, expected: Phase
-) -> None:
-    assert judged_phase(a_pod(phase=phase, exit_code=code), pod_policy=policy) is expected
-
-
 def test_the_pods_own_policy_says_what_its_node_starts_again() -> None:
     job = a_job("W1", restart="OnFailure")
     replica = msgspec.structs.replace(job.replicas[0], pod_restart_policy="Never")
@@ -175,21 +149,17 @@ def test_a_stored_success_stands_whatever_its_pod_says(letter: str) -> None:
     assert slot.is_done is (letter == "-")
 
 
-@pytest.mark.parametrize(
-    ("created", "deleted", "is_leaving"),
-    [
-        pytest.param(-60, 5, True, id="made-before-the-start"),
-        pytest.param(0, 0, True, id="made-and-deleted-in-the-second-of-the-start"),
-        pytest.param(0, 5, False, id="made-with-the-start-and-deleted-later"),
-        pytest.param(5, 9, False, id="made-and-deleted-later"),
-        pytest.param(-60, None, False, id="not-on-its-way-out"),
-    ],
-)
-def test_after_resuming_pods_of_the_earlier_run_are_leaving(
-    created: float, deleted: float | None, is_leaving: bool
+@pytest.mark.parametrize("created", [-900, 0, 900])
+@pytest.mark.parametrize("deleted", [None, -900, 0, 900])
+def test_a_pod_on_record_as_removed_is_leaving_whatever_its_times_say(
+    created: float, deleted: float | None
 ) -> None:
-    pod = a_pod("worker", 0, created=created, deleted=deleted)
-    assert first(resumed(a_job("W1")), pod).is_leaving is is_leaving
+    entry = RecentRestart(index=0, uid="old", streak=0, at=NOW, cause=Cause.REMOVED)
+    status = JobStatus(replicas={"Worker": ReplicaStatus(recent=(entry,))})
+    job = msgspec.structs.replace(resumed(a_job("W1")), status=status)
+    assert first(job, a_pod("worker", 0, created=created, deleted=deleted, uid="old")).is_leaving
+    other = a_pod("worker", 0, created=created, deleted=deleted, uid="new")
+    assert not first(job, other).is_leaving
 
 
 def test_while_suspended_every_pod_on_its_way_out_is_leaving() -> None:
@@ -203,18 +173,6 @@ def test_in_a_job_that_was_never_suspended_no_pod_is_of_an_earlier_run() -> None
     assert not first(a_job("W1", status={"startTime": "2026-01-02T03:04:05Z"}), pod).is_leaving
 
 
-def test_until_a_resumed_job_has_started_every_pod_on_its_way_out_is_leaving() -> None:
-    job = resumed(a_job("W1"), start=None)
-    assert first(job, a_pod("worker", 0, created=5, deleted=9)).is_leaving
-    assert not first(job, a_pod("worker", 0)).is_leaving
-
-
-def test_the_moment_a_deletion_was_asked_for_is_its_end_less_the_grace() -> None:
-    assert deletion_asked_at(meta("x", deleted=-5, grace=30)) == at(-5)
-    assert deletion_asked_at(meta("x", deleted=-5, grace=0)) == at(-5)
-    assert deletion_asked_at(meta("x")) is None
-
-
 def batch_job() -> Job:
     return msgspec.structs.replace(a_job("W2"), workload=Workload.JOB)
 
@@ -222,7 +180,7 @@ def batch_job() -> Job:
 def test_a_replica_that_a_batch_job_runs_is_read_off_the_job() -> None:
     slots = seen(
         batch_job(),
-        a_pod("worker", 0, exit_code=1, deleted=-5),
+        a_pod("worker", 0, exit_code=143, deleted=-5),
         a_pod("worker", 1),
         jobs=[a_batch_job("worker", 0, succeeded=1)],
     ).all_slots()

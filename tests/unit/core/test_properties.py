@@ -181,7 +181,7 @@ def test_a_deadline_is_kept_also_while_a_gang_waits_for_its_scheduler(
     cluster.run_pass()
     cluster.admit()
     cluster.run_pass()
-    ends_at = cluster.now + timedelta(seconds=limit)
+    ends_at = cluster.now + timedelta(seconds=limit + 1)
     cluster.drop_group()
     cluster.advance(passed)
     made = cluster.run_pass()

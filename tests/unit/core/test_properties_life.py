@@ -22,6 +22,7 @@ from tests.support.strategies import (
     settings,
 )
 from tests.support.toy_cluster import Lag, Pass, ToyCluster, is_ended, pods_by_place
+from tfjob.core.observe import view
 from tfjob.core.status import ConditionType, JobStatus
 from tfjob.dialects.base import Settings
 
@@ -180,6 +181,17 @@ class Life(RuleBasedStateMachine):
         if not self.has_gone_back:
             laws.times_do_not_go_back(made.job.status, laws.after(made))
             self._no_failure_is_made_up(made)
+            self._no_success_is_made_up(made)
+
+    def _no_success_is_made_up(self, made: Pass) -> None:
+        """A replica has succeeded only if its pod ended with 0 before anybody took it away."""
+        then = laws.after(made)
+        for slot in view(made.job, made.children).all_slots():
+            before, after = (each.of(slot.replica.type) for each in (made.job.status, then))
+            is_new = slot.index in after.completed - before.completed
+            if is_new and not laws.is_resuming(made):
+                assert slot.pod is not None
+                assert slot.pod.metadata.uid in self.cluster.truth.own_successes
 
     def _no_failure_is_made_up(self, made: Pass) -> None:
         """Whoever fails a job is a pod that truly failed or was taken, and a limit is truly hit."""

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support import toy_pods
 from tests.support.builders import manifest
-from tests.support.toy_cluster import ToyCluster
+from tests.support.toy_cluster import ToyCluster, is_ended
 from tfjob.core.status import ConditionType
 
 
@@ -50,16 +50,16 @@ def test_a_pod_that_was_too_many_is_forgotten_once_all_such_are_gone() -> None:
     assert cluster.status.of("Worker").recent == ()
 
 
-def test_a_pod_of_a_returned_index_that_was_never_taken_is_judged_again() -> None:
+def test_a_pod_that_was_too_many_goes_also_where_a_crash_came_before_its_deletion() -> None:
     cluster = running("W2", "Never", cleanPodPolicy="None")
     cluster.scale("Worker", 1)
-    kept = cluster.pods["j-worker-1"]
-    cluster.run_pass()
-    cluster.put_pod(kept)
+    cluster.run_pass(crash_after=1)
+    assert not cluster.pods["j-worker-1"].metadata.is_terminating
     cluster.scale("Worker", 2)
     toy_pods.leave(cluster, "j-worker-1", code=1)
-    cluster.run_pass()
-    assert cluster.status.is_true(ConditionType.FAILED)
+    cluster.settle(most=5)
+    assert not cluster.status.is_finished
+    assert not is_ended(cluster.pods["j-worker-1"])
 
 
 @pytest.mark.parametrize("effects", range(5))

@@ -180,13 +180,21 @@ def test_a_dialect_may_name_the_namespace_in_every_sentence() -> None:
     assert status_after(failing, plan).conditions[0].message == "n/j"
 
 
+def test_a_limit_is_known_by_its_code_and_not_by_its_sentence() -> None:
+    stored = {"startTime": "2026-01-02T03:00:00Z"}
+    late = a_job("W2", run_policy={"activeDeadlineSeconds": 5}, status=stored)
+    ended = msgspec.structs.replace(late, status=status_after(late, decide(late)))
+    reworded = worded(ended, failed_deadline=Phrase("TFJobFailed", "said otherwise today"))
+    assert deleted_names(decide(reworded, *pods(worker="RS")), "Pod") == ["j-worker-0"]
+
+
 def test_the_first_thing_due_wakes_the_job() -> None:
     recent = [{"index": 1, "uid": "u", "streak": 3, "time": "2026-01-02T03:04:05Z"}]
     stored: dict[str, Any] = {
         "startTime": "2026-01-02T03:04:05Z",
         "replicaStatuses": {"Worker": {"recentRestarts": recent}},
     }
-    for limit, expected in ((60, at(20)), (15, at(15))):
+    for limit, expected in ((60, at(20)), (15, at(16))):
         policy = {"activeDeadlineSeconds": limit}
         job = a_job("W2", restart="OnFailure", run_policy=policy, status=stored)
         assert decide(job, *pods(worker="R"), now=at(1)).wake_at == expected

@@ -149,7 +149,7 @@ def test_a_clock_that_goes_backwards_ends_and_repeats_nothing() -> None:
     passes.go(*pods(worker="R"), failed, now=at(5))
     plan = passes.go(*pods(worker="R"), now=at(-3600))
     assert created_names(plan, "Pod") == ["j-worker-1"]
-    assert plan.wake_at == at(60)
+    assert plan.wake_at == at(61)
     passes.go(*pods(worker="S"), now=at(-7200))
     plan = passes.go(*pods(worker="S"), now=at(-9999))
     assert not plan.deletes_job
@@ -160,7 +160,7 @@ def test_a_start_in_the_future_is_waited_for() -> None:
     stored = {"startTime": "2026-01-02T04:04:05Z"}
     job = a_job("W1", run_policy={"activeDeadlineSeconds": 5}, status=stored)
     plan = decide(job, *pods(worker="R"))
-    assert plan.wake_at == at(3605)
+    assert plan.wake_at == at(3606)
     assert status_after(job, plan).is_true("Running")
 
 

@@ -31,6 +31,14 @@ def fate(job: Job, pod: Pod, stored: ReplicaStatus = NOTHING) -> Fate:
     return restart.fate_of(slot_of(job, pod), rules=job.rules, stored=stored)
 
 
+def slots_of(*found: Pod) -> dict[int, Slot]:
+    """Slots by index, in the order of these pods."""
+    seen = view(a_job("W3", restart="OnFailure"), Children(pods=found)).all_slots()
+    by_uid = {slot.pod.metadata.uid: slot for slot in seen if slot.pod is not None}
+    ordered = [by_uid[pod.metadata.uid] for pod in found]
+    return {slot.index: slot for slot in ordered}
+
+
 def recorded_as(uid: str, *, streak: int = 1, seconds: float = 0, index: int = 0) -> ReplicaStatus:
     entry = RecentRestart(index=index, uid=uid, streak=streak, at=at(seconds))
     return ReplicaStatus(recent=(entry,))
@@ -221,7 +229,7 @@ def test_a_budget_that_only_stops_restarts_fails_the_decider_and_tolerates_other
 
 def test_the_first_record_of_an_index_starts_a_streak() -> None:
     pod = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
-    entries = restart.recorded({1: pod}, stored=recorded_as("other"), now=at(0.7))
+    entries = restart.recorded(slots_of(pod), stored=recorded_as("other"), now=at(0.7))
     assert entries == (
         RecentRestart(index=0, uid="other", streak=1, at=NOW),
         RecentRestart(index=1, uid="x", streak=1, at=NOW),
@@ -229,8 +237,8 @@ def test_the_first_record_of_an_index_starts_a_streak() -> None:
 
 
 def test_restarts_of_one_pass_are_recorded_together_in_their_order() -> None:
-    again = {index: a_pod("worker", index, "Failed", uid=f"w{index}") for index in (0, 2, 1)}
-    entries = restart.recorded(again, stored=recorded_as("old", streak=1), now=NOW)
+    again = [a_pod("worker", index, "Failed", uid=f"w{index}") for index in (0, 2, 1)]
+    entries = restart.recorded(slots_of(*again), stored=recorded_as("old", streak=1), now=NOW)
     assert [(each.index, each.uid, each.streak) for each in entries] == [
         (0, "w0", 2),
         (2, "w2", 1),
@@ -245,14 +253,14 @@ def test_a_streak_goes_on_unless_the_container_ran_ten_minutes(
     ran: tuple[float, float], streak: int
 ) -> None:
     pod = a_pod("worker", 0, "Failed", exit_code=1, uid="x", ran=ran)
-    (entry,) = restart.recorded({0: pod}, stored=recorded_as("w", streak=3), now=NOW)
+    (entry,) = restart.recorded(slots_of(pod), stored=recorded_as("w", streak=3), now=NOW)
     assert (entry.streak, entry.uid, entry.at) == (streak, "x", NOW)
 
 
 @pytest.mark.parametrize(("now", "streak"), [(545, 1), (544, 4)])
 def test_a_pod_without_exit_ran_from_its_start_until_now(now: float, streak: int) -> None:
-    evicted = a_pod("worker", 0, "Failed", pod_reason="Evicted")
-    (entry,) = restart.recorded({0: evicted}, stored=recorded_as("w", streak=3), now=at(now))
+    failed = a_pod("worker", 0, "Failed", pod_reason="DeadlineExceeded")
+    (entry,) = restart.recorded(slots_of(failed), stored=recorded_as("w", streak=3), now=at(now))
     assert entry.streak == streak
 
 
@@ -262,7 +270,7 @@ def test_a_pod_that_never_started_did_not_run_steadily() -> None:
         pod, status=msgspec.structs.replace(pod.status, start_time=None)
     )
     stored = recorded_as("w", streak=1)
-    (entry,) = restart.recorded({0: unstarted}, stored=stored, now=at(9999))
+    (entry,) = restart.recorded(slots_of(unstarted), stored=stored, now=at(9999))
     assert entry.streak == 2
 
 

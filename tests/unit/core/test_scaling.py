@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.builders import NOW, Passes, a_pod, at, deleted_names, manifest, pods
-from tfjob.core.status import RecentRestart
+from tfjob.core.status import Cause, RecentRestart
 
 
 def recent(passes: Passes, kind: str = "Worker") -> list[tuple[int, str, int]]:
@@ -30,7 +30,7 @@ def test_another_pod_under_the_same_index_is_written_down_anew() -> None:
     passes.go(*pods(worker="R"), a_pod("worker", 1, uid="first"))
     passes.go(*pods(worker="R"), a_pod("worker", 1, uid="second"), now=at(9))
     assert passes.job.status.of("Worker").recent == (
-        RecentRestart(index=1, uid="second", streak=0, at=at(9)),
+        RecentRestart(index=1, uid="second", streak=0, at=at(9), cause=Cause.REMOVED),
     )
 
 

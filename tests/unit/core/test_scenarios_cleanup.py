@@ -22,6 +22,7 @@ from tests.support.builders import (
 )
 from tfjob.core.plan import Plan
 from tfjob.k8s import time
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Running
 
 W4_P2 = ["j-ps-0", "j-ps-1", "j-worker-0", "j-worker-1", "j-worker-2", "j-worker-3"]
 
@@ -140,7 +141,27 @@ def test_children_on_their_way_out_are_not_deleted_again() -> None:
 
 def test_a_pod_kept_running_by_a_sidecar_counts_as_running_in_clean_up() -> None:
     job = a_job("W1", run_policy={"cleanPodPolicy": "Running"}, status=ended())
-    assert gone(decide(job, a_pod("worker", 0, "Running", exit_code=0)))[0] == ["j-worker-0"]
+    beside = ContainerStatus(name="sidecar", state=ContainerState(running=Running()))
+    kept = a_pod("worker", 0, "Running", exit_code=0, others=[beside])
+    assert gone(decide(job, kept))[0] == ["j-worker-0"]
+
+
+@pytest.mark.scenario(141)
+@pytest.mark.parametrize(
+    ("policy", "status"),
+    [
+        ("Running", ended()),
+        ("Running", ended("Failed")),
+        ("None", {**ended("Failed"), "limitReached": "BackoffLimit"}),
+    ],
+)
+@pytest.mark.parametrize("restart", ["Never", "ExitCode", "OnFailure"])
+def test_a_pod_whose_containers_have_ended_stays_though_its_phase_says_running(
+    policy: str, status: dict[str, Any], restart: str
+) -> None:
+    job = a_job("W2", restart=restart, run_policy={"cleanPodPolicy": policy}, status=status)
+    over = a_pod("worker", 0, "Running", exit_code=0)
+    assert gone(decide(job, over, a_pod("worker", 1)))[0] == ["j-worker-1"]
 
 
 def test_numbers_of_a_failed_job_stay_but_for_what_clean_up_removes() -> None:

@@ -120,7 +120,7 @@ def test_a_waiting_job_is_still_woken_at_its_deadline() -> None:
     stored = {"startTime": "2026-01-02T03:04:05Z"}
     job = a_job("W1", VOLCANO, run_policy={"activeDeadlineSeconds": 5}, status=stored)
     plan = decide(job, now=at(1), pod_group=a_group("Pending", minMember=1, queue="default"))
-    assert plan.wake_at == at(5)
+    assert plan.wake_at == at(6)
 
 
 @pytest.mark.scenario(126)

@@ -184,7 +184,7 @@ def test_the_end_of_the_chief_ends_the_job_while_workers_run() -> None:
     job = decoded(given)
     status = status_after(job, decide(job, *pods(chief="S", ps="RR", worker="RRRR")))
     assert conditions_of(status) == ["Created", "Succeeded"]
-    assert counts(status)["PS"] == (2, 0, 0)
+    assert counts(status)["PS"] == (0, 2, 0)
 
 
 @pytest.mark.scenario(54)

@@ -178,7 +178,7 @@ def test_without_a_deadline_pods_stay() -> None:
 
 @pytest.mark.scenario(92)
 def test_past_its_deadline_the_job_fails_and_its_children_go() -> None:
-    job = a_job("W4 P2", **started(at(-2), cleanPodPolicy="All", activeDeadlineSeconds=2))
+    job = a_job("W4 P2", **started(at(-3), cleanPodPolicy="All", activeDeadlineSeconds=2))
     plan = decide(job, *pods(worker="RRRR", ps="RR"))
     assert sorted(deleted_names(plan, "Pod")) == W4_P2
     assert sorted(deleted_names(plan, "Service")) == W4_P2
@@ -199,17 +199,17 @@ def test_a_deadline_of_0_is_past_at_once(limit: int, is_past: bool) -> None:
 def test_a_job_asks_to_be_woken_at_its_deadline_and_fails_then() -> None:
     passes = Passes(manifest("W1", run_policy={"activeDeadlineSeconds": 5}))
     plan = passes.go()
-    assert plan.wake_at == at(5)
-    assert passes.go(*pods(worker="R"), now=at(3)).wake_at == at(5)
-    passes.go(*pods(worker="R"), now=at(4.9))
+    assert plan.wake_at == at(6)
+    assert passes.go(*pods(worker="R"), now=at(3)).wake_at == at(6)
+    passes.go(*pods(worker="R"), now=at(5.9))
     assert passes.conditions == ["Created", "Running"]
-    passes.go(*pods(worker="R"), now=at(5))
+    passes.go(*pods(worker="R"), now=at(6))
     assert passes.conditions == ["Created", "Running=F", "Failed"]
 
 
 @pytest.mark.scenario(95, "R9")
 def test_at_the_deadline_clean_up_none_keeps_what_has_ended() -> None:
-    job = a_job("P1 W2", **started(at(-9), activeDeadlineSeconds=9))
+    job = a_job("P1 W2", **started(at(-10), activeDeadlineSeconds=9))
     plan = decide(job, *pods(ps="P", worker="RS"))
     assert deleted_names(plan, "Pod") == ["j-ps-0", "j-worker-0"]
     assert deleted_names(plan, "Service") == ["j-ps-0", "j-worker-0"]
@@ -231,7 +231,7 @@ def test_the_backoff_limit_is_blamed_before_the_deadline() -> None:
 
 
 def test_what_a_limit_left_running_is_removed_in_a_later_pass() -> None:
-    passes = Passes(manifest("W2", **started(at(-9), activeDeadlineSeconds=9)))
+    passes = Passes(manifest("W2", **started(at(-10), activeDeadlineSeconds=9)))
     passes.go(*pods(worker="RS"))
     plan = passes.go(*pods(worker="RS"), now=at(1))
     assert deleted_names(plan, "Pod") == ["j-worker-0"]

@@ -228,13 +228,13 @@ def test_after_many_suspensions_the_last_wish_holds_and_no_retry_is_counted() ->
     assert passes.conditions == ["Created", "Suspended"]
 
 
-def test_pods_of_a_resumption_that_was_not_stored_are_kept() -> None:
+def test_a_resumption_is_stored_before_any_pod_is_made() -> None:
     passes = Passes(manifest("W1", run_policy={"suspend": True}))
     passes.go()
     passes.edit(manifest("W1", run_policy={"suspend": False}))
-    plan = passes.go(a_pod("worker", 0, created=5), now=at(6))
-    assert plan.deletes == []
-    assert passes.conditions == ["Created", "Suspended=F", "Running"]
+    plan = passes.go(now=at(6))
+    assert created_names(plan, "Pod") == ["j-worker-0"]
+    assert plan.is_status_first
 
 
 @pytest.mark.parametrize("created", [-60, 0])

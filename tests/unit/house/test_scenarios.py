@@ -105,4 +105,4 @@ def test_the_project_lists_the_contract_without_a_gap() -> None:
     source = Path(__file__).parents[3] / scenarios.SOURCE
     groups = scenarios.groups_of(source.read_text("utf-8"))
     numbers = {each.number for group in groups for each in group.scenarios}
-    assert {each for each in numbers if isinstance(each, int)} == set(range(1, 141))
+    assert {each for each in numbers if isinstance(each, int)} == set(range(1, 150))

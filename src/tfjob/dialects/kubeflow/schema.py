@@ -202,6 +202,7 @@ def _status() -> Schema:
             "startTime": moment("When the pods were ordered; anew after a suspension."),
             "completionTime": moment("When the job ended."),
             "lastReconcileTime": moment("When the job was last seen waiting for its PodGroup."),
+            "limitReached": text("The limit that ended it: BackoffLimit or ActiveDeadline."),
         },
         keeps_unknown=True,
     )
@@ -225,12 +226,14 @@ def _condition() -> Schema:
 
 def _replica_status() -> Schema:
     restart = record(
-        "The newest restart of one replica.",
+        "What was decided about one pod.",
         {
             "index": integer("Index of the replica."),
-            "uid": text("UID of the pod that was replaced."),
-            "streak": integer("How many restarts in a row."),
+            "uid": text("UID of the pod."),
+            "streak": integer("How many failures in a row."),
             "time": moment("When."),
+            "cause": text("Failed, Disrupted, InPlace or Removed."),
+            "inPlace": integer("Container restarts that the count does not hold yet."),
         },
         keeps_unknown=True,
     )
@@ -242,7 +245,7 @@ def _replica_status() -> Schema:
             "failed": integer("Pods that failed."),
             "restarts": integer("Restarts so far, as backoffLimit counts them."),
             "completedIndexes": text("Replicas that have succeeded for good, such as 0,2-4."),
-            "recentRestarts": array("From which the delay of the next restart follows.", restart),
+            "recentRestarts": array("What was decided about pods, each by its UID.", restart),
             "selector": text("Label selector of the type's pods."),
             "labelSelector": record("Deprecated, never written.", {}, keeps_unknown=True),
         },

@@ -10,6 +10,7 @@ from tfjob.core import indexes
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.core.status import Condition, JobStatus, ReplicaStatus
 from tfjob.dialects.stored import (
+    limit,
     mapping,
     mappings,
     number,
@@ -21,7 +22,14 @@ from tfjob.dialects.stored import (
 from tfjob.k8s import time
 
 FIELDS = frozenset(
-    {"conditions", "replicaStatuses", "startTime", "completionTime", "lastReconcileTime"}
+    {
+        "conditions",
+        "replicaStatuses",
+        "startTime",
+        "completionTime",
+        "lastReconcileTime",
+        "limitReached",
+    }
 )
 _COUNTS = ("active", "succeeded", "failed", "restarts")
 
@@ -33,6 +41,7 @@ def encode(status: JobStatus) -> dict[str, Any]:
         "startTime": rendered(status.start_time),
         "completionTime": rendered(status.completion_time),
         "lastReconcileTime": rendered(status.last_reconcile_time),
+        "limitReached": status.limit_reached and str(status.limit_reached),
     }
     return {key: value for key, value in shown.items() if value}
 
@@ -46,6 +55,7 @@ def decode(stored: object) -> JobStatus:
         start_time=time.parse(given.get("startTime")),
         completion_time=time.parse(given.get("completionTime")),
         last_reconcile_time=time.parse(given.get("lastReconcileTime")),
+        limit_reached=limit(given.get("limitReached")),
     )
 
 

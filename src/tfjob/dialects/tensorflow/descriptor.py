@@ -14,8 +14,9 @@ DESCRIPTOR = Descriptor(
     access=(
         Access(
             api=ChildApi("Job", "batch", "v1", "jobs"),
-            verbs=(*FOLLOWED, "create", "delete"),
-            why="one per replica, which makes its pods; get when a name is taken",
+            verbs=(*FOLLOWED, "create", "patch", "delete"),
+            why="one per replica, which makes its pods; get when a name is taken; patch suspends one"
+            " whose end was permanent",
         ),
         Access(
             api=CONFIG_MAPS,

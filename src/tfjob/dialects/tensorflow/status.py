@@ -10,7 +10,15 @@ from typing import Any
 
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import CleanPolicy, Job
-from tfjob.core.observe import Children, Slot, View, place_of, replica_services, view
+from tfjob.core.observe import (
+    Children,
+    Slot,
+    View,
+    ended,
+    place_of,
+    replica_services,
+    view,
+)
 from tfjob.core.replicas import missing_companions
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.core.wording import Phrase
@@ -147,16 +155,13 @@ def _is_clean(job: Job, children: Children) -> bool:
     if clean is CleanPolicy.NONE:
         return True
     takes_all = clean is CleanPolicy.ALL
+    over = frozenset() if takes_all else ended(job, children, view(job, children))
     pods = [pod for pod in children.pods if place_of(job, pod.metadata) is not None]
-    going_pods = [pod for pod in pods if takes_all or not _has_ended(pod.phase)]
-    going_jobs = [each for each in children.jobs if takes_all or each.status.succeeded == 0]
+    going_pods = [pod for pod in pods if pod.metadata.uid not in over]
+    going_jobs = [each for each in children.jobs if each.metadata.uid not in over]
     kept = set() if takes_all else {each.metadata.name for each in children.jobs}
     services = {each.metadata.name for each in replica_services(job, children)}
     return not (going_pods or going_jobs or services - kept)
-
-
-def _has_ended(phase: Phase) -> bool:
-    return phase in {Phase.SUCCEEDED, Phase.FAILED}
 
 
 def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:

@@ -11,7 +11,6 @@ from typing import Any
 from tfjob.core import replicas
 from tfjob.core.job import Job
 from tfjob.core.observe import Slot, View
-from tfjob.core.restart import is_disrupted
 from tfjob.core.status import Condition, ConditionType, JobStatus
 from tfjob.dialects.base import Observed
 from tfjob.dialects.tensorstack import tasks, words
@@ -60,7 +59,7 @@ def advance(
     """Set what can be seen of a job that can be read, and then what was decided about it."""
     if not was_finished(found):
         _set_initialized(found, job, status, seen=seen, observed=observed)
-        _set_failure(found, job, status, seen)
+        _set_failure(found, status, seen)
     is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
     if not is_at_rest and (found.is_true(words.RUNNING) or tasks.is_up(seen, status)):
         found.set(words.RUNNING, is_true=True, message=words.ALL_WELL)
@@ -161,9 +160,9 @@ def _has_board(job: Job, observed: Observed) -> bool:
     return bool(observed.trouble) or not replicas.missing_companions(job, observed.children)
 
 
-def _set_failure(found: Conditions, job: Job, status: JobStatus, seen: View) -> None:
+def _set_failure(found: Conditions, status: JobStatus, seen: View) -> None:
     slots = seen.all_slots()
-    failing = next((slot for slot in slots if _is_failing(slot, job)), None)
+    failing = next((slot for slot in slots if _is_failing(slot)), None)
     if failing is not None:
         message = words.ERROR_IN_POD.say(**failing.facts)
         reason = words.ERROR_IN_POD.reason
@@ -177,8 +176,8 @@ def _set_failure(found: Conditions, job: Job, status: JobStatus, seen: View) -> 
         found.set(words.REPLICA_FAILURE, is_true=False, message=words.ALL_WELL)
 
 
-def _is_failing(slot: Slot, job: Job) -> bool:
+def _is_failing(slot: Slot) -> bool:
     """Failed by itself: a pod that is taken away has not."""
     if slot.pod is None or slot.phase is not Phase.FAILED or slot.is_leaving:
         return False
-    return not is_disrupted(slot.pod, job.rules)
+    return not slot.is_disrupted

@@ -140,7 +140,6 @@ def _rules(decider: Decider, settings: Settings) -> Rules:
         only_decider_fails=True,
         budget_ends_job=False,
         budget_counts_container_restarts=False,
-        counts_before_delete=True,
         never_survives_disruption=True,
         success_before_deadline=True,
         success_before_suspension=True,

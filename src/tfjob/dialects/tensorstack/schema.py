@@ -275,6 +275,7 @@ def _status() -> Schema:
             "tensorboard": record("State of the TensorBoard.", {}, keeps_unknown=True),
             "startTime": moment("When the pods were ordered; anew after a pause."),
             "progress": text("Running or Restarting, as the operator saw the master last."),
+            "limitReached": text("The limit that ended it: BackoffLimit or ActiveDeadline."),
         },
         keeps_unknown=True,
     )
@@ -311,8 +312,8 @@ def _task() -> Schema:
             ),
             "completedIndexes": text("Replicas that have succeeded for good, such as 0,2-4."),
             "recentRestarts": array(
-                "From which the delay of the next restart follows.",
-                record("The newest restart of one replica.", {}, keeps_unknown=True),
+                "What was decided about pods, each by its UID.",
+                record("One pod.", {}, keeps_unknown=True),
             ),
         },
         keeps_unknown=True,

@@ -15,7 +15,7 @@ from tfjob.core.job import MAX_REPLICAS, Job
 from tfjob.core.observe import view
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.dialects.base import Observed
-from tfjob.dialects.stored import mapping, mappings, number, rendered, restarts, text
+from tfjob.dialects.stored import limit, mapping, mappings, number, rendered, restarts, text
 from tfjob.dialects.tensorstack import conditions, tasks, tensorboard, words
 from tfjob.k8s import time
 
@@ -24,6 +24,7 @@ FIELDS = frozenset(
         "aggregate",
         "backoffCount",
         "conditions",
+        "limitReached",
         "phase",
         "progress",
         "startTime",
@@ -63,6 +64,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
         "tensorboard": board,
         "startTime": rendered(status.start_time) if found.is_true(words.INITIALIZED) else None,
         "progress": _progress(status),
+        "limitReached": status.limit_reached and str(status.limit_reached),
     }
     return {key: value for key, value in whole.items() if value is not None}
 
@@ -76,6 +78,7 @@ def decode(stored: object) -> JobStatus:
         replicas={each["type"]: _read_task(each) for each in _stored_tasks(given)},
         start_time=time.parse(given.get("startTime")),
         completion_time=None if verdict is None else verdict.last_transition,
+        limit_reached=limit(given.get("limitReached")),
     )
 
 

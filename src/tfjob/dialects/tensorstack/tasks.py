@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tfjob.core import indexes
+from tfjob.core import indexes, podstate
 from tfjob.core.job import Job
 from tfjob.core.observe import Slot, View
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
@@ -16,6 +16,7 @@ from tfjob.dialects.tensorstack import words
 from tfjob.k8s.pod import ContainerState, Phase, Pod
 
 _COUNTS = ("active", "succeeded", "failed")
+_ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 def tasks_of(
@@ -95,16 +96,23 @@ def _entry(
     if pod is None:
         return _without_pod(slot, before, stored=stored, is_at_rest=is_at_rest)
     last = stored.recent_of(slot.index)
-    is_replaced = last is not None and last.is_restart and last.uid == pod.metadata.uid
+    is_recorded = last is not None and last.is_restart and last.uid == pod.metadata.uid
+    is_replaced = is_recorded and slot.phase in _ENDED
     is_removed = is_at_rest and pod.metadata.is_terminating
     is_gone = is_replaced or is_removed or slot.is_leaving
     shown: dict[str, Any] = {
         "name": pod.metadata.name,
         "uid": pod.metadata.uid,
-        "phase": words.DELETED if is_gone else str(pod.phase),
+        "phase": words.DELETED if is_gone else str(_phase(slot, pod)),
     }
     containers = _containers(pod)
     return {**shown, "containers": containers} if containers else shown
+
+
+def _phase(slot: Slot, pod: Pod) -> Phase | None:
+    """The pod's own, which says that it has ended a second after its containers do."""
+    has_ended = podstate.has_ended(pod, policy=slot.replica.pod_restart_policy)
+    return slot.phase if has_ended else pod.phase
 
 
 def _without_pod(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.builders import NOW, at
-from tfjob.core.status import Condition, JobStatus, RecentRestart, ReplicaStatus
+from tfjob.core.status import Cause, Condition, JobStatus, Limit, RecentRestart, ReplicaStatus
 from tfjob.dialects.kubeflow import status
 from tfjob.k8s import time
 
@@ -27,7 +27,14 @@ FULL = {
             "restarts": 4,
             "completedIndexes": "0,2-4",
             "recentRestarts": [
-                {"index": 1, "uid": "u", "streak": 2, "time": "2026-01-02T03:04:05Z"}
+                {
+                    "index": 1,
+                    "uid": "u",
+                    "streak": 2,
+                    "time": "2026-01-02T03:04:05Z",
+                    "cause": "InPlace",
+                    "inPlace": 3,
+                }
             ],
             "selector": "a=b",
         },
@@ -36,6 +43,7 @@ FULL = {
     "startTime": "2026-01-02T03:04:05Z",
     "completionTime": "2026-01-02T03:04:06Z",
     "lastReconcileTime": "2026-01-02T03:04:07Z",
+    "limitReached": "BackoffLimit",
 }
 
 
@@ -64,7 +72,11 @@ def test_full_status_is_read_field_by_field() -> None:
                 failed=3,
                 restarts=4,
                 completed=frozenset({0, 2, 3, 4}),
-                recent=(RecentRestart(index=1, uid="u", streak=2, at=NOW),),
+                recent=(
+                    RecentRestart(
+                        index=1, uid="u", streak=2, at=NOW, cause=Cause.IN_PLACE, in_place=3
+                    ),
+                ),
                 selector="a=b",
             ),
             "PS": ReplicaStatus(),
@@ -72,6 +84,7 @@ def test_full_status_is_read_field_by_field() -> None:
         start_time=NOW,
         completion_time=at(1),
         last_reconcile_time=at(2),
+        limit_reached=Limit.BACKOFF,
     )
 
 
@@ -142,4 +155,6 @@ def test_completed_indexes_are_bounded() -> None:
 def test_restart_without_a_time_is_forgotten() -> None:
     recent = [{"index": 0, "uid": "u", "streak": 1}, None, {"time": time.render(NOW)}]
     stored = {"replicaStatuses": {"Worker": {"recentRestarts": recent}}}
-    assert status.decode(stored).of("Worker").recent == (RecentRestart(0, "", 0, NOW),)
+    assert status.decode(stored).of("Worker").recent == (
+        RecentRestart(0, "", 0, NOW, Cause.REMOVED),
+    )

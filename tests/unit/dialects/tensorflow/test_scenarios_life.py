@@ -1,5 +1,6 @@
 """What becomes of a TfJob: from Creating to Done, by the exit of the replica that decides."""
 
+import msgspec
 import pytest
 
 from tests.unit.dialects.tensorflow.jobs import (
@@ -15,7 +16,8 @@ from tests.unit.dialects.tensorflow.jobs import (
     up,
 )
 from tfjob.core.observe import Children
-from tfjob.k8s.pod import ContainerStatus
+from tfjob.k8s.batch import BatchJobSpec
+from tfjob.k8s.pod import ContainerState, ContainerStatus
 
 CHIEF_0 = {"chief": {"replicaName": "WORKER", "replicaIndex": 0}}
 
@@ -105,6 +107,32 @@ def test_master_that_exited_1_has_failed_although_it_was_restarted() -> None:
     assert life.shown == ("Done", "Failed")
     assert life.states()["MASTER"] == {"Failed": 1}
     assert ("Warning", "JobFailed", "master-76no-0-aaaaa exited with code 1") in life.told()
+
+
+@pytest.mark.parametrize("state", [up(), end(0), end(137)])
+@pytest.mark.parametrize("succeeded", [(), ("master-76no-0",)])
+def test_exit_1_of_the_master_decides_whatever_came_of_its_restart(
+    state: ContainerState, succeeded: tuple[str, ...]
+) -> None:
+    life = running()
+    life.go(around(life.job, a_pod(state=state, last=end(1)), succeeded=succeeded))
+    assert life.shown == ("Done", "Failed")
+    assert ("Warning", "JobFailed", "master-76no-0-aaaaa exited with code 1") in life.told()
+
+
+def test_batch_job_of_a_master_that_failed_for_good_is_suspended_once() -> None:
+    life = running()
+    failed = around(life.job, a_pod(state=up(), last=end(1)), a_pod("WORKER"))
+    life.go(failed)
+    life.go(failed)
+    assert [(each.kind, each.name, each.body) for each in life.plan.updates] == [
+        ("Job", "master-76no-0", {"spec": {"suspend": True}})
+    ]
+    asleep = [
+        msgspec.structs.replace(each, spec=BatchJobSpec(suspend=True)) for each in failed.jobs
+    ]
+    life.go(msgspec.structs.replace(failed, jobs=asleep))
+    assert life.plan.updates == []
 
 
 @pytest.mark.scenario("A-15")
@@ -259,6 +287,23 @@ def test_clean_up_of_what_runs_keeps_what_has_succeeded() -> None:
     }
     missing = ["Job/worker-76no-0", "Service/worker-76no-0"]
     life.go(around(life.job, master, succeeded=["master-76no-0"], missing=missing))
+    assert life.shown == ("Done", "Succeeded")
+
+
+def test_clean_up_keeps_a_master_whose_phase_lags_behind_its_container() -> None:
+    given = tfjob(entry(), entry("WORKER"))
+    life = Life(given, set_up(clean_policy="Running")).go(Children()).go()
+    both = around(life.job, a_pod(state=end(0)), a_pod("WORKER"))
+    life.go(both)
+    assert life.shown == ("CleanUp", "Succeeded")
+    life.go(both)
+    assert {f"{each.kind}/{each.name}" for each in life.plan.deletes} == {
+        "Pod/worker-76no-0-aaaaa",
+        "Job/worker-76no-0",
+        "Service/worker-76no-0",
+    }
+    missing = ["Job/worker-76no-0", "Service/worker-76no-0"]
+    life.go(around(life.job, a_pod(state=end(0)), missing=missing))
     assert life.shown == ("Done", "Succeeded")
 
 

@@ -124,6 +124,16 @@ def test_clean_up_of_what_is_unfinished() -> None:
     assert play.replica("ps", 0)["uid"] == f"uid-{name_of('ps', 0)}"
 
 
+def test_clean_up_of_what_is_unfinished_keeps_what_its_kubelet_has_not_reported_yet() -> None:
+    play = running("C1 W3", runPolicy={"cleanUpPolicy": "Unfinished"})
+    over = [pod(kind, index, code=0) for kind, index in (("chief", 0), ("worker", 0))]
+    there = [*over, pod("worker", 1, code=1), pod("worker", 2)]
+    play.go(*there)
+    assert play.status["phase"] == "Succeeded"
+    assert play.aggregate() == {"succeeded": 2, "failed": 1, "running": 1}
+    assert deleted_names(play.go(*there), "Pod") == [name_of("worker", 2)]
+
+
 @pytest.mark.scenario("B-10")
 @pytest.mark.parametrize(("policy", "count"), [("All", 3), ("all", 3), ("none", 0), ("None", 0)])
 def test_clean_up_of_all_and_of_none(policy: str, count: int) -> None:
@@ -201,6 +211,7 @@ def test_resumed_job_runs_only_when_all_its_new_pods_do() -> None:
     play.go(*everything("W2"))
     play.edit(runMode={"pause": {"enabled": False}})
     leaving = pod("worker", 1, deleted=at(10))
+    play.go(leaving, now=at(59))
     play.go(pod("worker", 0, "Pending", uid="new"), leaving, now=at(60))
     play.go(pod("worker", 0, uid="new"), leaving, now=at(61))
     assert play.status["phase"] == "Resuming"
@@ -215,9 +226,9 @@ def test_time_of_a_job_runs_from_when_all_of_it_was_made() -> None:
     assert "startTime" not in play.status
     play.go(pod("worker", 0), pod("worker", 1), now=at(200))
     assert play.status["startTime"] == time.render(at(200))
-    play.go(pod("worker", 0), pod("worker", 1), now=at(259))
+    play.go(pod("worker", 0), pod("worker", 1), now=at(260.9))
     assert play.status["phase"] == "Running"
-    play.go(pod("worker", 0), pod("worker", 1), now=at(260))
+    play.go(pod("worker", 0), pod("worker", 1), now=at(261))
     assert play.status["phase"] == "Failed"
 
 

@@ -132,13 +132,13 @@ def test_always_restarts_workers_that_succeeded_but_not_the_master() -> None:
 def test_deadline_fails_the_job_and_takes_what_runs() -> None:
     play = running("W2", runPolicy={"activeDeadlineSeconds": 60})
     plan = play.go(*everything("W2"), now=at(59))
-    assert (play.status["phase"], plan.wake_at) == ("Running", at(60))
-    plan = play.go(*everything("W2"), now=at(60))
+    assert (play.status["phase"], plan.wake_at) == ("Running", at(61))
+    plan = play.go(*everything("W2"), now=at(61))
     assert play.status["phase"] == "Failed"
     assert play.condition("Failed")[1] == "DeadlineExceeded"
     assert ("Warning", "DeadlineExceeded") in [each[:2] for each in events_of(plan)]
     assert len(deleted_names(plan, "Pod")) == 2
-    plan = play.go(*everything("W2"), now=at(61))
+    plan = play.go(*everything("W2"), now=at(62))
     assert len(deleted_names(plan, "Pod")) == 2
 
 
