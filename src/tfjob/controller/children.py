@@ -23,10 +23,10 @@ from tfjob.client.errors import (
 from tfjob.client.fair import FairPool
 from tfjob.client.http import Api, Stored
 from tfjob.controller import claims
-from tfjob.controller.gather import Stray
 from tfjob.controller.kinds import Kind, Kinds
 from tfjob.controller.observer import Observer
 from tfjob.controller.reporter import Reporter
+from tfjob.controller.snapshot import Stray
 from tfjob.core.build import Builder
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid import InvalidJob

@@ -11,6 +11,7 @@ import msgspec
 from tfjob.k8s.meta import ObjectMeta
 
 _NOTHING = msgspec.Raw(b"null")
+_EMPTY = frozenset({b"", b"null", b"{}"})
 
 
 class JobObject(msgspec.Struct, gc=False):
@@ -22,6 +23,11 @@ class JobObject(msgspec.Struct, gc=False):
         # Detached from the line they came in, which holds the rest of the object too.
         self.spec = self.spec.copy()
         self.status = self.status.copy()
+
+    @property
+    def has_status(self) -> bool:
+        """Whether anybody has written a status yet."""
+        return bytes(self.status) not in _EMPTY
 
     def stored_status(self) -> Mapping[str, Any]:
         found = _plain(self.status)

@@ -95,8 +95,7 @@ async def _rest(cluster: Cluster) -> list[str]:
     await asyncio.sleep(0.5)
     for name, operator in cluster.operators.items():
         left = [
-            (len(each.queue), each.queue.delayed, each.loop.awaited if each.loop else 0)
-            for each in operator.branches
+            (len(each.queue), each.queue.delayed, each.expected) for each in operator.controllers
         ]
         if any(map(any, left)):
             faults.append(f"{name}: waiting, delayed and awaited keys {left}")

@@ -81,7 +81,7 @@ def test_operator_makes_jobs_true_and_ends_when_told() -> None:
         assert counted(one, "created") == 1
         one.stop()
         await running
-        assert all(len(each.queue) == each.queue.delayed == 0 for each in one.branches)
+        assert all(len(each.queue) == each.queue.delayed == 0 for each in one.controllers)
 
     played(act)
 
@@ -183,6 +183,7 @@ def test_every_connection_is_closed_at_the_end(*, is_cancelled: bool) -> None:
         running = asyncio.create_task(one.run())
         await asyncio.sleep(60)
         await server.make(JOBS, tfjob("W9"))
+        await asyncio.sleep(20)
         one.stop()
         await asyncio.sleep(1)
         assert not running.done()

@@ -9,8 +9,8 @@ from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.dialects.tensorflow_v1alpha1 import TensorflowV1alpha1
 from tfjob.dialects.tensorstack_v1beta1 import TensorStackV1beta1
+from tfjob.manager.informers import apis_beside
 from tfjob.manager.permissions import PERMISSIONS, Need, Permission
-from tfjob.manager.watching import apis_beside
 
 _BY_NAME = [pytest.param(each, id=f"{each.resource.group}/{each.name}") for each in PERMISSIONS]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import FakeTime, settle
-from tfjob.client.queue import QueueClosed, WorkQueue
+from tfjob.client.workqueue import Priority, QueueClosed, WorkQueue
 
 
 async def taken(queue: WorkQueue[str]) -> list[str]:
@@ -281,62 +281,112 @@ async def test_any_number_of_adds_in_work_makes_one_more_run(adds: int) -> None:
     assert await taken(queue) == ["a"]
 
 
-async def test_a_key_in_a_hurry_overtakes_those_that_wait() -> None:
+async def test_a_key_of_high_priority_overtakes_those_that_wait() -> None:
     queue = WorkQueue[str]()
     for key in "abc":
         queue.add(key)
-    queue.hurry("c")
-    queue.hurry("d")
+    queue.add("c", Priority.HIGH)
+    queue.add("d", Priority.HIGH)
+    queue.add("d")
     assert len(queue) == 4
     assert await taken(queue) == ["c", "d", "a", "b"]
 
 
-async def test_those_in_a_hurry_do_not_starve_the_others() -> None:
+async def test_keys_of_high_priority_do_not_starve_the_others() -> None:
     queue = WorkQueue[str]()
     for key in "ab":
         queue.add(key)
     for key in "123456789":
-        queue.hurry(key)
+        queue.add(key, Priority.HIGH)
     assert "".join(await taken(queue)) == "123a456b789"
 
 
-async def test_a_hurry_during_work_is_remembered_until_it_ends() -> None:
+async def test_a_priority_that_is_raised_during_work_is_remembered_until_it_ends() -> None:
     queue = WorkQueue[str]()
     queue.add("a")
     assert await queue.get() == "a"
     queue.add("b")
     queue.add("a")
-    queue.hurry("a")
+    queue.add("a", Priority.HIGH)
     assert len(queue) == 1
     queue.done("a")
     assert await taken(queue) == ["a", "b"]
 
 
-@pytest.mark.parametrize(("in_a_hurry", "order"), [(True, "ab"), (False, "ba")])
-@pytest.mark.parametrize("is_wanted", [False, True])
-async def test_a_key_that_is_postponed_stays_in_its_hurry(
-    in_a_hurry: bool, order: str, is_wanted: bool
+@pytest.mark.parametrize(("priority", "order"), [(Priority.HIGH, "ab"), (Priority.NORMAL, "ba")])
+async def test_a_key_that_waits_for_its_time_keeps_its_priority(
+    priority: Priority, order: str
 ) -> None:
-    queue = WorkQueue[str]()
-    (queue.hurry if in_a_hurry else queue.add)("a")
+    time = FakeTime()
+    queue = WorkQueue[str](timers=time)
+    queue.add("a", priority)
     assert await queue.get() == "a"
-    queue.postpone("a", 60.0)
-    if is_wanted:
-        queue.add("a")
+    assert queue.priority_of("a") is priority
+    queue.add_after("a", 60.0, queue.priority_of("a"))
+    queue.add_after("a", 30.0)
     queue.done("a")
     queue.add("b")
     queue.add("a")
-    assert "".join(await taken(queue)) == (order if not is_wanted else "ab")
+    assert "".join(await taken(queue)) == order
     for key in "ab":
         queue.done(key)
-    for key in "ba":
-        queue.add(key)
-    assert "".join(await taken(queue)) == "ba"
+    queue.add("b")
+    await time.advance(30.0)
+    assert "".join(await taken(queue)) == order
 
 
-async def test_nobody_hurries_to_a_closed_queue() -> None:
+async def test_a_failed_key_is_tried_again_with_its_priority() -> None:
+    time = FakeTime()
+    queue = WorkQueue[str](timers=time)
+    queue.add("a", Priority.HIGH)
+    await queue.get()
+    queue.retry("a")
+    queue.done("a")
+    queue.add("b")
+    await time.advance(1.0)
+    assert await taken(queue) == ["a", "b"]
+
+
+async def test_a_worker_for_high_priority_leaves_the_others_alone() -> None:
     queue = WorkQueue[str]()
-    queue.hurry("a")
+    reserved = asyncio.create_task(queue.get(Priority.HIGH))
+    await settle()
+    queue.add("a")
+    await settle()
+    assert not reserved.done()
+    queue.add("b", Priority.HIGH)
+    assert await reserved == "b"
+    assert await taken(queue) == ["a"]
+
+
+async def test_no_key_waits_while_a_worker_for_it_is_idle() -> None:
+    queue = WorkQueue[str]()
+    workers = [asyncio.create_task(queue.get()) for _ in range(2)]
+    reserved = asyncio.create_task(queue.get(Priority.HIGH))
+    await settle()
+    queue.add("normal")
+    queue.add("high", Priority.HIGH)
+    await settle()
+    done = [each.result() for each in (*workers, reserved) if each.done()]
+    assert sorted(done) == ["high", "normal"]
     queue.close()
-    queue.hurry("b")
+    await asyncio.wait([*workers, reserved])
+
+
+async def test_groups_take_turns_so_that_a_large_one_delays_no_small_one() -> None:
+    queue = WorkQueue[str](group=lambda key: key[0])
+    for number in range(5):
+        queue.add(f"a{number}")
+    queue.add("b0")
+    queue.add("b1")
+    assert " ".join(await taken(queue)) == "a0 b0 a1 b1 a2 a3 a4"
+
+
+async def test_nothing_is_added_to_a_closed_queue() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a", Priority.HIGH)
+    queue.close()
+    queue.add("b", Priority.HIGH)
     assert len(queue) == 0
+    with pytest.raises(QueueClosed):
+        await queue.get()
