@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 
 FIRST_RETRY: Final = 0.005
 LONGEST_RETRY: Final = 300.0
-OVERTAKERS: Final = 3
+OVERTAKERS: Final = 8
 """Keys of high priority that are served in a row while others wait."""
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import FakeTime, settle
-from tfjob.client.workqueue import Priority, QueueClosed, WorkQueue
+from tfjob.client.workqueue import OVERTAKERS, Priority, QueueClosed, WorkQueue
 
 
 async def taken(queue: WorkQueue[str]) -> list[str]:
@@ -294,11 +294,17 @@ async def test_a_key_of_high_priority_overtakes_those_that_wait() -> None:
 
 async def test_keys_of_high_priority_do_not_starve_the_others() -> None:
     queue = WorkQueue[str]()
-    for key in "ab":
-        queue.add(key)
-    for key in "123456789":
+    queue.add("normal")
+    queue.add("normal too")
+    high = [str(number) for number in range(3 * OVERTAKERS)]
+    for key in high:
         queue.add(key, Priority.HIGH)
-    assert "".join(await taken(queue)) == "123a456b789"
+    order = await taken(queue)
+    assert [order.index(each) for each in ("normal", "normal too")] == [
+        OVERTAKERS,
+        2 * OVERTAKERS + 1,
+    ]
+    assert [each for each in order if each in high] == high
 
 
 async def test_a_priority_that_is_raised_during_work_is_remembered_until_it_ends() -> None:
