@@ -20,6 +20,8 @@ FIRST_RETRY: Final = 0.005
 LONGEST_RETRY: Final = 300.0
 OVERTAKERS: Final = 8
 """Keys of high priority that are served in a row while others wait."""
+MOST_NORMAL: Final = 4
+"""Keys of normal priority that are worked on at a time while those of high priority wait."""
 
 
 class Priority(enum.IntEnum):
@@ -103,6 +105,7 @@ class WorkQueue(Generic[K]):
         # Keys to be run, with those that are worked on and shall run once more.
         self._wanted: dict[K, Priority] = {}
         self._working: dict[K, Priority] = {}
+        self._normal_working = 0
         self._delays: dict[K, _Delay] = {}
         self._failures: dict[K, int] = {}
         self._getters = {each: deque[asyncio.Future[None]]() for each in Priority}
@@ -184,13 +187,14 @@ class WorkQueue(Generic[K]):
             await self._wait(least)
         key = self._next_lane(least).pop()
         self._working[key] = self._wanted.pop(key)
+        self._normal_working += self._working[key] is Priority.NORMAL
         # Another worker may have been woken for the key that this one took.
         self._wake_idle()
         return key
 
     def done(self, key: K) -> None:
         """The work on a key has ended, well or not."""
-        self._working.pop(key, None)
+        self._normal_working -= self._working.pop(key, None) is Priority.NORMAL
         if key in self._wanted:
             self._line_up(key)
 
@@ -220,7 +224,8 @@ class WorkQueue(Generic[K]):
         normal, high = self._lanes[Priority.NORMAL], self._lanes[Priority.HIGH]
         if least is Priority.HIGH:
             return high
-        overtakes = bool(high) and (not normal or self._overtakers < OVERTAKERS)
+        is_full = self._normal_working >= MOST_NORMAL
+        overtakes = bool(high) and (not normal or is_full or self._overtakers < OVERTAKERS)
         self._overtakers = self._overtakers + 1 if overtakes and normal else 0
         return high if overtakes else normal
 

@@ -41,7 +41,8 @@ class EventHandler:
 
         A job that is not there is not asked for: should it come, that is a change of its own.
         """
-        owner = (new or old).metadata.controller_uid if new or old else None
+        child = new or old
+        owner = child.metadata.controller_uid if child is not None else None
         siblings = partial(self._stores.pods.owned_by, owner or "")
         for key in {key for item in (old, new) if item for key in self._jobs_of(item)}:
             if self._stores.jobs.get(key) is not None:

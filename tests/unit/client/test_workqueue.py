@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import FakeTime, settle
-from tfjob.client.workqueue import OVERTAKERS, Priority, QueueClosed, WorkQueue
+from tfjob.client.workqueue import (
+    MOST_NORMAL,
+    OVERTAKERS,
+    Priority,
+    QueueClosed,
+    WorkQueue,
+)
 
 
 async def taken(queue: WorkQueue[str]) -> list[str]:
@@ -396,3 +402,17 @@ async def test_nothing_is_added_to_a_closed_queue() -> None:
     assert len(queue) == 0
     with pytest.raises(QueueClosed):
         await queue.get()
+
+
+async def test_few_normal_keys_are_worked_on_while_keys_of_high_priority_wait() -> None:
+    queue = WorkQueue[int]()
+    for number in range(100):
+        queue.add(number)
+    for _ in range(MOST_NORMAL):
+        await queue.get()
+    for number in range(100, 200):
+        queue.add(number, Priority.HIGH)
+    assert {await queue.get() >= 100 for _ in range(5 * OVERTAKERS)} == {True}
+    queue.done(0)
+    later = [await queue.get() for _ in range(OVERTAKERS)]
+    assert [each for each in later if each < 100] == [MOST_NORMAL]

@@ -72,7 +72,7 @@ def condition(kind: ConditionType) -> Condition:
 
 
 def status(active: int, *kinds: ConditionType, **fields: Any) -> JobStatus:
-    conditions = [condition(each) for each in (ConditionType.CREATED, *kinds)]
+    conditions = tuple(condition(each) for each in (ConditionType.CREATED, *kinds))
     counts = {"Worker": ReplicaStatus(active=active)}
     return JobStatus(conditions=conditions, **{"replicas": counts, "start_time": NOW, **fields})
 
