@@ -153,6 +153,13 @@ class WorkQueue(Generic[K]):
         handle = timers.call_at(when, lambda: self._come_due(key))
         self._delays[key] = _Delay(when, handle, priority)
 
+    def demote(self, key: K) -> None:
+        """Ask for a run at normal priority, whatever priority the key was to have later."""
+        pending = self._delays.get(key)
+        if pending is not None:
+            self._delays[key] = pending._replace(priority=Priority.NORMAL)
+        self.add(key)
+
     def retry(self, key: K) -> float:
         """Ask for a run after a delay that grows with each failure; the delay is returned."""
         failures = self._failures.get(key, 0)

@@ -102,6 +102,10 @@ class Loop:
         self._conclude(key, outcome, started)
 
     def _conclude(self, key: Key, outcome: Outcome, started: float) -> None:
+        if outcome.is_left:
+            self._queue.demote(key)
+            self._passed("requeue", started)
+            return
         look_again = MORE_TO_DO if outcome.has_more else LOOK_AGAIN
         self._expectations.expect(key, outcome.versions, look_again=look_again)
         if outcome.deferred is not None:

@@ -44,6 +44,8 @@ class Outcome(msgspec.Struct):
     errors: list[ApiError] = msgspec.field(default_factory=list)
     is_waiting: bool = False
     has_more: bool = False
+    is_left: bool = False
+    """Nothing was done: the job is left to a worker that may create many children."""
     is_hopeless: bool = False
     deferred: float | None = None
     """Seconds after which a status that waits is looked at again."""
@@ -72,8 +74,8 @@ class Reconciler:
         self.created_here = CreatedHere()
 
     async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
-        """Reconcile a job, unless more than `most_creates` children are to be created: then
-        nothing is done, and there is more to do."""
+        """Reconcile a job, unless more than `most_creates` children are to be created: then the
+        job is left to a worker that may create them."""
         settled = self._settled(key)
         if settled is not None:
             return Outcome(wake_at=settled.until)
@@ -97,12 +99,12 @@ class Reconciler:
         fingerprint = self._fingerprint(snapshot, plan)
         if self._pacer.goes_first(snapshot.stored, plan):
             written, outcome = await self._store(snapshot, plan, reporter)
-            if not outcome.errors:
-                outcome.has_more = written is not None
+            outcome.has_more = written is not None and written.is_stored
+            if outcome.has_more or not (written or outcome.errors):
                 return outcome
             # A status that cannot be stored keeps no child from being created.
         if most_creates is not None and len(plan.creates) > most_creates:
-            return Outcome(has_more=True)
+            return Outcome(is_left=True)
         if any(create.kind in _WORKLOADS for create in plan.creates):
             sure = await self._made_sure(snapshot, plan)
             if sure is None:

@@ -144,3 +144,19 @@ async def test_few_normal_keys_are_worked_on_while_keys_of_high_priority_wait() 
     queue.done(0)
     later = [await queue.get() for _ in range(OVERTAKERS)]
     assert [each for each in later if each < 100] == [MOST_NORMAL]
+
+
+async def test_a_key_that_is_demoted_waits_for_a_worker_for_all_keys() -> None:
+    time = FakeTime()
+    queue = WorkQueue[str](timers=time)
+    queue.add("a", Priority.HIGH)
+    assert await queue.get(Priority.HIGH) == "a"
+    queue.add_after("a", 5.0, Priority.HIGH)
+    queue.demote("a")
+    queue.done("a")
+    reserved = asyncio.create_task(queue.get(Priority.HIGH))
+    await time.advance(10.0)
+    assert not reserved.done()
+    assert await queue.get() == "a"
+    queue.close()
+    await asyncio.wait([reserved])

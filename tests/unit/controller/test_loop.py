@@ -275,3 +275,21 @@ async def test_worker_for_high_priority_creates_few_children(
     assert world.most_creates == most
     world.queue.close()
     await worker
+
+
+async def test_job_that_is_left_to_another_worker_keeps_its_failures_and_loses_its_priority() -> (
+    None
+):
+    world = World()
+    worker = asyncio.create_task(world.loop.run(Priority.HIGH))
+    world.queue.add(JOB, Priority.HIGH)
+    world.answer = failing(Forbidden("quota"))
+    await world.advance(1)
+    failures = world.queue.failures(JOB)
+    world.answer = lambda: Outcome(is_left=True)
+    known = len(world.passes)
+    await world.advance(60)
+    assert len(world.passes) == known + 1
+    assert (world.queue.failures(JOB), len(world.queue)) == (failures, 1)
+    world.queue.close()
+    await worker

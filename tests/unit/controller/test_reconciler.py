@@ -347,9 +347,9 @@ async def test_worker_that_may_not_wait_leaves_many_children_to_another(
         await world.reconciler.reconcile(KEY, most_creates=3)
         assert await world.conditions() == ["Created"]
         await world.look()
-        assert (await world.reconciler.reconcile(KEY, most_creates=3)).has_more
+        assert (await world.reconciler.reconcile(KEY, most_creates=3)).is_left
         assert await world.server.names("pods") == []
-        assert not (await world.reconciler.reconcile(KEY, most_creates=4)).has_more
+        assert not (await world.reconciler.reconcile(KEY, most_creates=4)).is_left
         assert len(await world.server.names("pods")) == 2
 
 
