@@ -55,7 +55,7 @@ def ratios(record: Record) -> list[tuple[str, float]]:
         for figure, (words, _) in FIGURES.items():
             ours = summary(runs, scenario, OURS, figure)
             theirs = summary(runs, scenario, PEER, figure)
-            if ours and theirs and theirs.median and figure not in _LEFT_OUT:
+            if ours and theirs and ours.median and theirs.median and figure not in _LEFT_OUT:
                 name = _WHOLE.get(figure, words)
                 found.append((f"{title}: {name}", ours.median / theirs.median))
     ours, bare = summary(runs, "many", OURS, "children"), summary(runs, "raw", RAW, "children")

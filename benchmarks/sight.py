@@ -1,12 +1,13 @@
 """What of the jobs and their children exists, as three watches of the harness tell it.
 
 Law: every contestant is seen by the same eyes, which cost the API server as little as can be:
-children are seen without their bodies. A moment is when the watch told it, never a poll later.
+services are seen without their bodies. A moment is when the watch told it, never a poll later.
 """
 
 import asyncio
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -36,6 +37,7 @@ class _Meta(msgspec.Struct, rename="camel"):
     name: str = ""
     uid: str = ""
     resource_version: str = "0"
+    labels: dict[str, str] | None = None
 
 
 class _Condition(msgspec.Struct):
@@ -45,6 +47,7 @@ class _Condition(msgspec.Struct):
 
 class _Status(msgspec.Struct):
     conditions: list[_Condition] | None = None
+    phase: str | None = None
 
 
 class _Object(msgspec.Struct):
@@ -58,6 +61,48 @@ class _Line(msgspec.Struct):
 
 
 _LINE: Final = msgspec.json.Decoder(_Line)
+_JOB_LABEL: Final = "training.kubeflow.org/job-name"
+
+
+class Moments:
+    """When each job was first seen, had its first condition, was shown to run, and when the last of
+    its pods was seen to start; all on the clock that never jumps, by the name of the job."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._running: set[str] = set()
+        self.seen: dict[str, float] = {}
+        self.first_condition: dict[str, float] = {}
+        self.shown_running: dict[str, float] = {}
+        self.last_start: dict[str, float] = {}
+
+    def job(self, name: str, conditions: set[str]) -> None:
+        now = self._clock()
+        self.seen.setdefault(name, now)
+        if conditions:
+            self.first_condition.setdefault(name, now)
+        if "Running" in conditions:
+            self.shown_running.setdefault(name, now)
+
+    def pod(self, uid: str, job: str, phase: str | None) -> None:
+        if phase == "Running" and uid not in self._running:
+            self._running.add(uid)
+            self.last_start[job] = self._clock()
+
+    def first_conditions(self) -> list[float]:
+        """Seconds from a job to its first condition."""
+        return [at - self.seen[name] for name, at in self.first_condition.items()]
+
+    def delays_of_running(self) -> list[float]:
+        """Seconds from the start of a job's last pod until the job is shown to run; 0 where one
+        pod was enough."""
+        shown = self.shown_running
+        return [max(shown[name] - at, 0.0) for name, at in self.last_start.items() if name in shown]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The least value that this share of them all does not exceed."""
+    return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
 class Sight:
@@ -75,6 +120,7 @@ class Sight:
         self.services: dict[str, str] = {}
         self.jobs: dict[str, str] = {}
         self.in_condition: dict[str, set[str]] = {"Running": set(), "Succeeded": set()}
+        self.moments = Moments()
 
     def open(self) -> None:
         """Look from now on."""
@@ -84,7 +130,7 @@ class Sight:
             (_ALL_JOBS, self.jobs),
         )
         for path, known in followed:
-            accept = "application/json" if known is self.jobs else METADATA_ONLY
+            accept = METADATA_ONLY if known is self.services else "application/json"
             follow = self._follow(path, known, accept=accept)
             self._tasks.append(asyncio.get_running_loop().create_task(follow))
 
@@ -148,6 +194,10 @@ class Sight:
             known[name] = line.object.metadata.uid
         if known is self.jobs:
             self._judge(line, name)
+        elif known is self.pods:
+            meta, status = line.object.metadata, line.object.status
+            job_name = (meta.labels or {}).get(_JOB_LABEL, "")
+            self.moments.pod(meta.uid, job_name, status.phase if status else None)
         self._news.set()
         self._on_change()
 
@@ -155,6 +205,7 @@ class Sight:
         status = line.object.status
         conditions = (status.conditions if status else None) or []
         holds = {each.type for each in conditions if each.status == "True"}
+        self.moments.job(name, holds)
         for condition, names in self.in_condition.items():
             if condition in holds and line.type != "DELETED":
                 names.add(name)

@@ -17,6 +17,8 @@ from benchmarks.record import (
 FIGURES: Final = {
     "children": ("all pods and services exist", "s"),
     "running": ("all jobs Running", "s"),
+    "first_condition_p99": ("a job has its first condition, p99", "s"),
+    "running_p99": ("a job says that it runs, p99", "s"),
     "succeeded": ("all jobs Succeeded", "s"),
     "gone": ("everything gone", "s"),
     "pod": ("its pod exists", "s"),

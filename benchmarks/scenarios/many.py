@@ -6,14 +6,15 @@ from functools import partial
 from itertools import cycle
 from typing import Final
 
-from benchmarks.sight import job, jobs_in
+from benchmarks.sight import job, jobs_in, percentile
 from benchmarks.stage import Measured, Stage
 
 REPLICAS: Final = 4
 
 
 async def measure(stage: Stage, *, jobs: int, spread: int = 1) -> Measured:
-    """Times from the first submit until all children exist, and until all jobs run.
+    """Times from the first submit until all children exist, and until all jobs run; and how long
+    a job is without a condition, and runs without its status saying so.
 
     `spread` is over how many namespaces the jobs are spread.
     """
@@ -31,7 +32,13 @@ async def measure(stage: Stage, *, jobs: int, spread: int = 1) -> Measured:
     children = await sight.until(are_there, what=f"{wanted} pods and services")
     running = await sight.until(partial(_run, stage, jobs), what=f"{jobs} jobs running")
     requests, cpu = await stage.requests_since(mark), stage.cpu_since(mark)
-    times = {"children": children - began, "running": running - began, "running_cpu": cpu}
+    times = {
+        "children": children - began,
+        "running": running - began,
+        "running_cpu": cpu,
+        "first_condition_p99": percentile(sight.moments.first_conditions(), 0.99),
+        "running_p99": percentile(sight.moments.delays_of_running(), 0.99),
+    }
     return with_costs(await stage.used_since(mark, **times), requests, jobs=jobs)
 
 

@@ -1,13 +1,12 @@
 """A pod fails and is replaced: how long its place is empty, at rest and under load."""
 
 import asyncio
-import math
 import statistics
 import time
 from typing import Final
 
 from benchmarks.scenarios import many
-from benchmarks.sight import JOBS, PODS, Failed, ended_pod, job
+from benchmarks.sight import JOBS, PODS, Failed, ended_pod, job, percentile
 from benchmarks.stage import Measured, Stage
 
 _PAUSE: Final = 0.05
@@ -25,9 +24,9 @@ async def measure(stage: Stage, *, jobs: int, load: int) -> Measured:
     return await stage.used_since(
         mark,
         idle_p50=statistics.median(idle),
-        idle_p99=_percentile(idle, 0.99),
+        idle_p99=percentile(idle, 0.99),
         load_p50=statistics.median(under_load),
-        load_p99=_percentile(under_load, 0.99),
+        load_p99=percentile(under_load, 0.99),
         not_replaced=sum(each >= _LIMIT for each in (*idle, *under_load)),
     )
 
@@ -58,8 +57,3 @@ async def _replaced(stage: Stage, name: str) -> float:
     except Failed:
         return _LIMIT
     return max(there - began, 0.0)
-
-
-def _percentile(values: list[float], share: float) -> float:
-    """The least value that this share of them all does not exceed."""
-    return sorted(values)[math.ceil(share * len(values)) - 1]

@@ -10,6 +10,7 @@ import yaml
 
 from tests.support.helm import CHART, EVERY_DIALECT, Helm, Json, Rendered, helm_at
 from tfjob import __version__
+from tfjob.controller.pacing import PacingConfig
 from tfjob.manager import settings
 from tfjob.manager.permissions import PERMISSIONS, Need
 
@@ -115,6 +116,8 @@ def _paths_of_values(values: Any, schema: Json, path: str = "") -> Iterator[str]
         ("operator.exitCodeTable=v2", "/operator/exitCodeTable"),
         ("operator.resyncPeriod=soon", "/operator/resyncPeriod"),
         ("operator.controllerThreads=0", "/operator/controllerThreads"),
+        ("operator.pacing.statusDelay=never", "/operator/pacing/statusDelay"),
+        ("operator.pacing.enabled=maybe", "/operator/pacing/enabled"),
         ("operator.extraArgs={word}", "/operator/extraArgs/0"),
         ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
         ("image.digest=latest", "/image/digest"),
@@ -141,6 +144,8 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
             "operator.defaultCleanPodPolicy=All,operator.legacyLabels=true",
             "operator.evaluatorInCluster=true,operator.forceDeleteStuckAfter=90s",
             "operator.resyncPeriod=1h30m,operator.controllerThreads=1000000",
+            "operator.pacing.enabled=false,operator.pacing.statusDelay=500ms",
+            "operator.pacing.eventDelay=10s",
             "operator.kubeApiQps=2000000,operator.kubeApiBurst=3000000,leaderElection.id=mine",
             "logging.encoder=console,logging.level=debug,metrics.port=9090,probes.port=9091",
             "namespaced.enabled=true,namespaced.namespace=ml",
@@ -154,6 +159,7 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
     assert found.jobs.force_delete_after is not None
     assert (found.resync.total_seconds(), found.jobs.force_delete_after.seconds) == (5400, 90)
     assert (found.threads, found.qps, found.burst) == (1_000_000, 2e6, 3_000_000)
+    assert found.pacing == PacingConfig(is_on=False, status_delay=0.5, event_delay=10.0)
     assert (found.log_format, found.log_level, found.lease_name) == ("console", "debug", "mine")
     assert (found.metrics_address, found.health_address) == (":9090", ":9091")
     assert found.namespace == "ml"

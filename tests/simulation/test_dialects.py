@@ -78,7 +78,7 @@ async def is_at_rest(world: ToyWorld, operator: Operator) -> bool:
     await asyncio.sleep(200)
     before = world.store.revision, world.writes()
     for _ in range(10):
-        for branch in operator.branches:
+        for branch in operator.controllers:
             branch.enqueue_all()
         await asyncio.sleep(1)
     return (world.store.revision, world.writes()) == before

@@ -11,6 +11,7 @@ from tests.support.simulation.jobs import Expected
 from tests.support.simulation.run import Result, Trial, simulate
 from tests.support.simulation.wire import Mishap
 from tests.support.tfjobs import tfjob
+from tfjob.controller.pacing import PacingConfig
 
 BATCH = 15
 
@@ -41,6 +42,11 @@ def test_jobs_end_right_under_an_operator_that_dies_again_and_again(batch: int) 
 def test_jobs_end_right_while_operators_lose_the_lead_to_each_other(batch: int) -> None:
     for seed in seeds(batch):
         check(Trial(seed=seed, operators=2, mishaps=0.1, cuts=0.02))
+
+
+def test_jobs_end_right_without_pacing() -> None:
+    for seed in seeds(0):
+        check(Trial(seed=seed, mishaps=0.2, pacing=PacingConfig(is_on=False)))
 
 
 def restarting_job() -> Expected:

@@ -91,7 +91,7 @@ def test_quiet_job_is_not_written_to_however_often_it_is_looked_at(*, is_over: b
         assert (status["phase"], status["active"]) == (("Done", 0) if is_over else ("Working", 2))
         before = world.store.revision, world.writes()
         for _ in range(20):
-            operator.branches[1].enqueue_all()
+            operator.controllers[1].enqueue_all()
             await asyncio.sleep(1)
         assert (world.store.revision, world.writes()) == before
         await stopped(operator, running)

@@ -10,8 +10,8 @@ from tests.support.simulation.world import DEFINITIONS
 from tests.support.toy_dialect import JOBS, LABEL, ToyDialect, toy_job
 from tfjob.client.store import Store
 from tfjob.controller.facts import Facts
-from tfjob.controller.gather import Gathered, Gatherer, Stores
 from tfjob.controller.objects import JobObject
+from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
 from tfjob.controller.statuses import StatusWriter, Written
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
@@ -40,7 +40,7 @@ class ToyDesk:
             batch_jobs=Store[BatchJob](label=LABEL),
             companions={"ConfigMap": Store[Standing](label=LABEL)},
         )
-        self.gatherer = Gatherer(
+        self.reader = SnapshotReader(
             ToyDialect(),
             Settings(),
             stores=self.stores,
@@ -56,7 +56,7 @@ class ToyDesk:
     async def job(self) -> Json:
         return await self.server.ask("GET", f"{JOBS}/t")
 
-    async def gathered(self) -> Gathered:
+    async def gathered(self) -> Snapshot:
         """Let the caches see what is stored, and gather the job from them."""
         batch_jobs: Any = self.stores.batch_jobs
         for store, path, kind in (
@@ -69,15 +69,15 @@ class ToyDesk:
             cache: Store[Any] = store
             for item in (await self.server.ask("GET", path))["items"]:
                 cache.put(decoded(item, kind))
-        found = await self.gatherer.gather(KEY)
+        found = await self.reader.read(KEY)
         assert found is not None
         return found
 
     async def written(
-        self, seen: Gathered, plan: Plan | None = None, trouble: str = ""
+        self, seen: Snapshot, plan: Plan | None = None, trouble: str = ""
     ) -> Written | None:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
-            return self.gatherer.decode(fresh), Plan()
+            return self.reader.decode(fresh), Plan()
 
         return await self.statuses.write(
             seen.stored,

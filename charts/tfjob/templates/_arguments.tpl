@@ -21,6 +21,9 @@
 {{- with .Values.operator }}
 - --controller-threads={{ .controllerThreads | int64 }}
 - --resync-period={{ .resyncPeriod }}
+- --pacing={{ ternary "on" "off" .pacing.enabled }}
+- --pacing-status-delay={{ .pacing.statusDelay }}
+- --pacing-event-delay={{ .pacing.eventDelay }}
 - --exit-code-table={{ .exitCodeTable }}
 - --default-clean-pod-policy={{ .defaultCleanPodPolicy }}
 - --force-delete-stuck-after={{ .forceDeleteStuckAfter }}

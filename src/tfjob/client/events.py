@@ -1,8 +1,9 @@
-"""Tells people what happened, in the background and without ever holding up its caller.
+"""Records events in the background, without ever holding up its caller.
 
-The same news has the same name, so telling it twice is harmless. News told once is sent once; news
-that repeats is counted, and the count is written ever less often. What cannot be kept or sent is
-dropped and counted. Memory is bounded both in what waits and in what was told.
+The same fact has the same name, so sending it twice is harmless. An event that repeats is counted,
+and its count is written ever less often. Namespaces take turns: what waits in one delays no event
+of another. When too many wait, the namespace with most of them loses one. What is dropped is
+counted. Memory is bounded both in what waits and in what was sent.
 """
 
 import asyncio
@@ -17,10 +18,10 @@ import msgspec
 
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound, ServerTimeout
 from tfjob.client.http import Stored
-from tfjob.client.queue import QueueClosed, WorkQueue
-from tfjob.client.recent import Recent
 from tfjob.client.resource import EVENTS
+from tfjob.client.seen_set import SeenSet
 from tfjob.client.timing import Timers
+from tfjob.client.workqueue import QueueClosed, WorkQueue
 from tfjob.k8s.event import Event, event_name, manifest
 
 _log: Final = logging.getLogger(__name__)
@@ -47,10 +48,11 @@ class Sender(Protocol):
     async def patch(self, path: str, body: object, *, decode: type[Stored]) -> Stored: ...
 
 
-class Thrift(msgspec.Struct, frozen=True, kw_only=True):
+class RecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How much a recorder keeps and how often it writes; times in seconds."""
 
-    waiting: int = 20_000
+    waiting: int = 50_000
+    """Over all namespaces, of about 1 kB each; none is dropped before."""
     remembered: int = 50_000
     """The latest news told once, known again for certain; up to twice as many, of 80 bytes each."""
     repeated: int = 4_096
@@ -59,8 +61,21 @@ class Thrift(msgspec.Struct, frozen=True, kw_only=True):
     growth: float = 3.0
     longest_interval: float = 6 * 3600.0
     tries: int = 14
-    patience: float = 120.0
-    """For so long news gives way to what is more important; after that it goes out."""
+
+
+class Backlog(msgspec.Struct, frozen=True, gc=False):
+    """What a sender knows when it is about to send an event."""
+
+    is_half_full: bool
+    """Whether more than half as many events wait as can."""
+    age: float
+    """For how many seconds this event has been due."""
+    took: float
+    """For how many seconds the server was at the last one; 0 where it did not take it."""
+
+
+async def _at_once(_: Backlog) -> None:
+    """Without pacing an event is sent as soon as there is a sender."""
 
 
 class _Series(msgspec.Struct, gc=False):
@@ -83,6 +98,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _namespace(identity: _Id) -> str:
+    return identity[0]
+
+
 class EventRecorder:
     """`record` from anywhere, `run` in the background (more than once to send in parallel)."""
 
@@ -91,25 +110,25 @@ class EventRecorder:
         api: Sender,
         *,
         component: str,
-        thrift: Thrift | None = None,
+        config: RecorderConfig | None = None,
         timers: Timers | None = None,
         now: Callable[[], datetime] = _now,
         on_drop: Callable[[], None] | None = None,
     ) -> None:
         self._api = api
         self._component = component
-        self._thrift = thrift or Thrift()
+        self._config = config or RecorderConfig()
         self._timers = timers
         self._now = now
-        self._queue = WorkQueue[_Id](timers=timers)
+        self._queue = WorkQueue[_Id](timers=timers, group=_namespace)
         self._waiting: dict[_Id, _Series] = {}
-        self._told_once = Recent(self._thrift.remembered)
+        self._waiting_in: dict[str, dict[_Id, None]] = {}
+        self._told_once = SeenSet(self._config.remembered)
         self._told: OrderedDict[_Id, _Series] = OrderedDict()
         self._sending: set[_Id] = set()
         self._on_drop = on_drop
-        self.calm: Callable[[float], Awaitable[None]] | None = None
-        """Returns when there is nothing better to do than to send news; is told for how many
-        seconds the server was at the last of them."""
+        self.turn: Callable[[Backlog], Awaitable[None]] = _at_once
+        """Returns when the next event may be sent."""
         self._dropped_lately = 0
         self._dropped_at = 0.0
         self._is_closed = False
@@ -135,8 +154,7 @@ class EventRecorder:
             except QueueClosed:
                 return
             try:
-                if self.calm is not None and not (self._is_pressed or self._is_late(identity)):
-                    await self.calm(took)
+                await self.turn(self._backlog(identity, took))
                 if not self._is_closed:
                     took = await self._deliver(identity)
             finally:
@@ -156,17 +174,46 @@ class EventRecorder:
 
     @property
     def due(self) -> int:
-        """News that could go out now; counts that wait for their time are not among it."""
+        """Events that could be sent now; counts that wait for their time are not among them."""
         return len(self._queue)
 
     @property
-    def _is_pressed(self) -> bool:
-        """So much waits that it goes out although there is better to do."""
-        return len(self._waiting) > self._thrift.waiting // 2
+    def oldest(self) -> float:
+        """For how many seconds the first of the events that wait has been due."""
+        now = self._time()
+        due = (each.not_before for each in self._waiting.values() if each.not_before <= now)
+        return now - next(due, now)
 
-    def _is_late(self, identity: _Id) -> bool:
+    def _backlog(self, identity: _Id, took: float) -> Backlog:
         series = self._waiting.get(identity)
-        return series is not None and self._time() - series.not_before > self._thrift.patience
+        age = 0.0 if series is None else self._time() - series.not_before
+        return Backlog(len(self._waiting) > self._config.waiting // 2, age, took)
+
+    def _keep(self, identity: _Id, series: _Series) -> None:
+        self._waiting[identity] = series
+        self._waiting_in.setdefault(identity[0], {})[identity] = None
+
+    def _release(self, identity: _Id) -> None:
+        if self._waiting.pop(identity, None) is None:
+            return
+        mates = self._waiting_in[identity[0]]
+        del mates[identity]
+        if not mates:
+            del self._waiting_in[identity[0]]
+
+    def _make_room(self, namespace: str) -> bool:
+        """Whether one more may wait in a namespace. For one with fewer events than the largest,
+        the latest event of the largest goes."""
+        if len(self._waiting) < self._config.waiting:
+            return True
+        largest = max(self._waiting_in.values(), key=len)
+        if len(largest) <= len(self._waiting_in.get(namespace, ())) + 1:
+            return False
+        latest = next((each for each in reversed(largest) if each not in self._sending), None)
+        if latest is None:
+            return False
+        self._drop(latest, f"{len(self._waiting)} events wait, most of them in its namespace")
+        return True
 
     def _left(self) -> list[_Id]:
         """What waits and is not just being sent."""
@@ -174,7 +221,7 @@ class EventRecorder:
 
     def _drop(self, identity: _Id, cause: object) -> None:
         """The first of many is told at once, their number when it is over."""
-        self._waiting.pop(identity, None)
+        self._release(identity)
         self._queue.forget(identity)
         if not self._dropped_lately:
             trace = cause if isinstance(cause, Exception) else None
@@ -192,13 +239,12 @@ class EventRecorder:
             self._dropped_lately = 0
 
     def _begin(self, identity: _Id, event: Event, *, is_once: bool) -> None:
-        if self._is_closed or len(self._waiting) >= self._thrift.waiting:
+        if self._is_closed or not self._make_room(identity[0]):
             self._drop(identity, f"{len(self._waiting)} events wait already")
             return
         now = self._now()
-        self._waiting[identity] = _Series(
-            event, first=now, last=now, is_once=is_once, not_before=self._time()
-        )
+        series = _Series(event, first=now, last=now, is_once=is_once, not_before=self._time())
+        self._keep(identity, series)
         self._queue.add(identity)
 
     def _repeat(self, identity: _Id, series: _Series, event: Event) -> None:
@@ -206,7 +252,7 @@ class EventRecorder:
         series.count += 1
         series.last = self._now()
         if self._told.pop(identity, None) is not None:
-            self._waiting[identity] = series
+            self._keep(identity, series)
             series.not_before = max(series.not_before, self._time())
         if series.sent:
             self._queue.add_after(identity, series.not_before - self._time())
@@ -272,17 +318,17 @@ class EventRecorder:
 
     def _settle(self, identity: _Id, series: _Series, *, count: int) -> None:
         growths = min(series.writes, _MOST_GROWTHS)
-        pause = self._thrift.interval * self._thrift.growth**growths
+        pause = self._config.interval * self._config.growth**growths
         series.sent = count
         series.writes += 1
-        series.not_before = self._time() + min(pause, self._thrift.longest_interval)
-        if self._time() - self._dropped_at >= self._thrift.interval:
+        series.not_before = self._time() + min(pause, self._config.longest_interval)
+        if self._time() - self._dropped_at >= self._config.interval:
             self._sum_up()
         self._queue.forget(identity)
         if series.count > count:
             self._queue.add_after(identity, series.not_before - self._time())
             return
-        self._waiting.pop(identity, None)
+        self._release(identity)
         self._remember(identity, series)
 
     def _remember(self, identity: _Id, series: _Series) -> None:
@@ -290,12 +336,12 @@ class EventRecorder:
             self._told_once.add(identity)
             return
         self._told[identity] = series
-        if len(self._told) > self._thrift.repeated:
+        if len(self._told) > self._config.repeated:
             self._told.popitem(last=False)
 
     def _fail(self, identity: _Id, series: _Series, fault: ApiError) -> None:
         series.is_doubtful = series.is_doubtful or isinstance(fault, ServerTimeout)
-        if fault.is_retryable and self._queue.failures(identity) + 1 < self._thrift.tries:
+        if fault.is_retryable and self._queue.failures(identity) + 1 < self._config.tries:
             self._queue.retry(identity)
             return
         self._drop(identity, str(fault))

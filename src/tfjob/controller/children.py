@@ -29,11 +29,11 @@ from tfjob.client.fair import FairPool
 from tfjob.client.http import Api, Stored
 from tfjob.client.timing import REAL
 from tfjob.controller import claims
-from tfjob.controller.gather import Stray
 from tfjob.controller.kinds import Kind, Kinds
 from tfjob.controller.observer import Observer
 from tfjob.controller.reporter import Reporter
 from tfjob.controller.slowstart import CreateBackoff, Refusal, Sort, batches, sort_of
+from tfjob.controller.snapshot import Stray
 from tfjob.core.build import Builder
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid import InvalidJob

@@ -1,31 +1,32 @@
-"""Workers that take keys from the queue and see each pass through: done, retry, or wake later.
+"""Workers that take keys from the queue and see each reconcile through: done, retry, or later.
 
-A job is not looked at again before our own writes about it have come back, so that a slow watch
-costs time and never a second child. That memory is only a courtesy: without it names and
-preconditions keep things right.
+Some workers take keys of high priority only, and never create many children: while all the others
+wait for children to be created, statuses are written all the same.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final, Protocol
 
 import msgspec
 
 from tfjob.client.errors import ApiError, NotLeadingError, Unauthorized
-from tfjob.client.queue import QueueClosed, WorkQueue
 from tfjob.client.wire import Key
+from tfjob.client.workqueue import Priority, QueueClosed, WorkQueue
+from tfjob.controller.expectations import Expectations
 from tfjob.controller.observer import PassObserver
-from tfjob.controller.passes import Outcome
+from tfjob.controller.reconciler import Outcome
 
 _log: Final = logging.getLogger(__name__)
 LOOK_AGAIN: Final = 1.0
 """Seconds until it is seen whether a job's own writes have come back."""
 MORE_TO_DO: Final = 0.1
 """The same for a job that gets more children than one pass makes."""
-MOST_PATIENCE: Final = 10.0
-"""Seconds after which a job is looked at in any case."""
+FEW_CREATES: Final = 12
+"""Children that a worker for high priority creates at most: a lost pod is replaced by whoever is
+free, while many children are left to those who may wait for them."""
 WAIT_FOR_NAME: Final = 1.0
 HOPELESS: Final = 60.0
 OUTAGE: Final = 15.0
@@ -39,79 +40,61 @@ class Times(msgspec.Struct, frozen=True):
     elapsed: Callable[[], float]
 
 
-class Passer(Protocol):
-    async def reconcile(self, key: Key) -> Outcome: ...
-
-
-class Progressing(Protocol):
-    """A cache that knows how far it has come."""
-
-    def is_caught_up(self, key: Key, version: str) -> bool: ...
-
-
-class _Awaited(msgspec.Struct, frozen=True):
-    """Writes of ours that have to come back, and how long that is waited for."""
-
-    versions: Mapping[str, str]
-    until: float
-    look_again: float = LOOK_AGAIN
+class Reconciles(Protocol):
+    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome: ...
 
 
 class Loop:
     def __init__(
         self,
-        passer: Passer,
+        reconciler: Reconciles,
         queue: WorkQueue[Key],
         *,
-        caches: Mapping[str, Progressing],
+        expectations: Expectations,
         observer: PassObserver,
         times: Times,
         may_write: Callable[[], bool],
     ) -> None:
-        self._passer = passer
+        self._reconciler = reconciler
         self._queue = queue
-        self._caches = caches
+        self._expectations = expectations
         self._observer = observer
         self._times = times
         self._may_write = may_write
-        self._awaited: dict[Key, _Awaited] = {}
         self._under_way: set[asyncio.Task[Outcome]] = set()
 
-    @property
-    def awaited(self) -> int:
-        """Jobs whose last writes have not come back yet."""
-        return len(self._awaited)
-
-    def cancel_passes(self) -> None:
-        """End the passes under way: what they have decided no longer holds. Workers go on."""
+    def cancel_reconciles(self) -> None:
+        """Cancel the reconciles in progress: their decisions no longer hold. Workers continue."""
         for each in self._under_way:
             each.cancel()
 
-    async def run(self) -> None:
-        """Work until the queue is closed."""
+    async def run(self, least: Priority = Priority.NORMAL) -> None:
+        """Work on keys of at least this priority until the queue is closed."""
+        most_creates = FEW_CREATES if least > Priority.NORMAL else None
         while True:
             try:
-                key = await self._queue.get()
+                key = await self._queue.get(least)
             except QueueClosed:
                 return
             try:
-                await self._work(key)
+                await self._work(key, most_creates)
             finally:
                 self._queue.done(key)
             # A pass that writes nothing waits for nothing: probes, watches and the lease go first.
             await asyncio.sleep(0)
 
-    async def _work(self, key: Key) -> None:
+    async def _work(self, key: Key, most_creates: int | None) -> None:
         if not self._may_write():
             # Whoever leads next decides from what is stored; so do we, should it be us.
-            self._awaited.pop(key, None)
+            self._expectations.forget(key)
             return
-        if self._is_ahead_of_caches(key):
-            self._queue.postpone(key, self._awaited[key].look_again)
+        look_again = self._expectations.unmet(key)
+        if look_again is not None:
+            self._queue.add_after(key, look_again, self._queue.priority_of(key))
             return
         started = self._times.elapsed()
         try:
-            outcome = await self._outcome_of(key)
+            outcome = await self._outcome_of(key, most_creates=most_creates)
         except ApiError as error:
             outcome = Outcome(errors=[error])
         except NotLeadingError:
@@ -124,9 +107,10 @@ class Loop:
         if outcome is not None:
             self._conclude(key, outcome, started)
 
-    async def _outcome_of(self, key: Key) -> Outcome | None:
-        """The outcome of a pass, or None where it was cancelled and its worker was not."""
-        task = asyncio.ensure_future(self._passer.reconcile(key))
+    async def _outcome_of(self, key: Key, *, most_creates: int | None) -> Outcome | None:
+        """The outcome of a reconcile; None if it was cancelled and its worker was not."""
+        work = self._reconciler.reconcile(key, most_creates=most_creates)
+        task = asyncio.ensure_future(work)
         self._under_way.add(task)
         try:
             await asyncio.wait([task])
@@ -138,27 +122,15 @@ class Loop:
             self._under_way.discard(task)
         return None if task.cancelled() else task.result()
 
-    def _is_ahead_of_caches(self, key: Key) -> bool:
-        awaited = self._awaited.get(key)
-        if awaited is None:
-            return False
-        seen = all(
-            self._caches[kind].is_caught_up(key, version)
-            for kind, version in awaited.versions.items()
-            if kind in self._caches
-        )
-        if seen or self._times.elapsed() >= awaited.until:
-            del self._awaited[key]
-            return False
-        return True
-
     def _conclude(self, key: Key, outcome: Outcome, started: float) -> None:
-        if outcome.versions:
-            until = self._times.elapsed() + MOST_PATIENCE
-            look_again = MORE_TO_DO if outcome.has_more else LOOK_AGAIN
-            self._awaited[key] = _Awaited(outcome.versions, until, look_again)
-        if outcome.held is not None:
-            self._queue.add_after(key, outcome.held)
+        if outcome.is_left:
+            self._queue.demote(key)
+            self._passed("requeue", started)
+            return
+        look_again = MORE_TO_DO if outcome.has_more else LOOK_AGAIN
+        self._expectations.expect(key, outcome.versions, look_again=look_again)
+        if outcome.deferred is not None:
+            self._queue.add_after(key, outcome.deferred, Priority.HIGH)
         if outcome.is_hopeless:
             self._queue.add_after(key, HOPELESS)
             self._passed("requeue_after", started)

@@ -12,6 +12,7 @@ from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.nesting import CUT, TOO_DEEP, UNREADABLE, is_deep
 
 _NOTHING: Final = msgspec.Raw(b"null")
+_EMPTY: Final = frozenset({b"", b"null", b"{}"})
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -29,6 +30,11 @@ class JobObject(msgspec.Struct, gc=False):
         # Detached from the line they came in, which holds the rest of the object too.
         self.spec = self.spec.copy()
         self.status = self.status.copy()
+
+    @property
+    def has_status(self) -> bool:
+        """Whether anybody has written a status yet."""
+        return bytes(self.status) not in _EMPTY
 
     def stored_status(self) -> Mapping[str, Any]:
         found = _plain(self.status)

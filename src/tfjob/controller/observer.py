@@ -9,6 +9,9 @@ class Observer(Protocol):
     def status_stored(self, namespace: str, *, before: JobStatus, after: JobStatus) -> None:
         """A status was stored; transitions are what differs."""
 
+    def first_status_stored(self, *, seconds: float) -> None:
+        """A job has its first status, so many seconds after it was created."""
+
     def restarted(self, namespace: str, *, replicas: int) -> None:
         """Replicas are being started again."""
 

@@ -12,14 +12,10 @@ from tfjob.core.status import (
     Condition,
     ConditionType,
     JobStatus,
-    ReplicaStatus,
     with_condition,
 )
 from tfjob.core.wording import Phrase
 from tfjob.k8s import time
-
-_ROUTINE = frozenset({ConditionType.CREATED, ConditionType.RUNNING})
-_NOTHING = ReplicaStatus()
 
 
 class Draft:
@@ -89,7 +85,6 @@ class Draft:
             restarts=self.restarts,
             deletes_job=deletes_job,
             is_status_first=changed is not None and self._is_status_first(),
-            is_patient=changed is not None and self._is_patient(),
         )
 
     def _is_status_first(self) -> bool:
@@ -101,25 +96,6 @@ class Draft:
         ends = after.is_finished and not before.is_finished
         return ends or turns or bool(self.deletes) or _decided(before) != _decided(after)
 
-    def _is_patient(self) -> bool:
-        """All that is new is that the job was seen, or that some of its replicas run by now.
-
-        The start of a job whose time is limited is stored at once: its end is counted from there.
-        """
-        before, after = self.job.status, self.status
-        if self.events or self.restarts or self.job.policy.deadline is not None:
-            return False
-        if self._is_up(after) and not self._is_up(before):
-            return False
-        return _told(before) == _told(after) and (before.start_time or after.start_time) == (
-            after.start_time
-        )
-
-    def _is_up(self, status: JobStatus) -> bool:
-        """The job runs with all its replicas, which is what its owner waits for."""
-        active = sum(each.active for each in status.replicas.values())
-        return status.is_true(ConditionType.RUNNING) and active == self.job.total
-
 
 def _decided(status: JobStatus) -> dict[str, tuple[object, ...]]:
     """What a status remembers of pods that may be gone."""
@@ -128,14 +104,3 @@ def _decided(status: JobStatus) -> dict[str, tuple[object, ...]]:
         for kind, each in status.replicas.items()
         if each.restarts or each.completed or each.recent
     }
-
-
-def _told(status: JobStatus) -> tuple[object, ...]:
-    """What a status says apart from routine."""
-    conditions = [each for each in status.conditions if each.type not in _ROUTINE]
-    replicas = {
-        kind: told
-        for kind, each in status.replicas.items()
-        if (told := msgspec.structs.replace(each, active=0, selector="")) != _NOTHING
-    }
-    return conditions, replicas, status.completion_time, status.last_reconcile_time

@@ -74,8 +74,6 @@ class Plan(msgspec.Struct, frozen=True):
     restarts: int = 0
     deletes_job: bool = False
     is_status_first: bool = False
-    is_patient: bool = False
-    """The status tells nothing that anybody waits for: it may be stored with what comes next."""
 
     @property
     def has_effects(self) -> bool:

@@ -14,7 +14,6 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.client.config import Config
-from tfjob.client.courtesy import Courtesy
 from tfjob.client.errors import ApiError, Forbidden
 from tfjob.client.events import EventRecorder
 from tfjob.client.fair import FairPool
@@ -24,10 +23,11 @@ from tfjob.client.resource import is_served
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 from tfjob.controller.kinds import resource_of
+from tfjob.controller.pacing import EventPacer
 from tfjob.controller.tokens import random_token
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager import health
-from tfjob.manager.branch import Branch, Shared, cancel
+from tfjob.manager.controller import Controller, Shared, cancel
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
 
@@ -38,8 +38,6 @@ SHARE: Final = 12
 """The same for one job: whoever has few children does not wait for a job that has many."""
 EVENT_SENDERS: Final = 2
 """Events at one time: they compete with scheduler and kubelets, and nobody waits for them."""
-EVENTS_WAIT: Final = 1.0
-"""Seconds that an event gives way to children that wait to be made."""
 COMPONENT: Final = "tfjob-operator"
 """Who sends events, where no dialect names the teller."""
 FAREWELL: Final = 20.0
@@ -66,7 +64,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Operator:
-    """One operator process for any number of dialects, each of them served by a branch."""
+    """One operator process for any number of dialects, each of them served by a controller."""
 
     def __init__(
         self,
@@ -91,15 +89,15 @@ class Operator:
         self._recorder = EventRecorder(
             self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
         )
-        self._courtesy = Courtesy()
-        self._recorder.calm = self._give_way
+        pacer = EventPacer(settings.pacing, until_calm=self._until_calm, timing=timing)
+        self._recorder.turn = pacer.turn_to_send_event
         # Renewing a lease must not wait behind the work: a slow leader is still the leader.
         self._election_api = self._world.connect(
             config, on_request=self.metrics.requested, timing=timing
         )
         self._elector = _elector(self._election_api, settings, identity=identity, world=self._world)
         shared = self._shared()
-        self.branches = [Branch(dialect, shared) for dialect in dialects]
+        self.controllers = [Controller(dialect, shared) for dialect in dialects]
         self._stopping = asyncio.Event()
         self._servers: list[health.Server] = []
 
@@ -126,14 +124,13 @@ class Operator:
     @property
     def is_ready(self) -> bool:
         """Every dialect that the cluster has is followed, and its watches make progress."""
-        return all(branch.is_ready for branch in self.branches) and not self._stalled()
+        return all(each.is_ready for each in self.controllers) and not self._stalled()
 
     def _idle(self) -> Iterator[tuple[str, str, float]]:
         """Controller, resource, and seconds since the watch of it last progressed."""
-        for branch in self.branches:
-            watches = branch.watches.idle_seconds if branch.watches is not None else {}
-            for resource, seconds in watches.items():
-                yield branch.dialect.component, resource, seconds()
+        for each in self.controllers:
+            for resource, seconds in each.idle_seconds.items():
+                yield each.dialect.component, resource, seconds()
 
     def _stalled(self) -> list[str]:
         """The resources whose watches have made no progress for too long."""
@@ -156,13 +153,11 @@ class Operator:
             now=self._world.now,
             token=self._world.token,
             longest_look=self._world.longest_look,
+            pacing=self.settings.pacing,
         )
 
-    async def _give_way(self, took: float) -> None:
-        """Nobody waits for an event: it leaves the server to those who are waited for."""
-        if took and (rest := self._courtesy.rest(took)):
-            await self._world.timing.sleep(rest)
-        await self._pool.calm(within=EVENTS_WAIT)
+    async def _until_calm(self, within: float) -> None:
+        await self._pool.calm(within=within)
 
     def _may_write(self) -> bool:
         return self._leads
@@ -172,8 +167,8 @@ class Operator:
         return self._elector is None or self._elector.is_leader
 
     def _background(self) -> list[Coroutine[Any, Any, None]]:
-        tasks = [branch.run() for branch in self.branches]
-        tasks += [self._take_up_work(branch) for branch in self.branches]
+        tasks = [controller.run() for controller in self.controllers]
+        tasks += [self._take_up_work(controller) for controller in self.controllers]
         tasks += [self._recorder.run() for _ in range(EVENT_SENDERS)]
         tasks.append(self._measure())
         if self.settings.resync:
@@ -182,21 +177,20 @@ class Operator:
             tasks += [self._elector.run(), self._tell_leadership(self._elector)]
         return tasks
 
-    async def _take_up_work(self, branch: Branch) -> None:
+    async def _take_up_work(self, controller: Controller) -> None:
         """Whoever becomes leader looks at every job once: nobody did meanwhile."""
-        await branch.has_synced.wait()
+        await controller.has_synced.wait()
         if self._elector is None:
-            branch.count_jobs()
+            controller.count_jobs()
             await self._stopping.wait()
             return
         while True:
             await self._elector.became_leader.wait()
-            branch.count_jobs()
-            branch.enqueue_all()
+            controller.count_jobs()
+            controller.enqueue_all()
             await self._elector.lost.wait()
-            if branch.loop is not None:
-                branch.loop.cancel_passes()
-            branch.memory.forget()
+            controller.cancel_reconciles()
+            controller.forget()
 
     async def _tell_leadership(self, elector: Elector) -> None:
         while True:
@@ -208,23 +202,30 @@ class Operator:
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(self.settings.resync.total_seconds())
-            for branch in self.branches:
-                branch.memory.wake_all()
-                branch.enqueue_all()
+            for controller in self.controllers:
+                controller.pacer.recheck_all()
+                controller.enqueue_all()
 
     async def _measure(self) -> None:
         while True:
-            for branch in self.branches:
-                depth = self.metrics.queue_depth.labels(branch.dialect.component)
-                depth.set(len(branch.queue))
-            for controller, resource, seconds in self._idle():
-                self.metrics.watch_idle(controller, resource, seconds=seconds)
-            self.metrics.leader.set(self._leads)
+            metrics = self.metrics
+            for each in self.controllers:
+                name, pacer = each.dialect.component, each.pacer
+                metrics.queue_depth.labels(name).set(len(each.queue))
+                metrics.statuses_deferred.labels(name).set(pacer.deferred)
+                metrics.oldest_status.labels(name).set(pacer.oldest)
+            for component, resource, seconds in self._idle():
+                metrics.watch_idle(component, resource, seconds=seconds)
+            metrics.events_deferred.set(self._recorder.due)
+            metrics.oldest_event.set(self._recorder.oldest)
+            metrics.leader.set(self._leads)
             await asyncio.sleep(1.0)
 
     async def _check_groups(self) -> None:
         """An operator that is told to schedule in gangs does not begin without their API."""
-        wanted = {branch.dialect.pod_groups(self.settings.jobs) for branch in self.branches}
+        wanted = {
+            controller.dialect.pod_groups(self.settings.jobs) for controller in self.controllers
+        }
         for groups in wanted:
             if groups is None or groups.is_optional or await self._may_be_served(groups):
                 continue
@@ -280,9 +281,9 @@ class Operator:
 
     async def _finish_work(self) -> None:
         """What is under way, and the news of it; whoever has no time for that may cancel it."""
-        for branch in self.branches:
-            branch.queue.close()
-        workers = [worker for branch in self.branches for worker in branch.workers]
+        for controller in self.controllers:
+            controller.queue.close()
+        workers = [worker for controller in self.controllers for worker in controller.workers]
         if workers:
             await asyncio.wait(workers, timeout=FAREWELL)
         await self._recorder.close()

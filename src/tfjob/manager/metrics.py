@@ -24,6 +24,8 @@ from tfjob.core.status import ConditionType, JobStatus
 
 _FRAMEWORK: Final = "tensorflow"
 _BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
+_FIRST_STATUS_BUCKETS: Final = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0)
+"""A creation is known to the second only."""
 
 
 class Metrics:
@@ -98,10 +100,40 @@ class Metrics:
         self._events_dropped = self._counter(
             "tfjob_events_dropped", "Events that could not be kept or sent"
         )
+        self._add_pacing()
         self._requests = self._counter(
             "rest_client_requests", "Requests to the API server", "code", "method", "resource"
         )
         self._requests_by: dict[tuple[int, str, str], Counter] = {}
+
+    def _add_pacing(self) -> None:
+        registry = self.registry
+        self.statuses_deferred = Gauge(
+            "tfjob_statuses_deferred",
+            "Statuses that wait for more of their kind",
+            ["controller"],
+            registry=registry,
+        )
+        self.oldest_status = Gauge(
+            "tfjob_statuses_deferred_oldest_seconds",
+            "For how long the oldest of them has waited",
+            ["controller"],
+            registry=registry,
+        )
+        self.events_deferred = Gauge(
+            "tfjob_events_deferred", "Events that wait to be sent", registry=registry
+        )
+        self.oldest_event = Gauge(
+            "tfjob_events_deferred_oldest_seconds",
+            "For how long the oldest of them has waited",
+            registry=registry,
+        )
+        self._first_status = Histogram(
+            "tfjob_first_status_seconds",
+            "From the creation of a job to its first status",
+            buckets=_FIRST_STATUS_BUCKETS,
+            registry=registry,
+        )
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
@@ -121,6 +153,9 @@ class Metrics:
                 self._count_job(name, namespace)
         if after.restarts > before.restarts:
             self._count_job("restarted", namespace, after.restarts - before.restarts)
+
+    def first_status_stored(self, *, seconds: float) -> None:
+        self._first_status.observe(max(seconds, 0.0))
 
     def restarted(self, namespace: str, *, replicas: int) -> None:
         """Pods are replaced, also those whose loss is no restart because they were disrupted."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow.job import EXIT_CODES
 from tfjob.dialects.registry import DESCRIPTORS
@@ -65,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     resync: timedelta = timedelta(minutes=10)
     watch_timeout: timedelta = timedelta(minutes=5)
     """Longer than a watch that works is ever without progress; zero for no limit."""
+    pacing: PacingConfig = PacingConfig()
     log_format: str = "console"
     log_level: str = "info"
     jobs: JobSettings = JobSettings()
@@ -83,6 +85,7 @@ class SettingsError(ValueError):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags, under the names that training-operator 1.9 gives them."""
     _add_process_flags(parser)
+    _add_pacing_flags(parser)
     _add_job_flags(parser)
     for name in _IGNORED:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
@@ -114,6 +117,11 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
         kubeconfig=given["kubeconfig"],
         resync=given["resync_period"],
         watch_timeout=given["watch_progress_timeout"],
+        pacing=PacingConfig(
+            is_on=given["pacing"] == "on",
+            status_delay=given["pacing_status_delay"].total_seconds(),
+            event_delay=given["pacing_event_delay"].total_seconds(),
+        ),
         log_format=given["zap_encoder"] or ("console" if given["zap_devel"] else "json"),
         log_level=given["zap_log_level"],
         jobs=msgspec.structs.replace(_job_settings(given, environment), options=options),
@@ -162,6 +170,30 @@ def _add_process_flags(parser: argparse.ArgumentParser) -> None:
         default="info",
         metavar="LEVEL",
         help="debug, info, warning or error; a number above 0 means debug",
+    )
+
+
+def _add_pacing_flags(parser: argparse.ArgumentParser) -> None:
+    add, bounds = parser.add_argument, PacingConfig()
+    add(
+        "--pacing",
+        choices=("on", "off"),
+        default="on",
+        help="off: no status and no event waits for others, and no reconcile is skipped",
+    )
+    add(
+        "--pacing-status-delay",
+        type=duration,
+        default=timedelta(seconds=bounds.status_delay),
+        metavar="TIME",
+        help="how long news of running replicas may wait while the server is busy (2s)",
+    )
+    add(
+        "--pacing-event-delay",
+        type=duration,
+        default=timedelta(seconds=bounds.event_delay),
+        metavar="TIME",
+        help="how long an event may give way to other requests (2m)",
     )
 
 

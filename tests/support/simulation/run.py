@@ -15,6 +15,7 @@ from tests.support.simulation import virtual_time
 from tests.support.simulation.jobs import Expected, random_job
 from tests.support.simulation.wire import Line, Mishap, Weather
 from tests.support.simulation.world import Cluster, end
+from tfjob.controller.pacing import PacingConfig
 from tfjob.local.apiserver.store import Store
 
 STORM = 300.0
@@ -36,6 +37,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     may_crash: bool = True
     cuts: float = 0.0
     script: Mapping[int, Mishap] = {}
+    pacing: PacingConfig = PacingConfig()
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -59,7 +61,7 @@ async def _simulate(trial: Trial) -> Result:
         script=dict(trial.script),
     )
     store = Store(Path(":memory:"))
-    cluster = Cluster(jobs, weather, store=store)
+    cluster = Cluster(jobs, weather, store=store, pacing=trial.pacing)
     await cluster.start()
     tasks = [
         asyncio.create_task(cluster.operate(f"operator-{place}", is_elected=trial.operators > 1))
@@ -95,8 +97,7 @@ async def _rest(cluster: Cluster) -> list[str]:
     await asyncio.sleep(0.5)
     for name, operator in cluster.operators.items():
         left = [
-            (len(each.queue), each.queue.delayed, each.loop.awaited if each.loop else 0)
-            for each in operator.branches
+            (len(each.queue), each.queue.delayed, each.expected) for each in operator.controllers
         ]
         if any(map(any, left)):
             faults.append(f"{name}: waiting, delayed and awaited keys {left}")

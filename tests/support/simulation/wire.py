@@ -56,6 +56,8 @@ class Weather(msgspec.Struct, kw_only=True):
     script: dict[int, Mishap] = {}
     """What happens to the nth request of all, whatever chance says."""
     requests: int = 0
+    server: "SlowServer | None" = None
+    """Who takes its time for each request, instead of chance."""
 
     def mishap(self) -> Mishap | None:
         self.requests += 1
@@ -75,6 +77,18 @@ class Weather(msgspec.Struct, kw_only=True):
 
     def drops_watch(self) -> bool:
         return not self.is_calm and self.chance.random() < self.drops
+
+
+class SlowServer:
+    """Takes as long for each request, for so many at a time; the others wait in line."""
+
+    def __init__(self, seconds: float, *, at_once: int) -> None:
+        self._seconds = seconds
+        self._turns = asyncio.Semaphore(at_once)
+
+    async def work(self) -> None:
+        async with self._turns:
+            await asyncio.sleep(self._seconds)
 
 
 class Line:
@@ -134,7 +148,10 @@ class _Wire(Transport):
 
     async def _exchange(self, request: Request) -> Answer | Feed:
         line, weather = self._line, self._line.weather
-        await asyncio.sleep(weather.chance.uniform(0.0, 0.05))
+        if weather.server is None or request.verb == "watch":
+            await asyncio.sleep(weather.chance.uniform(0.0, 0.05))
+        else:
+            await weather.server.work()
         self._check()
         line.count(request)
         mishap = None if request.verb == "watch" else weather.mishap()

@@ -14,6 +14,7 @@ from tests.support.simulation.jobs import Expected
 from tests.support.simulation.kubelet import PODS, Kubelet, call, listed
 from tests.support.simulation.wire import Line, Weather
 from tfjob.client.config import Config
+from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver import bootstrap
 from tfjob.local.apiserver.backend import Backend
@@ -84,8 +85,16 @@ class Laws:
 class Cluster:
     """One API server with its nodes, and operators that come and go."""
 
-    def __init__(self, jobs: Sequence[Expected], weather: Weather, *, store: Store) -> None:
+    def __init__(
+        self,
+        jobs: Sequence[Expected],
+        weather: Weather,
+        *,
+        store: Store,
+        pacing: PacingConfig | None = None,
+    ) -> None:
         self.jobs = jobs
+        self._pacing = pacing or PacingConfig()
         self.weather = weather
         self.laws = Laws(jobs)
         self.backend = Backend(store, clock=virtual_time.now)
@@ -136,6 +145,7 @@ class Cluster:
             is_leader_elected=is_elected,
             lease_namespace=LEASE_NAMESPACE,
             threads=2,
+            pacing=self._pacing,
         )
         timing = virtual_time.timing(self.weather.chance.random)
         return Operator(

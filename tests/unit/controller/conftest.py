@@ -17,10 +17,10 @@ from tfjob.client.fair import FairPool
 from tfjob.client.store import Store
 from tfjob.controller.children import Hands
 from tfjob.controller.facts import Facts
-from tfjob.controller.gather import Gatherer, Stores
-from tfjob.controller.memory import Memory
 from tfjob.controller.objects import JobObject
-from tfjob.controller.passes import Outcome, Reconciler
+from tfjob.controller.pacing import Pacer, PacingConfig
+from tfjob.controller.reconciler import Outcome, Reconciler
+from tfjob.controller.snapshot import SnapshotReader, Stores
 from tfjob.controller.statuses import StatusWriter
 from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
@@ -30,6 +30,7 @@ from tfjob.manager.metrics import Metrics
 
 KEY = ("default", "j")
 JOB_LABEL = "training.kubeflow.org/job-name"
+UNPACED = Pacer(PacingConfig(is_on=False), clock=lambda: 0.0)
 
 
 class Desk:
@@ -45,7 +46,7 @@ class Desk:
         )
         self.recorder = EventRecorder(server.api, component="tfjob-controller", now=self.now)
         dialect = KubeflowV1()
-        self.gatherer = Gatherer(
+        self.reader = SnapshotReader(
             dialect,
             Settings(),
             stores=self.stores,
@@ -54,16 +55,16 @@ class Desk:
         )
         self.hands = Hands(server.api, FairPool(4), self.metrics, clock=lambda: self.elapsed)
         self.statuses = StatusWriter(server.api, dialect)
-        self.reconciler = self.reconciler_with(None)
+        self.reconciler = self.reconciler_with(UNPACED)
 
-    def reconciler_with(self, memory: Memory | None) -> Reconciler:
+    def reconciler_with(self, pacer: Pacer) -> Reconciler:
         return Reconciler(
-            gatherer=self.gatherer,
+            reader=self.reader,
             hands=self.hands,
             statuses=self.statuses,
             recorder=self.recorder,
             observer=self.metrics,
-            memory=memory,
+            pacer=pacer,
         )
 
     def now(self) -> datetime:
@@ -86,7 +87,12 @@ class Desk:
                 cache.put(decoded(item, kind))
 
     async def one_pass(self) -> Outcome:
-        """See everything, then decide and act once."""
+        """See everything, then decide and act once; a new job gets its first status before."""
+        await self.look()
+        stored = self.stores.jobs.get(KEY)
+        outcome = await self.reconciler.reconcile(KEY)
+        if stored is None or stored.has_status or not outcome.has_more:
+            return outcome
         await self.look()
         return await self.reconciler.reconcile(KEY)
 

@@ -13,9 +13,9 @@ from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFo
 from tfjob.client.fair import FairPool
 from tfjob.client.request import Request
 from tfjob.controller.children import Hands, Report
-from tfjob.controller.gather import Gathered
 from tfjob.controller.reporter import Reporter
 from tfjob.controller.slowstart import LONGEST_BACKOFF
+from tfjob.controller.snapshot import Snapshot
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
 
@@ -25,8 +25,8 @@ POD_PATH = f"{CORE}/pods/j-worker-0"
 
 async def carried_out(world: Desk, plan: Plan) -> Report:
     await world.look()
-    gathered = await world.gatherer.gather(KEY)
-    assert isinstance(gathered, Gathered)
+    gathered = await world.reader.read(KEY)
+    assert isinstance(gathered, Snapshot)
     assert isinstance(gathered.job, Job)
     reporter = Reporter(world.recorder, gathered.job.owner, component="me", version="1")
     return await world.hands.carry_out(gathered.job, plan, reporter)
@@ -231,7 +231,7 @@ async def test_jobs_of_one_name_in_two_apis_wait_for_their_own_turn(desk: Opened
     async with desk as world:
         await world.submit("W1")
         await world.look()
-        gathered = await world.gatherer.gather(KEY)
+        gathered = await world.reader.read(KEY)
         assert gathered is not None
         assert isinstance(gathered.job, Job)
         reporter = Reporter(world.recorder, gathered.job.owner, component="me", version="1")
@@ -259,7 +259,7 @@ async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_o
     async with desk as world:
         await world.submit("W1")
         await world.look()
-        gathered = await world.gatherer.gather(KEY)
+        gathered = await world.reader.read(KEY)
         assert gathered is not None
         job = gathered.job
         assert isinstance(job, Job)

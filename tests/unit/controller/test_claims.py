@@ -24,7 +24,7 @@ OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "other"}
 
 async def job_of(world: Desk) -> Job:
     await world.look()
-    gathered = await world.gatherer.gather(KEY)
+    gathered = await world.reader.read(KEY)
     assert gathered is not None
     assert isinstance(gathered.job, Job)
     return gathered.job

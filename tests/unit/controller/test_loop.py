@@ -11,18 +11,19 @@ import pytest
 from tests.support.builders import NOW, at
 from tests.support.fake_time import FakeTime, settle
 from tfjob.client.errors import ApiError, Forbidden, Transient, Unauthorized
-from tfjob.client.queue import WorkQueue
 from tfjob.client.wire import Key
+from tfjob.client.workqueue import Priority, WorkQueue
+from tfjob.controller.expectations import LONGEST_WAIT, Expectations
 from tfjob.controller.loop import (
+    FEW_CREATES,
     HOPELESS,
     LOOK_AGAIN,
-    MOST_PATIENCE,
     OUTAGE,
     WAIT_FOR_NAME,
     Loop,
     Times,
 )
-from tfjob.controller.passes import Outcome
+from tfjob.controller.reconciler import Outcome
 from tfjob.manager.metrics import Metrics
 
 JOB: Key = ("n", "j")
@@ -37,13 +38,16 @@ class World:
         self.queue = WorkQueue[Key](timers=self.time)
         self.answer: Answer = Outcome
         self.passes: list[float] = []
+        self.most_creates: int | None = None
+        self.priorities: list[Priority] = []
         self.reached = 0
         self.leads = True
         self.metrics = Metrics()
+        self.expectations = Expectations({"Pod": self}, clock=self.time.time)
         self.loop = Loop(
             self,
             self.queue,
-            caches={"Pod": self},
+            expectations=self.expectations,
             observer=self.metrics.passes_of("tfjob-controller"),
             times=Times(
                 now=lambda: NOW + timedelta(seconds=self.time.time() - 1000),
@@ -52,8 +56,10 @@ class World:
             may_write=lambda: self.leads,
         )
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
         assert key == JOB
+        self.most_creates = most_creates
+        self.priorities.append(self.queue.priority_of(key))
         self.passes.append(self.time.time() - 1000)
         return self.answer()
 
@@ -92,7 +98,7 @@ def failing(*errors: ApiError) -> Answer:
 async def test_pass_that_ends_well_leaves_nothing_behind() -> None:
     async with worked() as world:
         assert await world.advance(3600) == [0]
-        assert (len(world.queue), world.queue.delayed, world.loop.awaited) == (0, 0, 0)
+        assert (len(world.queue), world.queue.delayed, len(world.expectations)) == (0, 0, 0)
         assert world.counted("success") == 1
 
 
@@ -160,9 +166,9 @@ async def test_success_makes_the_next_failure_the_first() -> None:
         assert world.queue.failures(JOB) == 0
 
 
-async def test_news_that_is_kept_back_is_told_in_time_although_passes_fail() -> None:
+async def test_status_that_waits_is_looked_at_in_time_although_reconciles_fail() -> None:
     async with worked() as world:
-        world.answer = lambda: Outcome(errors=[Forbidden("quota")], held=100)
+        world.answer = lambda: Outcome(errors=[Forbidden("quota")], deferred=100)
         moments = await world.advance(3600)
         assert max(later - earlier for earlier, later in pairwise(moments)) == 100
 
@@ -225,10 +231,10 @@ async def test_job_is_not_decided_on_before_our_writes_have_come_back() -> None:
         for _ in range(100):
             world.queue.add(JOB)
             assert await world.advance(0.01) == []
-        assert world.loop.awaited == 1
+        assert len(world.expectations) == 1
         world.reached = 7
         assert await world.advance(LOOK_AGAIN) == [pytest.approx(LOOK_AGAIN)]
-        assert world.loop.awaited == 0
+        assert len(world.expectations) == 0
 
 
 async def test_writes_that_never_come_back_hold_a_job_up_for_seconds_only() -> None:
@@ -236,7 +242,7 @@ async def test_writes_that_never_come_back_hold_a_job_up_for_seconds_only() -> N
         world.answer = lambda: Outcome(versions={"Pod": "7"} if len(world.passes) == 1 else {})
         await world.advance(0)
         world.queue.add(JOB)
-        assert await world.advance(60) == [pytest.approx(MOST_PATIENCE)]
+        assert await world.advance(60) == [pytest.approx(LONGEST_WAIT)]
 
 
 async def test_version_of_a_kind_that_nobody_follows_is_not_waited_for() -> None:
@@ -261,7 +267,7 @@ async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
         world.leads = False
         world.queue.add(JOB)
         await world.advance(1)
-        assert world.loop.awaited == 0
+        assert len(world.expectations) == 0
 
 
 async def test_job_with_more_children_to_make_is_not_kept_waiting() -> None:
@@ -279,9 +285,9 @@ class Endless:
         self.begun = 0
         self.is_endless = True
 
-    async def reconcile(self, key: Key) -> Outcome:
+    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
         self.begun += 1
-        assert key == JOB
+        assert (key, most_creates) == (JOB, None)
         if self.is_endless:
             await asyncio.get_running_loop().create_future()
         return Outcome(wake_at=at(5))
@@ -290,11 +296,11 @@ class Endless:
 async def test_cancelled_pass_has_no_outcome_and_its_worker_goes_on() -> None:
     async with worked() as world:
         passer = Endless()
-        world.loop._passer = passer
+        world.loop._reconciler = passer
         await world.advance(1)
-        world.loop.cancel_passes()
+        world.loop.cancel_reconciles()
         await world.advance(1)
-        assert (passer.begun, world.queue.delayed, world.loop.awaited) == (1, 0, 0)
+        assert (passer.begun, world.queue.delayed, len(world.expectations)) == (1, 0, 0)
         passer.is_endless = False
         world.queue.add(JOB)
         await world.advance(1)
@@ -305,7 +311,7 @@ async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
     queue = WorkQueue[Key]()
     world = World()
     passer = Endless()
-    world.loop._passer, world.loop._queue = passer, queue
+    world.loop._reconciler, world.loop._queue = passer, queue
     worker = asyncio.create_task(world.loop.run())
     queue.add(JOB)
     await settle()
@@ -314,3 +320,41 @@ async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
         await worker
     assert (passer.begun, len(world.loop._under_way)) == (1, 0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_status_that_waits_has_a_high_priority_when_it_is_due() -> None:
+    async with worked() as world:
+        world.answer = lambda: Outcome(deferred=2.0 if len(world.passes) == 1 else None)
+        assert await world.advance(60) == [0, 2]
+        assert world.priorities == [Priority.NORMAL, Priority.HIGH]
+
+
+@pytest.mark.parametrize(("least", "most"), [(Priority.NORMAL, None), (Priority.HIGH, FEW_CREATES)])
+async def test_worker_for_high_priority_creates_few_children(
+    least: Priority, most: int | None
+) -> None:
+    world = World()
+    worker = asyncio.create_task(world.loop.run(least))
+    world.queue.add(JOB, Priority.HIGH)
+    assert await world.advance(1) == [0]
+    assert world.most_creates == most
+    world.queue.close()
+    await worker
+
+
+async def test_job_that_is_left_to_another_worker_keeps_its_failures_and_loses_its_priority() -> (
+    None
+):
+    world = World()
+    worker = asyncio.create_task(world.loop.run(Priority.HIGH))
+    world.queue.add(JOB, Priority.HIGH)
+    world.answer = failing(Forbidden("quota"))
+    await world.advance(1)
+    failures = world.queue.failures(JOB)
+    world.answer = lambda: Outcome(is_left=True)
+    known = len(world.passes)
+    await world.advance(60)
+    assert len(world.passes) == known + 1
+    assert (world.queue.failures(JOB), len(world.queue)) == (failures, 1)
+    world.queue.close()
+    await worker

@@ -11,8 +11,8 @@ from tests.support.toy_dialect import JOBS as TOYS
 from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Conflict, NotLeadingError
 from tfjob.client.request import Request
-from tfjob.controller.gather import Gathered
 from tfjob.controller.objects import JobObject
+from tfjob.controller.snapshot import Snapshot
 from tfjob.controller.statuses import TRIES, Written
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
@@ -22,16 +22,16 @@ from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Observed
 
 
-async def gathered(world: Desk) -> Gathered:
+async def gathered(world: Desk) -> Snapshot:
     await world.look()
-    found = await world.gatherer.gather(KEY)
+    found = await world.reader.read(KEY)
     assert found is not None
     return found
 
 
-async def written(world: Desk, seen: Gathered, plan: Plan | None = None) -> Written | None:
+async def written(world: Desk, seen: Snapshot, plan: Plan | None = None) -> Written | None:
     def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
-        job = world.gatherer.decode(fresh)
+        job = world.reader.decode(fresh)
         assert isinstance(job, Job)
         return job, reconcile(job=job, children=seen.children, now=world.now())
 
@@ -205,8 +205,8 @@ async def test_job_on_its_way_out_is_not_written_to() -> None:
         assert world.server.backend.store.revision == before
 
 
-async def completed(world: ToyDesk, seen: Gathered) -> str | None:
-    return await world.statuses.complete(seen.stored, world.gatherer.completed)
+async def completed(world: ToyDesk, seen: Snapshot) -> str | None:
+    return await world.statuses.complete(seen.stored, world.reader.completed)
 
 
 async def test_completed_spec_is_stored_over_the_job_as_it_is_now() -> None:

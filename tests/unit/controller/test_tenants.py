@@ -11,8 +11,8 @@ from tests.support.tfjobs import tfjob
 from tests.support.toy_dialect import LABEL, ToyDialect, toy_job
 from tfjob.client.store import Store
 from tfjob.controller.facts import Facts
-from tfjob.controller.gather import Gathered, Gatherer, Stores
 from tfjob.controller.objects import JobObject
+from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
@@ -30,7 +30,7 @@ def an_object(body: dict[str, Any]) -> JobObject:
     return msgspec.json.decode(msgspec.json.encode(body), type=JobObject)
 
 
-def a_gatherer(dialect: Dialect, job: JobObject, **settings: Any) -> Gatherer:
+def a_reader(dialect: Dialect, job: JobObject, **settings: Any) -> SnapshotReader:
     label = dialect.job_label
     stores = Stores(
         jobs=Store[JobObject](),
@@ -42,7 +42,7 @@ def a_gatherer(dialect: Dialect, job: JobObject, **settings: Any) -> Gatherer:
     )
     stores.jobs.put(job)
     facts = Facts(Played().api, clock=lambda: 0.0)
-    return Gatherer(dialect, Settings(**settings), stores=stores, facts=facts, now=lambda: NOW)
+    return SnapshotReader(dialect, Settings(**settings), stores=stores, facts=facts, now=lambda: NOW)
 
 
 def in_both(made: ObjectMeta) -> list[ObjectMeta]:
@@ -57,8 +57,8 @@ def toy_meta(name: str, *, owner: str = UID) -> ObjectMeta:
     )
 
 
-async def gathered(gatherer: Gatherer, name: str) -> Gathered:
-    found = await gatherer.gather((HERE, name))
+async def snapshot_of(reader: SnapshotReader, name: str) -> Snapshot:
+    found = await reader.read((HERE, name))
     assert found is not None
     return found
 
@@ -69,24 +69,24 @@ def namespaces(items: Any) -> list[str]:
 
 @pytest.mark.parametrize("body", [tfjob("W1"), tfjob("")], ids=["readable", "unreadable"])
 async def test_pods_and_services_of_another_namespace_are_no_children(body: dict[str, Any]) -> None:
-    gatherer = a_gatherer(KubeflowV1(), an_object(body))
+    reader = a_reader(KubeflowV1(), an_object(body))
     for each in in_both(meta("j-worker-0", role="worker", index=0)):
-        gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
-        gatherer.stores.services.put(Service(metadata=each))
-    found = await gathered(gatherer, "j")
+        reader.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
+        reader.stores.services.put(Service(metadata=each))
+    found = await snapshot_of(reader, "j")
     assert namespaces(found.children.pods) == [HERE]
     assert namespaces(found.children.services) == [HERE]
     assert list(found.strays) == []
 
 
 async def test_pods_of_another_namespace_are_neither_adopted_nor_released() -> None:
-    gatherer = a_gatherer(KubeflowV1(), an_object(tfjob("W1")))
+    reader = a_reader(KubeflowV1(), an_object(tfjob("W1")))
     orphan = meta("orphan", role="worker", index=0, owner=None)
     foreign = meta("foreign", role="worker", index=0, job="other")
     for made in (orphan, foreign):
         for each in in_both(made):
-            gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
-    found = await gathered(gatherer, "j")
+            reader.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
+    found = await snapshot_of(reader, "j")
     strays = {(each.name, each.namespace) for _, each, _ in found.strays}
     assert strays == {("orphan", HERE), ("foreign", HERE)}
 
@@ -94,13 +94,13 @@ async def test_pods_of_another_namespace_are_neither_adopted_nor_released() -> N
 async def test_pod_group_of_another_namespace_admits_nobody() -> None:
     policy = {"schedulingPolicy": {"minAvailable": 1}}
     job = an_object(tfjob("W1", run_policy=policy))
-    gatherer = a_gatherer(KubeflowV1(), job, gang_scheduler_name="volcano")
-    assert gatherer.stores.pod_groups is not None
+    reader = a_reader(KubeflowV1(), job, gang_scheduler_name="volcano")
+    assert reader.stores.pod_groups is not None
     here, evil = in_both(meta("j"))
-    gatherer.stores.pod_groups.put(PodGroup(metadata=evil))
-    assert (await gathered(gatherer, "j")).children.pod_group is None
-    gatherer.stores.pod_groups.put(PodGroup(metadata=here))
-    group = (await gathered(gatherer, "j")).children.pod_group
+    reader.stores.pod_groups.put(PodGroup(metadata=evil))
+    assert (await snapshot_of(reader, "j")).children.pod_group is None
+    reader.stores.pod_groups.put(PodGroup(metadata=here))
+    group = (await snapshot_of(reader, "j")).children.pod_group
     assert group is not None
     assert group.metadata.namespace == HERE
 
@@ -109,31 +109,31 @@ async def test_pod_group_of_another_namespace_admits_nobody() -> None:
 async def test_batch_jobs_of_another_namespace_and_their_pods_are_no_children(
     replicas: int,
 ) -> None:
-    gatherer = a_gatherer(ToyDialect(), an_object(toy_job(id="mine", replicas=replicas)))
-    assert gatherer.stores.batch_jobs is not None
+    reader = a_reader(ToyDialect(), an_object(toy_job(id="mine", replicas=replicas)))
+    assert reader.stores.batch_jobs is not None
     for each in in_both(toy_meta("toy-mine-0")):
-        gatherer.stores.batch_jobs.put(BatchJob(metadata=each))
+        reader.stores.batch_jobs.put(BatchJob(metadata=each))
     for each in in_both(toy_meta("toy-mine-0-x", owner="uid-toy-mine-0")):
-        gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
-    found = await gathered(gatherer, "t")
+        reader.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
+    found = await snapshot_of(reader, "t")
     assert namespaces(found.children.jobs) == [HERE]
     assert namespaces(found.children.pods) == [HERE]
 
 
 async def test_companions_of_another_namespace_do_not_stand_for_a_jobs_own() -> None:
-    gatherer = a_gatherer(ToyDialect(), an_object(toy_job(id="mine")))
+    reader = a_reader(ToyDialect(), an_object(toy_job(id="mine")))
     evil = in_both(toy_meta("beside-mine"))[1]
-    gatherer.stores.companions["ConfigMap"].put(Standing(metadata=evil))
-    gatherer.stores.services.put(Service(metadata=evil))
-    assert (await gathered(gatherer, "t")).children.companions == {}
+    reader.stores.companions["ConfigMap"].put(Standing(metadata=evil))
+    reader.stores.services.put(Service(metadata=evil))
+    assert (await snapshot_of(reader, "t")).children.companions == {}
 
 
 async def test_what_changes_in_another_namespace_does_not_wake_a_resting_job() -> None:
     stored = an_object(tfjob("W1"))
-    gatherer = a_gatherer(KubeflowV1(), stored)
-    before = gatherer.sight(stored)
+    reader = a_reader(KubeflowV1(), stored)
+    before = reader.fingerprint(stored)
     here, evil = in_both(meta("j-worker-0", role="worker", index=0))
-    gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=evil))
-    assert gatherer.sight(stored) == before
-    gatherer.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=here))
-    assert gatherer.sight(stored) != before
+    reader.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=evil))
+    assert reader.fingerprint(stored) == before
+    reader.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=here))
+    assert reader.fingerprint(stored) != before

@@ -1,12 +1,11 @@
 """A plan under construction."""
 
-import msgspec
 import pytest
 
 from tests.support.builders import NOW, a_job, at, conditions_of
 from tfjob.core.draft import Draft
 from tfjob.core.plan import Delete, EventType
-from tfjob.core.status import ConditionType, ReplicaStatus
+from tfjob.core.status import ConditionType
 from tfjob.core.wording import Phrase
 
 PHRASE = Phrase("Because", "{namespace}/{name} {what}")
@@ -116,47 +115,3 @@ def test_what_is_stored_already_hurries_nothing(kind: str) -> None:
     plan = draft.plan()
     assert plan.status is not None
     assert not plan.is_status_first
-
-
-def test_news_of_routine_is_patient_and_other_news_is_not() -> None:
-    routine = Draft(a_job("W2"), now=NOW)
-    routine.set_condition(ConditionType.CREATED, PHRASE, facts={"what": "is seen"})
-    routine.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"})
-    routine.set_status(replicas={"Worker": ReplicaStatus(active=1)}, start_time=NOW)
-    assert routine.plan().is_patient
-    routine.set_status(replicas={"Worker": ReplicaStatus(active=2)})
-    assert not routine.plan().is_patient
-    for change in (
-        {"replicas": {"Worker": ReplicaStatus(active=1, failed=1)}},
-        {"completion_time": NOW},
-        {"last_reconcile_time": NOW},
-    ):
-        urgent = a_draft()
-        urgent.set_status(**change)
-        assert not urgent.plan().is_patient
-
-
-def test_news_that_is_told_is_not_patient_and_no_news_is_neither() -> None:
-    telling = a_draft()
-    telling.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"})
-    telling.tell(EventType.NORMAL, "Why", "what")
-    assert not telling.plan().is_patient
-    assert not a_draft().plan().is_patient
-
-
-def test_restart_and_failure_are_never_kept_back() -> None:
-    for kind in (ConditionType.RESTARTING, ConditionType.FAILED, ConditionType.SUSPENDED):
-        draft = a_draft()
-        draft.set_condition(kind, PHRASE, facts={"what": "is so"})
-        assert not draft.plan().is_patient
-
-
-def test_job_whose_last_replica_comes_up_says_so_at_once() -> None:
-    some = Draft(a_job("W2"), now=NOW)
-    some.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"})
-    some.set_status(replicas={"Worker": ReplicaStatus(active=1)})
-    assert some.plan().is_patient
-    kept = msgspec.structs.replace(a_job("W2"), status=some.status)
-    all_of_them = Draft(kept, now=NOW)
-    all_of_them.set_status(replicas={"Worker": ReplicaStatus(active=2)})
-    assert not all_of_them.plan().is_patient

@@ -15,10 +15,11 @@ from tfjob.client.config import Config
 from tfjob.client.errors import ApiError, Forbidden, Unreachable
 from tfjob.client.http import Api
 from tfjob.client.request import Request
+from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.store import Change
-from tfjob.manager.app import Operator, StartError, World
+from tfjob.manager.app import SHARE, Operator, StartError, World
 from tfjob.manager.health import AddressError
 from tfjob.manager.settings import Settings
 
@@ -81,7 +82,7 @@ def test_operator_makes_jobs_true_and_ends_when_told() -> None:
         assert counted(one, "created") == 1
         one.stop()
         await running
-        assert all(len(each.queue) == each.queue.delayed == 0 for each in one.branches)
+        assert all(len(each.queue) == each.queue.delayed == 0 for each in one.controllers)
 
     played(act)
 
@@ -233,6 +234,7 @@ def test_every_connection_is_closed_at_the_end(*, is_cancelled: bool) -> None:
         running = asyncio.create_task(one.run())
         await asyncio.sleep(60)
         await server.make(JOBS, tfjob("W9"))
+        await asyncio.sleep(20)
         one.stop()
         await asyncio.sleep(1)
         assert not running.done()
@@ -388,5 +390,38 @@ def test_background_task_that_fails_ends_the_operator_with_its_error(
         monkeypatch.setattr(one, "_measure", broken)
         with pytest.raises(Unreachable):
             await one.run()
+
+    played(act)
+
+
+def test_what_waits_is_shown_with_its_age() -> None:
+    async def act(server: Played) -> None:
+        one = operator(server, with_(pacing=PacingConfig(status_delay=3600.0)))
+        running, gate = asyncio.create_task(one.run()), asyncio.Event()
+        await server.make(JOBS, tfjob("W2"))
+        await asyncio.sleep(10)
+        children = [
+            asyncio.create_task(one._pool.run("other", gate.wait)) for _ in range(SHARE + 1)
+        ]
+        pod = await server.ask("GET", f"{CORE}/pods/j-worker-0")
+        pod["status"]["phase"] = "Running"
+        await server.ask("PUT", f"{CORE}/pods/j-worker-0/status", pod)
+        await asyncio.sleep(5)
+        labels = {"controller": "tfjob-controller"}
+        value = one.metrics.registry.get_sample_value
+        assert value("tfjob_statuses_deferred", labels) == 1
+        assert 3.0 <= (value("tfjob_statuses_deferred_oldest_seconds", labels) or 0.0) <= 5.0
+        assert (value("tfjob_events_deferred"), value("tfjob_events_deferred_oldest_seconds")) == (
+            0,
+            0,
+        )
+        await server.make(JOBS, tfjob("W9", name="k"))
+        await asyncio.sleep(5)
+        assert (value("tfjob_events_deferred") or 0) > 0
+        assert (value("tfjob_events_deferred_oldest_seconds") or 0.0) > 0.5
+        gate.set()
+        await asyncio.gather(*children)
+        one.stop()
+        await running
 
     played(act)

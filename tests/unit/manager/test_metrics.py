@@ -116,3 +116,13 @@ def test_two_operators_in_one_process_count_apart() -> None:
     one.seed([("n", restarts(Worker=3))])
     assert (jobs(one, "deleted"), jobs(one, "restarted")) == (1, 3)
     assert (jobs(two, "deleted"), jobs(two, "restarted")) == (0, 0)
+
+
+def test_first_statuses_are_counted_by_how_long_they_took() -> None:
+    metrics = Metrics()
+    for seconds in (-0.5, 0.4, 4.0, 400.0):
+        metrics.first_status_stored(seconds=seconds)
+    value = metrics.registry.get_sample_value
+    name = "tfjob_first_status_seconds"
+    found = [value(f"{name}_bucket", {"le": each}) for each in ("0.5", "5.0", "300.0")]
+    assert (found, value(f"{name}_count")) == ([2, 3, 3], 4)

@@ -7,8 +7,8 @@ import pytest
 from tfjob.controller.kinds import resource_of
 from tfjob.dialects.base import Settings
 from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.manager.informers import apis_beside
 from tfjob.manager.permissions import PERMISSIONS, Need, Permission, need_of, permissions_for
-from tfjob.manager.watching import apis_beside
 
 _BY_NAME = [
     pytest.param(each, id=f"{each.need}-{each.resource.group}/{each.name}") for each in PERMISSIONS

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.tensorflow.config import ControllerConfig
 from tfjob.manager import settings
 from tfjob.manager.settings import Settings, SettingsError
@@ -57,6 +58,10 @@ def test_defaults_are_those_of_the_contract() -> None:
         (["--kubeconfig", "f"], "kubeconfig", "f"),
         (["--resync-period", "1h30m"], "resync", timedelta(hours=1, minutes=30)),
         (["--resync-period", "0"], "resync", timedelta()),
+        ([], "pacing", PacingConfig(is_on=True, status_delay=2.0, event_delay=120.0)),
+        (["--pacing=off"], "pacing", PacingConfig(is_on=False)),
+        (["--pacing-status-delay=500ms"], "pacing", PacingConfig(status_delay=0.5)),
+        (["--pacing-event-delay", "0"], "pacing", PacingConfig(event_delay=0.0)),
         ([], "log_format", "console"),
         (["--zap-devel=false"], "log_format", "json"),
         (["--zap-devel", "--zap-encoder=json"], "log_format", "json"),

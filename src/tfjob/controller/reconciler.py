@@ -1,11 +1,13 @@
-"""One pass over one job: gather, decide, carry out. Children first, then status, then events.
+"""Reconciles one job: reads a snapshot, decides, carries out. Children, then status, then events.
 
-A spec that is to be completed is stored before anything else, and decided on when it comes back.
+The first status of a job comes before its children, which are left to the next reconcile. A spec
+that is to be completed is stored before anything else, and decided on when it comes back.
 
 Knows nothing of queues and timers: the outcome says when to come back.
 """
 
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -14,11 +16,12 @@ from tfjob.client.errors import ApiError, Conflict, Invalid, NotFound
 from tfjob.client.events import EventRecorder
 from tfjob.client.wire import Key
 from tfjob.controller.children import Hands, Report
-from tfjob.controller.gather import Gathered, Gatherer
-from tfjob.controller.memory import Memory, Rest
+from tfjob.controller.expectations import CreatedHere
 from tfjob.controller.objects import JobObject
 from tfjob.controller.observer import Observer
+from tfjob.controller.pacing import Pacer, SettledState
 from tfjob.controller.reporter import Reporter
+from tfjob.controller.snapshot import Snapshot, SnapshotReader
 from tfjob.controller.statuses import StatusWriter, Written
 from tfjob.core.invalid import InvalidJob, reject
 from tfjob.core.job import Job
@@ -26,6 +29,7 @@ from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import ConditionType
 from tfjob.dialects.base import Observed
+from tfjob.k8s import time
 
 JOBS: Final = "jobs"
 _JOB_KIND: Final = "Job"
@@ -44,9 +48,11 @@ class Outcome(msgspec.Struct):
     """Seconds until refused creates may be tried again; news of the job does not shorten it."""
     is_waiting: bool = False
     has_more: bool = False
+    is_left: bool = False
+    """Nothing was done: the job is left to a worker that may create many children."""
     is_hopeless: bool = False
-    held: float | None = None
-    """Seconds after which news that was kept back is looked at again."""
+    deferred: float | None = None
+    """Seconds after which a status that waits is looked at again."""
     settled: str | None = None
     """The version of the job for which there is nothing to do, as long as its children stay."""
 
@@ -55,183 +61,176 @@ class Reconciler:
     def __init__(
         self,
         *,
-        gatherer: Gatherer,
+        reader: SnapshotReader,
         hands: Hands,
         statuses: StatusWriter,
         recorder: EventRecorder,
         observer: Observer,
-        memory: Memory | None = None,
+        pacer: Pacer,
     ) -> None:
-        self._gatherer = gatherer
+        self._reader = reader
         self._hands = hands
         self._statuses = statuses
         self._recorder = recorder
         self._observer = observer
-        self._now = gatherer.now
-        self._memory = memory
+        self._now = reader.now
+        self._pacer = pacer
+        self.created_here = CreatedHere()
 
-    async def reconcile(self, key: Key) -> Outcome:
-        rest = self._rest(key)
-        return await self._look_at(key) if rest is None else Outcome(wake_at=rest.until)
-
-    async def _look_at(self, key: Key) -> Outcome:
-        gathered = await self._gatherer.gather(key)
-        if gathered is None:
+    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
+        """Reconcile a job, unless more than `most_creates` children are to be created: then the
+        job is left to a worker that may create them."""
+        settled = self._settled(key)
+        if settled is not None:
+            return Outcome(wake_at=settled.until)
+        snapshot = await self._reader.read(key)
+        if snapshot is None:
             return Outcome()
-        if self._memory is not None:
-            gathered.held = self._memory.held(gathered.stored)
-        job = gathered.job
-        reporter = Reporter(
+        if self._is_incomplete(snapshot):
+            return await self._complete(snapshot.stored)
+        claimed, refused = await self._claim(snapshot)
+        if claimed or any(error.is_retryable for error in refused):
+            return Outcome(is_waiting=True, errors=refused)
+        outcome = await self._decide_and_act(snapshot, most_creates)
+        outcome.errors += refused
+        return outcome
+
+    async def _decide_and_act(self, snapshot: Snapshot, most_creates: int | None) -> Outcome:
+        reporter = self._reporter(snapshot)
+        plan = self._decide(snapshot)
+        if plan.deletes_job:
+            return await self._delete_job(snapshot.job, snapshot.stored, reporter)
+        fingerprint = self._fingerprint(snapshot, plan)
+        if self._pacer.goes_first(snapshot.stored, plan):
+            written, outcome = await self._store(snapshot, plan, reporter)
+            outcome.has_more = written is not None and written.is_stored
+            if outcome.has_more or not (written or outcome.errors):
+                return outcome
+            # A status that cannot be stored keeps no child from being created.
+        if most_creates is not None and len(plan.creates) > most_creates:
+            return Outcome(is_left=True)
+        if any(create.kind in _WORKLOADS for create in plan.creates):
+            sure = await self._made_sure(snapshot, plan)
+            if sure is None:
+                return Outcome()
+            snapshot, plan = sure
+        outcome = await self._carry_out(snapshot, plan, reporter)
+        if fingerprint is not None:
+            self._settle(snapshot, outcome, fingerprint)
+        return outcome
+
+    def _reporter(self, snapshot: Snapshot) -> Reporter:
+        job = snapshot.job
+        return Reporter(
             self._recorder,
             job.owner,
             component=job.wording.component,
-            version=gathered.stored.metadata.resource_version,
+            version=snapshot.stored.metadata.resource_version,
         )
-        if self._is_incomplete(gathered):
-            return await self._complete(gathered.stored)
-        claimed, refused = await self._claim(gathered)
-        if claimed or any(error.is_retryable for error in refused):
-            return Outcome(is_waiting=True, errors=refused)
-        plan = self._decide_on(gathered)
-        if plan.deletes_job:
-            return await self._delete_job(job, gathered.stored, reporter)
-        sight = self._sight(gathered, plan)
-        if any(create.kind in _WORKLOADS for create in plan.creates):
-            sure = await self._made_sure(gathered, plan)
-            if sure is None:
-                return Outcome()
-            gathered, plan = sure
-        outcome = await self._carry_out(gathered, plan, reporter)
-        outcome.errors += refused
-        if sight is not None:
-            self._lay_to_rest(gathered, outcome, sight)
-        return outcome
 
-    def _rest(self, key: Key) -> Rest | None:
+    def _settled(self, key: Key) -> SettledState | None:
         """That nothing has changed since there was nothing to do."""
-        stored = self._gatherer.stores.jobs.get(key)
-        if self._memory is None or stored is None:
+        stored = self._reader.stores.jobs.get(key)
+        if stored is None:
             return None
-        rest = self._memory.rest_of(stored)
-        if rest is None or self._gatherer.sight(stored) != rest.sight:
-            return None
-        return rest if rest.covers(self._now()) else None
+        fingerprint = partial(self._reader.fingerprint, stored)
+        return self._pacer.settled(stored, fingerprint=fingerprint, now=self._now())
 
-    def _sight(self, gathered: Gathered, plan: Plan) -> int | None:
+    def _fingerprint(self, snapshot: Snapshot, plan: Plan) -> int | None:
         """How the children look, where a status is all there is to write; None otherwise."""
-        if self._memory is None or plan.has_effects or plan.events or plan.restarts:
+        if plan.has_effects or plan.events or plan.restarts:
             return None
-        if not self._gatherer.is_plain(gathered):
+        if not self._reader.is_plain(snapshot):
             return None
-        return self._gatherer.sight(gathered.stored)
+        return self._reader.fingerprint(snapshot.stored)
 
     def _is_there(self, job: JobObject) -> bool:
-        """A job may have gone during its pass; nothing of it may then be remembered."""
+        """A job may have gone while it was reconciled; nothing of it is remembered then."""
         meta = job.metadata
-        known = self._gatherer.stores.jobs.get((meta.namespace, meta.name))
+        known = self._reader.stores.jobs.get((meta.namespace, meta.name))
         return known is not None and known.metadata.uid == meta.uid
 
-    def _lay_to_rest(self, gathered: Gathered, outcome: Outcome, sight: int) -> None:
-        if self._memory is None or not self._is_there(gathered.stored):
-            return
-        if outcome.settled and not outcome.errors:
-            rest = Rest(outcome.settled, sight, since=self._now(), until=outcome.wake_at)
-            self._memory.lay_to_rest(gathered.stored, rest)
+    def _settle(self, snapshot: Snapshot, outcome: Outcome, fingerprint: int) -> None:
+        if outcome.settled and not outcome.errors and self._is_there(snapshot.stored):
+            state = SettledState(
+                outcome.settled, fingerprint, since=self._now(), until=outcome.wake_at
+            )
+            self._pacer.settle(snapshot.stored, state)
 
-    def _is_incomplete(self, gathered: Gathered) -> bool:
-        job = gathered.job
+    def _is_incomplete(self, snapshot: Snapshot) -> bool:
+        job = snapshot.job
         if isinstance(job, InvalidJob) or job.is_external or job.is_deleting:
             return False
         if job.status.is_finished:
             return False
-        return self._gatherer.completed(gathered.manifest) is not None
+        return self._reader.completed(snapshot.manifest) is not None
 
     async def _complete(self, stored: JobObject) -> Outcome:
         """Store the spec; the job is decided on when the cache has it."""
         try:
-            version = await self._statuses.complete(stored, self._gatherer.completed)
+            version = await self._statuses.complete(stored, self._reader.completed)
         except Conflict:
             return Outcome(is_waiting=True)
         except ApiError as error:
             return Outcome(errors=[error])
         return Outcome(versions={} if version is None else {JOBS: version})
 
-    async def _made_sure(self, gathered: Gathered, plan: Plan) -> tuple[Gathered, Plan] | None:
+    async def _made_sure(self, snapshot: Snapshot, plan: Plan) -> tuple[Snapshot, Plan] | None:
         """Decide anew on the job as it is now, before any pod is made.
 
         A cache of pods may be ahead of the cache of jobs: what seems to be missing may have run
         and been cleaned up, after an end that the cache of jobs has not seen.
         """
-        if self._memory is not None and self._memory.was_newborn(gathered.stored.metadata.uid):
-            return gathered, plan
-        fresh = await self._statuses.fresh(gathered.stored)
+        if self.created_here.take(snapshot.stored.metadata.uid):
+            return snapshot, plan
+        fresh = await self._statuses.fresh(snapshot.stored)
         if fresh is None:
             return None
-        if fresh.metadata.resource_version == gathered.stored.metadata.resource_version:
-            return gathered, plan
-        again = self._again(gathered, fresh)
-        return again, msgspec.structs.replace(self._decide_on(again), deletes_job=False)
+        if fresh.metadata.resource_version == snapshot.stored.metadata.resource_version:
+            return snapshot, plan
+        again = self._again(snapshot, fresh)
+        return again, msgspec.structs.replace(self._decide(again), deletes_job=False)
 
-    def _again(self, gathered: Gathered, fresh: JobObject) -> Gathered:
-        """The same with the job as it is now; what was kept back follows on its old status only."""
-        held = gathered.held if fresh.status == gathered.stored.status else None
-        return msgspec.structs.replace(
-            gathered, stored=fresh, job=self._gatherer.decode(fresh), held=held
-        )
+    def _again(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
+        """The same with the job as it is now."""
+        return msgspec.structs.replace(snapshot, stored=fresh, job=self._reader.decode(fresh))
 
-    async def _carry_out(self, gathered: Gathered, plan: Plan, reporter: Reporter) -> Outcome:
+    async def _carry_out(self, snapshot: Snapshot, plan: Plan, reporter: Reporter) -> Outcome:
         """Children first, unless the status must be stored before they may go."""
-        if not plan.is_status_first:
-            report = await self._children(gathered.job, plan, reporter)
-            outcome = self._held_back(gathered, plan, report)
-            if outcome is None:
-                _, outcome = await self._store(gathered, plan, reporter, trouble=report.trouble)
-            _merge(outcome, report)
+        if plan.is_status_first:
+            written, outcome = await self._store(snapshot, plan, reporter)
+            if written is not None:
+                # What was stored may have been decided anew, and only that is true.
+                _merge(outcome, await self._children(written.job, written.plan, reporter))
             return outcome
-        written, outcome = await self._store(gathered, plan, reporter)
-        if self._memory is not None:
-            self._memory.told(gathered.stored)
-        if written is not None:
-            # What was stored may have been decided anew, and only that is true.
-            _merge(outcome, await self._children(written.job, written.plan, reporter))
+        report = await self._children(snapshot.job, plan, reporter)
+        left = self._deferral(snapshot, plan, report)
+        if left is not None:
+            outcome = Outcome(wake_at=plan.wake_at, deferred=left)
+        else:
+            _, outcome = await self._store(snapshot, plan, reporter, trouble=report.trouble)
+        _merge(outcome, report)
         return outcome
 
-    def _held_back(self, gathered: Gathered, plan: Plan, report: Report) -> Outcome | None:
-        """Routine waits a while for more of its kind; None where the status is stored now."""
-        if self._memory is None:
+    def _deferral(self, snapshot: Snapshot, plan: Plan, report: Report) -> float | None:
+        """Seconds that the status waits; None where it is stored now."""
+        if report.errors or not self._is_there(snapshot.stored):
             return None
-        if plan.is_patient and plan.status is not None and not report.errors:
-            if not self._is_there(gathered.stored):
-                return None
-            running = ConditionType.RUNNING
-            begins = plan.status.is_true(running) and not gathered.job.status.is_true(running)
-            left = self._memory.hold(gathered.stored, plan.status, begins=begins)
-            if left > 0:
-                return Outcome(wake_at=plan.wake_at, held=left)
-        self._memory.told(gathered.stored)
-        return None
+        return self._pacer.defer_status(snapshot.stored, snapshot.job, plan)
 
-    def _decide(self, gathered: Gathered, job: Job | InvalidJob) -> Plan:
+    def _decide(self, snapshot: Snapshot) -> Plan:
+        job, children, now = snapshot.job, snapshot.children, self._now()
         if isinstance(job, InvalidJob):
-            return reject(job, children=gathered.children, now=self._now())
-        return reconcile(job=job, children=gathered.children, now=self._now())
+            return reject(job, children=children, now=now)
+        return reconcile(job=job, children=children, now=now)
 
-    def _decide_on(self, gathered: Gathered) -> Plan:
-        """Decide on the job as it is known here: a status that was kept back goes on from there."""
-        job, held = gathered.job, gathered.held
-        if held is None or isinstance(job, InvalidJob) or job.is_external or job.is_deleting:
-            return self._decide(gathered, job)
-        plan = self._decide(gathered, msgspec.structs.replace(job, status=held))
-        is_patient = plan.is_patient or plan.status is None
-        return msgspec.structs.replace(plan, status=plan.status or held, is_patient=is_patient)
-
-    async def _claim(self, gathered: Gathered) -> tuple[int, list[ApiError]]:
+    async def _claim(self, snapshot: Snapshot) -> tuple[int, list[ApiError]]:
         """How many strays were claimed, which the next pass sees, and what was refused."""
-        job = gathered.job
-        if isinstance(job, InvalidJob) or job.is_external or not gathered.strays:
+        job = snapshot.job
+        if isinstance(job, InvalidJob) or job.is_external or not snapshot.strays:
             return 0, []
-        path = self._statuses.path(gathered.stored)
-        return await self._hands.claim(job, gathered.strays, job_path=path)
+        path = self._statuses.path(snapshot.stored)
+        return await self._hands.claim(job, snapshot.strays, job_path=path)
 
     async def _children(self, job: Job | InvalidJob, plan: Plan, reporter: Reporter) -> Report:
         if not (plan.creates or plan.deletes or plan.updates):
@@ -239,28 +238,30 @@ class Reconciler:
         return await self._hands.carry_out(job, plan, reporter)
 
     async def _store(
-        self, gathered: Gathered, plan: Plan, reporter: Reporter, *, trouble: str = ""
+        self, snapshot: Snapshot, plan: Plan, reporter: Reporter, *, trouble: str = ""
     ) -> tuple[Written | None, Outcome]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
-            again = self._again(gathered, fresh)
-            return again.job, self._decide_on(again)
+            again = self._again(snapshot, fresh)
+            return again.job, self._decide(again)
 
         try:
             written = await self._statuses.write(
-                gathered.stored,
-                job=gathered.job,
+                snapshot.stored,
+                job=snapshot.job,
                 plan=plan,
-                observed=Observed(children=gathered.children, now=self._now(), trouble=trouble),
+                observed=Observed(children=snapshot.children, now=self._now(), trouble=trouble),
                 decide=decide,
             )
         except ApiError as error:
-            if isinstance(error, Invalid) and isinstance(gathered.job, InvalidJob):
+            if isinstance(error, Invalid) and isinstance(snapshot.job, InvalidJob):
                 _tell_without_proof(plan, reporter)
             return None, Outcome(errors=[error])
         if written is None:
             return None, Outcome()
+        self._pacer.status_written(snapshot.stored)
         outcome = self._tell(written, plan, reporter)
-        outcome.settled = _settled(gathered.stored, written, plan)
+        self._observe_first(snapshot, written)
+        outcome.settled = _settled(snapshot.stored, written, plan)
         return written, outcome
 
     def _tell(self, written: Written, plan: Plan, reporter: Reporter) -> Outcome:
@@ -278,6 +279,13 @@ class Reconciler:
         if plan.restarts:
             self._observer.restarted(namespace, replicas=plan.restarts)
         return outcome
+
+    def _observe_first(self, snapshot: Snapshot, written: Written) -> None:
+        if not written.is_stored or snapshot.stored.has_status:
+            return
+        created = time.parse(snapshot.stored.metadata.creation_timestamp)
+        if created is not None:
+            self._observer.first_status_stored(seconds=(self._now() - created).total_seconds())
 
     async def _delete_job(
         self, job: Job | InvalidJob, stored: JobObject, reporter: Reporter

@@ -6,7 +6,7 @@ from typing import Any
 from tests.support.played_api import CORE, JOBS, Json
 from tests.support.toy_desk import BATCH, at_toy_desk, child
 from tests.unit.controller.conftest import KEY, Desk
-from tfjob.controller.gather import Gathered
+from tfjob.controller.snapshot import Snapshot
 from tfjob.core.claim import Claim
 from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job
@@ -31,9 +31,9 @@ def pod(name: str, labels: Any = None, owner: Json | None = None) -> Json:
     }
 
 
-async def gathered(world: Desk) -> Gathered:
+async def gathered(world: Desk) -> Snapshot:
     await world.look()
-    found = await world.gatherer.gather(KEY)
+    found = await world.reader.read(KEY)
     assert found is not None
     return found
 
@@ -41,7 +41,7 @@ async def gathered(world: Desk) -> Gathered:
 async def test_unknown_key_is_nothing(desk: Opened[Desk]) -> None:
     async with desk as world:
         await world.look()
-        assert await world.gatherer.gather(KEY) is None
+        assert await world.reader.read(KEY) is None
 
 
 async def test_own_children_are_kept_and_others_are_not_seen(desk: Opened[Desk]) -> None:
@@ -150,4 +150,4 @@ async def test_spec_is_completed_with_a_word_that_no_service_bears_yet() -> None
         job = await world.submit()
         await world.server.make(f"{CORE}/services", child("Service", "toy-aaaa-0", job))
         found = await world.gathered()
-        assert world.gatherer.completed(found.manifest) == {"replicas": 2, "id": "bbbb"}
+        assert world.reader.completed(found.manifest) == {"replicas": 2, "id": "bbbb"}

@@ -11,9 +11,9 @@ import pytest
 from tests.support.builders import a_pod
 from tests.support.played_api import CORE
 from tests.unit.controller.conftest import KEY, Desk
-from tfjob.controller.gather import Gathered
-from tfjob.controller.memory import Memory
-from tfjob.controller.passes import Outcome
+from tfjob.controller.pacing import Pacer, PacingConfig
+from tfjob.controller.reconciler import Outcome
+from tfjob.controller.snapshot import Snapshot
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 
@@ -21,16 +21,16 @@ from tfjob.core.plan import Plan
 class Watched:
     """An operator that remembers, and how often it has decided."""
 
-    def __init__(self, world: Desk) -> None:
+    def __init__(self, world: Desk, config: PacingConfig | None = None) -> None:
         self.world, self.decisions = world, 0
-        self.memory = Memory(is_busy=lambda: False, clock=lambda: 0.0)
-        self.reconciler = world.reconciler_with(self.memory)
-        self._decide = self.reconciler._decide_on
-        self.reconciler._decide_on = self._counted  # type: ignore[method-assign]  # a test's own door
+        self.pacer = Pacer(config, clock=lambda: 0.0)
+        self.reconciler = world.reconciler_with(self.pacer)
+        self._decide = self.reconciler._decide
+        self.reconciler._decide = self._counted  # type: ignore[method-assign]  # a test's own door
 
-    def _counted(self, gathered: Gathered) -> Plan:
+    def _counted(self, snapshot: Snapshot) -> Plan:
         self.decisions += 1
-        return self._decide(gathered)
+        return self._decide(snapshot)
 
     async def run(self) -> Outcome:
         await self.world.look()
@@ -39,6 +39,7 @@ class Watched:
     async def start(self, **fields: Any) -> None:
         """A job of which all pods run and are told to run."""
         await self.world.submit("W2", **fields)
+        await self.run()
         await self.run()
         for name in ("j-worker-0", "j-worker-1"):
             await self.set_phase(name, "Running")
@@ -84,9 +85,9 @@ async def test_whatever_changes_is_looked_at(desk: Opened[Desk], change: str) ->
                 job["metadata"]["labels"] = {"changed": "yes"}
                 assert (await world.server.ask("PUT", path, job))["code"] == 200
             case "forgotten":
-                watched.memory.forget()
+                watched.pacer.forget()
             case "woken":
-                watched.memory.wake_all()
+                watched.pacer.recheck_all()
         outcome = await watched.run()
         # An orphan is adopted first, and decided on by the next pass.
         is_orphan = change == "orphan"
@@ -150,18 +151,27 @@ async def test_job_that_is_gone_leaves_nothing_behind(desk: Opened[Desk]) -> Non
         await world.look()
         stored = world.stores.jobs.get(KEY)
         assert stored is not None
-        assert watched.memory.rest_of(stored) is not None
-        watched.memory.note_end(stored)
-        assert watched.memory.rest_of(stored) is None
+        watched.pacer.forget_job(stored)
+        await watched.run()
+        assert watched.decisions == 1
+
+
+async def test_job_is_always_decided_on_when_pacing_is_off(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        watched = Watched(world, PacingConfig(is_on=False))
+        await watched.start()
+        await watched.run()
+        await watched.run()
+        assert watched.decisions == 2
 
 
 async def test_job_with_a_pod_on_its_way_out_does_not_rest(desk: Opened[Desk]) -> None:
     async with running(desk) as (world, _):
-        gathered = await world.gatherer.gather(KEY)
+        gathered = await world.reader.read(KEY)
         assert gathered is not None
-        assert world.gatherer.is_plain(gathered)
+        assert world.reader.is_plain(gathered)
         gathered.children = Children(pods=[a_pod(deleted=-5)])
-        assert not world.gatherer.is_plain(gathered)
+        assert not world.reader.is_plain(gathered)
 
 
 async def _add_orphan(world: Desk) -> None:

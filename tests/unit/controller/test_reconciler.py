@@ -10,6 +10,7 @@ from tests.unit.controller.conftest import KEY, Desk
 from tfjob.client.errors import ApiError, Conflict, Forbidden, NotLeadingError, Transient
 from tfjob.client.request import Request
 from tfjob.controller import children
+from tfjob.controller.objects import JobObject
 
 
 async def test_new_job_gets_its_children_and_its_first_status(desk: Opened[Desk]) -> None:
@@ -20,7 +21,7 @@ async def test_new_job_gets_its_children_and_its_first_status(desk: Opened[Desk]
         assert await world.server.names("pods") == names
         assert await world.server.names("services") == names
         assert await world.conditions() == ["Created"]
-        assert set(outcome.versions) == {"Pod", "Service", "jobs"}
+        assert set(outcome.versions) == {"Pod", "Service"}
         assert outcome.errors == []
         assert world.counted("created_pods_total") == 3
         assert world.counted("succeeded_service_creation_total") == 3
@@ -312,13 +313,73 @@ async def test_wide_job_is_made_in_several_passes(
 async def test_operator_that_lost_its_lead_in_a_pass_writes_no_more(desk: Opened[Desk]) -> None:
     async with desk as world:
         await world.submit("W1")
-        leads = iter([True, False, False])
+        leads = iter([True, True, False, False])
         world.hands._may_write = world.statuses._may_write = lambda: next(leads, False)
-        with pytest.raises(NotLeadingError):
-            await world.one_pass()
+        await world.one_pass()
         assert await world.server.names("services") == ["j-worker-0"]
         assert await world.server.names("pods") == []
+        with pytest.raises(NotLeadingError):
+            await world.statuses.complete(_stored(world), lambda _: {})
+
+
+async def test_operator_that_lost_its_lead_writes_no_first_status(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W1")
+        world.statuses._may_write = lambda: False
+        with pytest.raises(NotLeadingError):
+            await world.one_pass()
         assert "status" not in await world.job()
+
+
+async def test_first_status_is_stored_before_any_child_is_created(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await world.submit("W2")
+        await world.look()
+        first = await world.reconciler.reconcile(KEY)
+        assert (first.has_more, set(first.versions)) == (True, {"jobs"})
+        assert await world.conditions() == ["Created"]
+        assert await world.server.names("pods") == []
+        assert world.counted("tfjob_first_status_seconds_count") == 1
+        await world.look()
+        assert not (await world.reconciler.reconcile(KEY)).has_more
+        assert len(await world.server.names("pods")) == 2
+        assert world.counted("tfjob_first_status_seconds_count") == 1
+
+
+async def test_status_that_cannot_be_stored_keeps_no_child_from_being_created(
+    desk: Opened[Desk],
+) -> None:
+    def refuse(request: Request) -> ApiError | None:
+        return Forbidden("not yours") if request.path.endswith("/status") else None
+
+    async with desk as world:
+        await world.submit("W2")
+        await world.look()
+        world.server.refuse = refuse
+        outcome = await world.reconciler.reconcile(KEY)
+        assert [str(type(each).__name__) for each in outcome.errors] == ["Forbidden"]
+        assert len(await world.server.names("pods")) == 2
+
+
+async def test_worker_that_may_not_wait_leaves_many_children_to_another(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        await world.submit("W2")
+        await world.look()
+        await world.reconciler.reconcile(KEY, most_creates=3)
+        assert await world.conditions() == ["Created"]
+        await world.look()
+        assert (await world.reconciler.reconcile(KEY, most_creates=3)).is_left
+        assert await world.server.names("pods") == []
+        assert not (await world.reconciler.reconcile(KEY, most_creates=4)).is_left
+        assert len(await world.server.names("pods")) == 2
+
+
+def _stored(world: Desk) -> JobObject:
+    found = world.stores.jobs.get(KEY)
+    assert found is not None
+    return found
 
 
 async def test_job_that_can_no_longer_be_read_keeps_nothing_running(desk: Opened[Desk]) -> None:

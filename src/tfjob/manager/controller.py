@@ -1,4 +1,4 @@
-"""One dialect's part of an operator: its watches, its queue and the workers at it.
+"""The controller of one dialect: its informers, its workqueue and its workers, wired together.
 
 A dialect whose API the cluster does not have costs nothing but a look now and then, and is served
 from the moment its API is there. The same holds for the optional APIs of its children.
@@ -6,7 +6,7 @@ from the moment its API is there. The same holds for the optional APIs of its ch
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -15,30 +15,30 @@ import msgspec
 from tfjob.client.events import EventRecorder
 from tfjob.client.fair import FairPool
 from tfjob.client.http import Api
-from tfjob.client.queue import WorkQueue
 from tfjob.client.resource import Resource
 from tfjob.client.timing import Timing
-from tfjob.client.wire import Key
+from tfjob.client.wire import HasMetadata, Key
+from tfjob.client.workqueue import Priority, WorkQueue
 from tfjob.controller.children import Hands
+from tfjob.controller.event_handler import EventHandler, Request
+from tfjob.controller.expectations import Expectations
 from tfjob.controller.facts import Facts
-from tfjob.controller.gather import Gatherer
 from tfjob.controller.kinds import Kinds, resource_of
 from tfjob.controller.loop import Loop, Times
-from tfjob.controller.memory import Memory
 from tfjob.controller.objects import JobObject
-from tfjob.controller.passes import Reconciler
+from tfjob.controller.pacing import Load, Pacer, PacingConfig
+from tfjob.controller.reconciler import Reconciler
+from tfjob.controller.snapshot import SnapshotReader
 from tfjob.controller.statuses import StatusWriter
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager.discovery import Discovery
+from tfjob.manager.informers import Informers, Listeners, Source, apis_beside
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
-from tfjob.manager.watching import Reader, Source, Watches, apis_beside
 
 _log: Final = logging.getLogger(__name__)
-_LOOK: Final = 5.0
-"""Seconds between two looks whether a rush is over."""
-_MANY_EVENTS: Final = 200
-"""So many that are due mean that the server has more to do than it can."""
+_LEAST_RESERVED: Final = 2
+"""Workers for high priority, however few there are for all jobs."""
 
 
 class Shared(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,30 +55,54 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     token: Callable[[], str]
     longest_look: float
     """Seconds between two looks for an API that is not there."""
+    pacing: PacingConfig = PacingConfig()
 
 
-class Branch:
-    """`run` until cancelled. `workers` are apart, so that passes under way can end by themselves:
-    they go home when the queue is closed."""
+class _Begun(msgspec.Struct, frozen=True):
+    """What there is from the moment on at which the dialect's API is found."""
+
+    informers: Informers
+    handler: EventHandler
+    reader: SnapshotReader
+    reconciler: Reconciler
+    expectations: Expectations
+    loop: Loop
+
+
+class Controller:
+    """`run` until cancelled. `workers` are apart, so that reconciles under way can end by
+    themselves: they go home when the queue is closed."""
 
     def __init__(self, dialect: Dialect, shared: Shared) -> None:
         self.dialect = dialect
-        self.queue = WorkQueue[Key]()
+        self.queue = WorkQueue[Key](group=_namespace)
         self.workers: list[asyncio.Task[None]] = []
-        self.watches: Watches | None = None
-        self.loop: Loop | None = None
         self.has_synced = asyncio.Event()
         self._shared = shared
         self._discovery = Discovery(shared.api, timing=shared.timing, longest=shared.longest_look)
-        self._gatherer: Gatherer | None = None
-        self.memory = Memory(is_busy=self._is_busy, clock=shared.timing.clock)
+        self._begun: _Begun | None = None
+        self.pacer = Pacer(
+            shared.pacing,
+            load=self._load(),
+            clock=shared.timing.clock,
+            shows_children=dialect.shows_children,
+        )
         self._is_looked_for = False
         self._is_counted = False
 
     @property
+    def informers(self) -> Informers | None:
+        return None if self._begun is None else self._begun.informers
+
+    @property
+    def expected(self) -> int:
+        """Jobs whose own writes have not come back."""
+        return 0 if self._begun is None else len(self._begun.expectations)
+
+    @property
     def is_ready(self) -> bool:
         """Its caches are filled, or there is nothing to fill them with."""
-        return self._is_looked_for and (self.watches is None or self.watches.has_synced)
+        return self._is_looked_for and (self.informers is None or self.informers.has_synced)
 
     async def run(self) -> None:
         await self._discovery.until_there(self._resource, on_missing=self._tell_missing)
@@ -90,41 +114,80 @@ class Branch:
             for each in optional
             if await self._discovery.is_usable(resource_of(each), namespace=namespace)
         ]
-        watches = self._begin(served)
+        self._begun = begun = self._begin(served)
         self._is_looked_for = True
-        tasks = [asyncio.create_task(each.run()) for each in watches.all.values()]
+        tasks = [asyncio.create_task(each.run()) for each in begun.informers.all.values()]
         missing = [each for each in optional if each not in served]
-        tasks += [asyncio.create_task(self._follow_later(each)) for each in missing]
-        tasks.append(asyncio.create_task(self._follow_rush()))
+        tasks += [asyncio.create_task(self._follow_later(each, begun)) for each in missing]
         try:
-            await _or_failure(watches.synced(), tasks)
+            await _or_failure(begun.informers.synced(), tasks)
             self.has_synced.set()
-            _log.info("caches filled", extra={"kind": self._title, "jobs": len(watches.jobs.store)})
-            self.workers = [
-                asyncio.create_task(self._work()) for _ in range(self._shared.settings.threads)
-            ]
+            jobs = len(begun.informers.jobs.store)
+            _log.info("caches filled", extra={"kind": self._title, "jobs": jobs})
+            self.workers = self._start_workers(begun.loop)
             await _all_done([*tasks, *self.workers])
         finally:
             await cancel([*tasks, *self.workers])
 
+    def _start_workers(self, loop: Loop) -> list[asyncio.Task[None]]:
+        """Beside those for all jobs some for high priority, who never wait for many children."""
+        threads = self._shared.settings.threads
+        reserved = max(_LEAST_RESERVED, threads // 2)
+        least = [Priority.NORMAL] * threads + [Priority.HIGH] * reserved
+        return [asyncio.create_task(loop.run(each)) for each in least]
+
     def enqueue_all(self) -> None:
-        for each in self.watches.jobs.store if self.watches is not None else ():
+        for each in self.informers.jobs.store if self.informers is not None else ():
             self.queue.add((each.metadata.namespace, each.metadata.name))
+
+    @property
+    def idle_seconds(self) -> dict[str, Callable[[], float]]:
+        """By resource, how long ago its watch last made progress."""
+        return {} if self.informers is None else self.informers.idle_seconds
+
+    def cancel_reconciles(self) -> None:
+        """Cancel the reconciles in progress."""
+        if self._begun is not None:
+            self._begun.loop.cancel_reconciles()
+
+    def forget(self) -> None:
+        """Another process may have worked on any job by now, or other rules may hold."""
+        self.pacer.forget()
+        if self._begun is not None:
+            self._begun.reconciler.created_here.clear()
 
     def count_jobs(self) -> None:
         """Counters begin with the jobs there are when this operator begins to work."""
-        if self._is_counted or self.watches is None or self._gatherer is None:
+        begun = self._begun
+        if self._is_counted or begun is None:
             return
         self._is_counted = True
-        decode = self._gatherer.decode
         self._shared.metrics.seed(
-            (each.metadata.namespace, decode(each).status) for each in self.watches.jobs.store
+            (each.metadata.namespace, begun.reader.decode(each).status)
+            for each in begun.informers.jobs.store
         )
 
-    def _note_change(self, old: JobObject | None, new: JobObject | None) -> None:
+    def _job_changed(self, old: JobObject | None, new: JobObject | None) -> None:
+        begun = self._begun
+        if begun is None:
+            return
         if old is None and new is not None:
             self._tell_unread(new)
-        self._remember(old, new)
+            # Where this operator leads, nobody else has worked on a job that appears.
+            if self.has_synced.is_set() and self._shared.may_write():
+                begun.reconciler.created_here.add(new.metadata.uid)
+        elif old is not None and new is None:
+            self.pacer.forget_job(old)
+            begun.reconciler.created_here.discard(old.metadata.uid)
+        self._enqueue(begun.handler.job_changed(old, new))
+
+    def _child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if self._begun is not None:
+            self._enqueue(self._begun.handler.child_changed(old, new))
+
+    def _enqueue(self, requests: Iterable[Request]) -> None:
+        for key, delay, priority in requests:
+            self.queue.add_after(key, delay, priority)
 
     def _tell_unread(self, job: JobObject) -> None:
         """Once for each job, and only to whom it is worth the work of looking."""
@@ -136,14 +199,6 @@ class Branch:
             facts = {"namespace": meta.namespace, "job": meta.name, "keys": ", ".join(unread)}
             _log.debug("keys without a meaning ignored", extra={"kind": self._title, **facts})
 
-    def _remember(self, old: JobObject | None, new: JobObject | None) -> None:
-        """A job that appears while this operator leads has not been worked on by any other."""
-        leads = self.has_synced.is_set() and self._shared.may_write()
-        if old is None and new is not None and leads:
-            self.memory.note_birth(new)
-        elif old is not None and new is None:
-            self.memory.note_end(old)
-
     @property
     def _resource(self) -> Resource:
         return Resource(self.dialect.group, self.dialect.version, self.dialect.plural)
@@ -152,41 +207,37 @@ class Branch:
     def _title(self) -> str:
         return f"{self.dialect.kind}.{self.dialect.group}"
 
-    def _begin(self, served: Sequence[ChildApi]) -> Watches:
+    def _begin(self, served: Sequence[ChildApi]) -> _Begun:
         shared, jobs = self._shared, self._shared.settings.jobs
         jobs = msgspec.structs.replace(jobs, served=frozenset(each.name for each in served))
         source = Source(shared.api, shared.settings.namespace, shared.timing)
-        reader = Reader(
-            enqueue=self.queue.add_after,
-            hurry=self.queue.hurry,
-            on_job=self._note_change,
-            is_busy=self._is_busy,
-            is_under_way=lambda key: self.queue.is_working(key) or self.memory.is_holding(key),
-        )
-        watches = Watches(source, self.dialect, jobs, reader=reader)
-        self.watches = watches
-        self._gatherer = Gatherer(
+        listeners = Listeners(on_job=self._job_changed, on_child=self._child_changed)
+        informers = Informers(source, self.dialect, jobs, listeners=listeners)
+        reader = SnapshotReader(
             self.dialect,
             jobs,
-            stores=watches.stores,
+            stores=informers.stores,
             facts=Facts(shared.api, clock=shared.timing.clock),
             now=shared.now,
             token=shared.token,
         )
-        self.loop = Loop(
-            self._reconciler(self._gatherer),
+        reconciler = self._reconciler(reader)
+        expectations = Expectations(informers.all, clock=shared.timing.clock)
+        loop = Loop(
+            reconciler,
             self.queue,
-            caches=watches.all,
+            expectations=expectations,
             observer=shared.metrics.passes_of(self.dialect.component),
             times=Times(now=shared.now, elapsed=shared.timing.clock),
             may_write=shared.may_write,
         )
-        return watches
+        handler = EventHandler(self.dialect, stores=informers.stores, pacer=self.pacer)
+        return _Begun(informers, handler, reader, reconciler, expectations, loop)
 
-    def _reconciler(self, gatherer: Gatherer) -> Reconciler:
+    def _reconciler(self, reader: SnapshotReader) -> Reconciler:
         shared = self._shared
         return Reconciler(
-            gatherer=gatherer,
+            reader=reader,
             hands=Hands(
                 shared.api,
                 shared.pool,
@@ -198,51 +249,46 @@ class Branch:
             statuses=StatusWriter(shared.api, self.dialect, may_write=shared.may_write),
             recorder=shared.recorder,
             observer=shared.metrics,
-            memory=self.memory,
+            pacer=self.pacer,
         )
 
-    def _is_busy(self) -> bool:
-        """Jobs wait for a worker, their children for a place, or many events to be sent."""
+    def _load(self) -> Load:
         shared = self._shared
-        is_told = shared.recorder.due < _MANY_EVENTS
-        return bool(self.queue) or not shared.pool.is_calm or not is_told
+        return Load(
+            keys=lambda: len(self.queue),
+            has_waiting_children=lambda: not shared.pool.is_calm,
+            events=lambda: shared.recorder.due,
+            is_worked_on=self._is_worked_on,
+        )
 
-    async def _work(self) -> None:
-        assert self.loop is not None  # noqa: S101 - for the type checker: begun before it works
-        await self.loop.run()
+    def _is_worked_on(self, key: Key) -> bool:
+        begun = self._begun
+        return self.queue.is_working(key) or (begun is not None and key in begun.expectations)
 
-    async def _follow_rush(self) -> None:
-        """One look for all jobs: each of them looking for itself would be a rush of its own."""
-        while True:
-            await self._shared.timing.sleep(_LOOK)
-            for key in self.memory.relieve() if self._shared.may_write() else ():
-                self.queue.add(key)
-
-    async def _follow_later(self, api: ChildApi) -> None:
+    async def _follow_later(self, api: ChildApi, begun: _Begun) -> None:
         """Once an optional API is there, its objects are followed and every job is looked at."""
         namespace = self._shared.settings.namespace
         await self._discovery.until_usable(resource_of(api), namespace=namespace)
-        assert self.watches is not None  # noqa: S101 - for the type checker, as above
-        following = self.watches.follow(api)
+        following = begun.informers.follow(api)
         task = asyncio.create_task(following.run())
         try:
             await _or_failure(following.has_synced.wait(), [task])
-            self._note_served(api)
+            _log.info("optional API found", extra={"kind": self._title, "api": api.name})
+            jobs = begun.reader.settings
+            begun.reader.settings = msgspec.structs.replace(jobs, served=jobs.served | {api.name})
+            self.forget()
+            self.enqueue_all()
             await task
         finally:
             await cancel([task])
 
-    def _note_served(self, api: ChildApi) -> None:
-        assert self._gatherer is not None  # noqa: S101 - for the type checker, as above
-        _log.info("optional API found", extra={"kind": self._title, "api": api.name})
-        jobs = self._gatherer.settings
-        self._gatherer.settings = msgspec.structs.replace(jobs, served=jobs.served | {api.name})
-        self.memory.forget()
-        self.enqueue_all()
-
     def _tell_missing(self) -> None:
         self._is_looked_for = True
         _log.warning("API not there: its jobs are served once it is", extra={"kind": self._title})
+
+
+def _namespace(key: Key) -> str:
+    return key[0]
 
 
 async def cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""One dialect's part of an operator: served as far as the cluster has its APIs."""
+"""The controller of one dialect: served as far as the cluster has its APIs."""
 
 import asyncio
 import logging
@@ -19,25 +19,25 @@ from tfjob.local.apiserver.request import Answer
 ELECTED = msgspec.structs.replace(QUIET, is_leader_elected=True, lease_namespace="kube-system")
 
 
-def test_branch_is_ready_when_it_knows_that_there_is_nothing_to_serve() -> None:
+def test_controller_is_ready_when_it_knows_that_there_is_nothing_to_serve() -> None:
     async def act(world: ToyWorld) -> None:
         await world.start(KubeflowV1())
         operator = world.operator()
         world.lines[-1].is_cut = True
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(60)
-        assert [each.is_ready for each in operator.branches] == [False, False]
+        assert [each.is_ready for each in operator.controllers] == [False, False]
         world.lines[-1].is_cut = False
         await asyncio.sleep(60)
-        assert [each.is_ready for each in operator.branches] == [True, True]
-        assert [each.watches is None for each in operator.branches] == [False, True]
+        assert [each.is_ready for each in operator.controllers] == [True, True]
+        assert [each.informers is None for each in operator.controllers] == [False, True]
         operator.stop()
         await running
 
     played(act, ToyWorld)
 
 
-def test_every_branch_takes_up_its_work_when_its_operator_comes_to_lead() -> None:
+def test_every_controller_takes_up_its_work_when_its_operator_comes_to_lead() -> None:
     async def act(world: ToyWorld) -> None:
         await world.start(KubeflowV1(), ToyDialect())
         one, two = world.operator(ELECTED, "one"), world.operator(ELECTED, "two")
@@ -60,7 +60,7 @@ def test_every_branch_takes_up_its_work_when_its_operator_comes_to_lead() -> Non
     played(act, ToyWorld)
 
 
-def test_resync_looks_at_the_jobs_of_every_branch() -> None:
+def test_resync_looks_at_the_jobs_of_every_controller() -> None:
     async def act(world: ToyWorld) -> None:
         await world.start(KubeflowV1(), ToyDialect())
         operator = world.operator()
@@ -91,7 +91,7 @@ def test_keys_without_a_meaning_are_listed_once_for_who_debugs(
         operator.stop()
         await running
 
-    caplog.set_level(level, logger="tfjob.manager.branch")
+    caplog.set_level(level, logger="tfjob.manager.controller")
     played(act, ToyWorld)
     told = [record for record in caplog.records if record.message.startswith("keys without")]
     keys = [record.__dict__["keys"] for record in told]
@@ -106,12 +106,12 @@ def test_optional_api_that_comes_later_is_told_and_followed(
         operator = world.operator()
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(60)
-        watches = operator.branches[1].watches
-        assert watches is not None
-        assert "Board" not in watches.all
+        informers = operator.controllers[1].informers
+        assert informers is not None
+        assert "Board" not in informers.all
         await world.ask("POST", DEFINITIONS, board_crd())
         await asyncio.sleep(60)
-        assert "Board" in watches.all
+        assert "Board" in informers.all
         assert operator.is_ready
         operator.stop()
         await running
@@ -142,7 +142,7 @@ def test_optional_api_without_rights_is_told_and_keeps_nobody_from_being_served(
         assert len(await world.names(BATCH)) == 2
         world.lines[-1].refuse = lambda _: None
         await asyncio.sleep(60)
-        watches = operator.branches[1].watches
+        watches = operator.controllers[1].informers
         assert watches is not None
         assert "Board" in watches.all
         operator.stop()

@@ -8,7 +8,7 @@ a number are taken for one, which among 64-bit numbers need not be expected.
 from collections.abc import Hashable
 
 
-class Recent:
+class SeenSet:
     """Two generations: when the young one is full it becomes the old one, which is forgotten."""
 
     def __init__(self, size: int) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import FakeTime, settle
-from tfjob.client.queue import QueueClosed, WorkQueue
+from tfjob.client.workqueue import QueueClosed, WorkQueue
 
 
 async def taken(queue: WorkQueue[str]) -> list[str]:
@@ -279,64 +279,3 @@ async def test_any_number_of_adds_in_work_makes_one_more_run(adds: int) -> None:
         queue.add("a")
     queue.done("a")
     assert await taken(queue) == ["a"]
-
-
-async def test_a_key_in_a_hurry_overtakes_those_that_wait() -> None:
-    queue = WorkQueue[str]()
-    for key in "abc":
-        queue.add(key)
-    queue.hurry("c")
-    queue.hurry("d")
-    assert len(queue) == 4
-    assert await taken(queue) == ["c", "d", "a", "b"]
-
-
-async def test_those_in_a_hurry_do_not_starve_the_others() -> None:
-    queue = WorkQueue[str]()
-    for key in "ab":
-        queue.add(key)
-    for key in "123456789":
-        queue.hurry(key)
-    assert "".join(await taken(queue)) == "123a456b789"
-
-
-async def test_a_hurry_during_work_is_remembered_until_it_ends() -> None:
-    queue = WorkQueue[str]()
-    queue.add("a")
-    assert await queue.get() == "a"
-    queue.add("b")
-    queue.add("a")
-    queue.hurry("a")
-    assert len(queue) == 1
-    queue.done("a")
-    assert await taken(queue) == ["a", "b"]
-
-
-@pytest.mark.parametrize(("in_a_hurry", "order"), [(True, "ab"), (False, "ba")])
-@pytest.mark.parametrize("is_wanted", [False, True])
-async def test_a_key_that_is_postponed_stays_in_its_hurry(
-    in_a_hurry: bool, order: str, is_wanted: bool
-) -> None:
-    queue = WorkQueue[str]()
-    (queue.hurry if in_a_hurry else queue.add)("a")
-    assert await queue.get() == "a"
-    queue.postpone("a", 60.0)
-    if is_wanted:
-        queue.add("a")
-    queue.done("a")
-    queue.add("b")
-    queue.add("a")
-    assert "".join(await taken(queue)) == (order if not is_wanted else "ab")
-    for key in "ab":
-        queue.done(key)
-    for key in "ba":
-        queue.add(key)
-    assert "".join(await taken(queue)) == "ba"
-
-
-async def test_nobody_hurries_to_a_closed_queue() -> None:
-    queue = WorkQueue[str]()
-    queue.hurry("a")
-    queue.close()
-    queue.hurry("b")
-    assert len(queue) == 0

@@ -21,7 +21,6 @@ from tfjob.core.invalid import InvalidJob
 from tfjob.core.job import Job, Owner, Workload
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
-from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s import field
 from tfjob.k8s.batch import BatchJob
@@ -53,26 +52,21 @@ class Stores(msgspec.Struct):
     companions: Mapping[str, Store[Standing]] = {}
 
 
-class Gathered(msgspec.Struct):
-    """One job, ready to be decided about.
-
-    `strays` are children to adopt or to release, `held` is a newer status than the stored one,
-    which was kept back.
-    """
+class Snapshot(msgspec.Struct):
+    """One job, ready to be decided about. `strays` are children to adopt or to release."""
 
     stored: JobObject
     manifest: Manifest
     job: Job | InvalidJob
     children: Children = Children()
     strays: Sequence[Stray] = ()
-    held: JobStatus | None = None
 
 
 class Clock(Protocol):
     def __call__(self) -> datetime: ...
 
 
-class Gatherer:
+class SnapshotReader:
     """`settings` may change while it works: optional APIs come and are then served."""
 
     def __init__(
@@ -93,14 +87,14 @@ class Gatherer:
         self._token = token
         self._unparsed: set[str] = set()
 
-    async def gather(self, key: Key) -> Gathered | None:
+    async def read(self, key: Key) -> Snapshot | None:
         """Everything about one job, or None when there is no such job."""
         stored = self.stores.jobs.get(key)
         if stored is None:
             return None
         manifest = stored.manifest()
         job = self._read(manifest)
-        found = Gathered(stored=stored, manifest=manifest, job=job)
+        found = Snapshot(stored=stored, manifest=manifest, job=job)
         if isinstance(job, InvalidJob):
             found.children = self._owned(job.owner)
             return found
@@ -116,7 +110,7 @@ class Gatherer:
         )
         return found
 
-    def sight(self, stored: JobObject) -> int:
+    def fingerprint(self, stored: JobObject) -> int:
         """Another number as soon as one of a job's children changes, or one that names the job."""
         meta = stored.metadata
         found = [
@@ -129,8 +123,8 @@ class Gatherer:
         ]
         return hash(tuple(found))
 
-    def is_plain(self, found: Gathered) -> bool:
-        """Whether the job was decided on by what `sight` covers, and by nothing else."""
+    def is_plain(self, found: Snapshot) -> bool:
+        """Whether the job was decided on by what `fingerprint` covers, and by nothing else."""
         job, dialect = found.job, self._dialect
         if isinstance(job, InvalidJob) or dialect.shows_children or found.strays:
             return False

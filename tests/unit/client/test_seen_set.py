@@ -1,10 +1,10 @@
 """What was seen lately is known, and memory of it is bounded."""
 
-from tfjob.client.recent import Recent
+from tfjob.client.seen_set import SeenSet
 
 
 def test_only_what_was_added_was_seen() -> None:
-    recent = Recent(3)
+    recent = SeenSet(3)
     recent.add("a")
     assert recent.saw("a")
     assert not recent.saw("b")
@@ -12,7 +12,7 @@ def test_only_what_was_added_was_seen() -> None:
 
 
 def test_the_latest_are_known_and_at_most_twice_as_many_are_kept() -> None:
-    recent = Recent(10)
+    recent = SeenSet(10)
     for number in range(1000):
         recent.add(number)
         assert all(recent.saw(late) for late in range(max(0, number - 9), number + 1))
@@ -21,7 +21,7 @@ def test_the_latest_are_known_and_at_most_twice_as_many_are_kept() -> None:
 
 
 def test_what_is_seen_again_and_again_is_never_forgotten() -> None:
-    recent = Recent(10)
+    recent = SeenSet(10)
     recent.add("again")
     for number in range(1000):
         recent.add(number)

@@ -1,0 +1,140 @@
+"""The informers of one dialect: caches of its jobs and their children."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from tfjob.client.cache import Informer
+from tfjob.client.http import Api
+from tfjob.client.listing import Scope
+from tfjob.client.resource import PODS, SERVICES, Resource
+from tfjob.client.store import Store
+from tfjob.client.timing import REAL, Timing
+from tfjob.client.watch import Watch
+from tfjob.client.wire import HasMetadata, Key
+from tfjob.controller.kinds import BATCH_JOBS, resource_of
+from tfjob.controller.objects import JobObject
+from tfjob.controller.reconciler import JOBS
+from tfjob.controller.snapshot import Stores
+from tfjob.core.job import Workload
+from tfjob.core.plan import ChildKind
+from tfjob.dialects.base import ChildApi, Dialect, Settings
+from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.pod import Pod
+from tfjob.k8s.podgroup import PodGroup
+from tfjob.k8s.service import Service
+from tfjob.k8s.standing import Standing
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class Following(Protocol):
+    """A cache that is kept up to date."""
+
+    has_synced: asyncio.Event
+
+    async def run(self) -> None: ...
+    def is_caught_up(self, key: Key, version: str) -> bool: ...
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where the objects come from: a server, and one namespace of it or all."""
+
+    api: Api
+    namespace: str | None = None
+    timing: Timing = REAL
+
+
+class Listeners(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is called with each object before and after a change."""
+
+    on_job: Callable[[JobObject | None, JobObject | None], None]
+    on_child: Callable[[HasMetadata | None, HasMetadata | None], None]
+
+
+def apis_beside(dialect: Dialect, settings: Settings) -> list[ChildApi]:
+    """The kinds of children besides those that every job has."""
+    groups = dialect.pod_groups(settings)
+    return [*dialect.companions, *([groups] if groups is not None else [])]
+
+
+class Informers:
+    """All that is followed for one dialect. Optional APIs can be followed from later on."""
+
+    def __init__(
+        self,
+        source: Source,
+        dialect: Dialect,
+        settings: Settings,
+        *,
+        listeners: Listeners,
+    ) -> None:
+        self._source = source
+        self._dialect = dialect
+        self._listeners = listeners
+        self.idle_seconds: dict[str, Callable[[], float]] = {}
+        """By resource, how long ago its watch last made progress."""
+        own = Resource(dialect.group, dialect.version, dialect.plural)
+        self.jobs = Informer(
+            self._watch(own, JobObject, labels=""),
+            store=Store[JobObject](),
+            on_change=listeners.on_job,
+        )
+        self.batch_jobs: Informer[BatchJob] | None = None
+        if dialect.workload is Workload.JOB:
+            self.batch_jobs = self._child(BATCH_JOBS, BatchJob, labels=dialect.child_selector)
+        pods = self._child(PODS, Pod, labels=dialect.child_selector)
+        services = self._child(SERVICES, Service, labels=dialect.child_selector)
+        self.all: dict[str, Following] = {
+            JOBS: self.jobs,
+            ChildKind.POD: pods,
+            ChildKind.SERVICE: services,
+        }
+        if self.batch_jobs is not None:
+            self.all[ChildKind.JOB] = self.batch_jobs
+        self.stores = Stores(
+            jobs=self.jobs.store,
+            pods=pods.store,
+            services=services.store,
+            batch_jobs=self.batch_jobs.store if self.batch_jobs is not None else None,
+        )
+        for each in apis_beside(dialect, settings):
+            if not each.is_optional or each.name in settings.served:
+                self.follow(each)
+
+    def follow(self, api: ChildApi) -> Following:
+        """One more kind of children."""
+        found: Informer[PodGroup] | Informer[Standing]
+        if api.kind == ChildKind.POD_GROUP:
+            found = self._child(resource_of(api), PodGroup, labels="")
+            self.stores.pod_groups = found.store
+        else:
+            labels = self._dialect.child_selector
+            found = self._child(resource_of(api), Standing, labels=labels)
+            self.stores.companions = {**self.stores.companions, api.kind: found.store}
+        self.all[api.kind] = found
+        return found
+
+    async def synced(self) -> None:
+        for each in list(self.all.values()):
+            await each.has_synced.wait()
+
+    @property
+    def has_synced(self) -> bool:
+        return all(each.has_synced.is_set() for each in self.all.values())
+
+    def _child(self, resource: Resource, kind: type[T], *, labels: str) -> Informer[T]:
+        return Informer(
+            self._watch(resource, kind, labels=labels),
+            store=Store(label=self._dialect.job_label),
+            on_change=self._listeners.on_child,
+        )
+
+    def _watch(self, resource: Resource, kind: type[T], *, labels: str) -> Watch[T]:
+        source = self._source
+        scope = Scope(resource=resource, namespace=source.namespace, labels=labels)
+        watch = Watch(source.api, scope, decode=kind, timing=source.timing)
+        self.idle_seconds[resource.plural] = lambda: watch.idle_seconds
+        return watch

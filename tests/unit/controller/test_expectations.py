@@ -1,0 +1,64 @@
+"""Own writes are waited for, each until the caches have seen it, and never for long."""
+
+from tfjob.client.wire import Key
+from tfjob.controller.expectations import LONGEST_WAIT, CreatedHere, Expectations
+
+JOB: Key = ("n", "j")
+
+
+class World:
+    """Caches that have come as far as a test says."""
+
+    def __init__(self) -> None:
+        self.time, self.reached = 0.0, 0
+        self.expectations = Expectations({"Pod": self}, clock=lambda: self.time)
+
+    def is_caught_up(self, key: Key, version: str) -> bool:
+        return key == JOB and self.reached >= int(version)
+
+
+def test_job_is_expected_until_the_cache_has_seen_its_writes() -> None:
+    world = World()
+    world.expectations.expect(JOB, {"Pod": "7"}, look_again=0.5)
+    assert world.expectations.unmet(JOB) == 0.5
+    assert JOB in world.expectations
+    world.reached = 7
+    assert world.expectations.unmet(JOB) is None
+    assert len(world.expectations) == 0
+
+
+def test_nothing_is_expected_of_a_job_without_writes_or_of_a_kind_that_nobody_follows() -> None:
+    world = World()
+    world.expectations.expect(JOB, {}, look_again=1.0)
+    assert JOB not in world.expectations
+    world.expectations.expect(JOB, {"ConfigMap": "7"}, look_again=1.0)
+    assert world.expectations.unmet(JOB) is None
+
+
+def test_writes_that_never_come_back_are_given_up() -> None:
+    world = World()
+    world.expectations.expect(JOB, {"Pod": "7"}, look_again=1.0)
+    world.time = LONGEST_WAIT - 0.1
+    assert world.expectations.unmet(JOB) == 1.0
+    world.time = LONGEST_WAIT
+    assert world.expectations.unmet(JOB) is None
+
+
+def test_later_writes_replace_earlier_ones_and_can_be_forgotten() -> None:
+    world = World()
+    world.expectations.expect(JOB, {"Pod": "7"}, look_again=1.0)
+    world.expectations.expect(JOB, {"Pod": "9"}, look_again=1.0)
+    world.reached = 7
+    assert world.expectations.unmet(JOB) == 1.0
+    world.expectations.forget(JOB)
+    assert world.expectations.unmet(JOB) is None
+
+
+def test_job_was_created_here_once_and_not_after_another_may_have_worked_on_it() -> None:
+    created = CreatedHere()
+    created.add("u")
+    assert [created.take("u") for _ in range(2)] == [True, False]
+    for forget in (created.clear, lambda: created.discard("u")):
+        created.add("u")
+        forget()
+        assert not created.take("u")

@@ -1,0 +1,347 @@
+"""What waits, for how long at most, and what never does."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager as Opened
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.builders import NOW, a_job, a_pod, meta
+from tests.support.fake_time import FakeTime, settle
+from tests.support.played_api import CORE
+from tests.unit.controller.conftest import KEY, Desk
+from tfjob.client.events import Backlog
+from tfjob.client.timing import Timing
+from tfjob.client.workqueue import Priority
+from tfjob.controller.objects import JobObject
+from tfjob.controller.pacing import (
+    BATCH,
+    BATCH_OWN,
+    BATCH_STARTING,
+    EVENT_YIELD,
+    MANY_EVENTS,
+    STATUS_IDLE,
+    Change,
+    EventPacer,
+    Load,
+    Pacer,
+    PacingConfig,
+    Turn,
+)
+from tfjob.core.job import Job
+from tfjob.core.plan import EventType, JobEvent, Plan
+from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
+from tfjob.k8s.pod import Pod, PodSpec
+from tfjob.k8s.service import Service
+
+BOUND = PacingConfig().status_delay
+OFF = PacingConfig(is_on=False)
+
+
+class World:
+    """A pacer whose clock and whose load the test sets."""
+
+    def __init__(self, config: PacingConfig | None = None, *, shows_children: bool = False) -> None:
+        self.time, self.is_busy, self.is_worked_on = 0.0, False, True
+        load = Load(has_waiting_children=lambda: self.is_busy, is_worked_on=self._is_worked_on)
+        self.pacer = Pacer(
+            config, load=load, clock=lambda: self.time, shows_children=shows_children
+        )
+
+    def _is_worked_on(self, key: tuple[str, str]) -> bool:
+        return self.is_worked_on and key == ("n", "j")
+
+    def turn(self, old: Any, new: Any, *siblings: Pod) -> Turn | None:
+        return self.pacer.delay_for(Change(("n", "j"), old, new, lambda: siblings))
+
+    def defer(self, after: JobStatus, **fields: Any) -> float | None:
+        return self.pacer.defer_status(stored(), running(0), Plan(status=after, **fields))
+
+
+def stored(version: str = "1", *, status: bytes = b"null") -> JobObject:
+    changed = msgspec.structs.replace(meta("j"), resource_version=version)
+    return JobObject(metadata=changed, status=msgspec.Raw(status))
+
+
+def condition(kind: ConditionType) -> Condition:
+    return Condition(
+        type=str(kind), status="True", reason="r", message="", last_update=NOW, last_transition=NOW
+    )
+
+
+def status(active: int, *kinds: ConditionType, **fields: Any) -> JobStatus:
+    conditions = tuple(condition(each) for each in (ConditionType.CREATED, *kinds))
+    counts = {"Worker": ReplicaStatus(active=active)}
+    return JobStatus(conditions=conditions, **{"replicas": counts, "start_time": NOW, **fields})
+
+
+def running(active: int) -> Job:
+    """A job of three workers, as many of which are stored as active."""
+    return msgspec.structs.replace(a_job("W3"), status=status(active))
+
+
+BEGINS = status(1, ConditionType.RUNNING)
+
+
+def test_news_of_running_replicas_waits_for_a_moment_and_on_a_busy_server_for_seconds() -> None:
+    world = World()
+    assert world.defer(BEGINS) == STATUS_IDLE
+    world.is_busy, world.time = True, STATUS_IDLE
+    assert world.defer(BEGINS) == pytest.approx(BOUND - STATUS_IDLE)
+    world.time = BOUND
+    assert world.defer(BEGINS) is None
+    assert BOUND <= 2.0
+
+
+def test_wait_counts_from_the_first_status_that_waited_whatever_comes_after_it() -> None:
+    world = World()
+    world.is_busy = True
+    for step in range(4):
+        world.time = step * BOUND / 4
+        assert world.defer(status(1 + step % 2, ConditionType.RUNNING)) is not None
+        assert (world.pacer.deferred, world.pacer.oldest) == (1, world.time)
+    world.time = BOUND
+    assert world.defer(BEGINS) is None
+    world.pacer.status_written(stored())
+    assert (world.pacer.deferred, world.pacer.oldest) == (0, 0.0)
+    assert world.defer(BEGINS) == BOUND
+
+
+def test_first_condition_never_waits() -> None:
+    world = World()
+    world.is_busy = True
+    new = msgspec.structs.replace(a_job("W3"), status=JobStatus())
+    assert world.pacer.defer_status(stored(), new, Plan(status=status(0))) is None
+    assert world.pacer.defer_status(stored(), new, Plan(status=BEGINS)) is None
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        status(3, ConditionType.RUNNING),
+        status(1, ConditionType.RESTARTING),
+        status(1, ConditionType.FAILED),
+        status(1, ConditionType.SUCCEEDED),
+        status(0, ConditionType.SUSPENDED),
+        status(1, replicas={"Worker": ReplicaStatus(active=1, failed=1)}),
+        status(1, completion_time=NOW),
+        status(1, last_reconcile_time=NOW),
+        status(1, start_time=None),
+    ],
+    ids=[
+        "all run",
+        "restarting",
+        "failed",
+        "succeeded",
+        "suspended",
+        "a failure",
+        "an end",
+        "a sign of life",
+        "a start",
+    ],
+)
+def test_news_that_somebody_waits_for_is_stored_at_once(after: JobStatus) -> None:
+    world = World()
+    world.is_busy = True
+    assert world.defer(after) is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"is_status_first": True},
+        {"restarts": 1},
+        {"events": [JobEvent(type=EventType.NORMAL, reason="r", message="m", key="k")]},
+    ],
+)
+def test_status_that_proves_something_is_stored_at_once(fields: Mapping[str, Any]) -> None:
+    assert World().defer(BEGINS, **fields) is None
+
+
+def test_status_of_a_job_whose_time_is_limited_is_stored_at_once() -> None:
+    limited = a_job("W3", run_policy={"activeDeadlineSeconds": 60})
+    job = msgspec.structs.replace(limited, status=status(0))
+    assert World().pacer.defer_status(stored(), job, Plan(status=BEGINS)) is None
+
+
+@pytest.mark.parametrize("how", ["forget", "forget_job"])
+def test_wait_that_is_forgotten_begins_anew(how: str) -> None:
+    world = World()
+    world.is_busy = True
+    world.defer(BEGINS)
+    world.time = 1.0
+    getattr(world.pacer, how)(*([] if how == "forget" else [stored()]))
+    assert world.pacer.deferred == 0
+    assert world.defer(BEGINS) == BOUND
+
+
+def test_new_job_overtakes_and_a_known_one_does_not() -> None:
+    world = World()
+    seen = stored(status=b'{"conditions":[]}')
+    assert world.turn(None, stored()) == Turn(0.0, Priority.HIGH)
+    assert world.turn(None, seen) == Turn(0.0, Priority.NORMAL)
+    assert world.turn(stored(), seen) == Turn(0.0, Priority.NORMAL)
+    assert world.turn(seen, None) == Turn(0.0, Priority.NORMAL)
+
+
+def test_routine_change_waits_for_others_and_an_end_does_not() -> None:
+    world = World()
+    pending, up, failed = (a_pod(phase=each) for each in ("Pending", "Running", "Failed"))
+    assert world.turn(None, up) == Turn(BATCH, Priority.NORMAL)
+    assert world.turn(up, up) == Turn(BATCH, Priority.NORMAL)
+    assert world.turn(pending, up) == Turn(BATCH, Priority.HIGH)
+    for old, new in ((up, failed), (failed, None), (up, a_pod(phase="Running", deleted=-5))):
+        assert world.turn(old, new) == Turn(0.0, Priority.HIGH)
+
+
+def test_start_of_a_pod_waits_for_the_others_of_its_job_on_a_busy_server() -> None:
+    world = World()
+    world.is_busy = True
+    pending, up = a_pod(phase="Pending"), a_pod(phase="Running")
+    assert world.turn(pending, up, up, pending) == Turn(BATCH_STARTING, Priority.HIGH)
+    assert world.turn(pending, up, up, up) == Turn(BATCH, Priority.HIGH)
+    assert world.turn(up, up, pending) == Turn(BATCH, Priority.NORMAL)
+    assert BATCH_STARTING + BOUND < 5.0
+
+
+def test_child_that_was_just_created_is_no_reason_to_look_at_a_job_that_is_worked_on() -> None:
+    world = World()
+    new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
+    service = Service(metadata=new.metadata)
+    assert world.turn(None, new) == Turn(BATCH)
+    world.is_busy = True
+    assert world.turn(None, new) == world.turn(None, service) == Turn(BATCH_OWN)
+    world.is_worked_on = False
+    assert world.turn(None, new) == Turn(BATCH)
+
+
+def test_every_change_is_of_interest_where_the_status_repeats_it() -> None:
+    world = World(shows_children=True)
+    world.is_busy = True
+    new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
+    bound = msgspec.structs.replace(new, spec=PodSpec(node_name="node"))
+    assert world.turn(None, new) == world.turn(new, bound) == Turn(BATCH)
+    assert World().turn(new, bound) is None
+
+
+@pytest.mark.parametrize(
+    ("load", "is_busy"),
+    [
+        (Load(), False),
+        (Load(keys=lambda: 1), True),
+        (Load(has_waiting_children=lambda: True), True),
+        (Load(events=lambda: MANY_EVENTS - 1), False),
+        (Load(events=lambda: MANY_EVENTS), True),
+    ],
+)
+def test_server_is_busy_when_anything_waits_for_it(load: Load, *, is_busy: bool) -> None:
+    assert load.is_busy() is is_busy
+
+
+def test_nothing_waits_and_nothing_is_skipped_when_pacing_is_off() -> None:
+    world = World(OFF)
+    world.is_busy = True
+    pending, up = a_pod(phase="Pending"), a_pod(phase="Running")
+    bound = msgspec.structs.replace(pending, spec=PodSpec(node_name="node"))
+    unbound = msgspec.structs.replace(pending, spec=PodSpec())
+    assert world.defer(BEGINS) is None
+    assert world.turn(pending, up, pending) == Turn(0.0, Priority.HIGH)
+    assert world.turn(None, unbound) == Turn(0.0, Priority.NORMAL)
+    assert world.turn(unbound, bound) == Turn(0.0, Priority.NORMAL)
+
+
+class Events:
+    """An event pacer, and whether children wait to be created."""
+
+    def __init__(self, config: PacingConfig | None = None) -> None:
+        self.time, self.calm = FakeTime(), asyncio.Event()
+        self.waits: list[float] = []
+        timing = Timing(clock=self.time.time, sleep=self.time.sleep)
+        self.pacer = EventPacer(config, until_calm=self._until_calm, timing=timing)
+
+    async def _until_calm(self, within: float) -> None:
+        self.waits.append(within)
+        await self.calm.wait()
+
+    async def is_sent(self, *, is_half_full: bool = False, age: float = 0.0) -> bool:
+        backlog = Backlog(is_half_full, age, 0.0)
+        turn = asyncio.create_task(self.pacer.turn_to_send_event(backlog))
+        await settle()
+        is_done = turn.done()
+        turn.cancel()
+        return is_done
+
+
+async def test_event_gives_way_to_children_unless_it_is_late_or_too_many_wait() -> None:
+    events = Events()
+    assert not await events.is_sent()
+    assert events.waits == [EVENT_YIELD]
+    assert await events.is_sent(is_half_full=True)
+    assert not await events.is_sent(age=PacingConfig().event_delay)
+    assert await events.is_sent(age=PacingConfig().event_delay + 1)
+    events.calm.set()
+    assert await events.is_sent()
+    assert await Events(OFF).is_sent()
+
+
+async def test_server_that_answers_late_is_left_alone_for_a_while() -> None:
+    events = Events()
+    events.calm.set()
+    for took in (0.01, 5.0):
+        turn = asyncio.create_task(events.pacer.turn_to_send_event(Backlog(False, 0.0, took)))
+        await settle()
+        assert turn.done() is (took < 1.0)
+        await events.time.advance(1.0)
+        await turn
+
+
+async def begun(desk: Desk, pacer: Pacer) -> None:
+    """A job of two workers of which one runs."""
+    desk.reconciler = desk.reconciler_with(pacer)
+    await desk.submit("W2")
+    await desk.one_pass()
+    pod = await desk.server.ask("GET", f"{CORE}/pods/j-worker-0")
+    pod["status"]["phase"] = "Running"
+    await desk.server.ask("PUT", f"{CORE}/pods/j-worker-0/status", pod)
+
+
+async def test_status_that_waited_long_enough_is_stored_as_it_is_by_then(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        paced = World()
+        await begun(world, paced.pacer)
+        assert (await world.one_pass()).deferred == STATUS_IDLE
+        assert await world.conditions() == ["Created"]
+        paced.time = STATUS_IDLE
+        assert (await world.one_pass()).deferred is None
+        assert await world.conditions() == ["Created", "Running"]
+        assert paced.pacer.deferred == 0
+
+
+async def test_status_is_stored_at_once_when_pacing_is_off(desk: Opened[Desk]) -> None:
+    async with desk as world:
+        await begun(world, World(OFF).pacer)
+        assert (await world.one_pass()).deferred is None
+        assert await world.conditions() == ["Created", "Running"]
+
+
+async def test_nothing_is_remembered_of_a_job_that_goes_while_it_is_reconciled(
+    desk: Opened[Desk],
+) -> None:
+    async with desk as world:
+        paced = World()
+        await begun(world, paced.pacer)
+        await world.look()
+        read = world.reader.read
+
+        async def read_late(key: tuple[str, str]) -> Any:
+            found = await read(key)
+            world.stores.jobs.remove(KEY)
+            return found
+
+        world.reader.read = read_late  # type: ignore[method-assign]  # a test's own door
+        assert (await world.reconciler.reconcile(KEY)).deferred is None
+        assert paced.pacer.deferred == 0

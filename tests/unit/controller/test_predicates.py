@@ -1,0 +1,35 @@
+"""What a change of a child means for its job."""
+
+import msgspec
+
+from tests.support.builders import a_pod
+from tfjob.controller import predicates
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.pod import Pod, PodSpec
+from tfjob.k8s.service import Service
+
+PENDING, RUNNING, FAILED = (a_pod(phase=each) for each in ("Pending", "Running", "Failed"))
+NEW = msgspec.structs.replace(PENDING, spec=PodSpec())
+
+
+def test_child_that_ends_or_goes_is_no_routine() -> None:
+    assert predicates.is_routine(PENDING)
+    assert predicates.is_routine(RUNNING)
+    assert predicates.is_routine(Service(metadata=PENDING.metadata))
+    for other in (FAILED, a_pod(phase="Succeeded"), a_pod(phase="Running", deleted=-5), None):
+        assert not predicates.is_routine(other)
+
+
+def test_pod_starts_to_run_when_it_was_seen_before_and_did_not_run() -> None:
+    assert predicates.starts_to_run(PENDING, RUNNING)
+    for old, new in ((None, RUNNING), (RUNNING, RUNNING), (PENDING, PENDING), (PENDING, None)):
+        assert not predicates.starts_to_run(old, new)
+
+
+def test_child_came_up_when_it_is_new_owned_and_has_nothing_to_report() -> None:
+    assert predicates.came_up(None, NEW)
+    assert predicates.came_up(None, Service(metadata=NEW.metadata))
+    orphan = Pod(metadata=ObjectMeta(name="p"))
+    placed = msgspec.structs.replace(NEW, spec=PodSpec(node_name="node"))
+    for old, new in ((NEW, NEW), (None, orphan), (None, placed), (None, RUNNING), (NEW, None)):
+        assert not predicates.came_up(old, new)

@@ -1,0 +1,33 @@
+"""The page about the architecture names modules that are there."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "architecture.md"
+ROOMS = ROOT / "src" / "tfjob"
+NAMED = re.compile(r"\b(client|controller|core|dialects|manager)\.([a-z_]+)\b")
+
+
+def missing(text: str) -> set[str]:
+    return {
+        f"{room}.{module}"
+        for room, module in NAMED.findall(text)
+        if not (ROOMS / room / f"{module}.py").is_file()
+    }
+
+
+def test_every_module_on_the_page_exists() -> None:
+    text = PAGE.read_text("utf-8")
+    assert len(set(NAMED.findall(text))) > 10
+    assert missing(text) == set()
+
+
+def test_module_that_does_not_exist_is_noticed() -> None:
+    assert missing("controller.pacing, controller.apply") == {"controller.apply"}
+
+
+def test_every_room_on_the_page_exists_and_no_other() -> None:
+    rows = re.findall(r"^\| `([a-z0-9]+)` \| ", PAGE.read_text("utf-8"), re.MULTILINE)
+    folders = {each.name for each in ROOMS.iterdir() if (each / "__init__.py").is_file()}
+    assert set(rows) == folders

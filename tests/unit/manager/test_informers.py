@@ -1,0 +1,33 @@
+"""What is followed for a dialect, and who hears of it."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.played_api import Played
+from tests.support.toy_dialect import BOARD, ToyDialect
+from tfjob.dialects.base import Dialect, Settings
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.manager.informers import Informers, Listeners, Source, apis_beside
+
+
+def informers(dialect: Dialect, **settings: Any) -> Informers:
+    listeners = Listeners(on_job=lambda _old, _new: None, on_child=lambda _old, _new: None)
+    return Informers(Source(Played().api), dialect, Settings(**settings), listeners=listeners)
+
+
+async def test_dialect_says_what_is_followed() -> None:
+    assert set(informers(KubeflowV1()).all) == {"jobs", "Pod", "Service"}
+    assert set(informers(ToyDialect()).all) == {"jobs", "Pod", "Service", "Job", "ConfigMap"}
+    served = informers(ToyDialect(), served=frozenset({BOARD.name}))
+    assert "Board" in served.all
+    assert "Board" in served.stores.companions
+    groups = informers(KubeflowV1(), gang_scheduler_name="volcano")
+    assert "PodGroup" in groups.all
+    assert groups.stores.pod_groups is not None
+
+
+@pytest.mark.parametrize("scheduler", ["", "none", "volcano", "Volcano", "others"])
+def test_groups_are_among_the_kinds_beside_if_there_are_any(scheduler: str) -> None:
+    found = apis_beside(KubeflowV1(), Settings(gang_scheduler_name=scheduler))
+    assert [each.kind for each in found] == ([] if scheduler in {"", "none"} else ["PodGroup"])
