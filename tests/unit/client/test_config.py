@@ -17,7 +17,7 @@ from tfjob.client.config import Config, from_kubeconfig, in_cluster, load, proxy
 from tfjob.client.credentials import ConfigError
 from tfjob.client.errors import Unreachable
 from tfjob.client.http import Api, Stored
-from tfjob.local.apiserver import certificate
+from tfjob.local.apiserver.credentials import load_certificate
 
 
 def kubeconfig(
@@ -62,7 +62,7 @@ async def test_a_pod_finds_its_service_account(tmp_path: Path) -> None:
 async def test_an_authority_that_rotates_is_trusted_without_a_restart(tmp_path: Path) -> None:
     folder = service_account(tmp_path / "sa")
     (tmp_path / "other").mkdir()
-    other, _ = certificate.ensure(tmp_path / "other", now=datetime.now(UTC))
+    other, _ = load_certificate(tmp_path / "other", now=datetime.now(UTC))
     (folder / "ca.crt").write_bytes(other.read_bytes())
     os.utime(folder / "ca.crt", ns=(1, 1))
     async with FakeApi([whole({})], tls=tls_files.server_context()) as fake:

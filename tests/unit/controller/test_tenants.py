@@ -42,7 +42,9 @@ def a_reader(dialect: Dialect, job: JobObject, **settings: Any) -> SnapshotReade
     )
     stores.jobs.put(job)
     facts = Facts(Played().api, clock=lambda: 0.0)
-    return SnapshotReader(dialect, Settings(**settings), stores=stores, facts=facts, now=lambda: NOW)
+    return SnapshotReader(
+        dialect, Settings(**settings), stores=stores, facts=facts, now=lambda: NOW
+    )
 
 
 def in_both(made: ObjectMeta) -> list[ObjectMeta]:

@@ -15,8 +15,8 @@ DESCRIPTOR = Descriptor(
         Access(
             api=ChildApi("Job", "batch", "v1", "jobs"),
             verbs=(*FOLLOWED, "create", "patch", "delete"),
-            why="one per replica, which makes its pods; get when a name is taken; patch suspends one"
-            " whose end was permanent",
+            why="one per replica, which makes its pods; get when a name is taken;"
+            " patch suspends one whose end was permanent",
         ),
         Access(
             api=CONFIG_MAPS,
