@@ -8,7 +8,7 @@ import os
 
 from hypothesis import settings
 
-pytest_plugins = ("tests.support.controlplane.fixtures", "tests.support.world_fixtures")
+pytest_plugins = ("tests.support.controlplane.fixtures", "tests.support.environment_fixtures")
 
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("dev", deadline=None, max_examples=100)

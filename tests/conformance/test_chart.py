@@ -13,10 +13,11 @@ import yaml
 
 from tests.support import seeds
 from tests.support.controlplane.endpoint import ApiError, Endpoint
-from tests.support.controlplane.podstatus import Pod
 from tests.support.controlplane.ports import LOOPBACK
-from tests.support.controlplane.puppet import Puppet, exits, runs
 from tests.support.dialect_jobs import Jobs, id_of, tf_job, training_job
+from tests.support.environments import Environment
+from tests.support.fake_kubelet.driver import FakeKubelet, exits, runs
+from tests.support.fake_kubelet.pod_status import Pod
 from tests.support.helm import (
     CHART,
     NAME,
@@ -29,12 +30,11 @@ from tests.support.helm import (
     operator_of,
     started,
 )
+from tests.support.job_fixture import JobFixture, job_fixture_in
 from tests.support.operator_process import OperatorProcess
 from tests.support.permissive_crd import permissive
 from tests.support.pod_process import pod_of
-from tests.support.scene import Scene, scene_in
 from tests.support.tfjobs import tfjob
-from tests.support.worlds import World
 from tfjob.cli.jobs import stored_dialects
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.manager.settings import LEASE_NAME
@@ -67,8 +67,8 @@ def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
 
 
 @pytest.fixture(scope="module")
-def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[World]:
-    made = World("chart", plane)
+def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
+    made = Environment("chart", plane)
     yield made
     made.close()
 
@@ -85,17 +85,17 @@ def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
 
 
 @pytest.fixture
-async def kubelet(plane: ChartPlane, home: str) -> AsyncIterator[Puppet]:
+async def kubelet(plane: ChartPlane, home: str) -> AsyncIterator[FakeKubelet]:
     """Runs the pods of the release, and lets its test succeed."""
-    async with Puppet(plane.endpoint, namespace=home) as puppet:
-        puppet.play("*-test", _succeeds)
-        puppet.play("*-tfjob-test-*", _succeeds)
-        puppet.play("*", runs)
-        yield puppet
+    async with FakeKubelet(plane.endpoint, namespace=home) as kubelet:
+        kubelet.script("*-test", _succeeds)
+        kubelet.script("*-tfjob-test-*", _succeeds)
+        kubelet.script("*", runs)
+        yield kubelet
 
 
-async def _succeeds(puppet: Puppet, pod: Pod) -> None:
-    await puppet.set_phase(pod, "Succeeded")
+async def _succeeds(kubelet: FakeKubelet, pod: Pod) -> None:
+    await kubelet.set_phase(pod, "Succeeded")
 
 
 def everything(endpoint: Endpoint) -> Found:
@@ -141,7 +141,7 @@ def left_over(plane: ChartPlane, before: Found) -> Found:
 
 
 async def test_release_comes_up_is_tried_changes_and_leaves_nothing_behind(
-    plane: ChartPlane, helm: Helm, home: str, kubelet: Puppet
+    plane: ChartPlane, helm: Helm, home: str, kubelet: FakeKubelet
 ) -> None:
     before = await asyncio.to_thread(everything, plane.endpoint)
     waiting = ("--wait", "--timeout=60s")
@@ -175,15 +175,15 @@ def test_rehearsal_is_accepted_and_stores_nothing(plane: ChartPlane, helm: Helm,
 
 @pytest.mark.parametrize("is_namespaced", [False, True], ids=["cluster-wide", "one-namespace"])
 async def test_operator_works_with_the_rights_of_its_account_alone(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, is_namespaced: bool
+    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment, is_namespaced: bool
 ) -> None:
-    async with scene_in(chart_world) as scene:
-        scope = f"namespaced.enabled=true,namespaced.namespace={scene.namespace}"
+    async with job_fixture_in(chart_world) as fixture:
+        scope = f"namespaced.enabled=true,namespaced.namespace={fixture.namespace}"
         values = [scope] if is_namespaced else []
         await asyncio.to_thread(helm.install, *values, namespace=home)
         operator = operator_of(chart_world, plane, namespace=home)
         await asyncio.to_thread(operator.start)
-        await _job_succeeds(scene)
+        await _job_succeeds(fixture)
         assert "forbidden" not in operator.log.read_text().lower()
         await asyncio.to_thread(_try_for_real, plane, helm, home, operator)
 
@@ -197,17 +197,17 @@ async def test_operator_works_with_the_rights_of_its_account_alone(
 
 @pytest.mark.parametrize("only", ["kubeflow", "tensorflow", "tensorstack"])
 async def test_operator_of_one_api_needs_no_right_on_the_others(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, only: str
+    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment, only: str
 ) -> None:
     names = ("kubeflow", "tensorflow", "tensorstack")
     values = [f"dialects.{each}={str(each == only).lower()}" for each in names]
     await asyncio.to_thread(helm.install, *values, namespace=home)
     operator = operator_of(chart_world, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with scene_in(chart_world) as scene:
-        scene.puppet.play("*", runs)
+    async with job_fixture_in(chart_world) as fixture:
+        fixture.kubelet.script("*", runs)
         job = dict(zip(names, (tfjob("W1"), tf_job(), training_job()), strict=True))[only]
-        jobs = Jobs(scene, job["apiVersion"])
+        jobs = Jobs(fixture, job["apiVersion"])
         await jobs.create(job)
         await jobs.comes_to("Running")
         await jobs.clear()
@@ -216,7 +216,7 @@ async def test_operator_of_one_api_needs_no_right_on_the_others(
 
 
 async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, tmp_path: Path
+    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment, tmp_path: Path
 ) -> None:
     await asyncio.to_thread(helm.install, "cloud=azure", namespace=home)
     path = f"/api/v1/namespaces/{home}/configmaps/tf-job-operator-config"
@@ -225,8 +225,8 @@ async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
     mounted = (f"--controller-config-file={tmp_path}",)
     operator = operator_of(chart_world, plane, namespace=home, flags=mounted)
     await asyncio.to_thread(operator.start)
-    async with scene_in(chart_world) as scene:
-        jobs = Jobs(scene, "tensorflow.org/v1alpha1")
+    async with job_fixture_in(chart_world) as fixture:
+        jobs = Jobs(fixture, "tensorflow.org/v1alpha1")
         await jobs.create(seeds.submitted("001-gpu"))
         job = await jobs.until("has an id", id_of, name="tf-smoke-gpu")
         batch = await jobs.object("jobs", f"master-{id_of(job)}-0")
@@ -237,23 +237,23 @@ async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
 
 
 async def test_operator_works_from_its_pod_without_writing_to_a_disk(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment
 ) -> None:
     await asyncio.to_thread(helm.install, namespace=home)
-    async with scene_in(chart_world) as scene:
+    async with job_fixture_in(chart_world) as fixture:
         with pod_of(plane, namespace=home) as log:
-            await _job_succeeds(scene)
+            await _job_succeeds(fixture)
         assert "forbidden" not in log.read_text().lower()
 
 
-async def _job_succeeds(scene: Scene) -> None:
-    scene.puppet.play("*", runs)
-    await scene.submit("C1 W2")
-    await scene.reaches("Created", "Running")
+async def _job_succeeds(fixture: JobFixture) -> None:
+    fixture.kubelet.script("*", runs)
+    await fixture.submit("C1 W2")
+    await fixture.reaches("Created", "Running")
     for name in ("j-worker-0", "j-worker-1", "j-chief-0"):
-        await scene.puppet.finish(name, exit_code=0)
-    await scene.comes_to("Succeeded")
-    await scene.event("TFJobSucceeded")
+        await fixture.kubelet.finish(name, exit_code=0)
+    await fixture.comes_to("Succeeded")
+    await fixture.event("TFJobSucceeded")
 
 
 def _try_for_real(plane: ChartPlane, helm: Helm, home: str, operator: OperatorProcess) -> None:
@@ -278,21 +278,21 @@ def _hooks(helm: Helm, home: str) -> dict[tuple[str, str], Json]:
 
 @pytest.mark.timeout(300, func_only=True)
 async def test_trial_job_lives_from_its_creation_to_its_end(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment
 ) -> None:
     """The program of the trial, with the account and the rights that its pod would have."""
     await asyncio.to_thread(helm.install, namespace=home)
     operator = operator_of(chart_world, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with scene_in(chart_world) as scene:
-        scene.puppet.play("master-*", runs, exits(0))
-        scene.puppet.play("*", runs)
+    async with job_fixture_in(chart_world) as fixture:
+        fixture.kubelet.script("master-*", runs, exits(0))
+        fixture.kubelet.script("*", runs)
         hooks = await asyncio.to_thread(_hooks, helm, home)
-        kubeconfig = await asyncio.to_thread(_account_of, plane, hooks, scene.namespace)
+        kubeconfig = await asyncio.to_thread(_account_of, plane, hooks, fixture.namespace)
         [pod] = [each for (kind, name), each in hooks.items() if "tfjob-test-" in name]
         _, *words = pod["spec"]["containers"][0]["command"]
         place = words.index(f"--namespace={home}")
-        words[place : place + 1] = [f"--namespace={scene.namespace}", "--poll=0.2"]
+        words[place : place + 1] = [f"--namespace={fixture.namespace}", "--poll=0.2"]
         told = await asyncio.to_thread(_run, [sys.executable, *words], kubeconfig, seconds=240)
     operator.close()
     assert told.startswith("1..1\nok 1 - e2e-test-job-")
@@ -366,7 +366,7 @@ def test_lease_of_somebody_else_is_used_and_left_alone(
 
 
 def test_old_definitions_are_left_by_helm_and_replaced_by_the_command_it_names(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment
 ) -> None:
     helm.install(namespace=home)
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD}"

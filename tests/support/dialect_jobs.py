@@ -12,8 +12,8 @@ from hashlib import sha1
 from typing import Any
 
 from tests.support.controlplane.endpoint import ApiError
-from tests.support.controlplane.podstatus import Pod
-from tests.support.scene import Scene
+from tests.support.fake_kubelet.pod_status import Pod
+from tests.support.job_fixture import JobFixture
 
 Json = dict[str, Any]
 KUBEFLOW, TENSORFLOW = "kubeflow.org", "tensorflow.org"
@@ -42,12 +42,12 @@ _POLL_SECONDS = 0.05
 class Jobs:
     """The jobs of one API in one namespace."""
 
-    def __init__(self, scene: Scene, api_version: str) -> None:
-        self.scene = scene
-        self._path = f"/apis/{api_version}/namespaces/{scene.namespace}/{_APIS[api_version]}"
+    def __init__(self, fixture: JobFixture, api_version: str) -> None:
+        self.fixture = fixture
+        self._path = f"/apis/{api_version}/namespaces/{fixture.namespace}/{_APIS[api_version]}"
 
     async def create(self, job: Mapping[str, Any]) -> Json:
-        return await self.scene.call("POST", self._path, job)
+        return await self.fixture.call("POST", self._path, job)
 
     async def refused(self, job: Mapping[str, Any]) -> str:
         """The words with which a job is refused: by the API server, or by the operator at once."""
@@ -62,10 +62,10 @@ class Jobs:
         return json.dumps(found["status"], ensure_ascii=False)
 
     async def get(self, name: str = "j") -> Json:
-        return await self.scene.call("GET", f"{self._path}/{name}")
+        return await self.fixture.call("GET", f"{self._path}/{name}")
 
     async def patch(self, spec: Mapping[str, Any], name: str = "j") -> Json:
-        return await self.scene.call("PATCH", f"{self._path}/{name}", {"spec": spec})
+        return await self.fixture.call("PATCH", f"{self._path}/{name}", {"spec": spec})
 
     async def edit_refused(self, spec: Mapping[str, Any], name: str = "j") -> str:
         """The words with which a change of a job is refused; a fault if it is not."""
@@ -77,11 +77,11 @@ class Jobs:
 
     async def delete(self, name: str = "j") -> None:
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
-        await self.scene.call("DELETE", f"{self._path}/{name}", body)
+        await self.fixture.call("DELETE", f"{self._path}/{name}", body)
 
     async def clear(self) -> None:
         """Delete every job, so that nobody replaces the pods that go after it."""
-        await self.scene.call("DELETE", self._path)
+        await self.fixture.call("DELETE", self._path)
 
     async def until(self, what: str, is_so: Callable[[Json], object], *, name: str = "j") -> Json:
         """Wait until a job is so, and return it as it is then."""
@@ -103,8 +103,8 @@ class Jobs:
         return set(await self.objects(kind))
 
     async def objects(self, kind: str) -> dict[str, Json]:
-        path = f"{_ROOTS[kind]}/namespaces/{self.scene.namespace}/{kind}"
-        items = (await self.scene.call("GET", path))["items"]
+        path = f"{_ROOTS[kind]}/namespaces/{self.fixture.namespace}/{kind}"
+        items = (await self.fixture.call("GET", path))["items"]
         found = {each["metadata"]["name"]: each for each in items}
         return {name: each for name, each in found.items() if name != _OF_THE_CLUSTER}
 
@@ -128,7 +128,7 @@ class Jobs:
         deadline = time.monotonic() + _SECONDS
         while not await is_so():
             if time.monotonic() > deadline:
-                jobs = (await self.scene.call("GET", self._path))["items"]
+                jobs = (await self.fixture.call("GET", self._path))["items"]
                 stories = [await self._story(job) for job in jobs]
                 raise AssertionError(f"not so after {_SECONDS} s: {what}\n" + "\n".join(stories))
             await asyncio.sleep(_POLL_SECONDS)
@@ -142,22 +142,22 @@ class Jobs:
             found[:] = [each for each in own if not _leaves(each)]
             return bool(found)
 
-        await self.scene.puppet.until(f"pod of {owner}", is_there)
+        await self.fixture.kubelet.until(f"pod of {owner}", is_there)
         return max(found, key=lambda each: str(each["metadata"]["creationTimestamp"]))
 
     async def _story(self, job: Json) -> str:
         told = [
             f"  {each['type']} {each['reason']}: {each['message']}"
-            for each in await self.scene.events(job["metadata"]["name"])
+            for each in await self.fixture.events(job["metadata"]["name"])
         ]
         pods = [
             f"  {name} {pod['status'].get('phase')}"
-            for name, pod in (await self.scene.pods()).items()
+            for name, pod in (await self.fixture.pods()).items()
         ]
         kinds = ("jobs", "services", "deployments", "configmaps")
         others = [f"{kind}: {sorted(await self.owned(kind))}" for kind in kinds]
         status = json.dumps(job.get("status", {}), indent=1)
-        log = self.scene.world.operator.log
+        log = self.fixture.env.operator.log
         return "\n".join([status, *others, "pods:", *pods, "events:", *told, f"log: {log}"])
 
 

@@ -14,8 +14,8 @@ import yaml
 
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.toolchain import Unavailable, provide
+from tests.support.environments import Environment
 from tests.support.operator_process import OperatorProcess
-from tests.support.worlds import World
 
 Json = dict[str, Any]
 CHART = Path(__file__).parents[2] / "charts" / "tfjob"
@@ -145,10 +145,10 @@ def installed(plane: ControlPlane, *, namespace: str) -> Json:
 
 
 def operator_of(
-    world: World, plane: ControlPlane, *, namespace: str, flags: Sequence[str] = ()
+    env: Environment, plane: ControlPlane, *, namespace: str, flags: Sequence[str] = ()
 ) -> OperatorProcess:
     """The operator as the release's Deployment starts it, with the token its pod would have."""
-    return world.new_operator(
+    return env.new_operator(
         *flags_outside(flags_of(installed(plane, namespace=namespace))),
         *flags,
         name=f"operator-{namespace}",

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.cluster import ControlPlane, PlaneStarter
-from tests.support.controlplane.puppet import Puppet
 from tests.support.controlplane.toolchain import Unavailable
+from tests.support.fake_kubelet.driver import FakeKubelet
 
 _BANNER = "NO REAL CONTROL PLANE"
 _LOGS = pytest.StashKey[str]()
@@ -52,9 +52,9 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 
 @pytest.fixture
-async def puppet(control_plane: ControlPlane, namespace: str) -> AsyncIterator[Puppet]:
+async def kubelet(control_plane: ControlPlane, namespace: str) -> AsyncIterator[FakeKubelet]:
     """The kubelet of the test's namespace."""
-    async with Puppet(control_plane.endpoint, namespace=namespace) as kubelet:
+    async with FakeKubelet(control_plane.endpoint, namespace=namespace) as kubelet:
         yield kubelet
 
 

@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.background_cluster import Lines, ended, running
+from tests.support.local_apiserver.serving import (
+    Lines,
+    api_server_in_loop,
+    ended,
+    put_status,
+    running,
+)
 from tests.support.other_jobs import old_job
-from tests.support.own_cluster import own_cluster, put_status
 from tests.support.tfjobs import tfjob
 from tfjob.cli.applying import apply_all
 from tfjob.cli.cluster import Cluster
@@ -118,7 +123,7 @@ def again_after(code: int) -> Json:
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with own_cluster(tmp_path) as cluster:
+    async with api_server_in_loop(tmp_path) as cluster:
         yield cluster
 
 
@@ -209,7 +214,7 @@ async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) ->
 
 async def test_lines_of_the_failure_are_told_while_the_next_run_is_silent(tmp_path: Path) -> None:
     logs, job = FirstRunOnly(), tfjob("W2")
-    async with own_cluster(tmp_path, logs=logs) as cluster:
+    async with api_server_in_loop(tmp_path, logs=logs) as cluster:
         play = Play(cluster, await apply_all(cluster, [job], job=job))
         following = play.begin()
         await play.pod(0, running())

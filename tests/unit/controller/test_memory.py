@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.support.builders import meta
-from tests.support.played_api import CORE, JOBS
-from tests.unit.controller.conftest import KEY, Desk
+from tests.support.controller_harness import KEY, ControllerHarness
+from tests.support.local_apiserver.in_memory import CORE, JOBS
 from tfjob.controller.memory import AT_LEISURE, BEGINNING, IN_A_RUSH, Memory
 from tfjob.controller.objects import JobObject
 from tfjob.controller.passes import Reconciler
@@ -26,20 +26,22 @@ class Remembering:
         self.time, self.is_busy = 0.0, False
         self.memory = Memory(is_busy=lambda: self.is_busy, clock=lambda: self.time)
 
-    def at(self, desk: Desk) -> Reconciler:
-        return desk.reconciler_with(self.memory)
+    def at(self, controller: ControllerHarness) -> Reconciler:
+        return controller.reconciler_with(self.memory)
 
 
 @asynccontextmanager
-async def kept_back(desk: Opened[Desk]) -> AsyncIterator[tuple[Desk, Remembering, Reconciler]]:
+async def kept_back(
+    controller: Opened[ControllerHarness],
+) -> AsyncIterator[tuple[ControllerHarness, Remembering, Reconciler]]:
     """A job after its first pass, of which no status is stored yet."""
-    async with desk as world:
+    async with controller as harness:
         one = Remembering()
-        reconciler = one.at(world)
-        await world.submit("W1")
-        await world.look()
+        reconciler = one.at(harness)
+        await harness.submit("W1")
+        await harness.look()
         await reconciler.reconcile(KEY)
-        yield world, one, reconciler
+        yield harness, one, reconciler
 
 
 def stored(version: str = "1", *, status: bytes = b"null") -> JobObject:
@@ -108,103 +110,109 @@ def test_job_is_newborn_once_and_not_after_another_may_have_worked_on_it() -> No
 
 
 async def test_first_status_waits_for_the_next_news_and_one_write_tells_both(
-    desk: Opened[Desk],
+    controller: Opened[ControllerHarness],
 ) -> None:
-    async with desk as world:
+    async with controller as harness:
         one = Remembering()
-        reconciler = one.at(world)
-        await world.submit("W1")
-        await world.look()
+        reconciler = one.at(harness)
+        await harness.submit("W1")
+        await harness.look()
         first = await reconciler.reconcile(KEY)
         assert first.held == AT_LEISURE
-        assert "status" not in await world.job()
-        await world.end_pod("j-worker-0", 0)
-        await world.look()
+        assert "status" not in await harness.job()
+        await harness.end_pod("j-worker-0", 0)
+        await harness.look()
         await reconciler.reconcile(KEY)
-        assert await world.conditions() == ["Created", "Succeeded"]
-        started = (await world.job())["status"]["startTime"]
+        assert await harness.conditions() == ["Created", "Succeeded"]
+        started = (await harness.job())["status"]["startTime"]
         assert started == "2026-01-02T03:04:05Z"
 
 
-async def test_status_that_was_kept_back_long_enough_is_stored(desk: Opened[Desk]) -> None:
-    async with kept_back(desk) as (world, one, reconciler):
+async def test_status_that_was_kept_back_long_enough_is_stored(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with kept_back(controller) as (harness, one, reconciler):
         one.time = AT_LEISURE
-        await world.look()
+        await harness.look()
         last = await reconciler.reconcile(KEY)
         assert last.held is None
-        assert await world.conditions() == ["Created"]
+        assert await harness.conditions() == ["Created"]
         created = "training_operator_jobs_created_total"
-        assert world.counted(created, job_namespace="default", framework="tensorflow") == 1
+        assert harness.counted(created, job_namespace="default", framework="tensorflow") == 1
 
 
-async def change(world: Desk, **metadata: object) -> None:
+async def change(harness: ControllerHarness, **metadata: object) -> None:
     """Somebody else changes the job."""
-    job = await world.job()
+    job = await harness.job()
     job["metadata"] |= metadata
-    assert (await world.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+    assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
 
 
 @pytest.mark.parametrize("is_seen", [True, False], ids=["seen before", "found by the write"])
 async def test_start_of_a_job_stays_when_somebody_changes_it_before_it_is_stored(
-    desk: Opened[Desk], *, is_seen: bool
+    controller: Opened[ControllerHarness], *, is_seen: bool
 ) -> None:
-    async with kept_back(desk) as (world, one, reconciler):
-        started = time.render(world.time)
-        await world.look()
-        await change(world, labels={"team": "blue"})
-        one.time, world.time = AT_LEISURE, world.time + timedelta(seconds=60)
+    async with kept_back(controller) as (harness, one, reconciler):
+        started = time.render(harness.time)
+        await harness.look()
+        await change(harness, labels={"team": "blue"})
+        one.time, harness.time = AT_LEISURE, harness.time + timedelta(seconds=60)
         if is_seen:
-            await world.look()
+            await harness.look()
         await reconciler.reconcile(KEY)
-        assert (await world.job())["status"]["startTime"] == started
+        assert (await harness.job())["status"]["startTime"] == started
 
 
 async def test_start_of_a_job_stays_when_its_pod_is_lost_and_the_job_is_read_afresh(
-    desk: Opened[Desk],
+    controller: Opened[ControllerHarness],
 ) -> None:
-    async with kept_back(desk) as (world, one, reconciler):
-        started = time.render(world.time)
-        await world.look()
-        await change(world, labels={"team": "blue"})
-        await world.server.ask("DELETE", f"{CORE}/pods/j-worker-0")
-        assert world.stores.pods.remove(("default", "j-worker-0")) is not None
-        one.time, world.time = AT_LEISURE, world.time + timedelta(seconds=60)
+    async with kept_back(controller) as (harness, one, reconciler):
+        started = time.render(harness.time)
+        await harness.look()
+        await change(harness, labels={"team": "blue"})
+        await harness.server.ask("DELETE", f"{CORE}/pods/j-worker-0")
+        assert harness.stores.pods.remove(("default", "j-worker-0")) is not None
+        one.time, harness.time = AT_LEISURE, harness.time + timedelta(seconds=60)
         await reconciler.reconcile(KEY)
-        assert (await world.job())["status"]["startTime"] == started
+        assert (await harness.job())["status"]["startTime"] == started
 
 
 async def test_what_was_kept_back_is_not_stored_of_a_job_that_is_being_deleted(
-    desk: Opened[Desk],
+    controller: Opened[ControllerHarness],
 ) -> None:
-    async with kept_back(desk) as (world, one, reconciler):
-        await change(world, finalizers=["toy.example/hold"])
-        await world.server.ask("DELETE", f"{JOBS}/j")
-        await world.look()
+    async with kept_back(controller) as (harness, one, reconciler):
+        await change(harness, finalizers=["toy.example/hold"])
+        await harness.server.ask("DELETE", f"{JOBS}/j")
+        await harness.look()
         one.time = AT_LEISURE
         await reconciler.reconcile(KEY)
-        assert "deletionTimestamp" in (await world.job())["metadata"]
-        assert "status" not in await world.job()
+        assert "deletionTimestamp" in (await harness.job())["metadata"]
+        assert "status" not in await harness.job()
         assert not one.memory.is_holding(KEY)
 
 
-async def test_start_of_a_job_whose_time_is_limited_is_stored_at_once(desk: Opened[Desk]) -> None:
-    async with desk as world:
-        await world.submit("W1", run_policy={"activeDeadlineSeconds": 60})
-        await world.look()
-        outcome = await Remembering().at(world).reconcile(KEY)
+async def test_start_of_a_job_whose_time_is_limited_is_stored_at_once(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1", run_policy={"activeDeadlineSeconds": 60})
+        await harness.look()
+        outcome = await Remembering().at(harness).reconcile(KEY)
         assert outcome.held is None
-        assert await world.conditions() == ["Created"]
+        assert await harness.conditions() == ["Created"]
 
 
-async def test_nothing_is_kept_back_of_a_job_that_goes_during_its_pass(desk: Opened[Desk]) -> None:
-    async with desk as world:
+async def test_nothing_is_kept_back_of_a_job_that_goes_during_its_pass(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
         one = Remembering()
-        reconciler = one.at(world)
-        await world.submit("W1")
-        await world.look()
+        reconciler = one.at(harness)
+        await harness.submit("W1")
+        await harness.look()
         under_way = asyncio.create_task(reconciler.reconcile(KEY))
         await asyncio.sleep(0)
-        gone = world.stores.jobs.remove(KEY)
+        gone = harness.stores.jobs.remove(KEY)
         assert gone is not None
         one.memory.note_end(gone)
         await under_way

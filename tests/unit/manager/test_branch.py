@@ -6,48 +6,54 @@ import logging
 import msgspec
 import pytest
 
+from tests.support.fake_dialect import JOBS, FakeDialect, board_crd, fake_job
+from tests.support.local_apiserver.in_memory import JOBS as TFJOBS
 from tests.support.permissive_crd import permissive
-from tests.support.played_api import JOBS as TFJOBS
-from tests.support.simulation.world import DEFINITIONS
+from tests.support.simulation.cluster import (
+    BATCH,
+    CORE,
+    DEFINITIONS,
+    QUIET,
+    SimulatedCluster,
+    simulated,
+)
 from tests.support.tfjobs import tfjob
-from tests.support.toy_dialect import JOBS, ToyDialect, board_crd, toy_job
-from tests.support.toy_world import BATCH, CORE, QUIET, ToyWorld, played
 from tfjob.dialects.kubeflow_v1 import KubeflowV1
 
 ELECTED = msgspec.structs.replace(QUIET, is_leader_elected=True, lease_namespace="kube-system")
 
 
 def test_branch_is_ready_when_it_knows_that_there_is_nothing_to_serve() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1())
-        operator = world.operator()
-        world.lines[-1].is_cut = True
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1())
+        operator = cluster.operator()
+        cluster.connections[-1].is_cut = True
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(60)
         assert [each.is_ready for each in operator.branches] == [False, False]
-        world.lines[-1].is_cut = False
+        cluster.connections[-1].is_cut = False
         await asyncio.sleep(60)
         assert [each.is_ready for each in operator.branches] == [True, True]
         assert [each.watches is None for each in operator.branches] == [False, True]
         operator.stop()
         await running
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
 
 
 def test_every_branch_takes_up_its_work_when_its_operator_comes_to_lead() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
-        one, two = world.operator(ELECTED, "one"), world.operator(ELECTED, "two")
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1(), FakeDialect())
+        one, two = cluster.operator(ELECTED, "one"), cluster.operator(ELECTED, "two")
         first = asyncio.create_task(one.run())
         await asyncio.sleep(5)
         second = asyncio.create_task(two.run())
         await asyncio.sleep(5)
         one.stop()
         await first
-        await world.ask("POST", JOBS, toy_job())
+        await cluster.ask("POST", JOBS, fake_job())
         await asyncio.sleep(30)
-        assert len(await world.names(BATCH)) == 2
+        assert len(await cluster.names(BATCH)) == 2
         labels = {"job_namespace": "default", "framework": "tensorflow"}
         name = "training_operator_jobs_created_total"
         found = [each.metrics.registry.get_sample_value(name, labels) for each in (one, two)]
@@ -55,15 +61,15 @@ def test_every_branch_takes_up_its_work_when_its_operator_comes_to_lead() -> Non
         two.stop()
         await second
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
 
 
 def test_resync_looks_at_the_jobs_of_every_branch() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
-        operator = world.operator()
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1(), FakeDialect())
+        operator = cluster.operator()
         running = asyncio.create_task(operator.run())
-        await world.ask("POST", JOBS, toy_job())
+        await cluster.ask("POST", JOBS, fake_job())
         await asyncio.sleep(100)
         labels = {"controller": "toy-controller", "result": "success"}
         count = operator.metrics.registry.get_sample_value
@@ -73,24 +79,24 @@ def test_resync_looks_at_the_jobs_of_every_branch() -> None:
         operator.stop()
         await running
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
 
 
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO])
 def test_keys_without_a_meaning_are_listed_once_for_who_debugs(
     caplog: pytest.LogCaptureFixture, level: int
 ) -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
-        operator = world.operator()
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1(), FakeDialect())
+        operator = cluster.operator()
         running = asyncio.create_task(operator.run())
-        await world.ask("POST", JOBS, toy_job(colour="red", size=3))
+        await cluster.ask("POST", JOBS, fake_job(colour="red", size=3))
         await asyncio.sleep(30)
         operator.stop()
         await running
 
     caplog.set_level(level, logger="tfjob.manager.branch")
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
     told = [record for record in caplog.records if record.message.startswith("keys without")]
     keys = [record.__dict__["keys"] for record in told]
     assert keys == (["spec.colour, spec.size"] if level == logging.DEBUG else [])
@@ -99,15 +105,15 @@ def test_keys_without_a_meaning_are_listed_once_for_who_debugs(
 def test_optional_api_that_comes_later_is_told_and_followed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
-        operator = world.operator()
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1(), FakeDialect())
+        operator = cluster.operator()
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(60)
         watches = operator.branches[1].watches
         assert watches is not None
         assert "Board" not in watches.all
-        await world.ask("POST", DEFINITIONS, board_crd())
+        await cluster.ask("POST", DEFINITIONS, board_crd())
         await asyncio.sleep(60)
         assert "Board" in watches.all
         assert operator.is_ready
@@ -115,7 +121,7 @@ def test_optional_api_that_comes_later_is_told_and_followed(
         await running
 
     with caplog.at_level(logging.INFO):
-        played(act, ToyWorld)
+        simulated(act, SimulatedCluster)
     told = [each for each in caplog.records if each.getMessage() == "optional API found"]
     assert [vars(each)["api"] for each in told] == ["boards.example/v1/boards"]
 
@@ -123,8 +129,8 @@ def test_optional_api_that_comes_later_is_told_and_followed(
 def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1(), FakeDialect())
 
         async def broken(_: object) -> None:
             await asyncio.sleep(5)
@@ -132,33 +138,33 @@ def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
 
         monkeypatch.setattr("tfjob.client.cache.Informer.run", broken)
         with pytest.raises(LookupError):
-            await world.operator().run()
-        assert await world.names(f"{CORE}/pods") == []
+            await cluster.operator().run()
+        assert await cluster.names(f"{CORE}/pods") == []
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
 
 
 def test_api_that_is_taken_away_and_comes_back_is_served_again_and_harms_no_other() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
-        operator = world.operator()
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1(), FakeDialect())
+        operator = cluster.operator()
         running = asyncio.create_task(operator.run())
-        await world.ask("POST", JOBS, toy_job("first"))
+        await cluster.ask("POST", JOBS, fake_job("first"))
         await asyncio.sleep(30)
-        assert len(await world.names(BATCH)) == 2
-        await world.ask("DELETE", f"{DEFINITIONS}/{ToyDialect.plural}.{ToyDialect.group}")
+        assert len(await cluster.names(BATCH)) == 2
+        await cluster.ask("DELETE", f"{DEFINITIONS}/{FakeDialect.plural}.{FakeDialect.group}")
         await asyncio.sleep(120)
-        assert await world.names(BATCH) == []
-        await world.ask("POST", TFJOBS, tfjob("W1", name="meanwhile"))
+        assert await cluster.names(BATCH) == []
+        await cluster.ask("POST", TFJOBS, tfjob("W1", name="meanwhile"))
         await asyncio.sleep(30)
-        assert await world.names(f"{CORE}/pods") == ["meanwhile-worker-0"]
-        await world.ask("POST", DEFINITIONS, permissive(ToyDialect().crd()))
-        await world.ask("POST", JOBS, toy_job("second"))
+        assert await cluster.names(f"{CORE}/pods") == ["meanwhile-worker-0"]
+        await cluster.ask("POST", DEFINITIONS, permissive(FakeDialect().crd()))
+        await cluster.ask("POST", JOBS, fake_job("second"))
         await asyncio.sleep(120)
-        assert len(await world.names(BATCH)) == 2
+        assert len(await cluster.names(BATCH)) == 2
         assert operator.is_ready
         assert not running.done()
         operator.stop()
         await running
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)

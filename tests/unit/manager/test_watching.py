@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from tests.support.builders import a_pod, meta
-from tests.support.played_api import Played
-from tests.support.toy_dialect import BOARD, ToyDialect
+from tests.support.fake_dialect import BOARD, FakeDialect
+from tests.support.local_apiserver.in_memory import InMemoryApiServer
 from tfjob.client.wire import Key
 from tfjob.controller.objects import JobObject
 from tfjob.dialects.base import Dialect, Settings
@@ -41,7 +41,10 @@ class Told:
             is_under_way=lambda _key: self.is_under_way,
         )
         self.watches = Watches(
-            Source(Played().api), dialect or KubeflowV1(), Settings(**settings), reader=reader
+            Source(InMemoryApiServer().api),
+            dialect or KubeflowV1(),
+            Settings(**settings),
+            reader=reader,
         )
         for name in ("j", "a", "b", LONG, LONG[:63]):
             self.watches.jobs.store.put(JobObject(metadata=meta(name)))
@@ -169,7 +172,7 @@ def test_job_stands_for_itself_and_whoever_cares_is_told() -> None:
         hurry=lambda key: keys.update({key: 0.0}),
         on_job=lambda old, new: told.append((old, new)),
     )
-    watches = Watches(Source(Played().api), KubeflowV1(), Settings(), reader=reader)
+    watches = Watches(Source(InMemoryApiServer().api), KubeflowV1(), Settings(), reader=reader)
     job = JobObject(metadata=meta("j"))
     watches.jobs.store.put(job)
     watches._tell_of_job(job, None)
@@ -178,7 +181,7 @@ def test_job_stands_for_itself_and_whoever_cares_is_told() -> None:
 
 
 async def test_pod_of_a_batch_job_concerns_the_job_behind_it_whatever_its_label_says() -> None:
-    told = Told(ToyDialect())
+    told = Told(FakeDialect())
     assert told.watches.batch_jobs is not None
     made = Pod(metadata=owned("Job", "toy-1", "B", labels={"toy.example/job": LONG[:63]}))
     assert set(told.of(None, made)) == {("n", LONG[:63])}
@@ -192,8 +195,8 @@ async def test_pod_of_a_batch_job_concerns_the_job_behind_it_whatever_its_label_
 
 async def test_dialect_says_what_is_followed() -> None:
     assert set(Told().watches.all) == {"jobs", "Pod", "Service"}
-    assert set(Told(ToyDialect()).watches.all) == {"jobs", "Pod", "Service", "Job", "ConfigMap"}
-    served = Told(ToyDialect(), served=frozenset({BOARD.name}))
+    assert set(Told(FakeDialect()).watches.all) == {"jobs", "Pod", "Service", "Job", "ConfigMap"}
+    served = Told(FakeDialect(), served=frozenset({BOARD.name}))
     assert "Board" in served.watches.all
     assert "Board" in served.watches.stores.companions
     groups = Told(gang_scheduler_name="volcano").watches

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.toy_dialect import definition
+from tests.support.fake_dialect import definition
 from tfjob.local.apiserver import bootstrap, gc, worker
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.children import drop, make
