@@ -32,6 +32,7 @@ from tests.support.helm import (
 )
 from tests.support.job_fixture import JobFixture, job_fixture_in
 from tests.support.operator_process import OperatorProcess
+from tests.support.patience import PATIENCE
 from tests.support.permissive_crd import permissive
 from tests.support.pod_process import pod_of
 from tests.support.tfjobs import tfjob
@@ -40,7 +41,7 @@ from tfjob.dialects.kubeflow_v1 import KubeflowV1
 from tfjob.manager.settings import LEASE_NAME
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the chart.
-pytestmark = pytest.mark.timeout(180, func_only=True)
+pytestmark = pytest.mark.timeout(func_only=True)
 
 Found = set[tuple[str, str, str]]
 CRD = "tfjobs.kubeflow.org"
@@ -49,7 +50,6 @@ CRDS = {
 }
 _PASSED_OVER = {"events", "apiservices"}
 """Kinds that the server makes by itself; an API service is the shadow of a definition."""
-_PATIENCE = 100
 _ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
@@ -115,16 +115,17 @@ def _objects_under(endpoint: Endpoint, root: str) -> Iterator[tuple[str, str, st
 
 def _listed(endpoint: Endpoint, path: str) -> list[Json]:
     """The objects of a collection; one that is new to the server is not there at once."""
-    for _ in range(_PATIENCE):
+    deadline = time.monotonic() + PATIENCE
+    while True:
         try:
             items: list[Json] = endpoint.request("GET", path)["items"]
         except ApiError as refusal:
             if refusal.status != 429:
                 raise
+            assert time.monotonic() < deadline, f"{path} is not served"
             time.sleep(0.1)
         else:
             return items
-    raise AssertionError(f"{path} is not served")
 
 
 def left_over(plane: ChartPlane, before: Found) -> Found:
@@ -144,11 +145,11 @@ async def test_release_comes_up_is_tried_changes_and_leaves_nothing_behind(
     plane: ChartPlane, helm: Helm, home: str, kubelet: FakeKubelet
 ) -> None:
     before = await asyncio.to_thread(everything, plane.endpoint)
-    waiting = ("--wait", "--timeout=60s")
+    waiting = ("--wait", "--timeout=120s")
     await asyncio.to_thread(helm.install, namespace=home, flags=waiting)
     assert len(kubelet.pods) == 1
 
-    told = await asyncio.to_thread(helm, "test", "tfjob", "--namespace", home, "--timeout=60s")
+    told = await asyncio.to_thread(helm, "test", "tfjob", "--namespace", home, "--timeout=120s")
     assert told.count("Phase:          Succeeded") == told.count("TEST SUITE:")
     assert "TEST SUITE:     tfjob-tfjob-test-" in told
 
@@ -276,7 +277,6 @@ def _hooks(helm: Helm, home: str) -> dict[tuple[str, str], Json]:
     return {(each["kind"], each["metadata"]["name"]): each for each in found if each}
 
 
-@pytest.mark.timeout(300, func_only=True)
 async def test_trial_job_lives_from_its_creation_to_its_end(
     plane: ChartPlane, helm: Helm, home: str, chart_world: Environment
 ) -> None:

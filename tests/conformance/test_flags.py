@@ -9,8 +9,7 @@ import pytest
 
 from tests.support.fake_kubelet.driver import exits, runs
 from tests.support.job_fixture import JobFixture, job_fixture_in
-
-_SECONDS = 30
+from tests.support.patience import PATIENCE
 
 
 def operator(*flags: str) -> subprocess.CompletedProcess[str]:
@@ -19,7 +18,7 @@ def operator(*flags: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "tfjob.cli.main", "operator", *flags],
         capture_output=True,
         text=True,
-        timeout=_SECONDS,
+        timeout=PATIENCE,
         check=False,
     )
 

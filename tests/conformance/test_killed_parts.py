@@ -16,6 +16,7 @@ import yaml
 from tests.support import process_table
 from tests.support.chaos import Chaos, Writer, assert_nothing_is_left
 from tests.support.local_cluster import SPLIT, WHOLE, LocalCluster
+from tests.support.patience import PATIENCE
 
 Json = dict[str, Any]
 POLICIES = ("ExitCode", "OnFailure", "Never")
@@ -60,7 +61,7 @@ def resumes(policy: str) -> list[Json]:
     return [claim, job]
 
 
-@pytest.mark.timeout(180, func_only=True)
+@pytest.mark.timeout(func_only=True)
 @pytest.mark.parametrize(("parts", "kills"), [(SPLIT, 6), (WHOLE, 4)], ids=["split", "whole"])
 def test_ten_kills_change_no_verdict_and_lose_nothing(
     tmp_path: Path, parts: tuple[str, ...], kills: int
@@ -73,7 +74,7 @@ def test_ten_kills_change_no_verdict_and_lose_nothing(
                 policy = next(policies)
                 # One in place is at once; the next would wait for its back-off.
                 most = 1 if (policy, parts) == ("OnFailure", WHOLE) else 3
-                chaos.play(resumes(policy), most=most, limit=60)
+                chaos.play(resumes(policy), most=most, limit=PATIENCE)
         assert writer.acknowledged
         assert not writer.lost()
         cluster.end()
@@ -81,13 +82,13 @@ def test_ten_kills_change_no_verdict_and_lose_nothing(
 
 
 def eventually(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-@pytest.mark.timeout(120, func_only=True)
+@pytest.mark.timeout(func_only=True)
 def test_killed_run_leaves_no_process_and_the_next_one_goes_on_in_its_folder(
     tmp_path: Path,
 ) -> None:

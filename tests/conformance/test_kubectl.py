@@ -42,7 +42,7 @@ async def test_describe_shows_spec_conditions_and_events(fixture: JobFixture) ->
 async def test_wait_returns_when_the_job_has_succeeded(fixture: JobFixture) -> None:
     await fixture.submit("W1")
     waiting = asyncio.create_task(
-        kubectl(fixture, "wait", "--for=condition=Succeeded", "--timeout=30s", "tfjob/j")
+        kubectl(fixture, "wait", "--for=condition=Succeeded", "--timeout=120s", "tfjob/j")
     )
     await fixture.kubelet.appears("j-worker-0")
     fixture.kubelet.script("*", runs, exits(0))

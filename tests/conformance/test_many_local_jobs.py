@@ -24,7 +24,7 @@ def job(name: str) -> Json:
     }
 
 
-@pytest.mark.timeout(150, func_only=True)
+@pytest.mark.timeout(func_only=True)
 def test_fifty_jobs_at_once_go_through_one_local_cluster(tmp_path: Path) -> None:
     with LocalCluster(tmp_path, workdir=tmp_path, parts=WHOLE) as cluster:
         for number in range(JOBS):
@@ -34,7 +34,7 @@ def test_fifty_jobs_at_once_go_through_one_local_cluster(tmp_path: Path) -> None
             found = cluster.call("GET", PATH)["items"]
             return all(each.get("status", {}).get("completionTime") for each in found)
 
-        cluster.until("every job has ended", are_done, seconds=120)
+        cluster.until("every job has ended", are_done)
         for each in cluster.call("GET", PATH)["items"]:
             last = each["status"]["conditions"][-1]
             assert (last["type"], last["status"]) == ("Succeeded", "True")

@@ -30,7 +30,7 @@ from tfjob.manager.permissions import PERMISSIONS
 from tfjob.manager.settings import LEASE_NAME
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the operator.
-pytestmark = pytest.mark.timeout(240, func_only=True)
+pytestmark = pytest.mark.timeout(func_only=True)
 
 Json = dict[str, Any]
 Asked = tuple[str, str, str]

@@ -64,7 +64,7 @@ async def test_limit_counts_over_restarts_of_the_operator(fixture: JobFixture) -
         fixture.env.operator.restart()
         await fixture.kubelet.gone(failed)
     await _failed(fixture)
-    job = await fixture.comes_to("Failed", seconds=40)
+    job = await fixture.comes_to("Failed")
     assert restarts_of(job) == 2
     assert "backoff limit" in condition_of(job, "Failed")["message"]
 
@@ -78,7 +78,7 @@ async def _failed(fixture: JobFixture) -> Mapping[str, Any]:
 
 
 async def _restarted(fixture: JobFixture, count: int) -> None:
-    await fixture.until(f"restart {count}", lambda job: restarts_of(job) == count, seconds=30)
+    await fixture.until(f"restart {count}", lambda job: restarts_of(job) == count)
 
 
 @pytest.mark.scenario("R7")

@@ -19,8 +19,8 @@ LIMIT = "Job j has failed because it has reached the specified backoff limit"
 DEADLINE = "Job j has failed because it was active longer than specified deadline"
 
 
-async def failed(fixture: JobFixture, message: str, *, seconds: float = 30.0) -> Json:
-    job = await fixture.comes_to("Failed", seconds=seconds)
+async def failed(fixture: JobFixture, message: str) -> Json:
+    job = await fixture.comes_to("Failed")
     condition = condition_of(job, "Failed")
     assert (condition["reason"], condition["message"]) == ("TFJobFailed", message)
     assert "completionTime" in job["status"]
@@ -161,7 +161,7 @@ async def test_third_failure_is_one_too_many_for_limit_2(fixture: JobFixture) ->
     """The second restart waits ten seconds by contract: a job that fails at once must not spin."""
     fixture.kubelet.script("*", runs, exits(137))
     await fixture.submit("W1", restart="ExitCode", run_policy={"backoffLimit": 2})
-    job = await failed(fixture, LIMIT, seconds=40)
+    job = await failed(fixture, LIMIT)
     assert restarts_of(job) == 2
 
 

@@ -20,7 +20,7 @@ from tests.support.tfjobs import tfjob
 from tfjob.cli.jobs import stored_dialects
 
 Json = dict[str, Any]
-pytestmark = pytest.mark.timeout(180, func_only=True)
+pytestmark = pytest.mark.timeout(func_only=True)
 CRDS = {each.group: each.crd() for each in stored_dialects()}
 JOBS = {
     "kubeflow.org": tfjob("W1"),

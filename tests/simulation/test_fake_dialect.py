@@ -6,10 +6,9 @@ import logging
 import pytest
 
 from tests.support.fake_dialect import JOBS, FakeDialect, board_crd, fake_job
+from tests.support.local_apiserver.in_memory import CORE, DEFINITIONS
 from tests.support.simulation.cluster import (
     BATCH,
-    CORE,
-    DEFINITIONS,
     SimulatedCluster,
     end,
     simulated,

@@ -16,6 +16,7 @@ from typing import Any
 from tests.support import process_table
 from tests.support.controlplane.endpoint import ApiError
 from tests.support.local_cluster import LocalCluster
+from tests.support.patience import PATIENCE
 
 Json = dict[str, Any]
 KILLED = 137
@@ -211,7 +212,7 @@ class Chaos:
 
 def assert_nothing_is_left(cluster: LocalCluster) -> None:
     """After the last part has ended: no process of any container, and nobody listens."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while (left := (cluster.running(), cluster.open_ports())) != ([], {}):
         assert time.monotonic() < deadline, f"processes and ports that are left: {left}"
         time.sleep(_PAUSE)

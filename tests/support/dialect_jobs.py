@@ -14,6 +14,7 @@ from typing import Any
 from tests.support.controlplane.endpoint import ApiError
 from tests.support.fake_kubelet.pod_status import Pod
 from tests.support.job_fixture import JobFixture
+from tests.support.patience import PATIENCE
 
 Json = dict[str, Any]
 KUBEFLOW, TENSORFLOW = "kubeflow.org", "tensorflow.org"
@@ -35,7 +36,6 @@ _ROOTS = {
     "tensorboards": "/apis/tensorstack.dev/v1beta1",
 }
 _OF_THE_CLUSTER = "kube-root-ca.crt"
-_SECONDS = 45.0
 _POLL_SECONDS = 0.05
 
 
@@ -85,11 +85,11 @@ class Jobs:
 
     async def until(self, what: str, is_so: Callable[[Json], object], *, name: str = "j") -> Json:
         """Wait until a job is so, and return it as it is then."""
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not is_so(found := await self.get(name)):
             if time.monotonic() > deadline:
                 raise AssertionError(
-                    f"not so after {_SECONDS} s: {what}\n{await self._story(found)}"
+                    f"not so after {PATIENCE} s: {what}\n{await self._story(found)}"
                 )
             await asyncio.sleep(_POLL_SECONDS)
         return found
@@ -125,12 +125,12 @@ class Jobs:
         await self.eventually(f"{kind} {sorted(wanted)}", is_so)
 
     async def eventually(self, what: str, is_so: Callable[[], Any]) -> None:
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not await is_so():
             if time.monotonic() > deadline:
                 jobs = (await self.fixture.call("GET", self._path))["items"]
                 stories = [await self._story(job) for job in jobs]
-                raise AssertionError(f"not so after {_SECONDS} s: {what}\n" + "\n".join(stories))
+                raise AssertionError(f"not so after {PATIENCE} s: {what}\n" + "\n".join(stories))
             await asyncio.sleep(_POLL_SECONDS)
 
     async def pod(self, owner: str) -> Pod:

@@ -15,9 +15,9 @@ from tests.support.controlplane.endpoint import Endpoint
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
 from tests.support.operator_process import OperatorProcess
+from tests.support.patience import PATIENCE
 from tfjob.cli.jobs import stored_dialects
 
-_KUBECTL_SECONDS = 60
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -98,7 +98,7 @@ class Environment:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=_KUBECTL_SECONDS,
+            timeout=PATIENCE,
             check=False,
         )
         assert (done.returncode != 0) == fails, f"kubectl {' '.join(words)}:\n{done.stdout}"

@@ -28,6 +28,13 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
+def skip_ahead(seconds: float) -> None:
+    """Move the clock of the running event loop: timeouts that would end by then end now."""
+    loop = asyncio.get_running_loop()
+    before = loop.time
+    loop.time = lambda: before() + seconds  # type: ignore[method-assign]
+
+
 class FakeTime:
     """A clock at 1000.0 whose sleepers and timers wake only by `advance`."""
 

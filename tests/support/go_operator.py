@@ -18,13 +18,13 @@ from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.ports import LOOPBACK, Ports
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import Toolchain
+from tests.support.patience import PATIENCE
 
 NAMESPACE = "kubeflow"
 _NAME = "training-operator"
 _CERTIFICATES = Path("/", "tmp", "k8s-webhook-server")
 """The peer's choice, compiled in."""
 _TLS = Path(__file__).parent / "tls"
-_READY_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 TUNED = ("--controller-threads=4", "--kube-api-qps=200", "--kube-api-burst=400")
 """What an operator for tests needs to be quick; its defaults are one thread and 20 a second."""
@@ -98,7 +98,7 @@ class GoOperator:
         self._ports.release()
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not self._is_ready():
             if self._processes.ended_by_themselves() or time.monotonic() > deadline:
                 words = self._processes.last_words(_NAME)

@@ -16,6 +16,7 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.toolchain import Unavailable, provide
 from tests.support.environments import Environment
 from tests.support.operator_process import OperatorProcess
+from tests.support.patience import PATIENCE
 
 Json = dict[str, Any]
 CHART = Path(__file__).parents[2] / "charts" / "tfjob"
@@ -28,7 +29,6 @@ _OF_THE_POD = (
     "--controller-config-file",
 )
 """Flags that name ports and folders of the pod."""
-_SECONDS = 120
 
 
 class Helm:
@@ -50,7 +50,7 @@ class Helm:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=_SECONDS,
+            timeout=PATIENCE,
             check=False,
         )
         assert (done.returncode != 0) == fails, f"helm {' '.join(words)}:\n{done.stdout}"

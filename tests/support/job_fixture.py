@@ -16,10 +16,10 @@ from tests.support.controlplane.api import Api
 from tests.support.controlplane.endpoint import ApiError
 from tests.support.environments import Environment
 from tests.support.fake_kubelet.driver import FakeKubelet
+from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 
 Json = dict[str, Any]
-_WAIT_SECONDS = 30.0
 _POLL_SECONDS = 0.05
 
 
@@ -55,14 +55,7 @@ class JobFixture:
 
     async def create(self, job: Mapping[str, Any]) -> Json:
         """Create a job as written, in this namespace."""
-        path = self.jobs_path(job["apiVersion"].partition("/")[2])
-        try:
-            return await self.call("POST", path, job)
-        except ApiError as refusal:
-            if refusal.reason != "AlreadyExists":
-                raise
-            # On a busy machine the answer to a first attempt may come too late to be heard.
-            return await self.call("GET", f"{path}/{job['metadata']['name']}")
+        return await self.call("POST", self.jobs_path(job["apiVersion"].partition("/")[2]), job)
 
     async def refused(self, job: Mapping[str, Any]) -> str:
         """The text with which the API server refuses a job; a fault if it does not."""
@@ -129,7 +122,7 @@ class JobFixture:
         is_so: Callable[[Json], bool],
         *,
         name: str = "j",
-        seconds: float = _WAIT_SECONDS,
+        seconds: float = PATIENCE,
     ) -> Json:
         """Wait until a job is so, and return it as it is then."""
         deadline = time.monotonic() + seconds
@@ -141,7 +134,7 @@ class JobFixture:
             await asyncio.sleep(_POLL_SECONDS)
         return found
 
-    async def reaches(self, *conditions: str, name: str = "j", seconds: float = 30.0) -> Json:
+    async def reaches(self, *conditions: str, name: str = "j", seconds: float = PATIENCE) -> Json:
         """Wait until the conditions are these, in this order; `Running=F` means status False."""
         wanted = list(conditions)
         what = f"conditions {wanted}"
@@ -149,7 +142,7 @@ class JobFixture:
             what, lambda job: conditions_of(job) == wanted, name=name, seconds=seconds
         )
 
-    async def comes_to(self, *endings: str, name: str = "j", seconds: float = 30.0) -> Json:
+    async def comes_to(self, *endings: str, name: str = "j", seconds: float = PATIENCE) -> Json:
         """Wait until the last condition is one of these."""
         what = f"last condition {' or '.join(endings)}"
         return await self.until(
@@ -178,7 +171,7 @@ class JobFixture:
         return found[0]
 
     async def eventually(
-        self, what: str, is_so: Callable[[], Any], *, name: str = "j", seconds: float = 30.0
+        self, what: str, is_so: Callable[[], Any], *, name: str = "j", seconds: float = PATIENCE
     ) -> None:
         """Wait until an async question is answered with yes."""
         deadline = time.monotonic() + seconds
@@ -187,7 +180,7 @@ class JobFixture:
                 raise AssertionError(f"not so after {seconds} s: {what}\n{await self._told(name)}")
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def children(self, *names: str, seconds: float = 30.0) -> None:
+    async def children(self, *names: str, seconds: float = PATIENCE) -> None:
         """Wait until pods and services of exactly these names exist and none is on its way out."""
 
         async def are_there() -> bool:

@@ -20,10 +20,10 @@ from tests.support.controlplane.endpoint import ApiError
 from tests.support.controlplane.ports import Ports
 from tests.support.controlplane.processes import Processes
 from tests.support.local_apiserver.process import endpoint_of
+from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 WHOLE, SPLIT = ("cluster",), ("apiserver", "operator", "node")
-_PATIENCE = 60.0
 _POLL = 0.02
 
 
@@ -92,7 +92,7 @@ class LocalCluster:
         """One request; raises OSError while nobody answers, ApiError when refused."""
         return endpoint_of(self.data / "kubeconfig").request(method, path, body)
 
-    def until(self, what: str, is_so: Callable[[], object], *, seconds: float = _PATIENCE) -> None:
+    def until(self, what: str, is_so: Callable[[], object], *, seconds: float = PATIENCE) -> None:
         """Wait for something, as long as no part has ended by itself."""
         deadline = time.monotonic() + seconds
         while not is_so():

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tests.support.controlplane.ports import LOOPBACK, Ports
 from tests.support.controlplane.processes import Processes
+from tests.support.patience import PATIENCE
 
-_READY_SECONDS = 30.0
 _POLL_SECONDS = 0.02
 _SERIES = re.compile(r"^(?P<series>\w+(?:\{.*\})?) (?P<value>\S+)$")
 
@@ -71,7 +71,7 @@ class OperatorProcess:
 
     def wait_until_ready(self) -> None:
         """Wait until it says that it is ready; fails with its last words otherwise."""
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not self._is_ready():
             if not self.is_alive or time.monotonic() > deadline:
                 raise AssertionError(f"the operator is not ready:\n{self.last_words()}")
@@ -130,7 +130,7 @@ class OperatorProcess:
 
     @staticmethod
     def _get(port: int, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)
+        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()

@@ -12,6 +12,7 @@ import msgspec
 
 from tests.support.fake_api import Answer, Asked, FakeApi, refusal, whole
 from tests.support.fake_time import Instant
+from tests.support.patience import PATIENCE
 from tfjob.client.cache import Informer
 from tfjob.client.config import Config
 from tfjob.client.http import Api
@@ -108,7 +109,7 @@ class Follower:
         """What is stored once the version has been seen."""
         running = asyncio.create_task(self.informer.run())
         seen = asyncio.create_task(self.informer.wait_for_version(("ns", "-"), str(version)))
-        await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+        await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
         is_seen = seen.done()
         running.cancel()
         seen.cancel()

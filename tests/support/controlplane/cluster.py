@@ -19,9 +19,9 @@ from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.ports import Ports
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
+from tests.support.patience import PATIENCE
 
 STAGES = Path(__file__).parent / "stages.yaml"
-_READY_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -175,14 +175,14 @@ class ControlPlane:
 
     def wait(self, thing: str, is_there: Callable[[], bool]) -> None:
         """Wait until something is so; fails at once if a process has ended by itself."""
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not is_there():
             ended = self._processes.ended_by_themselves()
             if ended:
                 words = self._processes.last_words(ended[0])
                 raise StartError(f"{ended[0]} ended by itself; logs in {self.folder}:\n{words}")
             if time.monotonic() > deadline:
-                raise StartError(f"no {thing} after {_READY_SECONDS} s; logs in {self.folder}")
+                raise StartError(f"no {thing} after {PATIENCE} s; logs in {self.folder}")
             time.sleep(_POLL_SECONDS)
 
     def _programs(self) -> tuple[str, ...]:

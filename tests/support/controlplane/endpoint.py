@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from tests.support.patience import PATIENCE
+
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -46,7 +48,12 @@ class Endpoint:
         return {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
 
     def request(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, timeout: float = 10
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = PATIENCE,
     ) -> Any:
         """Send one request and decode the answer; raises ApiError unless it is 2xx."""
         connection = self._connection(timeout)

@@ -11,9 +11,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.support.patience import PATIENCE
+
 _GUARD = ("sh", "-c", "cat >/dev/null; kill -9 0")
-_END_SECONDS = 10
-_FAREWELL_SECONDS = 30
 _LOG_TAIL = 15
 
 
@@ -48,13 +48,13 @@ class Processes:
         child = self._children.pop(name, None)
         if child is not None:
             child.kill()
-            child.wait(timeout=_END_SECONDS)
+            child.wait(timeout=PATIENCE)
 
     def terminate(self, name: str) -> int:
         """Ask a child to end and wait until it is gone; the result is its exit code."""
         child = self._children.pop(name)
         child.terminate()
-        return child.wait(timeout=_FAREWELL_SECONDS)
+        return child.wait(timeout=PATIENCE)
 
     def pause(self, name: str) -> None:
         """Stop a child in its tracks: its connections stay open and nobody answers."""
@@ -91,4 +91,4 @@ class Processes:
             self.end(name)
         if self._guard.stdin is not None:
             self._guard.stdin.close()
-        self._guard.wait(timeout=_END_SECONDS)
+        self._guard.wait(timeout=PATIENCE)

@@ -23,8 +23,7 @@ from tests.support.fake_kubelet.kubelet import (
 )
 from tests.support.fake_kubelet.pod_status import Exit, Pod
 from tests.support.fake_kubelet.pod_watch import PodWatch
-
-_WAIT_SECONDS = 20.0
+from tests.support.patience import PATIENCE
 
 Step = Callable[["FakeKubelet", Pod], Awaitable[object]]
 
@@ -97,7 +96,7 @@ class FakeKubelet(PodLifecycle):
         what: str,
         is_so: Callable[[Mapping[str, Pod]], bool],
         *,
-        seconds: float = _WAIT_SECONDS,
+        seconds: float = PATIENCE,
     ) -> None:
         """Wait until the pods satisfy a condition; fails with a picture of them otherwise."""
         await self._watch.until(what, is_so, seconds=seconds)

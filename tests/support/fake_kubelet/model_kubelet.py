@@ -178,9 +178,11 @@ def terminating(cluster: ModelCluster) -> list[str]:
 def _step(cluster: ModelCluster, name: str, on_sigterm: Exit = lifecycle.SIGTERM) -> bool:
     """Do what a kubelet does next; False if there is nothing, or the pod is gone."""
     found = lifecycle.next_step(_shown(cluster, name), _now(cluster), on_sigterm=on_sigterm)
-    if found is Action.REMOVE:
-        # The API server stores the shortened grace period first.
+    if found is Action.REMOVE and cluster.pods[name].metadata.deletion_grace_period_seconds:
+        # The API server stores the shortened grace period before it removes the pod.
         cluster.end_grace(name)
+        return True
+    if found is Action.REMOVE:
         cluster.drop_pod(name)
         return False
     if found is None or isinstance(found, Action):

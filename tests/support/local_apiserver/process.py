@@ -17,10 +17,10 @@ import yaml
 
 from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.processes import Processes
+from tests.support.patience import PATIENCE
 from tfjob.local.apiserver.server import ApiServer
 
 _NAME = "tfjob-apiserver"
-_READY_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 _ROOT = Path(__file__).parents[3]
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -83,7 +83,7 @@ class ApiServerProcess:
             self.endpoint.request("POST", _CRDS, crd)
 
     def _wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not self._answers():
             if self._processes.ended_by_themselves() or time.monotonic() > deadline:
                 words = self._processes.last_words(_NAME)

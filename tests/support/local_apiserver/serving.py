@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.controlplane.endpoint import Endpoint
+from tests.support.patience import PATIENCE
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import from_kubeconfig
@@ -26,7 +27,6 @@ JOBS = TFJOBS.collection("default")
 PODS = "/api/v1/namespaces/default/pods"
 _CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 _TYPE, _INDEX = "training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"
-_START_SECONDS = 60
 
 
 class Lines:
@@ -163,7 +163,7 @@ def api_server_in_thread(folder: Path) -> Iterator[ThreadedApiServer]:
     thread = threading.Thread(target=runner.run, args=(serve(),))
     thread.start()
     try:
-        assert started.wait(_START_SECONDS), "the API server did not start"
+        assert started.wait(PATIENCE), "the API server did not start"
         certificate = server.certificate_path.read_text()
         endpoint = Endpoint(server=server.url, token=server.token, certificate=certificate)
         for dialect in stored_dialects():
@@ -171,5 +171,5 @@ def api_server_in_thread(folder: Path) -> Iterator[ThreadedApiServer]:
         yield ThreadedApiServer(endpoint, server.kubeconfig_path)
     finally:
         loop.call_soon_threadsafe(stopping.set)
-        thread.join(_START_SECONDS)
+        thread.join(PATIENCE)
         runner.close()

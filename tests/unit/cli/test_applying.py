@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.local_apiserver.serving import TFJOBS, api_server_in_loop
+from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tfjob.cli.applying import apply_all
 from tfjob.cli.cluster import Cluster, VerbError
@@ -76,7 +77,7 @@ async def test_an_earlier_run_is_replaced_and_its_claim_is_kept(cluster: Cluster
     path = "/api/v1/namespaces/default/persistentvolumeclaims/v"
     before = (await stored(cluster, path))["metadata"]["uid"]
     second = await asyncio.wait_for(
-        apply_all(cluster, [config_map("c", a="2"), claim("v"), job], job=job), 10
+        apply_all(cluster, [config_map("c", a="2"), claim("v"), job], job=job), PATIENCE
     )
     assert first.job.owner.uid != second.job.owner.uid
     assert (await stored(cluster, "/api/v1/namespaces/default/configmaps/c"))["data"] == {"a": "2"}

@@ -7,6 +7,7 @@ import pytest
 from tests.support.election import PATH, world
 from tests.support.fake_api import FakeApi, refusal, whole
 from tests.support.fake_time import settle
+from tests.support.patience import PATIENCE
 from tfjob.client.config import Config
 from tfjob.client.http import Api
 from tfjob.client.lease import Elector, Terms
@@ -286,7 +287,7 @@ async def test_the_lease_is_asked_for_over_the_wire() -> None:
     async with FakeApi(answers) as fake, Api(Config(server=fake.url)) as api:
         elector = Elector(api, Terms(name="it", namespace="ns", identity="a"))
         running = asyncio.create_task(elector.run())
-        await asyncio.wait_for(elector.became_leader.wait(), 30)
+        await asyncio.wait_for(elector.became_leader.wait(), PATIENCE)
         running.cancel()
         await asyncio.wait([running])
         await elector.release()

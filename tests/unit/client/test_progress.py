@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import settle
+from tests.support.patience import PATIENCE
 from tfjob.client.progress import Progress, is_older, number
 
 
@@ -38,7 +39,7 @@ def test_what_was_reached_is_reached_at_once() -> None:
 async def test_nobody_waits_for_what_was_reached() -> None:
     progress = Progress()
     progress.advance("10")
-    await asyncio.wait_for(progress.reach("9"), 30)
+    await asyncio.wait_for(progress.reach("9"), PATIENCE)
 
 
 async def test_waiters_wake_when_their_version_is_passed() -> None:

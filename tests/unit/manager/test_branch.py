@@ -7,12 +7,11 @@ import msgspec
 import pytest
 
 from tests.support.fake_dialect import JOBS, FakeDialect, board_crd, fake_job
+from tests.support.local_apiserver.in_memory import CORE, DEFINITIONS
 from tests.support.local_apiserver.in_memory import JOBS as TFJOBS
 from tests.support.permissive_crd import permissive
 from tests.support.simulation.cluster import (
     BATCH,
-    CORE,
-    DEFINITIONS,
     QUIET,
     SimulatedCluster,
     simulated,

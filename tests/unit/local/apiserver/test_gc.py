@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.fake_dialect import definition
+from tests.support.patience import PATIENCE
 from tfjob.local.apiserver import bootstrap, gc, worker
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.children import drop, make
@@ -187,7 +188,7 @@ async def test_a_disk_that_is_full_at_the_start_is_survived(
     monkeypatch.setattr(worker, "_RETRY_SECONDS", 0.0)
     monkeypatch.setattr(world.collector, "look_everywhere", look_everywhere)
     task = asyncio.create_task(world.collector.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await is_done.wait()
     assert not task.done()
     task.cancel()
