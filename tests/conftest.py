@@ -1,7 +1,7 @@
-"""What holds for every test: how hard hypothesis looks for a counter-example.
+"""How hard hypothesis looks for a counter-example, for every test.
 
 HYPOTHESIS_PROFILE chooses: `ci` finds the same examples in every run, `dev` new ones each time.
-Neither has a deadline: a busy machine is no fault of the code.
+Neither has a deadline: a busy machine is not a failure.
 """
 
 import os

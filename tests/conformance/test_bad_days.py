@@ -48,7 +48,7 @@ MISSHAPEN: dict[str, Any] = {
 
 @contextmanager
 def rules_off(env: Environment) -> Iterator[None]:
-    """The world as it was before its rules existed."""
+    """An environment whose CRD has no rules yet."""
     crd = KubeflowV1().crd()
     env.replace_crd(permissive(crd))
     try:

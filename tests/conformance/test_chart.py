@@ -67,7 +67,7 @@ def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
 
 
 @pytest.fixture(scope="module")
-def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
+def chart_env(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
     made = Environment("chart", plane)
     yield made
     made.close()
@@ -176,13 +176,13 @@ def test_rehearsal_is_accepted_and_stores_nothing(plane: ChartPlane, helm: Helm,
 
 @pytest.mark.parametrize("is_namespaced", [False, True], ids=["cluster-wide", "one-namespace"])
 async def test_operator_works_with_the_rights_of_its_account_alone(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment, is_namespaced: bool
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, is_namespaced: bool
 ) -> None:
-    async with job_fixture_in(chart_world) as fixture:
+    async with job_fixture_in(chart_env) as fixture:
         scope = f"namespaced.enabled=true,namespaced.namespace={fixture.namespace}"
         values = [scope] if is_namespaced else []
         await asyncio.to_thread(helm.install, *values, namespace=home)
-        operator = operator_of(chart_world, plane, namespace=home)
+        operator = operator_of(chart_env, plane, namespace=home)
         await asyncio.to_thread(operator.start)
         await _job_succeeds(fixture)
         assert "forbidden" not in operator.log.read_text().lower()
@@ -198,14 +198,14 @@ async def test_operator_works_with_the_rights_of_its_account_alone(
 
 @pytest.mark.parametrize("only", ["kubeflow", "tensorflow", "tensorstack"])
 async def test_operator_of_one_api_needs_no_right_on_the_others(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment, only: str
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, only: str
 ) -> None:
     names = ("kubeflow", "tensorflow", "tensorstack")
     values = [f"dialects.{each}={str(each == only).lower()}" for each in names]
     await asyncio.to_thread(helm.install, *values, namespace=home)
-    operator = operator_of(chart_world, plane, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with job_fixture_in(chart_world) as fixture:
+    async with job_fixture_in(chart_env) as fixture:
         fixture.kubelet.script("*", runs)
         job = dict(zip(names, (tfjob("W1"), tf_job(), training_job()), strict=True))[only]
         jobs = Jobs(fixture, job["apiVersion"])
@@ -217,16 +217,16 @@ async def test_operator_of_one_api_needs_no_right_on_the_others(
 
 
 async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment, tmp_path: Path
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, tmp_path: Path
 ) -> None:
     await asyncio.to_thread(helm.install, "cloud=azure", namespace=home)
     path = f"/api/v1/namespaces/{home}/configmaps/tf-job-operator-config"
     for name, text in plane.endpoint.request("GET", path)["data"].items():
         (tmp_path / name).write_text(text)
     mounted = (f"--controller-config-file={tmp_path}",)
-    operator = operator_of(chart_world, plane, namespace=home, flags=mounted)
+    operator = operator_of(chart_env, plane, namespace=home, flags=mounted)
     await asyncio.to_thread(operator.start)
-    async with job_fixture_in(chart_world) as fixture:
+    async with job_fixture_in(chart_env) as fixture:
         jobs = Jobs(fixture, "tensorflow.org/v1alpha1")
         await jobs.create(seeds.submitted("001-gpu"))
         job = await jobs.until("has an id", id_of, name="tf-smoke-gpu")
@@ -238,10 +238,10 @@ async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
 
 
 async def test_operator_works_from_its_pod_without_writing_to_a_disk(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     await asyncio.to_thread(helm.install, namespace=home)
-    async with job_fixture_in(chart_world) as fixture:
+    async with job_fixture_in(chart_env) as fixture:
         with pod_of(plane, namespace=home) as log:
             await _job_succeeds(fixture)
         assert "forbidden" not in log.read_text().lower()
@@ -278,13 +278,13 @@ def _hooks(helm: Helm, home: str) -> dict[tuple[str, str], Json]:
 
 
 async def test_trial_job_lives_from_its_creation_to_its_end(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     """The program of the trial, with the account and the rights that its pod would have."""
     await asyncio.to_thread(helm.install, namespace=home)
-    operator = operator_of(chart_world, plane, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with job_fixture_in(chart_world) as fixture:
+    async with job_fixture_in(chart_env) as fixture:
         fixture.kubelet.script("master-*", runs, exits(0))
         fixture.kubelet.script("*", runs)
         hooks = await asyncio.to_thread(_hooks, helm, home)
@@ -366,17 +366,17 @@ def test_lease_of_somebody_else_is_used_and_left_alone(
 
 
 def test_old_definitions_are_left_by_helm_and_replaced_by_the_command_it_names(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     helm.install(namespace=home)
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD}"
     ours = plane.endpoint.request("GET", path)["spec"]["versions"]
-    chart_world.replace_crd(permissive(KubeflowV1().crd()))
+    chart_env.replace_crd(permissive(KubeflowV1().crd()))
     told = helm.install("replicas=2", namespace=home)
     assert plane.endpoint.request("GET", path)["spec"]["versions"] != ours
     [command] = [line.split() for line in told.splitlines() if "kubectl apply" in line]
     assert command[-2:] == ["-f", "charts/tfjob/crds/"]
-    chart_world.kubectl(*command[1:-1], str(CHART / "crds"))
+    chart_env.kubectl(*command[1:-1], str(CHART / "crds"))
     assert plane.endpoint.request("GET", path)["spec"]["versions"] == ours
 
 

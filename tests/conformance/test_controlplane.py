@@ -89,7 +89,7 @@ async def test_every_phase_can_be_set(
         assert pod["status"]["phase"] == phase
 
 
-async def test_played_pods_run_and_a_replaced_pod_takes_the_next_exit_code(
+async def test_scripted_pods_run_and_a_replaced_pod_takes_the_next_exit_code(
     control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
     kubelet.script("*-worker-0", runs, exits(1, 0))
@@ -217,7 +217,7 @@ def test_owned_objects_of_a_new_kind_are_collected(
     control_plane.wait("the child's end", lambda: not _pods(control_plane, namespace))
 
 
-async def test_state_and_puppet_survive_a_crash_of_the_api_server(
+async def test_state_and_fake_kubelet_survive_a_crash_of_the_api_server(
     start_control_plane: PlaneStarter,
 ) -> None:
     own_plane = start_control_plane()

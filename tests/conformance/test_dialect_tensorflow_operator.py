@@ -64,7 +64,7 @@ async def test_kind_of_a_later_time_is_refused(jobs: Jobs) -> None:
 
 
 async def test_job_of_a_long_name_is_told_of_its_pods(jobs: Jobs) -> None:
-    """A label holds 63 characters, a name more: the news of a pod must find its job anyway."""
+    """A label holds 63 characters, a name more: a change of a pod must find its job anyway."""
     name = f"{'long-' * 20}name"
     jobs.fixture.kubelet.script("*", runs)
     rid = await begun(jobs, tf_job(name=name))

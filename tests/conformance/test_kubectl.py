@@ -12,7 +12,7 @@ from tests.support.tfjobs import tfjob
 async def kubectl(
     fixture: JobFixture, *words: str, stdin: str | None = None, fails: bool = False
 ) -> str:
-    """kubectl in the scene's namespace, while the puppet goes on."""
+    """kubectl in the test's namespace, while the fake kubelet goes on."""
     told = ("-n", fixture.namespace, *words)
     return await asyncio.to_thread(fixture.env.kubectl, *told, stdin=stdin, fails=fails)
 

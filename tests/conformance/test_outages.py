@@ -23,7 +23,7 @@ Json = dict[str, Any]
 def fragile(
     request: pytest.FixtureRequest, start_control_plane: PlaneStarter, tmp_path: Path
 ) -> Iterator[Environment]:
-    """A world of its own, to be maltreated."""
+    """An environment of its own, whose server is stopped and paused."""
     own: ApiServerProcess | None = None
     if request.param == "local":
         own = ApiServerProcess(tmp_path)

@@ -150,7 +150,7 @@ def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
 
 
 @pytest.fixture(scope="module")
-def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
+def chart_env(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
     made = Environment("chart", plane)
     yield made
     made.close()
@@ -166,12 +166,12 @@ def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
 
 
 async def test_each_permission_is_asked_for_and_nothing_is_missing(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment, audit: Audit, tmp_path: Path
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, audit: Audit, tmp_path: Path
 ) -> None:
     await asyncio.to_thread(helm.install, namespace=home)
-    operator = operator_of(chart_world, plane, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with job_fixture_in(chart_world) as fixture:
+    async with job_fixture_in(chart_env) as fixture:
         await _a_job_lives_and_is_cleared_away(fixture)
         await _orphans_are_adopted(fixture)
         await _names_are_taken(fixture, operator)
@@ -181,12 +181,12 @@ async def test_each_permission_is_asked_for_and_nothing_is_missing(
     for scheduler, groups in _GROUPS.items():
         value = f"operator.gangSchedulerName={scheduler}"
         await asyncio.to_thread(helm.install, value, namespace=home)
-        operator = operator_of(chart_world, plane, namespace=home)
+        operator = operator_of(chart_env, plane, namespace=home)
         await asyncio.to_thread(operator.start)
-        async with job_fixture_in(chart_world) as fixture:
+        async with job_fixture_in(chart_env) as fixture:
             await _a_gang_is_gathered(fixture, groups, audit)
         await asyncio.to_thread(operator.stop)
-    await _other_apis_of_jobs_are_served(plane, home, chart_world, tmp_path)
+    await _other_apis_of_jobs_are_served(plane, home, chart_env, tmp_path)
     assert audit.refused() == set()
     assert audit.asked() == {each for each in _declared() if not each[1].endswith(_FINALIZERS)}
 
@@ -258,7 +258,7 @@ async def _names_are_taken(fixture: JobFixture, operator: OperatorProcess) -> No
         told = await fixture.events("taken")
         return any(each["count"] > 1 for each in told if each["reason"] == "FailedCreatePod")
 
-    await fixture.eventually("the news are counted on", is_counted_on, name="taken")
+    await fixture.eventually("the event's count has grown", is_counted_on, name="taken")
 
 
 async def _make_children(fixture: JobFixture, name: str, labels: Mapping[str, str]) -> None:
@@ -319,16 +319,16 @@ async def _until_group(fixture: JobFixture, path: str, members: int | None) -> N
 
 
 async def test_children_that_hold_up_their_job_need_the_permission_on_finalizers(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: Environment
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     await asyncio.to_thread(helm.install, namespace=home)
     path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{NAME}"
     rules = plane.endpoint.request("GET", path)["rules"]
     less = [rule for rule in rules if rule["resources"] != ["tfjobs/finalizers"]]
     plane.endpoint.request("PATCH", path, {"rules": less})
-    operator = operator_of(chart_world, plane, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with job_fixture_in(chart_world) as fixture:
+    async with job_fixture_in(chart_env) as fixture:
         await fixture.submit("W1")
         await fixture.event("FailedCreatePod", "cannot set blockOwnerDeletion", kind="Warning")
         plane.endpoint.request("PATCH", path, {"rules": rules})

@@ -93,7 +93,7 @@ async def _played(env: Environment) -> dict[str, Json]:
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
 def matrix(request: pytest.FixtureRequest) -> Iterator[dict[str, Json]]:
-    """Every job of the table after one pass over its pods, in each world in turn."""
+    """Every job of the table after one pass over its pods, in each environment in turn."""
     env: Environment = request.getfixturevalue(f"{request.param}_env")
     env.operator.start()
     with ThreadPoolExecutor(1) as thread:

@@ -244,7 +244,7 @@ def test_deleted_job_takes_everything_with_it() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_job_ends_right_and_is_made_once_in_any_weather(seed: int) -> None:
+def test_job_ends_right_and_is_made_once_under_faults(seed: int) -> None:
     async def act(cluster: SimulatedCluster) -> None:
         await cluster.start(KubeflowV1(), FakeDialect())
         cluster.injector.is_calm, cluster.injector.fault_rate = False, 0.2

@@ -1,4 +1,4 @@
-"""Real operators and a real API server under seeded mishaps: the right end, and nothing twice.
+"""Real operators and a real API server under seeded faults: the right end, and nothing twice.
 
 Each failure names its seed; the same seed plays the same run again.
 """
@@ -79,7 +79,7 @@ def test_same_seed_gives_the_same_run() -> None:
     assert simulate(trial) == simulate(trial)
 
 
-def test_laws_notice_a_wrong_end() -> None:
+def test_invariants_notice_a_wrong_end() -> None:
     job = restarting_job()
     wrong = Expected(
         manifest=job.manifest, exit_codes=job.exit_codes, ends=frozenset(), has_ttl=True
@@ -88,7 +88,7 @@ def test_laws_notice_a_wrong_end() -> None:
     assert faults == ["j: stored True, ttl True", "j: ended as Succeeded, expected []"]
 
 
-def test_laws_notice_a_pod_that_runs_too_often() -> None:
+def test_invariants_notice_a_pod_that_runs_too_often() -> None:
     job = Expected(
         manifest=tfjob("W1", restart="ExitCode", run_policy={"cleanPodPolicy": "None"}),
         exit_codes={"j-worker-0": [137, 143, 0]},

@@ -1,8 +1,8 @@
-"""Jobs under fire: processes of a local cluster are killed at random times while jobs run.
+"""Kills processes of a local cluster at random times while jobs run.
 
-Law: every draw comes from one seed, and every failure names it with all kills so far. The promises
-are those of the contract: a killed replica has exit code 137, and the job's restart policy decides;
-a killed operator or API server changes no verdict; what was acknowledged stays; nothing runs twice.
+Every draw comes from one seed, and a failure names it with all kills so far. What is checked is the
+contract: a killed replica has exit code 137 and the restart policy decides; a killed operator or
+API server changes no verdict; acknowledged writes stay; nothing runs twice.
 """
 
 import random
@@ -61,7 +61,7 @@ class Writer:
     """Writes objects all the time and remembers which of them were acknowledged."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        self._world = cluster
+        self._cluster = cluster
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._write)
         self.acknowledged: dict[str, str] = {}
@@ -76,7 +76,7 @@ class Writer:
 
     def lost(self) -> dict[str, str]:
         """What was acknowledged and is not there as it was."""
-        found = self._world.call("GET", "/api/v1/namespaces/default/configmaps")["items"]
+        found = self._cluster.call("GET", "/api/v1/namespaces/default/configmaps")["items"]
         kept = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in found}
         made = dict(self.acknowledged)
         return {name: made[name] for name in made if kept.get(name) != made[name]}
@@ -88,16 +88,16 @@ class Writer:
             body = {"metadata": {"name": f"note-{number}"}}
             with suppress(OSError, ApiError):
                 path = "/api/v1/namespaces/default/configmaps"
-                made = self._world.call("POST", path, body)["metadata"]
+                made = self._cluster.call("POST", path, body)["metadata"]
                 self.acknowledged[made["name"]] = made["resourceVersion"]
 
 
 class Chaos:
-    """Rounds of jobs on one world until enough has been killed."""
+    """Rounds of jobs on one cluster until enough has been killed."""
 
     def __init__(self, cluster: LocalCluster, *, seed: int, span: float) -> None:
         self.kills = 0
-        self._world = cluster
+        self._cluster = cluster
         self._seed = seed
         self._draw = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
         self._span = span
@@ -113,7 +113,7 @@ class Chaos:
                     break
                 self._kill(current)
             what = f"{current.path} has a verdict"
-            self._world.until(what, lambda: self._is_over(current), seconds=limit)
+            self._cluster.until(what, lambda: self._is_over(current), seconds=limit)
             self._judge(current)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story()}") from error
@@ -126,9 +126,9 @@ class Chaos:
 
     def _submit(self, documents: Sequence[Json]) -> Round:
         namespace = f"round-{len(self._rounds)}"
-        self._world.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        self._cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         for each in documents:
-            self._world.call("POST", _PLURALS[each["kind"]].format(namespace), each)
+            self._cluster.call("POST", _PLURALS[each["kind"]].format(namespace), each)
         job = next(each for each in documents if each["kind"] == "TFJob")
         return Round(namespace=namespace, job=job)
 
@@ -139,24 +139,24 @@ class Chaos:
             "replica": process_table.replicas(found),
             "supervisor": process_table.supervisors(found),
         }
-        kinds = [*self._world.parts, *(kind for kind in choices if choices[kind])]
+        kinds = [*self._cluster.parts, *(kind for kind in choices if choices[kind])]
         kind = self._draw.choice(kinds)
-        if kind in self._world.parts:
+        if kind in self._cluster.parts:
             self._kill_part(kind, current)
         else:
             self._kill_process(kind, self._draw.choice(choices[kind]), current)
 
     def _kill_part(self, part: str, current: Round) -> None:
-        self._world.pause(part)
+        self._cluster.pause(part)
         found = self._running()
         alive = [f"{each.host}" for each in process_table.replicas(found)]
-        self._world.kill(part)
+        self._cluster.kill(part)
         self.kills += 1
         if part not in _HARMLESS:
             current.hits += len(alive)
             current.near += len(process_table.supervisors(found)) - len(alive)
         current.told.append(f"{part} ({', '.join(alive) or 'nothing'} running)")
-        self._world.start(part)
+        self._cluster.start(part)
 
     def _kill_process(self, kind: str, process: process_table.Process, current: Round) -> None:
         if not process.kill():
@@ -167,7 +167,7 @@ class Chaos:
         current.told.append(f"{kind} {process.run}")
 
     def _running(self) -> list[process_table.Process]:
-        found = self._world.running()
+        found = self._cluster.running()
         assert not process_table.twice(found), (
             f"one replica runs twice: {process_table.twice(found)}"
         )
@@ -186,7 +186,7 @@ class Chaos:
             time.sleep(min(left, _PAUSE))
 
     def _verdict(self, current: Round) -> str:
-        job = self._world.call("GET", current.path)
+        job = self._cluster.call("GET", current.path)
         conditions = job.get("status", {}).get("conditions", [])
         found = [each["type"] for each in conditions if each["status"] == "True"]
         return next((each for each in found if each in {"Succeeded", "Failed"}), "")
@@ -200,13 +200,13 @@ class Chaos:
             assert verdict == "Succeeded", what
             return
         assert not any(each["restartCount"] for each in containers), f"{what}, restarted"
-        # A kill may come when a program has said its last word and is about to end.
+        # A kill may come when a program is about to end by itself.
         assert codes == ({KILLED} if verdict == "Failed" else {0}), what
         assert verdict == "Succeeded" or current.losses, f"{what}, and no kill was near"
 
     def _containers(self, current: Round) -> list[Json]:
         path = f"/api/v1/namespaces/{current.namespace}/pods"
-        pods = self._world.call("GET", path)["items"]
+        pods = self._cluster.call("GET", path)["items"]
         return [each for pod in pods for each in pod["status"]["containerStatuses"]]
 
 

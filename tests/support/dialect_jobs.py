@@ -1,7 +1,6 @@
-"""Jobs of any API in a scene's namespace: made, changed, looked at, and waited for.
+"""Jobs of any API in the namespace of a test: created, changed, read, and waited for.
 
-Law: it asks the API server and nobody else, and shows what there was instead when a wait is over.
-Knows how each API's jobs are found and how they say that they have ended; not how they work.
+It reads the API server only. A wait that fails shows what there was instead.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""Pytest fixtures for tests of the operator in a world.
+"""Pytest fixtures for tests of the operator on an API server.
 
-Law: one world of each kind per test process, a namespace of its own per test. Where a world's
-binaries cannot be had its tests are skipped, and the end of the run says so. Knows no test.
+There is one environment of each kind per test process, and one namespace per test. Where binaries
+are missing the tests are skipped, and the end of the run says so.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -29,8 +29,8 @@ def kubernetes_env(control_plane: ControlPlane) -> Iterator[Environment]:
 
 @pytest.fixture(scope="session")
 def local_env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """Our own API server with the operator on it."""
-    server = ApiServerProcess(tmp_path_factory.mktemp("own-world"))
+    """The local API server with the operator on it."""
+    server = ApiServerProcess(tmp_path_factory.mktemp("local-environment"))
     try:
         server.start()
         env = Environment("local", server)
@@ -42,7 +42,7 @@ def local_env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]
 
 @pytest.fixture(params=ENVIRONMENTS)
 def env(request: pytest.FixtureRequest) -> Environment:
-    """Each world in turn, with its operator up."""
+    """Each environment in turn, with its operator running."""
     found: Environment = request.getfixturevalue(f"{request.param}_env")
     found.operator.start()
     return found
@@ -50,13 +50,13 @@ def env(request: pytest.FixtureRequest) -> Environment:
 
 @pytest.fixture
 async def fixture(env: Environment) -> AsyncIterator[JobFixture]:
-    """A namespace in each world in turn."""
+    """A namespace in each environment in turn."""
     async with job_fixture_in(env) as found:
         yield found
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the limit of seconds bind the test alone: the first set-up may have to build binaries."""
+    """Apply the time limit to the test alone: the first set-up may have to build binaries."""
     for item in items:
         if "env" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.timeout(func_only=True))

@@ -1,8 +1,8 @@
-"""A world: an API server that knows all kinds of jobs, and the operator at work on it.
+"""An environment: an API server with the CRDs of all jobs, and the operator on it.
 
-Law: whatever holds in one world holds in the other; a test that cannot say so asks for the world
-it needs by name. The shared operator is up again after each test, whatever the test did to it.
-Worlds block: from async code call them by asyncio.to_thread.
+What holds in one environment holds in the other; a test that needs a certain one asks for it by
+name. The shared operator runs again after each test. Methods block: call them from async code with
+asyncio.to_thread.
 """
 
 import subprocess
@@ -22,7 +22,7 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Server(Protocol):
-    """An API server that a world can stand on."""
+    """An API server that an environment can use."""
 
     endpoint: Endpoint
     folder: Path
@@ -72,7 +72,7 @@ class Environment:
         kubeconfig: Path | None = None,
         **environment: str,
     ) -> OperatorProcess:
-        """An operator that is not started yet; it ends with the world."""
+        """An operator that is not started yet; it ends with the environment."""
         made = OperatorProcess(
             kubeconfig or self._identity,
             name=name,
@@ -91,7 +91,7 @@ class Environment:
         self.endpoint.request("PUT", path, {**crd, "metadata": metadata})
 
     def kubectl(self, *words: str, stdin: str | None = None, fails: bool = False) -> str:
-        """What kubectl prints on both channels; it must succeed, or fail if told so."""
+        """The output of kubectl; it must succeed, or fail where `fails` says so."""
         done = subprocess.run(
             [_kubectl(), f"--kubeconfig={self.server.kubeconfig}", *words],
             input=stdin,
@@ -105,7 +105,7 @@ class Environment:
         return done.stdout
 
     def close(self) -> None:
-        """End every operator; the server belongs to whoever started it."""
+        """End every operator; whoever started the server ends it."""
         for each in self._started:
             each.close()
         self._processes.close()

@@ -1,7 +1,7 @@
-"""A reverse proxy that stands between the operator and an API server and fails on demand.
+"""A reverse proxy between the operator and an API server that fails on demand.
 
-Law: what is not to fail passes unchanged, streams included; a fault is chosen by method and path
-and counted down, so that every story has an end. It knows HTTP, no kinds and no operator.
+A fault applies to requests by method and path, a given number of times. Everything else passes
+unchanged, streams included.
 """
 
 import asyncio

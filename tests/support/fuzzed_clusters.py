@@ -1,6 +1,6 @@
-"""Worlds that no operator of ours has made: stored statuses and pods of any shape.
+"""Clusters that no operator of ours has made: stored statuses and pods of any shape.
 
-Names stay honest, because an API server keeps them unique; everything else may be absurd.
+Names stay unique, because an API server keeps them so; everything else may be absurd.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """The Go training-operator 1.9.3 as a process beside ours, for tests of handing over.
 
-Law: unpatched, with the flags a user has; its webhook is set up and asked by nobody. It insists on
-one folder for its certificate, so it runs in a mount namespace in which that folder is its own.
+It is unpatched and has the flags of a user; its webhook is installed and never called. It insists
+on one folder for its certificate, so it runs in a mount namespace with its own folder there.
 """
 
 import http.client

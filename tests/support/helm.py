@@ -1,7 +1,7 @@
-"""Helm as a user calls it on the project's chart, and what it renders as documents.
+"""Helm as a user calls it on the project's chart, and the documents that it renders.
 
-Law: a real Helm on the real chart; what it prints is kept for whoever must explain a failure.
-Where it cannot be had its tests are skipped, and the end of the run says so. Knows no test.
+What it prints is kept for the report of a failure. Where Helm is missing the tests are skipped, and
+the end of the run says so.
 """
 
 import subprocess
@@ -43,7 +43,7 @@ class Helm:
         }
 
     def __call__(self, *words: str, fails: bool = False) -> str:
-        """What Helm prints on both channels; it must succeed, or fail if told so."""
+        """The output of Helm; it must succeed, or fail where `fails` says so."""
         done = subprocess.run(
             [self._binary, *words],
             env=self._environment,

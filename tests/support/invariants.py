@@ -1,4 +1,4 @@
-"""The laws that every single pass obeys, whatever went before: each a question with one answer."""
+"""What every single pass must satisfy, whatever happened before."""
 
 from datetime import datetime, timedelta
 

@@ -1,7 +1,7 @@
-"""One test's namespace in a world: jobs are submitted, and waited for until they are as claimed.
+"""One test's namespace in an environment: jobs are submitted, and waited for.
 
-Law: it asks the API server and nobody else, waits for conditions and never for time, and shows
-what there was instead when the wait is over. It takes no part in what is under test.
+It reads the API server only, and waits for conditions, never for a time. A wait that fails shows
+what there was instead.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.05
 
 
 class JobFixture:
-    """A namespace, its puppet kubelet, and the verbs of a test; use as an async context manager."""
+    """A namespace, its fake kubelet, and what tests do there; use as an async context manager."""
 
     def __init__(self, env: Environment, kubelet: FakeKubelet, *, namespace: str) -> None:
         self.env = env
@@ -58,7 +58,7 @@ class JobFixture:
         return await self.call("POST", self.jobs_path(job["apiVersion"].partition("/")[2]), job)
 
     async def refused(self, job: Mapping[str, Any]) -> str:
-        """The text with which the API server refuses a job; a fault if it does not."""
+        """The text with which the API server refuses a job; it must refuse it."""
         try:
             made = await self.create(job)
         except ApiError as refusal:
@@ -155,7 +155,7 @@ class JobFixture:
     async def event(
         self, reason: str, message: str = "", *, kind: str = "", name: str = "j"
     ) -> Json:
-        """Wait until an event with this reason and this text in its message is told of a job."""
+        """Wait until a job has an event with this reason and this text in its message."""
 
         def is_it(each: Json) -> bool:
             is_kind = not kind or each["type"] == kind
@@ -239,7 +239,7 @@ async def job_fixture_in(env: Environment) -> AsyncIterator[JobFixture]:
             JobFixture(env, kubelet, namespace=namespace) as fixture,
         ):
             yield fixture
-            # The jobs go first, else the operator would replace the pods that go after them.
+            # Jobs go first, else the operator would replace their pods.
             await fixture.call("DELETE", fixture.jobs_path())
     finally:
         await asyncio.to_thread(env.server.delete_namespace, namespace)
@@ -252,7 +252,7 @@ def conditions_of(job: Mapping[str, Any]) -> list[str]:
 
 
 def condition_of(job: Mapping[str, Any], kind: str) -> Json:
-    """One condition of a job; a fault if it has none of that kind."""
+    """One condition of a job; it must have one of that type."""
     found = [each for each in job["status"]["conditions"] if each["type"] == kind]
     assert found, f"no condition {kind} among {conditions_of(job)}"
     only: Json = found[0]

@@ -1,7 +1,7 @@
 """A local cluster as processes that can be killed one by one and started again.
 
-Law: `WHOLE` is `tfjob local up` as a user starts it; `SPLIT` is the same program in three
-processes. What it starts it ends, and it can tell what has outlived it.
+`WHOLE` is `tfjob local up` as a user starts it; `SPLIT` is the same program in three processes.
+Everything is ended with it, and what survives can be listed.
 """
 
 import json
@@ -74,11 +74,11 @@ class LocalCluster:
             assert is_fine, f"{part} ended with {code}:\n{self._processes.last_words(part)}"
 
     def running(self) -> list[process_table.Process]:
-        """All live processes of this world."""
+        """All live processes of this cluster."""
         return process_table.processes(self.name)
 
     def open_ports(self) -> dict[int, set[int]]:
-        """Ports of the API and of pods on which a process of this world listens, or nobody known.
+        """Ports of the API and of pods on which this cluster or an unknown process listens.
 
         A port that was given back may be taken at once by another cluster on this machine.
         """

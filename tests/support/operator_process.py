@@ -1,7 +1,6 @@
-"""The operator as a process of its own, as a user starts it: started, paused, ended and killed.
+"""The operator as a process, as a user starts it: started, paused, ended and killed.
 
-Law: it is spoken to by signals and by its two ports only; it ends with the test run whatever
-happens. It comes from the package under test, and nothing of it is imported here.
+It is controlled by signals and observed through its two ports. It ends with the test run.
 """
 
 import http.client
@@ -62,7 +61,7 @@ class OperatorProcess:
         return self._processes.pid(self._name)
 
     def start(self, *, ready: bool = True) -> None:
-        """Start it, and wait until its caches are filled unless told not to."""
+        """Start it, and by default wait until its caches are filled."""
         if not self.is_alive:
             self._processes.end(self._name)
             self._processes.start(self._name, self._command, self._environment)
@@ -70,7 +69,7 @@ class OperatorProcess:
             self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        """Wait until it says that it is ready; fails with its last words otherwise."""
+        """Wait until it is ready; a failure shows the end of its log."""
         deadline = time.monotonic() + PATIENCE
         while not self._is_ready():
             if not self.is_alive or time.monotonic() > deadline:

@@ -1,7 +1,7 @@
-"""What makes an operator use its rights on jobs of tensorflow.org and batch.tensorstack.dev.
+"""What makes an operator use its permissions on jobs of tensorflow.org and batch.tensorstack.dev.
 
-Law: each story ends when its last question has been asked. Who asked what, the server's log says;
-here nothing is judged.
+Each scenario ends after the operator's last request. Nothing is judged here: the server's audit log
+says who asked for what.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """The operator as its pod would run it, without a container: in-cluster, on a read-only root.
 
-Law: what the Deployment says is what it gets, flags, environment and account; it sees no kubeconfig
-and can write nowhere. It lives in a mount namespace of its own and ends with the test run.
+It gets the flags, environment and account of the Deployment, sees no kubeconfig and can write
+nowhere. It runs in its own mount namespace and ends with the test run.
 """
 
 import shlex

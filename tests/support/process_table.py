@@ -1,7 +1,7 @@
-"""What runs on this machine for one local cluster, read from /proc.
+"""The processes of one local cluster on this machine, read from /proc.
 
-Law: processes are known by a variable of their environment that their whole world carries, so that
-nothing of anybody else is seen, let alone killed. Linux only, as the tests that use it.
+They are recognised by an environment variable that all of them inherit, so that no other process is
+seen or killed. Linux only.
 """
 
 import os
@@ -44,7 +44,7 @@ class Process:
 
 
 def processes(cluster: str) -> list[Process]:
-    """Every live process of a world."""
+    """Every live process of a cluster."""
     return list(_carriers(f"{CLUSTER}={cluster}".encode()))
 
 

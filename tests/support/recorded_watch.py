@@ -1,7 +1,7 @@
-"""A recorded session of a watch, a server that can play it, and somebody who follows it.
+"""A recorded watch, a server that replays it, and a client that follows it.
 
 The history is small and complete: a state as of version 3, then one change of each kind. Whatever
-happens on the way, who follows to version 8 must end up with `FINAL`.
+breaks on the way, a client that has followed to version 8 must hold `FINAL`.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class Faithful:
 
 
 class Follower:
-    """An informer on a watch, and what it told."""
+    """An informer on a watch, and the changes that it reported."""
 
     def __init__(self, api: Api, time: Instant, patience: Patience) -> None:
         self.time = time

@@ -1,4 +1,4 @@
-"""What hypothesis draws for the decision: jobs, moves of a cluster, and worlds of any shape."""
+"""What hypothesis draws for the decision: jobs, moves of a cluster, and clusters of any shape."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -117,7 +117,7 @@ lively_manifests = st.builds(
 
 @st.composite
 def clusters(draw: st.DrawFn) -> ModelCluster:
-    """A job's cluster after some history: a world that can be reached."""
+    """A job's cluster after some history: a state that can be reached."""
     given = draw(manifests() | lively_manifests)
     cluster = ModelCluster(given, settings=draw(settings))
     if draw(st.sampled_from([True, True, False])):

@@ -1,7 +1,7 @@
-"""A real Kubernetes control plane on loopback, for tests: started in seconds, thrown away after.
+"""A real Kubernetes control plane on loopback, for tests.
 
-Law: what it starts it ends; it listens on loopback only; RBAC is on. Its methods block: from async
-code call them by asyncio.to_thread. It must not know TFJobs, nor play the kubelet.
+It starts in seconds, listens on loopback only, uses RBAC, and ends everything it started. Its
+methods block: call them from async code with asyncio.to_thread.
 """
 
 import secrets
@@ -27,7 +27,7 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class StartError(Exception):
-    """The control plane is not up: names the process, its last words and the folder of logs."""
+    """The control plane is not up: names the process, the end of its log and the folder of logs."""
 
 
 class ControlPlane:
@@ -47,7 +47,7 @@ class ControlPlane:
         feature_gates: Sequence[str] = (),
         apiserver_flags: Sequence[str] = (),
     ) -> None:
-        """Name what shall run; `kwok` is a file of kwok stages, STAGES being the usual one."""
+        """Choose what runs; `kwok` is a file of kwok stages, usually STAGES."""
         self._folder = folder
         self._keeps_logs = folder is not None
         self._scheduler = scheduler
@@ -132,7 +132,7 @@ class ControlPlane:
         return name
 
     def delete_namespace(self, name: str) -> None:
-        """Delete a namespace without waiting; its pods go at once, for no kubelet ends them."""
+        """Delete a namespace without waiting; its pods go at once, because no kubelet ends them."""
         path = f"/api/v1/namespaces/{name}"
         self.endpoint.request("DELETE", f"{path}/pods?gracePeriodSeconds=0")
         self.endpoint.request("DELETE", path)

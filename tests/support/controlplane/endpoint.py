@@ -1,8 +1,4 @@
-"""How to reach an API server: address, token, certificate; as kubeconfig and as plain requests.
-
-Law: a value; whoever holds it may talk, nobody learns who started the server. Blocking requests
-only, for set-up and assertions; it must not know pods, puppets or processes.
-"""
+"""How to reach an API server: address, token, certificate; as kubeconfig, or by blocking calls."""
 
 import base64
 import http.client

@@ -1,8 +1,7 @@
 """Child processes that never outlive the test run.
 
-Law: every child is in one process group with a guard, and the guard ends the group when this
-process is gone, however it went. Children are ended by the handle that started them, and waited
-for, so that their ports are free again. Knows nothing of what the children do.
+Every child is in one process group with a guard that kills the group when this process is gone.
+Children are waited for, so that their ports are free again.
 """
 
 import os
@@ -44,7 +43,7 @@ class Processes:
             )
 
     def end(self, name: str) -> None:
-        """Kill a child and wait until it is gone; nothing here needs a farewell."""
+        """Kill a child and wait until it is gone."""
         child = self._children.pop(name, None)
         if child is not None:
             child.kill()
@@ -57,11 +56,11 @@ class Processes:
         return child.wait(timeout=PATIENCE)
 
     def pause(self, name: str) -> None:
-        """Stop a child in its tracks: its connections stay open and nobody answers."""
+        """Freeze a child: its connections stay open and nothing is answered."""
         self._children[name].send_signal(signal.SIGSTOP)
 
     def resume(self, name: str) -> None:
-        """Let a paused child go on."""
+        """Let a frozen child go on."""
         self._children[name].send_signal(signal.SIGCONT)
 
     def pid(self, name: str) -> int:

@@ -31,7 +31,7 @@ Step = Callable[["FakeKubelet", Pod], Awaitable[object]]
 class Deletions(Enum):
     """When a pod that is being deleted is gone."""
 
-    AT_ONCE = "its processes heed the first signal"
+    AT_ONCE = "its processes end on SIGTERM"
     AFTER_GRACE = "its processes are killed when the grace period is over"
     ON_DEMAND = "when the test says so"
 
@@ -39,7 +39,7 @@ class Deletions(Enum):
 class FakeKubelet(PodLifecycle):
     """Watches the pods of a namespace and acts on them; use as an async context manager.
 
-    `on_sigterm` says how containers end that heed SIGTERM.
+    `on_sigterm` says how containers end on SIGTERM.
     """
 
     def __init__(

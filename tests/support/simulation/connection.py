@@ -1,7 +1,7 @@
-"""A connection that breaks in every way it can, between a real client and an API server in memory.
+"""A connection between a real client and an API server in memory, into which faults are injected.
 
-Law: what happens is drawn from one seeded source of chance, so that a run can be repeated. Requests
-and answers are those of the real client and the real server; only the network is played.
+Faults are drawn from one seeded source, so a run can be repeated. Only the network is simulated;
+requests and answers are those of the real client and server.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class InjectedFault(enum.Enum):
 
 
 class FaultInjector(msgspec.Struct, kw_only=True):
-    """How bad the network is; `calm` ends all mishaps."""
+    """Which faults happen, and how often; `is_calm` ends them all."""
 
     chance: random.Random
     fault_rate: float = 0.1
@@ -68,7 +68,7 @@ class FaultInjector(msgspec.Struct, kw_only=True):
         return None if is_crash and not self.may_crash else found
 
     def delay(self) -> float:
-        """Most news are quick; some are very late."""
+        """How late a watch event comes: most are prompt, some are very late."""
         if self.is_calm or self.chance.random() < 0.7:
             return 0.0
         return self.chance.uniform(0.0, self.longest_delay)
@@ -105,7 +105,7 @@ class Connection:
 
 
 class _Wire(Transport):
-    """The real client's transport over a played network."""
+    """The real client's transport over a simulated network."""
 
     def __init__(self, connection: Connection, config: Config, **options: Any) -> None:
         super().__init__(config, **options)
@@ -114,7 +114,7 @@ class _Wire(Transport):
     async def _whole(
         self,
         request: Request,
-        authorization: str | None,  # noqa: ARG002 - everybody is let in
+        authorization: str | None,  # noqa: ARG002 - there is no authentication here
     ) -> Whole:
         found = await self._exchange(request)
         assert isinstance(found, Answer)
@@ -123,7 +123,7 @@ class _Wire(Transport):
     async def _begun(
         self,
         request: Request,
-        authorization: str | None,  # noqa: ARG002 - everybody is let in
+        authorization: str | None,  # noqa: ARG002 - there is no authentication here
     ) -> Begun:
         found = await self._exchange(request)
         body = found.body if isinstance(found, Answer) else b""
@@ -157,7 +157,7 @@ class _Wire(Transport):
         return found
 
     def _check(self) -> None:
-        """Nothing leaves a dead process, and nothing passes a cut cable."""
+        """A dead process sends nothing, and nothing passes a cut connection."""
         if self._line.died.is_set() or self._line.is_cut:
             raise aiohttp.ConnectionTimeoutError
 
@@ -171,7 +171,7 @@ class _Response:
     def __init__(self, found: Answer | Feed, connection: Connection) -> None:
         self.content = self
         self._line = connection
-        self._chunks = _weathered(found.chunks, connection) if isinstance(found, Feed) else None
+        self._chunks = _delayed(found.chunks, connection) if isinstance(found, Feed) else None
 
     async def readany(self) -> bytes:
         assert self._chunks is not None
@@ -190,8 +190,8 @@ def _code(found: Answer | Feed) -> int:
     return found.code if isinstance(found, Answer) else 200
 
 
-async def _weathered(chunks: AsyncIterator[bytes], connection: Connection) -> AsyncGenerator[bytes]:
-    """News in order, late, and with ends that nobody asked for."""
+async def _delayed(chunks: AsyncIterator[bytes], connection: Connection) -> AsyncGenerator[bytes]:
+    """Watch events in order, late, and with unexpected ends."""
     injector = connection.injector
     async with aclosing(cast("AsyncGenerator[bytes]", chunks)) as feed:
         async for chunk in feed:

@@ -1,7 +1,7 @@
-"""One whole life of a few jobs under one seed, and everything that was wrong with it.
+"""One simulated life of a few jobs under one seed, and everything that was wrong with it.
 
-Law: the same seed gives the same run. Bad weather ends after a while: what is judged is where the
-world comes to rest, and that nothing forbidden happened on the way.
+The same seed gives the same run. Faults end after a while; then the final state is checked, and
+that no invariant was broken on the way.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from tests.support.simulation.cluster import QUIET, end
 from tests.support.simulation.connection import Connection, FaultInjector, InjectedFault
 from tests.support.simulation.jobs import Expected, random_job
 
-STORM = 300.0
+FAULTY = 300.0
 PATIENCE = 2000.0
 REST = 60.0
-"""Seconds: how long the weather is bad, how long jobs may take, and how long rest is watched."""
+"""Seconds: how long faults happen, how long jobs may take, and how long rest is observed."""
 SETTLING = 400.0
-"""Seconds after which news that repeated have been counted out."""
+"""Seconds after which all events, with their counts, have been written."""
 MOST_REQUESTS_PER_JOB = 120
 LEASE_NAMESPACE = "kube-system"
 
@@ -79,10 +79,10 @@ async def _simulate(trial: Trial) -> Result:
 
 
 async def _rest(cluster: CheckedCluster) -> list[str]:
-    """Wait until everything has ended and calm has come; then say what is wrong."""
+    """Wait until everything has ended and faults are over; then list what is wrong."""
     loop = asyncio.get_running_loop()
     while loop.time() < PATIENCE and not cluster.have_all_ended:
-        cluster.injector.is_calm = loop.time() > STORM
+        cluster.injector.is_calm = loop.time() > FAULTY
         await asyncio.sleep(1.0)
     cluster.injector.is_calm = True
     await asyncio.sleep(SETTLING)
@@ -92,7 +92,7 @@ async def _rest(cluster: CheckedCluster) -> list[str]:
     faults = [*cluster.invariants.broken, *await cluster.leftovers(), *_wrong_ends(cluster)]
     if before != after and len(cluster.operators) == 1:
         faults.append(f"no rest: {before} became {after}")
-    # All jobs are looked at again after so many whole seconds, and this may have been one of them.
+    # A periodic resync may have begun in this very second.
     await asyncio.sleep(0.5)
     for name, operator in cluster.operators.items():
         left = [

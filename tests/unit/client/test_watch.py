@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Never
 
@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.support.fake_api import Answer, FakeApi, refusal, text, whole
-from tests.support.fake_time import Instant, skip_ahead
+from tests.support.fake_time import Instant, time_passing
 from tests.support.recorded_watch import (
     CHANGES,
     FINAL,
@@ -35,23 +35,6 @@ from tfjob.client.watch import Patience, Watch
 
 def queries(fake: FakeApi) -> list[Mapping[str, str]]:
     return [asked.query for asked in fake.asked]
-
-
-@asynccontextmanager
-async def time_passing(seconds: float, when: Callable[[], bool]) -> AsyncIterator[None]:
-    """Let the time pass at once as soon as something is so."""
-
-    async def skip() -> None:
-        while not when():
-            await asyncio.sleep(0.001)
-        skip_ahead(seconds)
-
-    skipping = asyncio.create_task(skip())
-    try:
-        yield
-    finally:
-        skipping.cancel()
-        await asyncio.gather(skipping, return_exceptions=True)
 
 
 def has_seen(follow: Follower, change: str) -> bool:
