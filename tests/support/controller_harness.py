@@ -4,7 +4,6 @@ The caches see the server's objects when a test says so. One harness serves ever
 `JobKind` says which jobs it reconciles.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -15,7 +14,6 @@ import msgspec
 from tests.support import fake_dialect
 from tests.support.builders import NOW
 from tests.support.fake_kubelet.kubelet import PodLifecycle
-from tests.support.fake_time import settle
 from tests.support.local_apiserver.in_memory import (
     CORE,
     DEFINITIONS,
@@ -24,6 +22,7 @@ from tests.support.local_apiserver.in_memory import (
     Json,
     decoded,
 )
+from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tfjob.client.events import EventRecorder
 from tfjob.client.fair import FairPool
@@ -180,12 +179,7 @@ class ControllerHarness:
 
     async def told(self) -> list[tuple[str, str, str]]:
         """The events that were sent, oldest first."""
-        sender = asyncio.create_task(self.recorder.run())
-        for _ in range(20):
-            await settle()
-            await asyncio.sleep(0.001)
-        await self.recorder.close()
-        await sender
+        await self.recorder.close(PATIENCE)
         return await self.server.events()
 
     def counted(self, name: str, **labels: str) -> float:

@@ -39,7 +39,8 @@ class InMemoryApiServer:
     def __init__(self, *, clock: Clock = system_clock) -> None:
         self.store = Store(Path(":memory:"))
         self.backend = Backend(self.store, clock=clock)
-        injector = FaultInjector(chance=random.Random(1), is_calm=True)  # noqa: S311 - no secret
+        chance = random.Random(1)  # noqa: S311 - a run must be repeatable
+        injector = FaultInjector(chance=chance, is_calm=True)
         self.connection = Connection(self.backend, injector)
         self.api = self.connection.connect(Config(server="http://in-memory.invalid"))
         self.refuse: Refuse = lambda _: None
