@@ -145,7 +145,7 @@ async def test_jobs_of_the_go_operator_go_on_under_ours_and_back(
         assert await asyncio.to_thread(shared.operator.stop) == 0
         shared.replace_crd(go_operator.crd())
         await asyncio.to_thread(go_operator.start)
-        # A job of the peer's own shows that it has looked at what there was before.
+        # A job of its own shows that the Go operator has seen everything there was before.
         await fixture.submit("W1", name="marker")
         await fixture.comes_to("Running", name="marker")
         now = await uids(fixture)
