@@ -88,7 +88,7 @@ control-plane: setup ## Build a real control plane from Go modules into the user
 ##: checking
 
 .PHONY: check
-check: format-check lint types imports dead-code sizes words prose generated-check scenarios-check ## Everything that reads the code without running it
+check: format-check lint types imports dead-code sizes mirror words prose generated-check scenarios-check ## Everything that reads the code without running it
 	@echo "check: clean"
 
 .PHONY: format-check
@@ -115,6 +115,10 @@ dead-code: setup
 .PHONY: sizes
 sizes: setup
 	$(BIN)/python -m tools.sizes $(CODE)
+
+.PHONY: mirror
+mirror: setup
+	$(BIN)/python -m tools.mirror
 
 .PHONY: words
 words: setup

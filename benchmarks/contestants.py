@@ -12,8 +12,8 @@ import msgspec
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import Toolchain
+from tests.support.go_operator import GoOperator
 from tests.support.operator_process import OperatorProcess
-from tests.support.peer import Peer
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 PEER_TUNED: Final = ("--controller-threads=16", "--kube-api-qps=5000", "--kube-api-burst=10000")
@@ -59,7 +59,7 @@ class _Ours:
         self._processes.close()
 
 
-class _Peer(Peer):
+class _Peer(GoOperator):
     """The peer, with what its installation makes beside it."""
 
     def start(self) -> None:

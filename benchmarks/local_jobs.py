@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figure import Figure
-from tests.support.local_world import endpoint_of
+from tests.support.local_apiserver.process import endpoint_of
 
 REPLICAS = 3
 REPEATS = 5

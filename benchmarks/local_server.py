@@ -51,7 +51,7 @@ class LocalServer:
         # The server's own start is measured without what a client needs.
         import aiohttp  # noqa: PLC0415
 
-        from tests.support.local_world import endpoint_of  # noqa: PLC0415
+        from tests.support.local_apiserver.process import endpoint_of  # noqa: PLC0415
 
         endpoint = endpoint_of(self._data / "kubeconfig")
         connector = aiohttp.TCPConnector(limit=0, ssl=endpoint.ssl_context() or True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.endpoint import ApiError
-from tests.support.scene import Scene
+from tests.support.job_fixture import JobFixture
 from tests.support.tfjobs import container, of_types, replica, tfjob
 
 Json = dict[str, Any]
@@ -76,9 +76,11 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.scenario(8, 9, 10, 11, 12, 13, 14, 17, 18, "R25")
 @pytest.mark.parametrize("why", REFUSED)
-async def test_bad_job_is_refused_in_the_words_of_the_contract(scene: Scene, why: str) -> None:
+async def test_bad_job_is_refused_in_the_words_of_the_contract(
+    fixture: JobFixture, why: str
+) -> None:
     job, texts = REFUSED[why]
-    refusal = await scene.refused(job)
+    refusal = await fixture.refused(job)
     for text in texts:
         assert text in refusal
 
@@ -95,49 +97,49 @@ async def test_bad_job_is_refused_in_the_words_of_the_contract(scene: Scene, why
         tfjob("W1", cleanPodPolicy="None", ttlSecondsAfterFinished=5),
     ],
 )
-async def test_good_job_is_taken(scene: Scene, job: Json) -> None:
-    made = await scene.create(job)
+async def test_good_job_is_taken(fixture: JobFixture, job: Json) -> None:
+    made = await fixture.create(job)
     assert made["spec"]["tfReplicaSpecs"] == job["spec"]["tfReplicaSpecs"]
 
 
 @pytest.mark.scenario(15)
 @pytest.mark.parametrize(("before", "after"), [(None, "training-operator"), ("multikueue", None)])
 async def test_manager_can_be_neither_set_nor_unset_later(
-    scene: Scene, before: str | None, after: str | None
+    fixture: JobFixture, before: str | None, after: str | None
 ) -> None:
     names = {
         "training-operator": "kubeflow.org/training-operator",
         "multikueue": "kueue.x-k8s.io/multikueue",
     }
     policy = {"suspend": True, **({"managedBy": names[before]} if before else {})}
-    await scene.submit(run_policy=policy)
+    await fixture.submit(run_policy=policy)
     change = {"runPolicy": {"managedBy": names[after] if after else None}}
     with pytest.raises(ApiError, match=r"runPolicy\.managedBy: Invalid value.*field is immutable"):
-        await scene.patch(change)
+        await fixture.patch(change)
 
 
 @pytest.mark.scenario(16)
-async def test_queue_can_be_set_once(scene: Scene) -> None:
-    await scene.submit(run_policy={"suspend": True})
-    await scene.patch({"runPolicy": {"schedulingPolicy": {"queue": "a"}}})
+async def test_queue_can_be_set_once(fixture: JobFixture) -> None:
+    await fixture.submit(run_policy={"suspend": True})
+    await fixture.patch({"runPolicy": {"schedulingPolicy": {"queue": "a"}}})
     text = r"spec\.runPolicy\.schedulingPolicy\.queue is immutable"
     with pytest.raises(ApiError, match=text):
-        await scene.patch({"runPolicy": {"schedulingPolicy": {"queue": "b"}}})
+        await fixture.patch({"runPolicy": {"schedulingPolicy": {"queue": "b"}}})
 
 
 @pytest.mark.scenario("R42")
-async def test_jobs_are_taken_while_the_operator_is_away(scene: Scene) -> None:
-    scene.world.operator.kill()
-    await scene.submit("W1")
-    assert "Required value" in await scene.refused(without_specs({}))
-    await scene.patch({"runPolicy": {"suspend": True}})
-    scene.world.operator.start()
-    await scene.reaches("Created", "Suspended")
+async def test_jobs_are_taken_while_the_operator_is_away(fixture: JobFixture) -> None:
+    fixture.env.operator.kill()
+    await fixture.submit("W1")
+    assert "Required value" in await fixture.refused(without_specs({}))
+    await fixture.patch({"runPolicy": {"suspend": True}})
+    fixture.env.operator.start()
+    await fixture.reaches("Created", "Suspended")
 
 
-async def test_pod_fields_that_nobody_declared_reach_the_pod(scene: Scene) -> None:
+async def test_pod_fields_that_nobody_declared_reach_the_pod(fixture: JobFixture) -> None:
     own = replica(1, hostname="h", tolerations=[{"key": "gpu", "operator": "Exists"}])
-    await scene.create(of_types(Worker=own))
-    pod = await scene.puppet.appears("j-worker-0")
+    await fixture.create(of_types(Worker=own))
+    pod = await fixture.kubelet.appears("j-worker-0")
     assert pod["spec"]["hostname"] == "h"
     assert {"key": "gpu", "operator": "Exists"} in pod["spec"]["tolerations"]

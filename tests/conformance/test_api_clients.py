@@ -93,7 +93,7 @@ async def test_kubectl_applies_changes_and_deletes(kubectl: Kubectl) -> None:
     assert "Pending" in await kubectl("get", "pods", "-l", "app=x")
     assert "Service Account:  default" in await kubectl("describe", "pod", "p")
     assert "deleted" in await kubectl("delete", "pod", "p")
-    await kubectl("wait", "--for=delete", "pod/p", "--timeout=5s")
+    await kubectl("wait", "--for=delete", "pod/p", "--timeout=120s")
 
 
 @needs_kubectl
@@ -106,7 +106,9 @@ async def test_kubectl_tells_a_misspelt_field(kubectl: Kubectl) -> None:
 @needs_kubectl
 async def test_kubectl_works_with_custom_kinds(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", given=WIDGETS)
-    await kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=5s")
+    await kubectl(
+        "wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=120s"
+    )
     await kubectl("apply", "-f", "-", given=WIDGET)
     assert "scaled" in await kubectl("scale", "widget", "w", "--replicas=4")
     table = (await kubectl("get", "wd")).splitlines()

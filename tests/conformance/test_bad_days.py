@@ -8,12 +8,18 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.endpoint import ApiError
-from tests.support.controlplane.puppet import runs
+from tests.support.environment_fixtures import only_kubernetes
+from tests.support.environments import Environment
+from tests.support.fake_kubelet.driver import runs
+from tests.support.job_fixture import (
+    JobFixture,
+    condition_of,
+    conditions_of,
+    counts_of,
+    restarts_of,
+)
 from tests.support.permissive_crd import permissive
-from tests.support.scene import Scene, condition_of, conditions_of, counts_of, restarts_of
 from tests.support.tfjobs import container, of_types, replica, tfjob
-from tests.support.world_fixtures import only_kubernetes
-from tests.support.worlds import World
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 Json = dict[str, Any]
@@ -41,45 +47,47 @@ MISSHAPEN: dict[str, Any] = {
 
 
 @contextmanager
-def rules_off(world: World) -> Iterator[None]:
-    """The world as it was before its rules existed."""
+def rules_off(env: Environment) -> Iterator[None]:
+    """An environment whose CRD has no rules yet."""
     crd = KubeflowV1().crd()
-    world.replace_crd(permissive(crd))
+    env.replace_crd(permissive(crd))
     try:
         yield
     finally:
-        world.replace_crd(crd)
+        env.replace_crd(crd)
 
 
-async def until_a_broken_job_is(scene: Scene, *, is_taken: bool) -> None:
+async def until_a_broken_job_is(fixture: JobFixture, *, is_taken: bool) -> None:
     """Wait until the API server has changed its mind about what is a job."""
     probe = {**tfjob(name="probe"), "spec": "none"}
 
     async def is_so() -> bool:
         try:
-            await scene.call("POST", f"{scene.jobs_path()}?dryRun=All", probe)
+            await fixture.call("POST", f"{fixture.jobs_path()}?dryRun=All", probe)
         except ApiError:
             return not is_taken
         return is_taken
 
-    await scene.eventually(f"a broken job is {'taken' if is_taken else 'refused'}", is_so)
+    await fixture.eventually(f"a broken job is {'taken' if is_taken else 'refused'}", is_so)
 
 
 @pytest.mark.scenario(19)
 @only_kubernetes
-async def test_objects_that_slipped_past_the_rules_fail_and_harm_nobody(scene: Scene) -> None:
-    scene.world.operator.kill()
-    with rules_off(scene.world):
-        await until_a_broken_job_is(scene, is_taken=True)
+async def test_objects_that_slipped_past_the_rules_fail_and_harm_nobody(
+    fixture: JobFixture,
+) -> None:
+    fixture.env.operator.kill()
+    with rules_off(fixture.env):
+        await until_a_broken_job_is(fixture, is_taken=True)
         for name, spec in (BROKEN | MISSHAPEN).items():
-            await scene.create({**tfjob(name=name), "spec": spec})
-    await until_a_broken_job_is(scene, is_taken=False)
-    scene.puppet.play("*", runs)
-    await scene.submit("W1")
-    scene.world.operator.start()
-    await scene.reaches("Created", "Running")
+            await fixture.create({**tfjob(name=name), "spec": spec})
+    await until_a_broken_job_is(fixture, is_taken=False)
+    fixture.kubelet.script("*", runs)
+    await fixture.submit("W1")
+    fixture.env.operator.start()
+    await fixture.reaches("Created", "Running")
     for name in BROKEN:
-        job = await scene.reaches("Failed", name=name)
+        job = await fixture.reaches("Failed", name=name)
         failed = condition_of(job, "Failed")
         assert failed["reason"] == "InvalidTFJobSpec"
         prefix = "Failed to marshal the object to TFJob; the spec is invalid: "
@@ -87,11 +95,11 @@ async def test_objects_that_slipped_past_the_rules_fail_and_harm_nobody(scene: S
         assert len(failed["message"]) > len(prefix)
         assert "completionTime" in job["status"]
     for name in BROKEN | MISSHAPEN:
-        await scene.event("InvalidTFJobSpec", "the spec is invalid", kind="Warning", name=name)
-    await scene.children("j-worker-0")
-    scene.world.operator.restart()
-    await scene.settled()
-    assert scene.world.operator.is_alive
+        await fixture.event("InvalidTFJobSpec", "the spec is invalid", kind="Warning", name=name)
+    await fixture.children("j-worker-0")
+    fixture.env.operator.restart()
+    await fixture.settled()
+    assert fixture.env.operator.is_alive
 
 
 def misspelt() -> Json:
@@ -106,24 +114,24 @@ def hungry() -> Json:
     return replica(2, containers=[container(resources={"requests": {"cpu": "1"}})])
 
 
-async def forbid_hosts(scene: Scene) -> None:
+async def forbid_hosts(fixture: JobFixture) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
-    path = f"/api/v1/namespaces/{scene.namespace}"
-    await scene.call("PATCH", path, {"metadata": {"labels": labels}})
+    path = f"/api/v1/namespaces/{fixture.namespace}"
+    await fixture.call("PATCH", path, {"metadata": {"labels": labels}})
 
 
-async def allow_one_pod(scene: Scene) -> None:
+async def allow_one_pod(fixture: JobFixture) -> None:
     quota = {"metadata": {"name": "one"}, "spec": {"hard": {"pods": "1"}}}
-    path = f"/api/v1/namespaces/{scene.namespace}/resourcequotas"
-    await scene.call("POST", path, quota)
+    path = f"/api/v1/namespaces/{fixture.namespace}/resourcequotas"
+    await fixture.call("POST", path, quota)
 
     async def is_counted() -> bool:
-        return "hard" in (await scene.call("GET", f"{path}/one")).get("status", {})
+        return "hard" in (await fixture.call("GET", f"{path}/one")).get("status", {})
 
-    await scene.eventually("the quota is counted", is_counted)
+    await fixture.eventually("the quota is counted", is_counted)
 
 
-async def nothing(scene: Scene) -> None:
+async def nothing(fixture: JobFixture) -> None:
     return
 
 
@@ -139,52 +147,52 @@ async def nothing(scene: Scene) -> None:
     ids=["misspelt field", "forbidden host path", "quota"],
 )
 async def test_job_whose_pods_are_refused_says_why_in_the_servers_words(
-    scene: Scene,
-    prepare: Callable[[Scene], Any],
+    fixture: JobFixture,
+    prepare: Callable[[JobFixture], Any],
     template: Callable[[], Json],
     words: str,
     made: int,
 ) -> None:
-    await prepare(scene)
-    await scene.create(of_types(Worker=template()))
-    event = await scene.event("FailedCreatePod", words, kind="Warning")
+    await prepare(fixture)
+    await fixture.create(of_types(Worker=template()))
+    event = await fixture.event("FailedCreatePod", words, kind="Warning")
     assert event["message"].startswith("Error creating: ")
-    job = await scene.reaches("Created")
+    job = await fixture.reaches("Created")
     assert "startTime" in job["status"]
-    assert len(await scene.pods()) == made
-    assert set(await scene.services()) == {"j-worker-0", "j-worker-1"}
-    operator = scene.world.operator
+    assert len(await fixture.pods()) == made
+    assert set(await fixture.services()) == {"j-worker-0", "j-worker-1"}
+    operator = fixture.env.operator
     before = operator.metrics()["failed_pods_total"]
-    await scene.settled()
+    await fixture.settled()
     assert operator.metrics()["failed_pods_total"] - before < 50
 
 
 @pytest.mark.scenario("R16")
 @only_kubernetes
-async def test_job_goes_on_when_its_quota_is_raised(scene: Scene) -> None:
-    scene.puppet.play("*", runs)
-    await allow_one_pod(scene)
-    await scene.submit("W3")
-    await scene.event("FailedCreatePod", "exceeded quota: one")
-    path = f"/api/v1/namespaces/{scene.namespace}/resourcequotas/one"
-    await scene.call("PATCH", path, {"spec": {"hard": {"pods": "10"}}})
-    await scene.until("all run", lambda job: counts_of(job) == {"active": 3})
+async def test_job_goes_on_when_its_quota_is_raised(fixture: JobFixture) -> None:
+    fixture.kubelet.script("*", runs)
+    await allow_one_pod(fixture)
+    await fixture.submit("W3")
+    await fixture.event("FailedCreatePod", "exceeded quota: one")
+    path = f"/api/v1/namespaces/{fixture.namespace}/resourcequotas/one"
+    await fixture.call("PATCH", path, {"spec": {"hard": {"pods": "10"}}})
+    await fixture.until("all run", lambda job: counts_of(job) == {"active": 3})
 
 
 @only_kubernetes
-async def test_namespace_that_is_being_deleted_is_left_alone(scene: Scene) -> None:
+async def test_namespace_that_is_being_deleted_is_left_alone(fixture: JobFixture) -> None:
     """Something holds the namespace: its jobs cannot have pods any more, and nobody insists."""
-    world = scene.world
-    namespace = await asyncio.to_thread(world.server.create_namespace)
+    env = fixture.env
+    namespace = await asyncio.to_thread(env.server.create_namespace)
     path = f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs"
     held = tfjob("W2", restart="OnFailure")
     held["metadata"]["finalizers"] = ["example.invalid/hold"]
     holder = {"metadata": {"name": "holder", "finalizers": ["example.invalid/hold"]}}
-    await scene.call("POST", path, held)
-    await scene.call("POST", f"/api/v1/namespaces/{namespace}/configmaps", holder)
+    await fixture.call("POST", path, held)
+    await fixture.call("POST", f"/api/v1/namespaces/{namespace}/configmaps", holder)
 
     async def pods() -> list[Json]:
-        found = await scene.call("GET", f"/api/v1/namespaces/{namespace}/pods")
+        found = await fixture.call("GET", f"/api/v1/namespaces/{namespace}/pods")
         items: list[Json] = found["items"]
         return items
 
@@ -194,54 +202,60 @@ async def test_namespace_that_is_being_deleted_is_left_alone(scene: Scene) -> No
     async def has_none() -> bool:
         return len(await pods()) == 0
 
-    await scene.eventually("two pods", has_pods)
-    await asyncio.to_thread(world.server.delete_namespace, namespace)
-    await scene.eventually("no pods", has_none)
-    scene.puppet.play("*", runs)
-    await scene.submit("W1")
-    await scene.reaches("Created", "Running")
-    refused = _refusals(world)
-    await scene.settled()
-    assert _refusals(world) - refused < 20
+    await fixture.eventually("two pods", has_pods)
+    await asyncio.to_thread(env.server.delete_namespace, namespace)
+    await fixture.eventually("no pods", has_none)
+    fixture.kubelet.script("*", runs)
+    await fixture.submit("W1")
+    await fixture.reaches("Created", "Running")
+    refused = _refusals(env)
+    await fixture.settled()
+    assert _refusals(env) - refused < 20
     free = {"metadata": {"finalizers": None}}
-    await scene.call("PATCH", f"/api/v1/namespaces/{namespace}/configmaps/holder", free)
-    await scene.call("PATCH", f"{path}/j", free)
+    await fixture.call("PATCH", f"/api/v1/namespaces/{namespace}/configmaps/holder", free)
+    await fixture.call("PATCH", f"{path}/j", free)
+
+
+def writes_of(job: dict[str, Any]) -> int:
+    return int(job["metadata"].get("annotations", {}).get("count", 0))
 
 
 @pytest.mark.scenario("R28")
-async def test_job_gets_through_while_another_writer_changes_it_all_the_time(scene: Scene) -> None:
+async def test_job_gets_through_while_another_writer_changes_it_all_the_time(
+    fixture: JobFixture,
+) -> None:
     async def write_for_ever() -> None:
         count = 0
         while True:
             count += 1
             note = {"metadata": {"annotations": {"count": str(count)}}}
-            await scene.call("PATCH", f"{scene.jobs_path()}/j", note)
+            await fixture.call("PATCH", f"{fixture.jobs_path()}/j", note)
             await asyncio.sleep(0.02)
 
-    await scene.submit("W2", restart="ExitCode")
+    await fixture.submit("W2", restart="ExitCode")
     writer = asyncio.create_task(write_for_ever())
     try:
-        await scene.children("j-worker-0", "j-worker-1")
+        await fixture.children("j-worker-0", "j-worker-1")
+        await fixture.until("written to often", lambda job: writes_of(job) > 5)
         for index in range(2):
-            await scene.puppet.run(f"j-worker-{index}")
-        await scene.until("both run", lambda job: counts_of(job) == {"active": 2})
-        await scene.puppet.finish("j-worker-1", exit_code=137)
-        await scene.until("restarted", lambda job: restarts_of(job) == 1)
-        await scene.puppet.appears("j-worker-1")
+            await fixture.kubelet.run(f"j-worker-{index}")
+        await fixture.until("both run", lambda job: counts_of(job) == {"active": 2})
+        await fixture.kubelet.finish("j-worker-1", exit_code=137)
+        await fixture.until("restarted", lambda job: restarts_of(job) == 1)
+        await fixture.kubelet.appears("j-worker-1")
         for index in (1, 0):
-            pod = await scene.puppet.run(f"j-worker-{index}")
-            await scene.puppet.finish(pod, exit_code=0)
-        job = await scene.comes_to("Succeeded")
+            pod = await fixture.kubelet.run(f"j-worker-{index}")
+            await fixture.kubelet.finish(pod, exit_code=0)
+        job = await fixture.comes_to("Succeeded")
     finally:
         writer.cancel()
     assert job["status"]["replicaStatuses"]["Worker"]["restarts"] == 1
-    assert int(job["metadata"]["annotations"]["count"]) > 5
     assert conditions_of(job) == ["Created", "Running=F", "Succeeded"]
-    assert scene.world.operator.jobs_counted("restarted", scene.namespace) == 1
+    assert fixture.env.operator.jobs_counted("restarted", fixture.namespace) == 1
 
 
-def _refusals(world: World) -> float:
-    found = world.operator.metrics()
+def _refusals(env: Environment) -> float:
+    found = env.operator.metrics()
     return sum(
         value
         for name, value in found.items()

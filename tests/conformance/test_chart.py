@@ -13,10 +13,11 @@ import yaml
 
 from tests.support import seeds
 from tests.support.controlplane.endpoint import ApiError, Endpoint
-from tests.support.controlplane.podstatus import Pod
 from tests.support.controlplane.ports import LOOPBACK
-from tests.support.controlplane.puppet import Puppet, exits, runs
 from tests.support.dialect_jobs import Jobs, id_of, tf_job, training_job
+from tests.support.environments import Environment
+from tests.support.fake_kubelet.driver import FakeKubelet, exits, runs
+from tests.support.fake_kubelet.pod_status import Pod
 from tests.support.helm import (
     CHART,
     EVERY_DIALECT,
@@ -31,17 +32,17 @@ from tests.support.helm import (
     operator_of,
     started,
 )
+from tests.support.job_fixture import JobFixture, job_fixture_in
 from tests.support.operator_process import OperatorProcess
+from tests.support.patience import PATIENCE
 from tests.support.pod_process import pod_of
-from tests.support.scene import Scene, scene_in
 from tests.support.tfjobs import tfjob
-from tests.support.worlds import World
 from tfjob.cli.jobs import stored_dialects
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.manager.settings import LEASE_NAME
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the chart.
-pytestmark = pytest.mark.timeout(180, func_only=True)
+pytestmark = pytest.mark.timeout(func_only=True)
 
 Found = set[tuple[str, str, str]]
 CRDS = {
@@ -49,7 +50,6 @@ CRDS = {
 }
 _PASSED_OVER = {"events", "apiservices"}
 """Kinds that the server makes by itself; an API service is the shadow of a definition."""
-_PATIENCE = 100
 _ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
@@ -67,8 +67,8 @@ def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
 
 
 @pytest.fixture(scope="module")
-def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[World]:
-    made = World("chart", plane)
+def chart_env(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
+    made = Environment("chart", plane)
     yield made
     made.close()
 
@@ -86,17 +86,17 @@ def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
 
 
 @pytest.fixture
-async def kubelet(plane: ChartPlane, home: str) -> AsyncIterator[Puppet]:
+async def kubelet(plane: ChartPlane, home: str) -> AsyncIterator[FakeKubelet]:
     """Runs the pods of the release, and lets its test succeed."""
-    async with Puppet(plane.endpoint, namespace=home) as puppet:
-        puppet.play("*-test", _succeeds)
-        puppet.play("*-tfjob-test-*", _succeeds)
-        puppet.play("*", runs)
-        yield puppet
+    async with FakeKubelet(plane.endpoint, namespace=home) as kubelet:
+        kubelet.script("*-test", _succeeds)
+        kubelet.script("*-tfjob-test-*", _succeeds)
+        kubelet.script("*", runs)
+        yield kubelet
 
 
-async def _succeeds(puppet: Puppet, pod: Pod) -> None:
-    await puppet.set_phase(pod, "Succeeded")
+async def _succeeds(kubelet: FakeKubelet, pod: Pod) -> None:
+    await kubelet.set_phase(pod, "Succeeded")
 
 
 def everything(endpoint: Endpoint) -> Found:
@@ -116,16 +116,17 @@ def _objects_under(endpoint: Endpoint, root: str) -> Iterator[tuple[str, str, st
 
 def _listed(endpoint: Endpoint, path: str) -> list[Json]:
     """The objects of a collection; one that is new to the server is not there at once."""
-    for _ in range(_PATIENCE):
+    deadline = time.monotonic() + PATIENCE
+    while True:
         try:
             items: list[Json] = endpoint.request("GET", path)["items"]
         except ApiError as refusal:
             if refusal.status != 429:
                 raise
+            assert time.monotonic() < deadline, f"{path} is not served"
             time.sleep(0.1)
         else:
             return items
-    raise AssertionError(f"{path} is not served")
 
 
 def left_over(plane: ChartPlane, before: Found) -> Found:
@@ -142,14 +143,14 @@ def left_over(plane: ChartPlane, before: Found) -> Found:
 
 
 async def test_release_comes_up_is_tried_changes_and_leaves_nothing_behind(
-    plane: ChartPlane, helm: Helm, home: str, kubelet: Puppet
+    plane: ChartPlane, helm: Helm, home: str, kubelet: FakeKubelet
 ) -> None:
     before = await asyncio.to_thread(everything, plane.endpoint)
-    waiting = ("--wait", "--timeout=60s")
+    waiting = ("--wait", "--timeout=120s")
     await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home, flags=waiting)
     assert len(kubelet.pods) == 1
 
-    told = await asyncio.to_thread(helm, "test", "tfjob", "--namespace", home, "--timeout=60s")
+    told = await asyncio.to_thread(helm, "test", "tfjob", "--namespace", home, "--timeout=120s")
     assert told.count("Phase:          Succeeded") == told.count("TEST SUITE:")
     assert "TEST SUITE:     tfjob-tfjob-test-" in told
 
@@ -176,17 +177,17 @@ def test_rehearsal_is_accepted_and_stores_nothing(plane: ChartPlane, helm: Helm,
 
 @pytest.mark.parametrize("is_namespaced", [False, True], ids=["cluster-wide", "one-namespace"])
 async def test_operator_works_with_the_rights_of_its_account_alone(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, is_namespaced: bool
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, is_namespaced: bool
 ) -> None:
-    async with scene_in(chart_world) as scene:
-        scope = f"namespaced.enabled=true,namespaced.namespace={scene.namespace}"
+    async with job_fixture_in(chart_env) as fixture:
+        scope = f"namespaced.enabled=true,namespaced.namespace={fixture.namespace}"
         values = [scope] if is_namespaced else []
         told = await asyncio.to_thread(helm.install, *values, namespace=home)
         if is_namespaced:
-            await asyncio.to_thread(_apply_definitions, chart_world, told)
-        operator = operator_of(chart_world, plane, namespace=home)
+            await asyncio.to_thread(_apply_definitions, chart_env, told)
+        operator = operator_of(chart_env, plane, namespace=home)
         await asyncio.to_thread(operator.start)
-        await _job_succeeds(scene)
+        await _job_succeeds(fixture)
         assert "forbidden" not in operator.log.read_text().lower()
         await asyncio.to_thread(_try_for_real, plane, helm, home, operator)
 
@@ -200,17 +201,17 @@ async def test_operator_works_with_the_rights_of_its_account_alone(
 
 @pytest.mark.parametrize("only", [each.name for each in DESCRIPTORS])
 async def test_operator_of_one_api_needs_no_right_on_the_others(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, only: str
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, only: str
 ) -> None:
     names = tuple(each.name for each in DESCRIPTORS)
     values = [f"dialects.{each}={str(each == only).lower()}" for each in names]
     await asyncio.to_thread(helm.install, *values, namespace=home)
-    operator = operator_of(chart_world, plane, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with scene_in(chart_world) as scene:
-        scene.puppet.play("*", runs)
+    async with job_fixture_in(chart_env) as fixture:
+        fixture.kubelet.script("*", runs)
         job = dict(zip(names, (tfjob("W1"), tf_job(), training_job()), strict=True))[only]
-        jobs = Jobs(scene, job["apiVersion"])
+        jobs = Jobs(fixture, job["apiVersion"])
         await jobs.create(job)
         await jobs.comes_to("Running")
         await jobs.clear()
@@ -219,7 +220,7 @@ async def test_operator_of_one_api_needs_no_right_on_the_others(
 
 
 async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, tmp_path: Path
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, tmp_path: Path
 ) -> None:
     values = "dialects.tensorflow=true,cloud=azure"
     await asyncio.to_thread(helm.install, values, namespace=home)
@@ -227,10 +228,10 @@ async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
     for name, text in plane.endpoint.request("GET", path)["data"].items():
         (tmp_path / name).write_text(text)
     mounted = (f"--controller-config-file={tmp_path}",)
-    operator = operator_of(chart_world, plane, namespace=home, flags=mounted)
+    operator = operator_of(chart_env, plane, namespace=home, flags=mounted)
     await asyncio.to_thread(operator.start)
-    async with scene_in(chart_world) as scene:
-        jobs = Jobs(scene, "tensorflow.org/v1alpha1")
+    async with job_fixture_in(chart_env) as fixture:
+        jobs = Jobs(fixture, "tensorflow.org/v1alpha1")
         await jobs.create(seeds.submitted("001-gpu"))
         job = await jobs.until("has an id", id_of, name="tf-smoke-gpu")
         batch = await jobs.object("jobs", f"master-{id_of(job)}-0")
@@ -241,30 +242,30 @@ async def test_cloud_of_the_chart_brings_drivers_to_a_published_job(
 
 
 async def test_operator_works_from_its_pod_without_writing_to_a_disk(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     await asyncio.to_thread(helm.install, namespace=home)
-    async with scene_in(chart_world) as scene:
+    async with job_fixture_in(chart_env) as fixture:
         with pod_of(plane, namespace=home) as log:
-            await _job_succeeds(scene)
+            await _job_succeeds(fixture)
         assert "forbidden" not in log.read_text().lower()
 
 
-def _apply_definitions(world: World, told: str) -> None:
+def _apply_definitions(env: Environment, told: str) -> None:
     """What the release asks an administrator to do."""
     [command] = [line.split() for line in told.splitlines() if "kubectl apply" in line]
     path = command[-1].removeprefix("charts/tfjob/")
-    world.kubectl(*command[1:-1], str(CHART / path))
+    env.kubectl(*command[1:-1], str(CHART / path))
 
 
-async def _job_succeeds(scene: Scene) -> None:
-    scene.puppet.play("*", runs)
-    await scene.submit("C1 W2")
-    await scene.reaches("Created", "Running")
+async def _job_succeeds(fixture: JobFixture) -> None:
+    fixture.kubelet.script("*", runs)
+    await fixture.submit("C1 W2")
+    await fixture.reaches("Created", "Running")
     for name in ("j-worker-0", "j-worker-1", "j-chief-0"):
-        await scene.puppet.finish(name, exit_code=0)
-    await scene.comes_to("Succeeded")
-    await scene.event("TFJobSucceeded")
+        await fixture.kubelet.finish(name, exit_code=0)
+    await fixture.comes_to("Succeeded")
+    await fixture.event("TFJobSucceeded")
 
 
 def _try_for_real(plane: ChartPlane, helm: Helm, home: str, operator: OperatorProcess) -> None:
@@ -287,23 +288,22 @@ def _hooks(helm: Helm, home: str) -> dict[tuple[str, str], Json]:
     return {(each["kind"], each["metadata"]["name"]): each for each in found if each}
 
 
-@pytest.mark.timeout(300, func_only=True)
 async def test_trial_job_lives_from_its_creation_to_its_end(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     """The program of the trial, with the account and the rights that its pod would have."""
     await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home)
-    operator = operator_of(chart_world, plane, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with scene_in(chart_world) as scene:
-        scene.puppet.play("master-*", runs, exits(0))
-        scene.puppet.play("*", runs)
+    async with job_fixture_in(chart_env) as fixture:
+        fixture.kubelet.script("master-*", runs, exits(0))
+        fixture.kubelet.script("*", runs)
         hooks = await asyncio.to_thread(_hooks, helm, home)
-        kubeconfig = await asyncio.to_thread(_account_of, plane, hooks, scene.namespace)
+        kubeconfig = await asyncio.to_thread(_account_of, plane, hooks, fixture.namespace)
         [pod] = [each for (kind, name), each in hooks.items() if "tfjob-test-" in name]
         _, *words = pod["spec"]["containers"][0]["command"]
         place = words.index(f"--namespace={home}")
-        words[place : place + 1] = [f"--namespace={scene.namespace}", "--poll=0.2"]
+        words[place : place + 1] = [f"--namespace={fixture.namespace}", "--poll=0.2"]
         told = await asyncio.to_thread(_run, [sys.executable, *words], kubeconfig, seconds=240)
     operator.close()
     assert told.startswith("1..1\nok 1 - e2e-test-job-")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.environments import Environment
 from tests.support.helm import CHART, EVERY_DIALECT, ChartPlane, Helm, hand_over, helm_at, started
 from tests.support.permissive_crd import permissive
 from tests.support.tfjobs import tfjob
-from tests.support.worlds import World
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.registry import DESCRIPTORS
 
@@ -34,8 +34,8 @@ def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
 
 
 @pytest.fixture(scope="module")
-def chart_world(plane: ChartPlane) -> Iterator[World]:
-    made = World("chart", plane)
+def chart_env(plane: ChartPlane) -> Iterator[Environment]:
+    made = Environment("chart", plane)
     yield made
     made.close()
 
@@ -55,11 +55,11 @@ def names(plane: ChartPlane) -> set[str]:
 
 
 def test_upgrade_brings_the_definitions_up_to_date(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     helm.install(namespace=home)
     ours = plane.endpoint.request("GET", _OURS)["spec"]["versions"]
-    chart_world.replace_crd(permissive(KubeflowV1().crd()))
+    chart_env.replace_crd(permissive(KubeflowV1().crd()))
     assert plane.endpoint.request("GET", _OURS)["spec"]["versions"] != ours
     helm.install("replicas=2", namespace=home)
     assert plane.endpoint.request("GET", _OURS)["spec"]["versions"] == ours
@@ -78,7 +78,7 @@ def test_definitions_stay_when_their_api_is_switched_off_and_when_the_release_go
 
 
 def test_release_whose_chart_had_a_folder_of_definitions_is_upgraded_as_the_page_says(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, tmp_path: Path
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, tmp_path: Path
 ) -> None:
     for each in names(plane):
         plane.endpoint.request("DELETE", f"{_ALL}/{each}")
@@ -91,7 +91,7 @@ def test_release_whose_chart_had_a_folder_of_definitions_is_upgraded_as_the_page
     upgrade = ("upgrade", "tfjob", str(CHART), "--namespace", home, "--reset-then-reuse-values")
     assert "invalid ownership metadata" in helm(*upgrade, fails=True)
     for command in _handing_over(home):
-        chart_world.kubectl(*command)
+        chart_env.kubectl(*command)
     helm(*upgrade)
     metadata = plane.endpoint.request("GET", _OURS)["metadata"]
     assert metadata["annotations"]["helm.sh/resource-policy"] == "keep"
@@ -100,14 +100,14 @@ def test_release_whose_chart_had_a_folder_of_definitions_is_upgraded_as_the_page
 
 
 def test_short_names_reach_each_api_beside_the_others(
-    helm: Helm, home: str, chart_world: World
+    helm: Helm, home: str, chart_env: Environment
 ) -> None:
     helm.install(EVERY_DIALECT, namespace=home)
-    shown = chart_world.kubectl("api-resources", "--no-headers", "--output=wide")
+    shown = chart_env.kubectl("api-resources", "--no-headers", "--output=wide")
     found = {line.split()[1]: line.split()[0] for line in shown.splitlines()}
     for each in DESCRIPTORS:
         assert found[each.stored.short_name] == each.stored.plural
-        said = chart_world.kubectl("get", each.stored.short_name, "--output=name")
+        said = chart_env.kubectl("get", each.stored.short_name, "--output=name")
         assert "doesn't have a resource type" not in said
 
 

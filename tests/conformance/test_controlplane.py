@@ -1,4 +1,4 @@
-"""The real control plane and its puppet kubelet work, as everything tested on them assumes."""
+"""The real control plane and the fake kubelet work, as everything tested on them assumes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.controlplane.cluster import STAGES, ControlPlane, PlaneStarter
 from tests.support.controlplane.endpoint import ApiError, Endpoint
-from tests.support.controlplane.kubelet import PodGoneError
-from tests.support.controlplane.podstatus import Pod
-from tests.support.controlplane.puppet import Deletions, Puppet, exits, runs
+from tests.support.fake_kubelet.driver import Deletions, FakeKubelet, exits, runs
+from tests.support.fake_kubelet.kubelet import PodGoneError
+from tests.support.fake_kubelet.pod_status import Pod
 
 
 def pod_named(name: str, **spec: Any) -> dict[str, Any]:
@@ -29,143 +29,143 @@ def delete(endpoint: Endpoint, namespace: str, name: str) -> None:
 
 
 async def test_pod_lives_from_pending_to_succeeded(
-    control_plane: ControlPlane, namespace: str, puppet: Puppet
+    control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
     create(control_plane.endpoint, namespace, pod_named("worker-0"))
-    pod = await puppet.appears("worker-0")
+    pod = await kubelet.appears("worker-0")
     assert pod["status"]["phase"] == "Pending"
 
-    running = await puppet.run(pod)
-    assert running["spec"]["nodeName"] == "puppet"
+    running = await kubelet.run(pod)
+    assert running["spec"]["nodeName"] == "fake-node"
     assert running["status"]["phase"] == "Running"
     assert running["status"]["podIP"].startswith("10.244.")
 
-    finished = await puppet.finish(pod, exit_code=0)
+    finished = await kubelet.finish(pod, exit_code=0)
     assert finished["status"]["phase"] == "Succeeded"
     ended = finished["status"]["containerStatuses"][0]["state"]["terminated"]
     assert (ended["exitCode"], ended["reason"]) == (0, "Completed")
 
 
 async def test_failed_container_restarts_under_on_failure(
-    control_plane: ControlPlane, namespace: str, puppet: Puppet
+    control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
     create(control_plane.endpoint, namespace, pod_named("ps-0", restartPolicy="OnFailure"))
-    await puppet.run(await puppet.appears("ps-0"))
-    pod = await puppet.finish("ps-0", exit_code=137, reason="OOMKilled")
+    await kubelet.run(await kubelet.appears("ps-0"))
+    pod = await kubelet.finish("ps-0", exit_code=137, reason="OOMKilled")
     container = pod["status"]["containerStatuses"][0]
     assert pod["status"]["phase"] == "Running"
     assert container["restartCount"] == 1
     assert container["lastState"]["terminated"]["reason"] == "OOMKilled"
 
-    again = await puppet.restart_container("ps-0", 3)
+    again = await kubelet.restart_container("ps-0", 3)
     assert again["status"]["containerStatuses"][0]["restartCount"] == 4
 
 
 async def test_evicted_unschedulable_and_waiting_pods_are_accepted_by_the_server(
-    control_plane: ControlPlane, namespace: str, puppet: Puppet
+    control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
     for name in ("evicted", "waiting", "unschedulable"):
         create(control_plane.endpoint, namespace, pod_named(name))
-        await puppet.appears(name)
-    await puppet.run("evicted")
-    evicted = await puppet.evict("evicted")
+        await kubelet.appears(name)
+    await kubelet.run("evicted")
+    evicted = await kubelet.evict("evicted")
     assert (evicted["status"]["phase"], evicted["status"]["reason"]) == ("Failed", "Evicted")
 
-    waiting = await puppet.waiting("waiting", "ImagePullBackOff", "no such image")
+    waiting = await kubelet.waiting("waiting", "ImagePullBackOff", "no such image")
     assert waiting["status"]["phase"] == "Pending"
 
-    homeless = await puppet.unschedulable("unschedulable", "0/1 nodes are available")
+    homeless = await kubelet.unschedulable("unschedulable", "0/1 nodes are available")
     assert "nodeName" not in homeless["spec"]
     assert homeless["status"]["conditions"][0]["reason"] == "Unschedulable"
 
 
 async def test_every_phase_can_be_set(
-    control_plane: ControlPlane, namespace: str, puppet: Puppet
+    control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
     for phase in ("Pending", "Running", "Succeeded", "Failed"):
         name = phase.lower()
         create(control_plane.endpoint, namespace, pod_named(name, restartPolicy="Always"))
-        pod = await puppet.set_phase(name, phase)
+        pod = await kubelet.set_phase(name, phase)
         assert pod["status"]["phase"] == phase
 
 
-async def test_played_pods_run_and_a_replaced_pod_takes_the_next_exit_code(
-    control_plane: ControlPlane, namespace: str, puppet: Puppet
+async def test_scripted_pods_run_and_a_replaced_pod_takes_the_next_exit_code(
+    control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
-    puppet.play("*-worker-0", runs, exits(1, 0))
-    puppet.play("*", runs)
+    kubelet.script("*-worker-0", runs, exits(1, 0))
+    kubelet.script("*", runs)
     for name in ("a-worker-0", "a-worker-1"):
         create(control_plane.endpoint, namespace, pod_named(name))
-    await puppet.until(
+    await kubelet.until(
         "worker-0 failed, worker-1 runs",
         lambda pods: _phases(pods) == {"a-worker-0": "Failed", "a-worker-1": "Running"},
     )
     delete(control_plane.endpoint, namespace, "a-worker-0")
     create(control_plane.endpoint, namespace, pod_named("a-worker-0"))
-    await puppet.until(
+    await kubelet.until(
         "the second worker-0 succeeds",
         lambda pods: _phases(pods).get("a-worker-0") == "Succeeded",
     )
 
 
 async def test_running_pod_goes_when_it_is_deleted(
-    control_plane: ControlPlane, namespace: str, puppet: Puppet
+    control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
     create(control_plane.endpoint, namespace, pod_named("worker-0"))
-    pod = await puppet.run("worker-0")
+    pod = await kubelet.run("worker-0")
     delete(control_plane.endpoint, namespace, "worker-0")
-    await puppet.gone(pod)
+    await kubelet.gone(pod)
 
 
 async def test_deleted_pod_stays_until_the_test_lets_it_go(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    async with Puppet(
+    async with FakeKubelet(
         control_plane.endpoint, namespace=namespace, deletions=Deletions.ON_DEMAND
-    ) as puppet:
+    ) as kubelet:
         create(control_plane.endpoint, namespace, pod_named("worker-0"))
-        pod = await puppet.run("worker-0")
+        pod = await kubelet.run("worker-0")
         delete(control_plane.endpoint, namespace, "worker-0")
-        await puppet.until(
+        await kubelet.until(
             "worker-0 is being deleted",
             lambda pods: "deletionTimestamp" in pods["worker-0"]["metadata"],
         )
-        await puppet.finish_deletion(pod)
-        await puppet.gone(pod)
+        await kubelet.finish_deletion(pod)
+        await kubelet.gone(pod)
 
 
 async def test_pod_that_ignores_signals_goes_when_its_grace_is_over(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    async with Puppet(
+    async with FakeKubelet(
         control_plane.endpoint, namespace=namespace, deletions=Deletions.AFTER_GRACE
-    ) as puppet:
+    ) as kubelet:
         stubborn = pod_named("worker-0", terminationGracePeriodSeconds=1)
         create(control_plane.endpoint, namespace, stubborn)
-        pod = await puppet.run("worker-0")
+        pod = await kubelet.run("worker-0")
         delete(control_plane.endpoint, namespace, "worker-0")
-        await puppet.gone(pod)
+        await kubelet.gone(pod)
 
 
 async def test_pod_object_never_means_its_successor(
-    control_plane: ControlPlane, namespace: str, puppet: Puppet
+    control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
     first = create(control_plane.endpoint, namespace, pod_named("worker-0"))
     delete(control_plane.endpoint, namespace, "worker-0")
     with pytest.raises(PodGoneError, match="worker-0: does not exist"):
-        await puppet.run(first)
+        await kubelet.run(first)
     create(control_plane.endpoint, namespace, pod_named("worker-0"))
     with pytest.raises(PodGoneError, match="another has taken its name"):
-        await puppet.run(first)
+        await kubelet.run(first)
 
 
 async def test_waiting_in_vain_shows_the_pods(
-    control_plane: ControlPlane, namespace: str, puppet: Puppet
+    control_plane: ControlPlane, namespace: str, kubelet: FakeKubelet
 ) -> None:
     create(control_plane.endpoint, namespace, pod_named("worker-0"))
-    await puppet.appears("worker-0")
+    await kubelet.appears("worker-0")
     with pytest.raises(AssertionError, match="a miracle; pods: worker-0 is Pending"):
-        await puppet.until("a miracle", lambda _: False, seconds=0.01)
+        await kubelet.until("a miracle", lambda _: False, seconds=0.01)
 
 
 async def test_step_that_fails_in_the_background_fails_the_test(
@@ -174,9 +174,9 @@ async def test_step_that_fails_in_the_background_fails_the_test(
     create(control_plane.endpoint, namespace, pod_named("worker-0"))
 
     async def play_a_part_that_is_not_there() -> None:
-        async with Puppet(control_plane.endpoint, namespace=namespace) as puppet:
-            puppet.play("*", runs, exits(1, container="no-such"))
-            await puppet.idle()
+        async with FakeKubelet(control_plane.endpoint, namespace=namespace) as kubelet:
+            kubelet.script("*", runs, exits(1, container="no-such"))
+            await kubelet.idle()
 
     with pytest.raises(ExceptionGroup) as raised:
         await play_a_part_that_is_not_there()
@@ -217,17 +217,17 @@ def test_owned_objects_of_a_new_kind_are_collected(
     control_plane.wait("the child's end", lambda: not _pods(control_plane, namespace))
 
 
-async def test_state_and_puppet_survive_a_crash_of_the_api_server(
+async def test_state_and_fake_kubelet_survive_a_crash_of_the_api_server(
     start_control_plane: PlaneStarter,
 ) -> None:
     own_plane = start_control_plane()
-    async with Puppet(own_plane.endpoint, namespace="default") as puppet:
+    async with FakeKubelet(own_plane.endpoint, namespace="default") as kubelet:
         create(own_plane.endpoint, "default", pod_named("worker-0"))
-        await puppet.run("worker-0")
+        await kubelet.run("worker-0")
         await asyncio.to_thread(own_plane.restart_apiserver)
         create(own_plane.endpoint, "default", pod_named("worker-1"))
-        await puppet.appears("worker-1")
-        assert _phases(puppet.pods)["worker-0"] == "Running"
+        await kubelet.appears("worker-1")
+        assert _phases(kubelet.pods)["worker-0"] == "Running"
 
 
 def test_paused_api_server_keeps_silent_until_it_is_resumed(
@@ -256,8 +256,10 @@ def test_kwok_and_the_scheduler_bring_pods_to_their_ends(
     create(kwok_plane.endpoint, "default", pod_named("stays"))
     ends = {"exits-0": "Succeeded", "exits-3": "Failed", "stays": "Running"}
     kwok_plane.wait("every pod's end", lambda: _phases(_pods(kwok_plane, "default")) == ends)
-    failed = _pods(kwok_plane, "default")["exits-3"]["status"]["containerStatuses"][0]
-    assert failed["state"]["terminated"]["exitCode"] == 3
+    failed = _pods(kwok_plane, "default")["exits-3"]["status"]
+    assert failed["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    reasons = {each["type"]: each.get("reason") for each in failed["conditions"]}
+    assert reasons["Ready"] == "PodFailed"
 
     delete(kwok_plane.endpoint, "default", "stays")
     kwok_plane.wait("the deleted pod's end", lambda: "stays" not in _pods(kwok_plane, "default"))

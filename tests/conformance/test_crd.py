@@ -14,9 +14,9 @@ from hypothesis import given, settings
 
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.endpoint import ApiError, Endpoint
+from tests.support.environments import Environment
 from tests.support.permissive_crd import permissive
 from tests.support.tfjobs import of_types, replica, tfjob
-from tests.support.worlds import World
 from tests.unit.dialects.almost_right import SENT_SPEC
 from tests.unit.dialects.edits import EDITS, STORED, UPDATES
 from tests.unit.dialects.verdicts import ACCEPTED, EXTERNAL, REFUSED, Json
@@ -56,11 +56,11 @@ def patch(endpoint: Endpoint, path: str, change: Json) -> Any:
 
 
 @pytest.fixture(scope="module")
-def place(kubernetes_world: World) -> Iterator[tuple[Endpoint, str]]:
+def place(kubernetes_env: Environment) -> Iterator[tuple[Endpoint, str]]:
     """An API server that knows TFJobs, and a namespace on it."""
-    namespace = kubernetes_world.server.create_namespace()
-    yield kubernetes_world.endpoint, namespace
-    kubernetes_world.server.delete_namespace(namespace)
+    namespace = kubernetes_env.server.create_namespace()
+    yield kubernetes_env.endpoint, namespace
+    kubernetes_env.server.delete_namespace(namespace)
 
 
 @pytest.mark.parametrize("why", ACCEPTED)
@@ -122,7 +122,7 @@ def test_update(place: tuple[Endpoint, str], why: str) -> None:
 
 @pytest.fixture(scope="module")
 def stored(
-    kubernetes_world: World, control_plane: ControlPlane, place: tuple[Endpoint, str]
+    kubernetes_env: Environment, control_plane: ControlPlane, place: tuple[Endpoint, str]
 ) -> tuple[Endpoint, str]:
     """The place, with objects on it that the rules would refuse. The operator leaves them alone."""
     definition = KubeflowV1().crd()
@@ -131,7 +131,7 @@ def stored(
     def is_taken() -> bool:
         return refusal(lambda: create(*place, bad, is_dry=True)) == ""
 
-    kubernetes_world.replace_crd(permissive(definition))
+    kubernetes_env.replace_crd(permissive(definition))
     try:
         control_plane.wait("API server without rules", is_taken)
         for name, row in STORED.items():
@@ -140,7 +140,7 @@ def stored(
             spec = {"tfReplicaSpecs": {}, **row.job["spec"], "runPolicy": run_policy}
             create(*place, {**row.job, "metadata": metadata, "spec": spec})
     finally:
-        kubernetes_world.replace_crd(definition)
+        kubernetes_env.replace_crd(definition)
     control_plane.wait("API server with rules", lambda: not is_taken())
     return place
 
@@ -242,22 +242,22 @@ def test_old_version_is_stored_with_its_own_default_and_read_as_the_new_one(
     assert again["apiVersion"] == "kubeflow.org/v1beta1"
 
 
-def test_chart_is_applied_plainly_and_is_what_the_code_says(kubernetes_world: World) -> None:
+def test_chart_is_applied_plainly_and_is_what_the_code_says(kubernetes_env: Environment) -> None:
     assert yaml.safe_load(CHART.read_text("utf-8")) == KubeflowV1().crd()
-    said = kubernetes_world.kubectl("apply", "--dry-run=server", "-f", str(CHART))
+    said = kubernetes_env.kubectl("apply", "--dry-run=server", "-f", str(CHART))
     assert "customresourcedefinition.apiextensions.k8s.io/tfjobs.kubeflow.org" in said
 
 
-def test_definition_is_stored_as_it_was_sent(kubernetes_world: World) -> None:
+def test_definition_is_stored_as_it_was_sent(kubernetes_env: Environment) -> None:
     """Else every tool that compares the two would see a difference for ever."""
     definition = KubeflowV1().crd()
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    found = kubernetes_world.endpoint.request("GET", f"{path}/{definition['metadata']['name']}")
+    found = kubernetes_env.endpoint.request("GET", f"{path}/{definition['metadata']['name']}")
     assert found["spec"] == definition["spec"]
 
 
-def test_fields_are_explained(kubernetes_world: World) -> None:
-    said = kubernetes_world.kubectl("explain", "tfjobs.spec.runPolicy.cleanPodPolicy")
+def test_fields_are_explained(kubernetes_env: Environment) -> None:
+    said = kubernetes_env.kubectl("explain", "tfjobs.spec.runPolicy.cleanPodPolicy")
     assert "Which pods are deleted when the job ends" in said
 
 

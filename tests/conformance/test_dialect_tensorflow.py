@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.controlplane.puppet import exits, runs
 from tests.support.dialect_jobs import (
     Jobs,
     entry,
@@ -17,7 +16,8 @@ from tests.support.dialect_jobs import (
     pod_template,
     tf_job,
 )
-from tests.support.scene import Scene
+from tests.support.fake_kubelet.driver import exits, runs
+from tests.support.job_fixture import JobFixture
 
 Json = dict[str, Any]
 WHOLE = (entry("MASTER"), entry("WORKER"), entry("PS", 2))
@@ -25,8 +25,8 @@ NO_TRAINING = {"spec": {"containers": [{"name": "main", "image": "example.invali
 
 
 @pytest.fixture
-async def jobs(scene: Scene) -> AsyncIterator[Jobs]:
-    made = Jobs(scene, "tensorflow.org/v1alpha1")
+async def jobs(fixture: JobFixture) -> AsyncIterator[Jobs]:
+    made = Jobs(fixture, "tensorflow.org/v1alpha1")
     yield made
     await made.clear()
 
@@ -53,7 +53,7 @@ def states_of(job: Json) -> dict[str, tuple[str, dict[str, int]]]:
 
 @pytest.mark.scenario("A-01", "A-02", "A-03", "A-32")
 async def test_published_example_has_all_its_children_under_one_runtime_id(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     rid = await started(jobs, tf_job(*WHOLE))
     assert len(rid) == 4
     assert rid.isalnum()
@@ -173,12 +173,12 @@ async def test_running_job_keeps_its_spec(jobs: Jobs) -> None:
 @pytest.mark.scenario("A-10")
 async def test_chosen_chief_decides_alone(jobs: Jobs) -> None:
     chief = {"chief": {"replicaName": "WORKER", "replicaIndex": 0}}
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     rid = await started(jobs, tf_job(entry("WORKER", 2), terminationPolicy=chief))
     await jobs.comes_to("Running")
     await jobs.pod(f"worker-{rid}-1")
     await jobs.until("both run", lambda job: states_of(job)["WORKER"][1] == {"Running": 2})
-    await jobs.scene.puppet.finish(await jobs.pod(f"worker-{rid}-0"), exit_code=0)
+    await jobs.fixture.kubelet.finish(await jobs.pod(f"worker-{rid}-0"), exit_code=0)
     job = await jobs.comes_to("Done")
     assert job["status"]["state"] == "Succeeded"
     assert states_of(job)["WORKER"] == ("Running", {"Succeeded": 1, "Running": 1})
@@ -186,12 +186,12 @@ async def test_chosen_chief_decides_alone(jobs: Jobs) -> None:
 
 @pytest.mark.scenario("A-13")
 async def test_masters_success_is_the_jobs_and_the_others_stay(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     rid = await started(jobs, tf_job(*WHOLE))
     await jobs.until("all run", lambda job: len(job["status"]["replicaStatuses"]) == 3 and all(
         state == "Running" for state, _ in states_of(job).values()))  # fmt: skip
     await jobs.comes_to("Running")
-    await jobs.scene.puppet.finish(await jobs.pod(f"master-{rid}-0"), exit_code=0)
+    await jobs.fixture.kubelet.finish(await jobs.pod(f"master-{rid}-0"), exit_code=0)
     job = await jobs.comes_to("Done")
     assert (job["status"]["state"], job["status"]["reason"]) == ("Succeeded", "")
     assert states_of(job) == {
@@ -199,7 +199,7 @@ async def test_masters_success_is_the_jobs_and_the_others_stay(jobs: Jobs) -> No
         "WORKER": ("Running", {"Running": 1}),
         "PS": ("Running", {"Running": 2}),
     }
-    await jobs.scene.event("JobSucceeded", kind="Normal")
+    await jobs.fixture.event("JobSucceeded", kind="Normal")
     assert f"worker-{rid}-0" in await jobs.owned("jobs")
     assert f"ps-{rid}-1" in await jobs.owned("jobs")
 
@@ -222,28 +222,28 @@ async def test_masters_exit_decides_although_its_node_restarts_it(
     template = pod_template(sidecar, restartPolicy="OnFailure")
     rid = await started(jobs, tf_job(entry(template=template)))
     pod = await jobs.pod(f"master-{rid}-0")
-    await jobs.scene.puppet.run(pod)
+    await jobs.fixture.kubelet.run(pod)
     await jobs.comes_to("Running")
-    await jobs.scene.puppet.restart_container(pod, container="sidecar", exit_code=1)
+    await jobs.fixture.kubelet.restart_container(pod, container="sidecar", exit_code=1)
     for code, reason in ways:
-        await jobs.scene.puppet.finish(pod, exit_code=code, reason=reason)
+        await jobs.fixture.kubelet.finish(pod, exit_code=code, reason=reason)
     await settled(jobs)
     job = await jobs.until("judged", lambda each: phase_of(each) == phase)
     assert job["status"]["state"] == state
     if state == "Failed":
         assert states_of(job)["MASTER"] == ("Failed", {"Failed": 1})
-        await jobs.scene.event("JobFailed", kind="Warning")
+        await jobs.fixture.event("JobFailed", kind="Warning")
 
 
 @pytest.mark.scenario("A-18", "A-19")
 async def test_failures_of_workers_and_servers_are_shown_and_do_not_fail_the_job(
     jobs: Jobs,
 ) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     rid = await started(jobs, tf_job(*WHOLE))
     await jobs.comes_to("Running")
     for name, times in ((f"worker-{rid}-0", 7), (f"ps-{rid}-0", 1)):
-        await jobs.scene.puppet.restart_container(await jobs.pod(name), times, exit_code=1)
+        await jobs.fixture.kubelet.restart_container(await jobs.pod(name), times, exit_code=1)
     job = await jobs.until("shown", lambda each: states_of(each)["WORKER"][0] == "Failed")
     assert (phase_of(job), job["status"]["state"]) == ("Running", "Running")
     batch = (await jobs.objects("jobs"))[f"worker-{rid}-0"]
@@ -258,18 +258,18 @@ async def test_final_exit_counts_although_a_second_pod_was_made(jobs: Jobs) -> N
     template = pod_template(restartPolicy="Never")
     rid = await started(jobs, tf_job(entry(template=template)))
     first = await jobs.pod(f"master-{rid}-0")
-    await jobs.scene.puppet.run(first)
+    await jobs.fixture.kubelet.run(first)
     await jobs.comes_to("Running")
-    jobs.scene.world.operator.kill()
-    await jobs.scene.puppet.finish(first, exit_code=2)
+    jobs.fixture.env.operator.kill()
+    await jobs.fixture.kubelet.finish(first, exit_code=2)
 
     async def has_second() -> bool:
         return len(await jobs.owned("pods")) > 1
 
     await jobs.eventually("a second pod", has_second)
     [second] = await jobs.owned("pods") - {first["metadata"]["name"]}
-    await jobs.scene.puppet.run(second)
-    jobs.scene.world.operator.start()
+    await jobs.fixture.kubelet.run(second)
+    jobs.fixture.env.operator.start()
     job = await jobs.comes_to("Done")
     assert job["status"]["state"] == "Failed"
 
@@ -308,8 +308,8 @@ async def test_tensorboard_is_a_deployment_and_a_service(jobs: Jobs, is_exposed:
 @pytest.mark.scenario("A-29")
 async def test_everything_goes_with_the_job_and_its_name_is_free_again(jobs: Jobs) -> None:
     board = {"logDir": "/logs"}
-    jobs.scene.puppet.play("master-*", runs, exits(0))
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("master-*", runs, exits(0))
+    jobs.fixture.kubelet.script("*", runs)
     first = await started(jobs, tf_job(*WHOLE, tensorboard=board))
     await jobs.has("deployments", {f"tensorboard-{first}"})
     await jobs.delete()

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.controlplane.puppet import runs
 from tests.support.dialect_jobs import Jobs, entry, env_of, id_of, phase_of, pod_template, tf_job
-from tests.support.scene import Scene
-from tests.support.world_fixtures import only_kubernetes
+from tests.support.environment_fixtures import only_kubernetes
+from tests.support.fake_kubelet.driver import runs
+from tests.support.job_fixture import JobFixture
 
 Json = dict[str, Any]
 GPU = "alpha.kubernetes.io/nvidia-gpu"
@@ -25,8 +25,8 @@ ACCELERATORS = {
 
 
 @pytest.fixture
-async def jobs(scene: Scene) -> AsyncIterator[Jobs]:
-    made = Jobs(scene, "tensorflow.org/v1alpha1")
+async def jobs(fixture: JobFixture) -> AsyncIterator[Jobs]:
+    made = Jobs(fixture, "tensorflow.org/v1alpha1")
     yield made
     await made.clear()
 
@@ -36,10 +36,10 @@ def configured(jobs: Jobs, folder: Path, **config: Any) -> Iterator[None]:
     """Another operator in the place of the usual one, with a configuration file."""
     file = folder / "controller_config_file.yaml"
     file.write_text(yaml.safe_dump(config))
-    world = jobs.scene.world
-    world.operator.kill()
-    flags = (f"--controller-config-file={file}", f"--namespace={jobs.scene.namespace}")
-    other = world.new_operator(*flags, name=f"configured-{jobs.scene.namespace}")
+    env = jobs.fixture.env
+    env.operator.kill()
+    flags = (f"--controller-config-file={file}", f"--namespace={jobs.fixture.namespace}")
+    other = env.new_operator(*flags, name=f"configured-{jobs.fixture.namespace}")
     try:
         other.start()
         yield
@@ -64,14 +64,14 @@ async def test_kind_of_a_later_time_is_refused(jobs: Jobs) -> None:
 
 
 async def test_job_of_a_long_name_is_told_of_its_pods(jobs: Jobs) -> None:
-    """A label holds 63 characters, a name more: the news of a pod must find its job anyway."""
+    """A label holds 63 characters, a name more: a change of a pod must find its job anyway."""
     name = f"{'long-' * 20}name"
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     rid = await begun(jobs, tf_job(name=name))
     await jobs.comes_to("Running", name=name)
     pod = await jobs.pod(f"master-{rid}-0")
     assert pod["metadata"]["labels"]["tf_job_name"] == name[:63].rstrip("-")
-    await jobs.scene.puppet.finish(pod, exit_code=0)
+    await jobs.fixture.kubelet.finish(pod, exit_code=0)
     assert (await jobs.comes_to("Done", name=name))["status"]["state"] == "Succeeded"
 
 
@@ -112,13 +112,13 @@ async def test_children_can_be_named_after_the_job(jobs: Jobs, tmp_path: Path) -
 
 @pytest.mark.scenario("A-33")
 async def test_clean_up_leaves_nothing_but_tensorboard(jobs: Jobs, tmp_path: Path) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     with configured(jobs, tmp_path, v1alpha1={"cleanPodPolicy": "All"}):
         rid = await begun(jobs, tf_job(entry(), entry("PS"), tensorboard={"logDir": "/logs"}))
         await jobs.comes_to("Running")
         board = f"tensorboard-{rid}"
         await jobs.has("deployments", {board})
-        await jobs.scene.puppet.finish(await jobs.pod(f"master-{rid}-0"), exit_code=0)
+        await jobs.fixture.kubelet.finish(await jobs.pod(f"master-{rid}-0"), exit_code=0)
         job = await jobs.comes_to("Done")
         assert job["status"]["state"] == "Succeeded"
         await jobs.has("jobs", ())
@@ -134,10 +134,10 @@ async def test_clean_up_leaves_nothing_but_tensorboard(jobs: Jobs, tmp_path: Pat
 @pytest.mark.scenario("A-26")
 async def test_operator_goes_on_with_the_runtime_id_that_is_stored(jobs: Jobs) -> None:
     """What a killed operator leaves behind that has stored the id and made nothing yet."""
-    jobs.scene.puppet.play("*", runs)
-    jobs.scene.world.operator.kill()
+    jobs.fixture.kubelet.script("*", runs)
+    jobs.fixture.env.operator.kill()
     await jobs.create(tf_job(entry(), entry("WORKER"), RuntimeId="76no"))
-    jobs.scene.world.operator.start()
+    jobs.fixture.env.operator.start()
     names = {"master-76no-0", "worker-76no-0"}
     await jobs.has("jobs", names)
     await jobs.has("services", names)
@@ -148,14 +148,14 @@ async def test_operator_goes_on_with_the_runtime_id_that_is_stored(jobs: Jobs) -
 async def test_restarted_operator_makes_nothing_twice_and_leaves_ended_jobs_alone(
     jobs: Jobs,
 ) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     done = await begun(jobs, tf_job(name="done"))
-    await jobs.scene.puppet.finish(await jobs.pod(f"master-{done}-0"), exit_code=0)
+    await jobs.fixture.kubelet.finish(await jobs.pod(f"master-{done}-0"), exit_code=0)
     ended = await jobs.comes_to("Done", name="done")
     await begun(jobs, tf_job(entry(), entry("WORKER", 2)))
     await jobs.comes_to("Running")
     before = {name: each["metadata"]["uid"] for name, each in (await jobs.objects("jobs")).items()}
-    jobs.scene.world.operator.restart()
+    jobs.fixture.env.operator.restart()
     marker = await begun(jobs, tf_job(name="marker"))
     await jobs.has("jobs", {*before, f"master-{marker}-0"})
     after = {name: each["metadata"]["uid"] for name, each in (await jobs.objects("jobs")).items()}
@@ -166,21 +166,21 @@ async def test_restarted_operator_makes_nothing_twice_and_leaves_ended_jobs_alon
 
 @pytest.mark.scenario("A-28")
 async def test_service_is_made_again_while_the_job_runs_and_not_afterwards(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     rid = await begun(jobs, tf_job(entry(), entry("PS")))
     await jobs.comes_to("Running")
-    path = f"/api/v1/namespaces/{jobs.scene.namespace}/services/ps-{rid}-0"
+    path = f"/api/v1/namespaces/{jobs.fixture.namespace}/services/ps-{rid}-0"
     uid = (await jobs.object("services", f"ps-{rid}-0"))["metadata"]["uid"]
-    await jobs.scene.call("DELETE", path)
+    await jobs.fixture.call("DELETE", path)
 
     async def is_another() -> bool:
         found = (await jobs.objects("services")).get(f"ps-{rid}-0")
         return found is not None and found["metadata"]["uid"] != uid
 
     await jobs.eventually("the service is made again", is_another)
-    await jobs.scene.puppet.finish(await jobs.pod(f"master-{rid}-0"), exit_code=0)
+    await jobs.fixture.kubelet.finish(await jobs.pod(f"master-{rid}-0"), exit_code=0)
     await jobs.comes_to("Done")
-    await jobs.scene.call("DELETE", path)
+    await jobs.fixture.call("DELETE", path)
     await begun(jobs, tf_job(name="marker"))
     await begun(jobs, tf_job(name="marker-2"))
     assert f"ps-{rid}-0" not in await jobs.owned("services")
@@ -188,18 +188,18 @@ async def test_service_is_made_again_while_the_job_runs_and_not_afterwards(jobs:
 
 @pytest.mark.scenario("A-30")
 async def test_taken_name_is_reported_and_used_once_it_is_free(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
-    path = f"/apis/batch/v1/namespaces/{jobs.scene.namespace}/jobs"
+    jobs.fixture.kubelet.script("*", runs)
+    path = f"/apis/batch/v1/namespaces/{jobs.fixture.namespace}/jobs"
     spec = {"template": pod_template(restartPolicy="Never"), "suspend": True}
-    await jobs.scene.call("POST", path, {"metadata": {"name": "master-same-0"}, "spec": spec})
+    await jobs.fixture.call("POST", path, {"metadata": {"name": "master-same-0"}, "spec": spec})
     await jobs.create(tf_job(entry(), entry("WORKER"), RuntimeId="same"))
     job = await jobs.until("told why", lambda each: (each.get("status") or {}).get("reason"))
     assert job["status"]["reason"].startswith("Could not create job resources;")
     assert phase_of(job) == "Creating"
-    await jobs.scene.event("FailedCreate", "master-same-0", kind="Warning")
+    await jobs.fixture.event("FailedCreate", "master-same-0", kind="Warning")
     await jobs.has("jobs", {"master-same-0", "worker-same-0"})
     gone = {"propagationPolicy": "Background"}
-    await jobs.scene.call("DELETE", f"{path}/master-same-0", gone)
+    await jobs.fixture.call("DELETE", f"{path}/master-same-0", gone)
     job = await jobs.comes_to("Running")
     assert job["status"]["reason"] == ""
 
@@ -208,13 +208,13 @@ async def test_taken_name_is_reported_and_used_once_it_is_free(jobs: Jobs) -> No
 @pytest.mark.scenario("A-30")
 async def test_refused_child_is_reported_and_made_once_it_is_allowed(jobs: Jobs) -> None:
     """Only a real server counts quotas; the rest of the story is the same everywhere."""
-    jobs.scene.puppet.play("*", runs)
-    quotas = f"/api/v1/namespaces/{jobs.scene.namespace}/resourcequotas"
+    jobs.fixture.kubelet.script("*", runs)
+    quotas = f"/api/v1/namespaces/{jobs.fixture.namespace}/resourcequotas"
     hard = {"hard": {"count/jobs.batch": "0"}}
-    await jobs.scene.call("POST", quotas, {"metadata": {"name": "none"}, "spec": hard})
+    await jobs.fixture.call("POST", quotas, {"metadata": {"name": "none"}, "spec": hard})
 
     async def is_counted() -> bool:
-        found = await jobs.scene.call("GET", f"{quotas}/none")
+        found = await jobs.fixture.call("GET", f"{quotas}/none")
         return "used" in found.get("status", {})
 
     await jobs.eventually("the quota is counted", is_counted)
@@ -224,8 +224,8 @@ async def test_refused_child_is_reported_and_made_once_it_is_allowed(jobs: Jobs)
     )
     assert job["status"]["reason"].startswith("Could not create job resources;")
     assert phase_of(job) == "Creating"
-    await jobs.scene.event("FailedCreate", "Error creating:", kind="Warning")
-    await jobs.scene.call("DELETE", f"{quotas}/none")
+    await jobs.fixture.event("FailedCreate", "Error creating:", kind="Warning")
+    await jobs.fixture.call("DELETE", f"{quotas}/none")
     await jobs.has("jobs", {f"master-{rid}-0", f"worker-{rid}-0"})
     job = await jobs.comes_to("Running")
     assert job["status"]["reason"] == ""

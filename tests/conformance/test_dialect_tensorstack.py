@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.controlplane.puppet import exits, runs
 from tests.support.dialect_jobs import Jobs, env_of, id_of, owner_of, phase_of, training_job
-from tests.support.scene import Scene, condition_of
+from tests.support.fake_kubelet.driver import exits, runs
+from tests.support.job_fixture import JobFixture, condition_of
 
 Json = dict[str, Any]
 NONE = dict.fromkeys(
@@ -16,8 +16,8 @@ NONE = dict.fromkeys(
 
 
 @pytest.fixture
-async def jobs(scene: Scene) -> AsyncIterator[Jobs]:
-    made = Jobs(scene, "batch.tensorstack.dev/v1beta1")
+async def jobs(fixture: JobFixture) -> AsyncIterator[Jobs]:
+    made = Jobs(fixture, "batch.tensorstack.dev/v1beta1")
     yield made
     await made.clear()
 
@@ -83,7 +83,7 @@ async def test_published_example_has_its_pods_and_services(jobs: Jobs) -> None:
 
 @pytest.mark.scenario("B-03", "B-04", "B-05")
 async def test_whole_cluster_runs_and_leaves_its_evaluator_out(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, "chief=1 ps=2 worker=4 evaluator=1")
     job = await jobs.comes_to("Running")
     assert job["status"]["aggregate"] == {**NONE, "running": 8}
@@ -99,15 +99,15 @@ async def test_whole_cluster_runs_and_leaves_its_evaluator_out(jobs: Jobs) -> No
         assert env_of(await jobs.pod(f"{base}-{name}")) == cluster + task
     chief = await jobs.pod(f"{base}-chief-0")
     assert chief["metadata"]["labels"]["job-role"] == "master"
-    await jobs.scene.event("Created", "A TensorFlowTrainingJob has been created: j")
-    await jobs.scene.event("Start", "The job has been initialized successfully.")
+    await jobs.fixture.event("Created", "A TensorFlowTrainingJob has been created: j")
+    await jobs.fixture.event("Start", "The job has been initialized successfully.")
 
 
 @pytest.mark.scenario("B-06")
 async def test_pending_pod_keeps_the_job_pending(jobs: Jobs) -> None:
     base = await begun(jobs, "worker=3")
     for index in (0, 1):
-        await jobs.scene.puppet.run(await jobs.pod(f"{base}-worker-{index}"))
+        await jobs.fixture.kubelet.run(await jobs.pod(f"{base}-worker-{index}"))
     wanted = {**NONE, "pending": 1, "running": 2}
     job = await jobs.until("counted", lambda each: each["status"].get("aggregate") == wanted)
     assert phase_of(job) == "Pending"
@@ -116,15 +116,15 @@ async def test_pending_pod_keeps_the_job_pending(jobs: Jobs) -> None:
 @pytest.mark.scenario("B-07", "B-08")
 @pytest.mark.parametrize("roles", ["worker=2", "chief=1 worker=2"])
 async def test_master_alone_decides_success(jobs: Jobs, roles: str) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, roles)
     await jobs.comes_to("Running")
-    await jobs.scene.puppet.finish(f"{base}-worker-0", exit_code=0)
+    await jobs.fixture.kubelet.finish(f"{base}-worker-0", exit_code=0)
     if "chief" in roles:
         await jobs.until("seen", lambda each: each["status"]["aggregate"]["succeeded"] == 1)
         await settled(jobs)
         assert phase_of(await jobs.get()) == "Running"
-        await jobs.scene.puppet.finish(f"{base}-chief-0", exit_code=0)
+        await jobs.fixture.kubelet.finish(f"{base}-chief-0", exit_code=0)
     job = await jobs.comes_to("Succeeded")
     ended = {key: statuses_of(job)[key] for key in ("Running", "Failed", "Completed")}
     assert ended == {"Running": "False", "Failed": "False", "Completed": "True"}
@@ -140,10 +140,10 @@ async def test_master_alone_decides_success(jobs: Jobs, roles: str) -> None:
     [("Unfinished", {"chief-0"}), ("All", set()), ("none", {"chief-0", "ps-0", "worker-0"})],
 )
 async def test_pods_are_cleaned_up_as_asked(jobs: Jobs, policy: str, left: set[str]) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, "chief=1 ps=1 worker=1", runPolicy={"cleanUpPolicy": policy})
     await jobs.comes_to("Running")
-    await jobs.scene.puppet.finish(f"{base}-chief-0", exit_code=0)
+    await jobs.fixture.kubelet.finish(f"{base}-chief-0", exit_code=0)
     await jobs.comes_to("Succeeded")
     await jobs.has("pods", {f"{base}-{each}" for each in left})
     gone = 3 - len(left)
@@ -156,7 +156,7 @@ async def test_pods_are_cleaned_up_as_asked(jobs: Jobs, policy: str, left: set[s
 async def test_final_failure_of_the_master_is_told_by_pod_and_code(
     jobs: Jobs, limit: int | None
 ) -> None:
-    jobs.scene.puppet.play("*", runs, exits(1))
+    jobs.fixture.kubelet.script("*", runs, exits(1))
     if limit is None:
         base = await begun(jobs)
     else:
@@ -170,17 +170,17 @@ async def test_final_failure_of_the_master_is_told_by_pod_and_code(
     assert trouble["message"] == f"Pod[{base}-worker-0] exited with error code 1"
     assert statuses_of(job)["Completed"] == "True"
     assert job["status"]["backoffCount"] == 0
-    await jobs.scene.event("Failed", f"{base}-worker-0 failed with exit code 1", kind="Warning")
+    await jobs.fixture.event("Failed", f"{base}-worker-0 failed with exit code 1", kind="Warning")
 
 
 @pytest.mark.scenario("B-12", "B-21")
 async def test_failed_pod_comes_again_under_its_name_and_is_counted(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, "worker=2", restart="OnFailure")
     await jobs.comes_to("Running")
     name = f"{base}-worker-0"
     uid = await uid_of(jobs, name)
-    await jobs.scene.puppet.finish(name, exit_code=1)
+    await jobs.fixture.kubelet.finish(name, exit_code=1)
     await comes_again(jobs, name, uid)
     job = await jobs.until(
         "well again",
@@ -192,7 +192,7 @@ async def test_failed_pod_comes_again_under_its_name_and_is_counted(jobs: Jobs) 
     )
     assert (phase_of(job), job["status"]["tasks"][0]["restartCount"]) == ("Running", 1)
     uid = await uid_of(jobs, f"{base}-worker-1")
-    await jobs.scene.delete_pod(f"{base}-worker-1")
+    await jobs.fixture.delete_pod(f"{base}-worker-1")
     await comes_again(jobs, f"{base}-worker-1", uid)
     assert (await jobs.get())["status"]["backoffCount"] == 1
 
@@ -204,11 +204,11 @@ async def test_exit_code_decides_whether_the_master_is_tried_again(
 ) -> None:
     base = await begun(jobs, restart="ExitCode")
     pod = await jobs.pod(f"{base}-worker-0")
-    await jobs.scene.puppet.run(pod)
+    await jobs.fixture.kubelet.run(pod)
     if code is None:
-        await jobs.scene.puppet.evict(pod)
+        await jobs.fixture.kubelet.evict(pod)
     else:
-        await jobs.scene.puppet.finish(pod, exit_code=code)
+        await jobs.fixture.kubelet.finish(pod, exit_code=code)
     if code in {1, 134, 255}:
         job = await jobs.comes_to("Failed")
         assert job["status"]["backoffCount"] == 0
@@ -219,51 +219,51 @@ async def test_exit_code_decides_whether_the_master_is_tried_again(
 
 @pytest.mark.scenario("B-15")
 async def test_final_failure_of_another_worker_leaves_the_job_running(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, "worker=3", restart="ExitCode")
     await jobs.comes_to("Running")
-    await jobs.scene.puppet.finish(f"{base}-worker-2", exit_code=1)
+    await jobs.fixture.kubelet.finish(f"{base}-worker-2", exit_code=1)
     job = await jobs.until("seen", lambda each: statuses_of(each)["ReplicaFailure"] == "True")
     assert (phase_of(job), replicas_of(job, "worker")[2]) == ("Running", "Failed")
-    await jobs.scene.puppet.finish(f"{base}-worker-0", exit_code=0)
+    await jobs.fixture.kubelet.finish(f"{base}-worker-0", exit_code=0)
     await jobs.comes_to("Succeeded")
 
 
 @pytest.mark.scenario("B-16")
 async def test_retries_are_shared_by_all_replicas(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, "worker=4", restart="OnFailure", runPolicy={"backoffLimit": 2})
     await jobs.comes_to("Running")
     for index in (1, 2):
         name = f"{base}-worker-{index}"
         uid = await uid_of(jobs, name)
-        await jobs.scene.puppet.finish(name, exit_code=1)
+        await jobs.fixture.kubelet.finish(name, exit_code=1)
         await comes_again(jobs, name, uid)
     await jobs.until("both run", lambda each: each["status"]["aggregate"]["running"] == 4)
-    await jobs.scene.puppet.finish(f"{base}-worker-3", exit_code=1)
+    await jobs.fixture.kubelet.finish(f"{base}-worker-3", exit_code=1)
     job = await jobs.until("stays", lambda each: replicas_of(each, "worker")[3] == "Failed")
     assert phase_of(job) == "Running"
-    await jobs.scene.puppet.finish(f"{base}-worker-0", exit_code=1)
+    await jobs.fixture.kubelet.finish(f"{base}-worker-0", exit_code=1)
     job = await jobs.comes_to("Failed")
     assert job["status"]["backoffCount"] == 2
 
 
 @pytest.mark.scenario("B-18")
 async def test_always_tries_again_what_succeeded_but_for_the_master(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, "worker=2", restart="Always")
     await jobs.comes_to("Running")
     uid = await uid_of(jobs, f"{base}-worker-1")
-    await jobs.scene.puppet.finish(f"{base}-worker-1", exit_code=0)
+    await jobs.fixture.kubelet.finish(f"{base}-worker-1", exit_code=0)
     await comes_again(jobs, f"{base}-worker-1", uid)
-    await jobs.scene.puppet.finish(f"{base}-worker-0", exit_code=0)
+    await jobs.fixture.kubelet.finish(f"{base}-worker-0", exit_code=0)
     job = await jobs.comes_to("Succeeded")
     assert job["status"]["backoffCount"] == 1
 
 
 @pytest.mark.scenario("B-36")
 async def test_finished_job_shows_each_container(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs, exits(0))
+    jobs.fixture.kubelet.script("*", runs, exits(0))
     base = await begun(jobs)
     uid = await uid_of(jobs, f"{base}-worker-0")
     job = await jobs.comes_to("Succeeded")

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.endpoint import ApiError
-from tests.support.controlplane.puppet import runs
 from tests.support.dialect_jobs import Jobs, id_of, owner_of, phase_of, pod_template, training_job
-from tests.support.scene import Scene, condition_of
+from tests.support.environments import Environment
+from tests.support.fake_kubelet.driver import runs
+from tests.support.job_fixture import JobFixture, condition_of
 from tests.support.vendor_crds import POD_GROUPS, TENSORBOARDS, crd_of
-from tests.support.worlds import World
 
 Json = dict[str, Any]
 QUEUE = {"t9kScheduler": {"queue": "default", "priority": 50}}
@@ -21,24 +21,24 @@ PAUSED = {"pause": {"enabled": True}}
 
 
 @pytest.fixture
-async def jobs(scene: Scene) -> AsyncIterator[Jobs]:
-    made = Jobs(scene, "batch.tensorstack.dev/v1beta1")
+async def jobs(fixture: JobFixture) -> AsyncIterator[Jobs]:
+    made = Jobs(fixture, "batch.tensorstack.dev/v1beta1")
     yield made
     await made.clear()
 
 
 @contextmanager
-def installed(world: World, *crds: Json) -> Iterator[None]:
+def installed(env: Environment, *crds: Json) -> Iterator[None]:
     """Kinds of the vendor's, which the operator finds when it starts."""
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    world.server.install_crds(crds)
+    env.server.install_crds(crds)
     try:
-        world.operator.restart()
+        env.operator.restart()
         yield
     finally:
         for each in crds:
-            world.endpoint.request("DELETE", f"{path}/{each['metadata']['name']}")
-        world.operator.kill()
+            env.endpoint.request("DELETE", f"{path}/{each['metadata']['name']}")
+        env.operator.kill()
 
 
 async def begun(jobs: Jobs, roles: str = "worker=1", **fields: Any) -> str:
@@ -54,7 +54,7 @@ def main_of(pod: Json) -> Json:
 
 @pytest.mark.scenario("B-19")
 async def test_job_that_takes_too_long_fails_and_holds_nothing(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     await begun(jobs, "worker=2", runPolicy={"activeDeadlineSeconds": 2, "cleanUpPolicy": "None"})
     job = await jobs.comes_to("Failed")
     assert condition_of(job, "Failed")["reason"] == "DeadlineExceeded"
@@ -63,25 +63,25 @@ async def test_job_that_takes_too_long_fails_and_holds_nothing(jobs: Jobs) -> No
 
 @pytest.mark.scenario("B-19b")
 async def test_success_before_the_deadline_counts_when_it_is_seen_later(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, runPolicy={"activeDeadlineSeconds": 3})
     await jobs.comes_to("Running")
-    jobs.scene.world.operator.kill()
-    await jobs.scene.puppet.finish(f"{base}-worker-0", exit_code=0)
+    jobs.fixture.env.operator.kill()
+    await jobs.fixture.kubelet.finish(f"{base}-worker-0", exit_code=0)
 
     # The server's clock has to pass the deadline while nobody looks.
     started = (await jobs.get())["status"]["startTime"]
-    path = f"/api/v1/namespaces/{jobs.scene.namespace}/configmaps"
+    path = f"/api/v1/namespaces/{jobs.fixture.namespace}/configmaps"
     counter = 0
 
     async def is_over() -> bool:
         nonlocal counter
         counter += 1
-        made = await jobs.scene.call("POST", path, {"metadata": {"name": f"clock-{counter}"}})
+        made = await jobs.fixture.call("POST", path, {"metadata": {"name": f"clock-{counter}"}})
         return _seconds(made["metadata"]["creationTimestamp"]) > _seconds(started) + 4
 
     await jobs.eventually("the deadline has passed", is_over)
-    jobs.scene.world.operator.start()
+    jobs.fixture.env.operator.start()
     await jobs.comes_to("Succeeded")
 
 
@@ -91,27 +91,27 @@ def _seconds(moment: str) -> float:
 
 @pytest.mark.scenario("B-22")
 async def test_failure_is_counted_once_by_an_operator_and_the_next(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, restart="OnFailure")
     await jobs.comes_to("Running")
     # Held, so that the pod is still there when the operator is killed after counting it.
-    path = f"/api/v1/namespaces/{jobs.scene.namespace}/pods/{base}-worker-0"
+    path = f"/api/v1/namespaces/{jobs.fixture.namespace}/pods/{base}-worker-0"
     hold = {"metadata": {"finalizers": ["example.invalid/hold"]}}
-    await jobs.scene.call("PATCH", path, hold)
-    await jobs.scene.puppet.finish(f"{base}-worker-0", exit_code=1)
+    await jobs.fixture.call("PATCH", path, hold)
+    await jobs.fixture.kubelet.finish(f"{base}-worker-0", exit_code=1)
     await jobs.until("counted", lambda each: each["status"].get("backoffCount") == 1)
-    jobs.scene.world.operator.restart()
+    jobs.fixture.env.operator.restart()
     await jobs.create(training_job(name="marker", runMode=PAUSED))
     await jobs.comes_to("Paused", name="marker")
     assert (await jobs.get())["status"]["backoffCount"] == 1
-    await jobs.scene.call("PATCH", path, {"metadata": {"finalizers": []}})
+    await jobs.fixture.call("PATCH", path, {"metadata": {"finalizers": []}})
     await jobs.until("runs again", lambda each: each["status"]["aggregate"]["running"] == 1)
     assert (await jobs.get())["status"]["backoffCount"] == 1
 
 
 @pytest.mark.scenario("B-23")
 async def test_queue_gives_a_group_before_the_pods(jobs: Jobs) -> None:
-    with installed(jobs.scene.world, crd_of(POD_GROUPS)):
+    with installed(jobs.fixture.env, crd_of(POD_GROUPS)):
         base = await begun(jobs, "worker=4", scheduler=QUEUE)
         pod = await jobs.pod(f"{base}-worker-3")
         group = await jobs.object("podgroups", "j")
@@ -137,7 +137,7 @@ def _version(each: Any) -> int:
 @pytest.mark.scenario("B-24")
 async def test_queue_without_its_kind_is_waited_for_and_told(jobs: Jobs) -> None:
     await begun(jobs, "worker=2", scheduler=QUEUE)
-    await jobs.scene.event("PodGroupUnavailable", kind="Warning")
+    await jobs.fixture.event("PodGroupUnavailable", kind="Warning")
     job = await jobs.until("told", lambda each: (each.get("status") or {}).get("conditions"))
     initialized = condition_of(job, "Initialized")
     assert (initialized["status"], initialized["reason"]) == ("False", "PodGroupUnavailable")
@@ -185,7 +185,7 @@ async def test_template_without_the_training_container_is_refused(jobs: Jobs) ->
 
 
 async def test_what_nobody_knows_is_passed_over(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     await begun(jobs, runMode={"elastic": {"enabled": True}}, colour="blue")
     await jobs.comes_to("Running")
 
@@ -202,7 +202,7 @@ async def test_debug_mode_starts_pods_without_the_training(jobs: Jobs) -> None:
     )
     for each in job["spec"]["replicaSpecs"]:
         each["template"] = template
-    jobs.scene.puppet.play("*", runs)
+    jobs.fixture.kubelet.script("*", runs)
     made = await jobs.create(job)
     base = f"j-{id_of(made)}"
     worker, server = [dict(await jobs.pod(f"{base}-{each}-0")) for each in ("worker", "ps")]
@@ -235,7 +235,7 @@ async def test_paused_job_goes_on_as_it_was_told_to(jobs: Jobs) -> None:
     job["spec"]["replicaSpecs"][0]["template"] = pod_template(container=first)
     base = f"j-{id_of(await jobs.create(job))}"
     for index in (0, 1):
-        await jobs.scene.puppet.run(await jobs.pod(f"{base}-worker-{index}"))
+        await jobs.fixture.kubelet.run(await jobs.pod(f"{base}-worker-{index}"))
     await jobs.comes_to("Running")
     await jobs.patch({"runMode": {"pause": {"enabled": True}}})
     await jobs.comes_to("Paused")
@@ -249,24 +249,24 @@ async def test_paused_job_goes_on_as_it_was_told_to(jobs: Jobs) -> None:
             ["resume"],
             ["--fast"],
         )
-        await jobs.scene.puppet.run(pod)
+        await jobs.fixture.kubelet.run(pod)
     found = await jobs.comes_to("Running")
     assert found["status"]["backoffCount"] == 0
 
 
 @pytest.mark.scenario("B-32")
 async def test_tensorboard_is_left_to_the_vendors_kind_where_it_is_installed(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
-    with installed(jobs.scene.world, crd_of(TENSORBOARDS)):
+    jobs.fixture.kubelet.script("*", runs)
+    with installed(jobs.fixture.env, crd_of(TENSORBOARDS)):
         base = await begun(jobs, tensorboardSpec=BOARD)
         board = await jobs.object("tensorboards", base)
         assert board["spec"] == BOARD
         assert owner_of(board)["kind"] == "TensorFlowTrainingJob"
         await jobs.comes_to("Running")
         path = (
-            f"/apis/tensorstack.dev/v1beta1/namespaces/{jobs.scene.namespace}/tensorboards/{base}"
+            f"/apis/tensorstack.dev/v1beta1/namespaces/{jobs.fixture.namespace}/tensorboards/{base}"
         )
-        await jobs.scene.call("PATCH", path, {"status": {"phase": "Running"}})
+        await jobs.fixture.call("PATCH", path, {"status": {"phase": "Running"}})
         job = await jobs.until("ready", lambda each: each["status"]["tensorboard"]["ready"])
         shown = job["status"]["tensorboard"]
         assert (shown["reason"], shown["note"]) == (
@@ -274,7 +274,7 @@ async def test_tensorboard_is_left_to_the_vendors_kind_where_it_is_installed(job
             f"TensorBoard [{base}] is ready",
         )
         assert shown["dependent"]["uid"] == board["metadata"]["uid"]
-        await jobs.scene.puppet.finish(f"{base}-worker-0", exit_code=0)
+        await jobs.fixture.kubelet.finish(f"{base}-worker-0", exit_code=0)
         await jobs.comes_to("Succeeded")
         assert base in await jobs.owned("tensorboards")
         assert await jobs.owned("deployments") == set()
@@ -282,14 +282,14 @@ async def test_tensorboard_is_left_to_the_vendors_kind_where_it_is_installed(job
 
 @pytest.mark.scenario("B-33", "B-37")
 async def test_tensorboard_is_built_where_the_vendors_kind_is_missing(jobs: Jobs) -> None:
-    jobs.scene.puppet.play("*", runs)
-    claims = f"/api/v1/namespaces/{jobs.scene.namespace}/persistentvolumeclaims"
+    jobs.fixture.kubelet.script("*", runs)
+    claims = f"/api/v1/namespaces/{jobs.fixture.namespace}/persistentvolumeclaims"
     size = {"requests": {"storage": "1Gi"}}
     claim = {
         "metadata": {"name": "p"},
         "spec": {"accessModes": ["ReadWriteMany"], "resources": size},
     }
-    await jobs.scene.call("POST", claims, claim)
+    await jobs.fixture.call("POST", claims, claim)
     base = await begun(jobs, tensorboardSpec=BOARD)
     board, service = await jobs.object("deployments", base), await jobs.object("services", base)
     pod = board["spec"]["template"]["spec"]
@@ -304,7 +304,7 @@ async def test_tensorboard_is_built_where_the_vendors_kind_is_missing(jobs: Jobs
     await jobs.delete()
     for kind in ("pods", "services", "deployments"):
         await jobs.has(kind, ())
-    assert (await jobs.scene.call("GET", f"{claims}/p"))["metadata"]["name"] == "p"
+    assert (await jobs.fixture.call("GET", f"{claims}/p"))["metadata"]["name"] == "p"
 
 
 @pytest.mark.scenario("B-35")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane.puppet import runs
+from tests.support.fake_kubelet.driver import runs
 from tests.support.faulty_proxy import Fault, FaultyProxy, Kind, watches, writes
+from tests.support.job_fixture import JobFixture, counts_of
 from tests.support.operator_process import OperatorProcess
-from tests.support.scene import Scene, counts_of
 
 NAMES = [f"j-worker-{index}" for index in range(4)]
 STORIES = {
@@ -27,14 +27,14 @@ STORIES = {
 
 @asynccontextmanager
 async def operator_behind(
-    proxy: FaultyProxy, scene: Scene, folder: Path
+    proxy: FaultyProxy, fixture: JobFixture, folder: Path
 ) -> AsyncIterator[OperatorProcess]:
     """An operator that reaches its API server through a proxy alone."""
-    scene.world.operator.kill()
+    fixture.env.operator.kill()
     async with proxy.serving() as endpoint:
         kubeconfig = folder / "kubeconfig"
         kubeconfig.write_text(endpoint.kubeconfig())
-        operator = scene.world.new_operator(name="behind-proxy", kubeconfig=kubeconfig)
+        operator = fixture.env.new_operator(name="behind-proxy", kubeconfig=kubeconfig)
         operator.start(ready=False)
         try:
             yield operator
@@ -45,32 +45,32 @@ async def operator_behind(
 @pytest.mark.scenario("R22", "R37", "R38")
 @pytest.mark.parametrize("story", STORIES)
 async def test_job_ends_well_with_each_child_made_once(
-    scene: Scene, tmp_path: Path, story: str
+    fixture: JobFixture, tmp_path: Path, story: str
 ) -> None:
     fault = STORIES[story]
-    proxy = FaultyProxy(scene.world.endpoint)
+    proxy = FaultyProxy(fixture.env.endpoint)
     proxy.add(Fault(**vars(fault)))
-    pods = f"/api/v1/namespaces/{scene.namespace}/pods"
-    since = (await scene.call("GET", pods))["metadata"]["resourceVersion"]
-    scene.puppet.play("*", runs)
-    async with operator_behind(proxy, scene, tmp_path) as operator:
-        await scene.submit("W4", successPolicy="AllWorkers")
-        await scene.until("all run", lambda job: counts_of(job) == {"active": 4})
+    pods = f"/api/v1/namespaces/{fixture.namespace}/pods"
+    since = (await fixture.call("GET", pods))["metadata"]["resourceVersion"]
+    fixture.kubelet.script("*", runs)
+    async with operator_behind(proxy, fixture, tmp_path) as operator:
+        await fixture.submit("W4", successPolicy="AllWorkers")
+        await fixture.until("all run", lambda job: counts_of(job) == {"active": 4})
         for name in NAMES:
-            await scene.puppet.finish(name, exit_code=0)
-        await scene.comes_to("Succeeded")
+            await fixture.kubelet.finish(name, exit_code=0)
+        await fixture.comes_to("Succeeded")
         assert operator.is_alive
     assert proxy.is_through
-    made = [each for each in await scene.changes(pods, since=since) if each["type"] == "ADDED"]
+    made = [each for each in await fixture.changes(pods, since=since) if each["type"] == "ADDED"]
     assert Counter(each["object"]["metadata"]["name"] for each in made) == Counter(NAMES)
 
 
 @pytest.mark.scenario("R37")
 async def test_refused_pod_is_told_with_the_words_of_the_server(
-    scene: Scene, tmp_path: Path
+    fixture: JobFixture, tmp_path: Path
 ) -> None:
-    proxy = FaultyProxy(scene.world.endpoint)
+    proxy = FaultyProxy(fixture.env.endpoint)
     proxy.add(Fault(Kind.REFUSED, writes("pods"), 20, status=403))
-    async with operator_behind(proxy, scene, tmp_path):
-        await scene.submit("W1")
-        await scene.event("FailedCreatePod", "Error creating: a fault", kind="Warning")
+    async with operator_behind(proxy, fixture, tmp_path):
+        await fixture.submit("W1")
+        await fixture.event("FailedCreatePod", "Error creating: a fault", kind="Warning")

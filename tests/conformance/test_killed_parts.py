@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import machine
-from tests.support.local_world import SPLIT, WHOLE, LocalWorld
-from tests.support.siege import Siege, Writer, assert_nothing_is_left
+from tests.support import process_table
+from tests.support.chaos import Chaos, Writer, assert_nothing_is_left
+from tests.support.local_cluster import SPLIT, WHOLE, LocalCluster
+from tests.support.patience import PATIENCE
 
 Json = dict[str, Any]
 POLICIES = ("ExitCode", "OnFailure", "Never")
@@ -60,67 +61,67 @@ def resumes(policy: str) -> list[Json]:
     return [claim, job]
 
 
-@pytest.mark.timeout(180, func_only=True)
+@pytest.mark.timeout(func_only=True)
 @pytest.mark.parametrize(("parts", "kills"), [(SPLIT, 6), (WHOLE, 4)], ids=["split", "whole"])
 def test_ten_kills_change_no_verdict_and_lose_nothing(
     tmp_path: Path, parts: tuple[str, ...], kills: int
 ) -> None:
-    with LocalWorld(tmp_path, workdir=tmp_path, parts=parts) as world:
-        siege = Siege(world, seed=20, span=1.0)
+    with LocalCluster(tmp_path, workdir=tmp_path, parts=parts) as cluster:
+        chaos = Chaos(cluster, seed=20, span=1.0)
         policies = cycle(POLICIES)
-        with Writer(world) as writer:
-            while siege.kills < kills:
+        with Writer(cluster) as writer:
+            while chaos.kills < kills:
                 policy = next(policies)
                 # One in place is at once; the next would wait for its back-off.
                 most = 1 if (policy, parts) == ("OnFailure", WHOLE) else 3
-                siege.play(resumes(policy), most=most, limit=60)
+                chaos.play(resumes(policy), most=most, limit=PATIENCE)
         assert writer.acknowledged
         assert not writer.lost()
-        world.end()
-        assert_nothing_is_left(world)
+        cluster.end()
+        assert_nothing_is_left(cluster)
 
 
 def eventually(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-@pytest.mark.timeout(120, func_only=True)
+@pytest.mark.timeout(func_only=True)
 def test_killed_run_leaves_no_process_and_the_next_one_goes_on_in_its_folder(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "job.yaml").write_text(yaml.safe_dump_all(resumes("Never")))
     words = [sys.executable, "-m", "tfjob.cli.main", "run", "job.yaml", "--data", "data"]
-    world = uuid.uuid4().hex
-    environment = {**os.environ, machine.WORLD: world}
+    cluster = uuid.uuid4().hex
+    environment = {**os.environ, process_table.CLUSTER: cluster}
     steps = tmp_path / "data" / "node" / "volumes" / "default" / "steps" / "steps"
     with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as run:
         eventually(lambda: steps.exists() and steps.read_text())
         run.kill()
-    eventually(lambda: not machine.processes(world))
+    eventually(lambda: not process_table.processes(cluster))
     assert 0 < len(steps.read_text()) < 12
     done = subprocess.run(
         words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, check=False
     )
     assert (done.returncode, len(steps.read_text())) == (0, 12)
-    assert not machine.processes(world)
+    assert not process_table.processes(cluster)
 
 
 def test_what_is_left_of_a_world_is_seen_until_it_is_gone() -> None:
-    world = uuid.uuid4().hex
+    cluster = uuid.uuid4().hex
     program = (
         "import socket, time; server = socket.create_server(('127.0.0.1', 0));"
         " print(server.getsockname()[1], flush=True); time.sleep(60)"
     )
     words = [sys.executable, "-c", program]
-    environment = {**os.environ, machine.WORLD: world}
+    environment = {**os.environ, process_table.CLUSTER: cluster}
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as left:
         assert left.stdout is not None
         port = int(left.stdout.readline())
-        assert [each.pid for each in machine.processes(world)] == [left.pid]
-        assert machine.listeners({port}) == {port: {left.pid}}
+        assert [each.pid for each in process_table.processes(cluster)] == [left.pid]
+        assert process_table.listeners({port}) == {port: {left.pid}}
         left.kill()
-    assert machine.processes(world) == []
-    assert machine.listeners({port}) == {}
+    assert process_table.processes(cluster) == []
+    assert process_table.listeners({port}) == {}

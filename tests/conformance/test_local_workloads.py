@@ -5,12 +5,14 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api
@@ -69,12 +71,11 @@ class Machine:
 
     async def until(self, path: str, question: Callable[[Json], object]) -> Json:
         """The answer to a request once it is as asked for."""
-        for _ in range(1500):
-            found = await self.get(path)
-            if question(found):
-                return found
+        deadline = time.monotonic() + PATIENCE
+        while not question(found := await self.get(path)):
+            assert time.monotonic() < deadline, f"{path} is not as expected: {json.dumps(found)}"
             await asyncio.sleep(0.02)
-        raise AssertionError(f"{path} never was as asked for: {json.dumps(await self.get(path))}")
+        return found
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def is_available(deployment: Json) -> bool:
 @needs_kubectl
 async def test_a_deployment_is_rolled_out_restarted_and_undone(machine: Machine) -> None:
     await machine.kubectl("apply", "-f", "-", given=json.dumps(board()))
-    status = ("rollout", "status", "deploy/board", "--timeout=30s")
+    status = ("rollout", "status", "deploy/board", "--timeout=120s")
     assert 'deployment "board" successfully rolled out' in await machine.kubectl(*status)
     row = (await machine.kubectl("get", "deploy", "board")).splitlines()[1].split()
     assert row[:4] == ["board", "1/1", "1", "1"]

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support import permission_stories as stories
+from tests.support import permission_scenarios as scenarios
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.puppet import exits, runs
+from tests.support.environments import Environment
+from tests.support.fake_kubelet.driver import exits, runs
 from tests.support.helm import (
     EVERY_DIALECT,
     NAME,
@@ -27,11 +28,10 @@ from tests.support.helm import (
     operator_of,
     started,
 )
+from tests.support.job_fixture import JobFixture, job_fixture_in
 from tests.support.operator_process import OperatorProcess
-from tests.support.scene import Scene, scene_in
 from tests.support.tfjobs import container, of_types, replica
 from tests.support.vendor_crds import POD_GROUPS, TENSORBOARDS, crd_of
-from tests.support.worlds import World
 from tfjob.client.resource import LEASES, Resource
 from tfjob.controller.kinds import resource_of
 from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
@@ -39,7 +39,7 @@ from tfjob.manager.permissions import PERMISSIONS
 from tfjob.manager.settings import LEASE_NAME
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the operator.
-pytestmark = pytest.mark.timeout(240, func_only=True)
+pytestmark = pytest.mark.timeout(func_only=True)
 
 Json = dict[str, Any]
 Asked = tuple[str, str, str]
@@ -159,8 +159,8 @@ def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
 
 
 @pytest.fixture(scope="module")
-def chart_world(plane: ChartPlane, helm: Helm) -> Iterator[World]:
-    made = World("chart", plane)
+def chart_env(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
+    made = Environment("chart", plane)
     yield made
     made.close()
 
@@ -176,33 +176,33 @@ def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
 
 
 async def test_each_permission_is_asked_for_and_nothing_is_missing(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World, audit: Audit, tmp_path: Path
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment, audit: Audit, tmp_path: Path
 ) -> None:
     await asyncio.to_thread(helm.install, EVERY_DIALECT, namespace=home)
-    operator = operator_of(chart_world, plane, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with scene_in(chart_world) as scene:
-        await _a_job_lives_and_is_cleared_away(scene)
-        await _orphans_are_adopted(scene)
-        await _names_are_taken(scene, operator)
-        await _a_pod_does_not_go_away(scene, audit)
-        await _the_lease_is_lost(scene, home, audit)
+    async with job_fixture_in(chart_env) as fixture:
+        await _a_job_lives_and_is_cleared_away(fixture)
+        await _orphans_are_adopted(fixture)
+        await _names_are_taken(fixture, operator)
+        await _a_pod_does_not_go_away(fixture, audit)
+        await _the_lease_is_lost(fixture, home, audit)
     await asyncio.to_thread(operator.stop)
     for scheduler, groups in _GROUPS.items():
         value = f"operator.gangSchedulerName={scheduler}"
         await asyncio.to_thread(helm.install, EVERY_DIALECT, value, namespace=home)
-        operator = operator_of(chart_world, plane, namespace=home)
+        operator = operator_of(chart_env, plane, namespace=home)
         await asyncio.to_thread(operator.start)
-        async with scene_in(chart_world) as scene:
-            await _a_gang_is_gathered(scene, groups, audit)
+        async with job_fixture_in(chart_env) as fixture:
+            await _a_gang_is_gathered(fixture, groups, audit)
         await asyncio.to_thread(operator.stop)
-    await _other_apis_of_jobs_are_served(plane, home, chart_world, tmp_path)
+    await _other_apis_of_jobs_are_served(plane, home, chart_env, tmp_path)
     assert audit.refused() == set()
     assert audit.asked() == {each for each in _declared() if not each[1].endswith(_FINALIZERS)}
 
 
 async def _other_apis_of_jobs_are_served(
-    plane: ChartPlane, home: str, world: World, folder: Path
+    plane: ChartPlane, home: str, env: Environment, folder: Path
 ) -> None:
     """By operators with a configuration that takes everything away in the end."""
     file = folder / "config.yaml"
@@ -212,18 +212,18 @@ async def _other_apis_of_jobs_are_served(
             crds = [crd_of(POD_GROUPS), crd_of(TENSORBOARDS)]
             await asyncio.to_thread(ControlPlane.install_crds, plane, crds)
         operator = operator_of(
-            world, plane, namespace=home, flags=(f"--controller-config-file={file}",)
+            env, plane, namespace=home, flags=(f"--controller-config-file={file}",)
         )
         await asyncio.to_thread(operator.start)
-        async with scene_in(world) as scene:
-            await stories.tensorboard_is_put_to_sleep(scene, kind)
+        async with job_fixture_in(env) as fixture:
+            await scenarios.tensorboard_is_put_to_sleep(fixture, kind)
             if kind == "tensorboards":
-                await stories.queued_job_is_gathered(scene)
-                await stories.name_of_the_platforms_tensorboard_is_taken(scene, operator)
+                await scenarios.queued_job_is_gathered(fixture)
+                await scenarios.name_of_the_platforms_tensorboard_is_taken(fixture, operator)
             else:
-                await stories.training_pods_are_adopted(scene)
-                await stories.old_job_is_completed_and_cleared_away(scene)
-                await stories.old_names_are_taken(scene)
+                await scenarios.training_pods_are_adopted(fixture)
+                await scenarios.old_job_is_completed_and_cleared_away(fixture)
+                await scenarios.old_names_are_taken(fixture)
         await asyncio.to_thread(operator.stop)
 
 
@@ -231,116 +231,116 @@ def _declared() -> Set[Asked]:
     return {(each.resource.group, each.name, verb) for each in PERMISSIONS for verb in each.verbs}
 
 
-async def _a_job_lives_and_is_cleared_away(scene: Scene) -> None:
-    scene.puppet.play("life-*", runs, exits(0))
+async def _a_job_lives_and_is_cleared_away(fixture: JobFixture) -> None:
+    fixture.kubelet.script("life-*", runs, exits(0))
     policy = {"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 1}
-    await scene.submit("W1", name="life", run_policy=policy)
-    await scene.gone("life")
-    await scene.children(seconds=COLLECTOR_LEARNS)
+    await fixture.submit("W1", name="life", run_policy=policy)
+    await fixture.gone("life")
+    await fixture.children(seconds=COLLECTOR_LEARNS)
 
 
-async def _orphans_are_adopted(scene: Scene) -> None:
+async def _orphans_are_adopted(fixture: JobFixture) -> None:
     labels = {
         f"{LABELS}/operator-name": "tfjob-controller",
         f"{LABELS}/job-name": "found",
         f"{LABELS}/replica-type": "worker",
         f"{LABELS}/replica-index": "0",
     }
-    await _make_children(scene, "found-worker-0", labels)
-    await scene.submit("W1", name="found")
+    await _make_children(fixture, "found-worker-0", labels)
+    await fixture.submit("W1", name="found")
 
     async def are_adopted() -> bool:
-        found = (await scene.pods(), await scene.services())
+        found = (await fixture.pods(), await fixture.services())
         return all("ownerReferences" in each["found-worker-0"]["metadata"] for each in found)
 
-    await scene.eventually("both are adopted", are_adopted, name="found")
+    await fixture.eventually("both are adopted", are_adopted, name="found")
 
 
-async def _names_are_taken(scene: Scene, operator: OperatorProcess) -> None:
-    await _make_children(scene, "taken-worker-0", {})
-    await scene.submit("W1", name="taken")
-    await scene.event("FailedCreatePod", name="taken")
-    await scene.event("FailedCreateService", name="taken")
+async def _names_are_taken(fixture: JobFixture, operator: OperatorProcess) -> None:
+    await _make_children(fixture, "taken-worker-0", {})
+    await fixture.submit("W1", name="taken")
+    await fixture.event("FailedCreatePod", name="taken")
+    await fixture.event("FailedCreateService", name="taken")
     await asyncio.to_thread(operator.stop)
     await asyncio.to_thread(operator.start)
 
     async def is_counted_on() -> bool:
-        told = await scene.events("taken")
+        told = await fixture.events("taken")
         return any(each["count"] > 1 for each in told if each["reason"] == "FailedCreatePod")
 
-    await scene.eventually("the news are counted on", is_counted_on, name="taken")
+    await fixture.eventually("the event's count has grown", is_counted_on, name="taken")
 
 
-async def _make_children(scene: Scene, name: str, labels: Mapping[str, str]) -> None:
-    path = f"/api/v1/namespaces/{scene.namespace}"
+async def _make_children(fixture: JobFixture, name: str, labels: Mapping[str, str]) -> None:
+    path = f"/api/v1/namespaces/{fixture.namespace}"
     metadata = {"name": name, "labels": dict(labels)}
     pod = {"metadata": metadata, "spec": {"containers": [container()], "restartPolicy": "Never"}}
     ports = [{"name": "tfjob-port", "port": 2222}]
     service = {"metadata": metadata, "spec": {"clusterIP": "None", "ports": ports}}
-    await scene.call("POST", f"{path}/pods", pod)
-    await scene.call("POST", f"{path}/services", service)
+    await fixture.call("POST", f"{path}/pods", pod)
+    await fixture.call("POST", f"{path}/services", service)
 
 
-async def _a_pod_does_not_go_away(scene: Scene, audit: Audit) -> None:
-    scene.puppet.play("stuck-*", runs)
-    await scene.submit("W1", name="stuck")
-    await scene.comes_to("Running", name="stuck")
-    path = f"/api/v1/namespaces/{scene.namespace}/pods/stuck-worker-0"
-    await scene.call("PATCH", path, {"metadata": {"finalizers": [HOLD]}})
-    await scene.delete_pod("stuck-worker-0")
-    await _until_asked(scene, audit, ("", "nodes", "get"))
-    await scene.call("PATCH", path, {"metadata": {"finalizers": []}})
+async def _a_pod_does_not_go_away(fixture: JobFixture, audit: Audit) -> None:
+    fixture.kubelet.script("stuck-*", runs)
+    await fixture.submit("W1", name="stuck")
+    await fixture.comes_to("Running", name="stuck")
+    path = f"/api/v1/namespaces/{fixture.namespace}/pods/stuck-worker-0"
+    await fixture.call("PATCH", path, {"metadata": {"finalizers": [HOLD]}})
+    await fixture.delete_pod("stuck-worker-0")
+    await _until_asked(fixture, audit, ("", "nodes", "get"))
+    await fixture.call("PATCH", path, {"metadata": {"finalizers": []}})
 
 
-async def _the_lease_is_lost(scene: Scene, home: str, audit: Audit) -> None:
+async def _the_lease_is_lost(fixture: JobFixture, home: str, audit: Audit) -> None:
     """The chart brings a Lease; one that somebody deleted is made again."""
-    await scene.call("DELETE", LEASES.item(LEASE_NAME, home))
-    await _until_asked(scene, audit, (LEASES.group, LEASES.plural, "create"))
+    await fixture.call("DELETE", LEASES.item(LEASE_NAME, home))
+    await _until_asked(fixture, audit, (LEASES.group, LEASES.plural, "create"))
 
 
-async def _a_gang_is_gathered(scene: Scene, groups: Resource, audit: Audit) -> None:
-    path = groups.collection(scene.namespace)
+async def _a_gang_is_gathered(fixture: JobFixture, groups: Resource, audit: Audit) -> None:
+    path = groups.collection(fixture.namespace)
     kind = {"apiVersion": f"{groups.group}/{groups.version}", "kind": "PodGroup"}
-    await scene.call("POST", path, {**kind, "metadata": {"name": "j"}, "spec": {}})
-    await scene.create(of_types(Worker=replica(2, priorityClassName="high")))
-    await _until_asked(scene, audit, (groups.group, "podgroups", "get"))
-    await scene.call("DELETE", f"{path}/j")
-    await _until_group(scene, path, 2)
-    await scene.call("PATCH", f"{path}/j", {"spec": {"minMember": 1}})
-    await _until_group(scene, path, 2)
-    await scene.patch({"runPolicy": {"suspend": True}})
-    await _until_group(scene, path, None)
+    await fixture.call("POST", path, {**kind, "metadata": {"name": "j"}, "spec": {}})
+    await fixture.create(of_types(Worker=replica(2, priorityClassName="high")))
+    await _until_asked(fixture, audit, (groups.group, "podgroups", "get"))
+    await fixture.call("DELETE", f"{path}/j")
+    await _until_group(fixture, path, 2)
+    await fixture.call("PATCH", f"{path}/j", {"spec": {"minMember": 1}})
+    await _until_group(fixture, path, 2)
+    await fixture.patch({"runPolicy": {"suspend": True}})
+    await _until_group(fixture, path, None)
 
 
-async def _until_asked(scene: Scene, audit: Audit, asked: Asked) -> None:
+async def _until_asked(fixture: JobFixture, audit: Audit, asked: Asked) -> None:
     async def is_asked() -> bool:
         return asked in audit.asked()
 
-    await scene.eventually(f"asked for {asked}", is_asked)
+    await fixture.eventually(f"asked for {asked}", is_asked)
 
 
-async def _until_group(scene: Scene, path: str, members: int | None) -> None:
+async def _until_group(fixture: JobFixture, path: str, members: int | None) -> None:
     async def is_so() -> bool:
-        items = (await scene.call("GET", path))["items"]
+        items = (await fixture.call("GET", path))["items"]
         found = [each["spec"].get("minMember") for each in items]
         return found == ([] if members is None else [members])
 
-    await scene.eventually(f"PodGroup of {members}", is_so)
+    await fixture.eventually(f"PodGroup of {members}", is_so)
 
 
 async def test_children_that_hold_up_their_job_need_the_permission_on_finalizers(
-    plane: ChartPlane, helm: Helm, home: str, chart_world: World
+    plane: ChartPlane, helm: Helm, home: str, chart_env: Environment
 ) -> None:
     await asyncio.to_thread(helm.install, namespace=home)
     path = f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{NAME}"
     rules = plane.endpoint.request("GET", path)["rules"]
     less = [rule for rule in rules if rule["resources"] != ["tfjobs/finalizers"]]
     plane.endpoint.request("PATCH", path, {"rules": less})
-    operator = operator_of(chart_world, plane, namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
     await asyncio.to_thread(operator.start)
-    async with scene_in(chart_world) as scene:
-        await scene.submit("W1")
-        await scene.event("FailedCreatePod", "cannot set blockOwnerDeletion", kind="Warning")
+    async with job_fixture_in(chart_env) as fixture:
+        await fixture.submit("W1")
+        await fixture.event("FailedCreatePod", "cannot set blockOwnerDeletion", kind="Warning")
         plane.endpoint.request("PATCH", path, {"rules": rules})
-        await scene.children("j-worker-0")
+        await fixture.children("j-worker-0")
     operator.close()

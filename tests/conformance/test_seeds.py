@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support import seeds
-from tests.support.controlplane.puppet import runs
 from tests.support.dialect_jobs import Jobs, env_of, id_of
-from tests.support.scene import Scene, condition_of
+from tests.support.fake_kubelet.driver import runs
+from tests.support.job_fixture import JobFixture, condition_of
 from tests.support.vendor_crds import POD_GROUPS, crd_of
 
 Json = dict[str, Any]
@@ -84,11 +84,11 @@ def test_every_document_promises_something() -> None:
 
 @pytest.mark.scenario(139)
 @pytest.mark.parametrize("name", sorted(PROMISES))
-async def test_published_job_does_what_its_document_says(scene: Scene, name: str) -> None:
+async def test_published_job_does_what_its_document_says(fixture: JobFixture, name: str) -> None:
     document, promise = seeds.submitted(name), PROMISES[name]
-    jobs = Jobs(scene, document["apiVersion"])
-    scene.puppet.play("*", runs)
-    with _platform_of(name, scene):
+    jobs = Jobs(fixture, document["apiVersion"])
+    fixture.kubelet.script("*", runs)
+    with _platform_of(name, fixture):
         made = await jobs.create(document)
         job = made["metadata"]["name"]
         made = await jobs.until("has an id", id_of, name=job)
@@ -105,12 +105,12 @@ async def test_published_job_does_what_its_document_says(scene: Scene, name: str
         await jobs.comes_to("Running", name=job)
         pod = await jobs.pod(filled(promise.decider))
         if promise.lines:
-            assert env_of(pod) == promise.lines.replace("NS", scene.namespace)
+            assert env_of(pod) == promise.lines.replace("NS", fixture.namespace)
         if promise.resource:
             assert pod["spec"]["containers"][0]["resources"]["limits"][promise.resource] == "1"
         if more := MORE.get(name):
             await more(jobs, pod)
-        await scene.puppet.finish(pod, exit_code=0)
+        await fixture.kubelet.finish(pod, exit_code=0)
         ended = await jobs.comes_to(promise.end, name=job)
         if more := AFTERWARDS.get(name):
             await more(jobs, ended)
@@ -118,20 +118,20 @@ async def test_published_job_does_what_its_document_says(scene: Scene, name: str
 
 
 @contextmanager
-def _platform_of(name: str, scene: Scene) -> Iterator[None]:
+def _platform_of(name: str, fixture: JobFixture) -> Iterator[None]:
     """The platform that a document was written for, where it needs more than Kubernetes."""
     if name != "004-scheduler":
         yield
         return
-    world, crd = scene.world, crd_of(POD_GROUPS)
+    env, crd = fixture.env, crd_of(POD_GROUPS)
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    world.server.install_crds([crd])
+    env.server.install_crds([crd])
     try:
-        world.operator.restart()
+        env.operator.restart()
         yield
     finally:
-        world.endpoint.request("DELETE", f"{path}/{crd['metadata']['name']}")
-        world.operator.kill()
+        env.endpoint.request("DELETE", f"{path}/{crd['metadata']['name']}")
+        env.operator.kill()
 
 
 async def _secret_is_mounted(jobs: Jobs, pod: Json) -> None:
@@ -206,14 +206,14 @@ AFTERWARDS: dict[str, Check] = {
 
 @pytest.mark.scenario("A-25")
 async def test_published_configuration_brings_drivers_to_the_published_job(
-    scene: Scene, tmp_path: Path
+    fixture: JobFixture, tmp_path: Path
 ) -> None:
     (tmp_path / "controller_config_file.yaml").write_text(seeds.configuration())
-    scene.world.operator.kill()
-    flags = (f"--controller-config-file={tmp_path}", f"--namespace={scene.namespace}")
-    operator = scene.world.new_operator(*flags, name=f"configured-{scene.namespace}")
+    fixture.env.operator.kill()
+    flags = (f"--controller-config-file={tmp_path}", f"--namespace={fixture.namespace}")
+    operator = fixture.env.new_operator(*flags, name=f"configured-{fixture.namespace}")
     operator.start()
-    jobs = Jobs(scene, "tensorflow.org/v1alpha1")
+    jobs = Jobs(fixture, "tensorflow.org/v1alpha1")
     await jobs.create(seeds.submitted("001-gpu"))
     job = await jobs.until("has an id", id_of, name="tf-smoke-gpu")
     batch = await jobs.object("jobs", f"master-{id_of(job)}-0")

@@ -12,7 +12,7 @@ import yaml
 
 from tests.support import seeds
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(func_only=True)
 SUCCEEDED, TIMED_OUT = 0, 3
 ARGUMENTS = "--batch_size=32 --training_steps=1000"
 NO_GPU = "0/1 nodes are available: 1 Insufficient"

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.puppet import Puppet, runs
 from tests.support.controlplane.toolchain import Unavailable
 from tests.support.dialect_jobs import Jobs, id_of, phase_of, tf_job, training_job
-from tests.support.own_server import OwnServer
-from tests.support.scene import Scene
+from tests.support.environments import Environment
+from tests.support.fake_kubelet.driver import FakeKubelet, runs
+from tests.support.job_fixture import JobFixture
+from tests.support.local_apiserver.process import ApiServerProcess
 from tests.support.tfjobs import tfjob
-from tests.support.worlds import World
 from tfjob.cli.jobs import stored_dialects
 
 Json = dict[str, Any]
-pytestmark = pytest.mark.timeout(180, func_only=True)
+pytestmark = pytest.mark.timeout(func_only=True)
 CRDS = {each.group: each.crd() for each in stored_dialects()}
 JOBS = {
     "kubeflow.org": tfjob("W1"),
@@ -30,10 +30,16 @@ JOBS = {
 MISSING = "API not there: its jobs are served once it is"
 
 
-@pytest.fixture(params=["kubernetes", "own"])
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ControlPlane | OwnServer]:
+@pytest.fixture(params=["kubernetes", "local"])
+def server(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[ControlPlane | ApiServerProcess]:
     """An API server of each kind that knows no jobs yet."""
-    made = ControlPlane(folder=tmp_path) if request.param == "kubernetes" else OwnServer(tmp_path)
+    made = (
+        ControlPlane(folder=tmp_path)
+        if request.param == "kubernetes"
+        else ApiServerProcess(tmp_path)
+    )
     try:
         made.start()
     except Unavailable as missing:
@@ -43,45 +49,45 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ControlPl
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Iterator[OwnServer]:
-    made = OwnServer(tmp_path)
+def own(tmp_path: Path) -> Iterator[ApiServerProcess]:
+    made = ApiServerProcess(tmp_path)
     made.start()
     yield made
     made.stop()
 
 
-async def runs_a_job_of(scene: Scene, group: str) -> None:
+async def runs_a_job_of(fixture: JobFixture, group: str) -> None:
     job = JOBS[group]
-    jobs = Jobs(scene, job["apiVersion"])
+    jobs = Jobs(fixture, job["apiVersion"])
     await jobs.create(job)
     await jobs.comes_to("Running")
     await jobs.clear()
 
 
-def told_missing(world: World) -> list[str]:
+def told_missing(env: Environment) -> list[str]:
     """The groups of the APIs that the operator has missed, as often as it said so."""
-    lines = map(json.loads, world.operator.log.read_text().splitlines())
+    lines = map(json.loads, env.operator.log.read_text().splitlines())
     kinds = [each["kind"] for each in lines if each["msg"] == MISSING]
     return sorted(kind.partition(".")[2] for kind in kinds)
 
 
 @asynccontextmanager
-async def scene_of(world: World) -> AsyncIterator[Scene]:
+async def scene_of(env: Environment) -> AsyncIterator[JobFixture]:
     """A namespace with a kubelet, also where there are no TFJobs to be deleted in the end."""
-    namespace = await asyncio.to_thread(world.server.create_namespace)
+    namespace = await asyncio.to_thread(env.server.create_namespace)
     async with (
-        Puppet(world.endpoint, namespace=namespace) as puppet,
-        Scene(world, puppet, namespace=namespace) as scene,
+        FakeKubelet(env.endpoint, namespace=namespace) as kubelet,
+        JobFixture(env, kubelet, namespace=namespace) as fixture,
     ):
-        yield scene
+        yield fixture
 
 
-def world_with(server: ControlPlane | OwnServer, groups: Sequence[str]) -> World:
+def world_with(server: ControlPlane | ApiServerProcess, groups: Sequence[str]) -> Environment:
     first, *others = groups
-    world = World("partial", server, crd=CRDS[first])
+    env = Environment("partial", server, crd=CRDS[first])
     server.install_crds([CRDS[each] for each in others])
-    world.operator.start()
-    return world
+    env.operator.start()
+    return env
 
 
 @pytest.mark.parametrize(
@@ -97,33 +103,35 @@ def world_with(server: ControlPlane | OwnServer, groups: Sequence[str]) -> World
     ids="+".join,
 )
 async def test_operator_serves_what_is_there_and_says_once_what_is_not(
-    own: OwnServer, groups: list[str]
+    own: ApiServerProcess, groups: list[str]
 ) -> None:
-    world = await asyncio.to_thread(world_with, own, groups)
-    async with scene_of(world) as scene:
-        scene.puppet.play("*", runs)
+    env = await asyncio.to_thread(world_with, own, groups)
+    async with scene_of(env) as fixture:
+        fixture.kubelet.script("*", runs)
         for group in groups:
-            await runs_a_job_of(scene, group)
-        assert told_missing(world) == sorted(CRDS.keys() - set(groups))
-    world.close()
+            await runs_a_job_of(fixture, group)
+        assert told_missing(env) == sorted(CRDS.keys() - set(groups))
+    env.close()
 
 
-async def test_api_that_is_installed_later_is_taken_up(server: ControlPlane | OwnServer) -> None:
-    world = await asyncio.to_thread(world_with, server, ["tensorflow.org"])
-    async with scene_of(world) as scene:
-        scene.puppet.play("*", runs)
-        await runs_a_job_of(scene, "tensorflow.org")
+async def test_api_that_is_installed_later_is_taken_up(
+    server: ControlPlane | ApiServerProcess,
+) -> None:
+    env = await asyncio.to_thread(world_with, server, ["tensorflow.org"])
+    async with scene_of(env) as fixture:
+        fixture.kubelet.script("*", runs)
+        await runs_a_job_of(fixture, "tensorflow.org")
         later = sorted(CRDS.keys() - {"tensorflow.org"})
         await asyncio.to_thread(server.install_crds, [CRDS[each] for each in later])
         for group in later:
-            await runs_a_job_of(scene, group)
-        assert told_missing(world) == later
-    world.close()
+            await runs_a_job_of(fixture, group)
+        assert told_missing(env) == later
+    env.close()
 
 
-async def test_jobs_of_all_apis_run_side_by_side_and_under_one_name(scene: Scene) -> None:
-    scene.puppet.play("*", runs)
-    every = [Jobs(scene, job["apiVersion"]) for job in JOBS.values()]
+async def test_jobs_of_all_apis_run_side_by_side_and_under_one_name(fixture: JobFixture) -> None:
+    fixture.kubelet.script("*", runs)
+    every = [Jobs(fixture, job["apiVersion"]) for job in JOBS.values()]
     for jobs, job in zip(every, JOBS.values(), strict=True):
         await jobs.create(job)
     found = [await jobs.comes_to("Running") for jobs in every]
@@ -135,7 +143,7 @@ async def test_jobs_of_all_apis_run_side_by_side_and_under_one_name(scene: Scene
         for each in (await every[0].objects("services")).values()
     }
     assert owners == {each["metadata"]["uid"] for each in found}
-    shown = scene.world.kubectl("get", "tfjobs.tensorflow.org,tj", "-n", scene.namespace)
+    shown = fixture.env.kubectl("get", "tfjobs.tensorflow.org,tj", "-n", fixture.namespace)
     assert "tfjob.tensorflow.org/j" in shown
     assert "tensorflowtrainingjob.batch.tensorstack.dev/j" in shown
     await every[1].delete()

@@ -11,10 +11,16 @@ from typing import Any
 
 import pytest
 
-from tests.support.scene import Scene, condition_of, conditions_of, counts_of, scene_in
+from tests.support.environment_fixtures import ENVIRONMENTS
+from tests.support.environments import Environment
+from tests.support.job_fixture import (
+    JobFixture,
+    condition_of,
+    conditions_of,
+    counts_of,
+    job_fixture_in,
+)
 from tests.support.tfjobs import tfjob
-from tests.support.world_fixtures import WORLDS
-from tests.support.worlds import World
 
 Json = dict[str, Any]
 _RUNNING = ["Created", "Running"]
@@ -56,42 +62,42 @@ ROWS: dict[str, tuple[Json, dict[str, str], list[str], str]] = {
 }
 
 
-async def _act(scene: Scene, pod: str, letter: str) -> None:
-    puppet = scene.puppet
+async def _act(fixture: JobFixture, pod: str, letter: str) -> None:
+    kubelet = fixture.kubelet
     if letter == "s":
-        await puppet.set_phase(pod, "Succeeded")
-        path = f"/api/v1/namespaces/{scene.namespace}/pods/{pod}/status"
-        await scene.call("PATCH", path, {"status": {"containerStatuses": None}})
+        await kubelet.set_phase(pod, "Succeeded")
+        path = f"/api/v1/namespaces/{fixture.namespace}/pods/{pod}/status"
+        await fixture.call("PATCH", path, {"status": {"containerStatuses": None}})
     elif letter != "P":
-        await puppet.run(pod)
+        await kubelet.run(pod)
         if letter in "SFK":
-            await puppet.finish(pod, exit_code={"S": 0, "F": 1, "K": 130}[letter])
+            await kubelet.finish(pod, exit_code={"S": 0, "F": 1, "K": 130}[letter])
 
 
-async def _played(world: World) -> dict[str, Json]:
-    async with scene_in(world) as scene:
+async def _played(env: Environment) -> dict[str, Json]:
+    async with job_fixture_in(env) as fixture:
         for name, (job, *_) in ROWS.items():
-            await scene.create({**job, "metadata": {"name": name}})
+            await fixture.create({**job, "metadata": {"name": name}})
         for name in ROWS:
-            await scene.until(
+            await fixture.until(
                 "started", lambda job: "startTime" in job.get("status", {}), name=name
             )
-        world.operator.kill()
+        env.operator.kill()
         for name, (_, states, *_) in ROWS.items():
             for role, letters in states.items():
                 for index, letter in enumerate(letters):
-                    await _act(scene, f"{name}-{role}-{index}", letter)
-        world.operator.start()
-        return {name: await scene.comes_to(row[2][-1], name=name) for name, row in ROWS.items()}
+                    await _act(fixture, f"{name}-{role}-{index}", letter)
+        env.operator.start()
+        return {name: await fixture.comes_to(row[2][-1], name=name) for name, row in ROWS.items()}
 
 
-@pytest.fixture(scope="module", params=WORLDS)
+@pytest.fixture(scope="module", params=ENVIRONMENTS)
 def matrix(request: pytest.FixtureRequest) -> Iterator[dict[str, Json]]:
-    """Every job of the table after one pass over its pods, in each world in turn."""
-    world: World = request.getfixturevalue(f"{request.param}_world")
-    world.operator.start()
+    """Every job of the table after one pass over its pods, in each environment in turn."""
+    env: Environment = request.getfixturevalue(f"{request.param}_env")
+    env.operator.start()
     with ThreadPoolExecutor(1) as thread:
-        yield thread.submit(asyncio.run, _played(world)).result()
+        yield thread.submit(asyncio.run, _played(env)).result()
 
 
 @pytest.mark.scenario(55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 74)
@@ -120,20 +126,20 @@ def test_replicas_are_counted_by_their_phase(matrix: dict[str, Json]) -> None:
 
 
 @pytest.mark.scenario(73)
-async def test_all_retryable_failures_restart_and_none_fails_the_job(scene: Scene) -> None:
+async def test_all_retryable_failures_restart_and_none_fails_the_job(fixture: JobFixture) -> None:
     names = ["j-chief-0", "j-ps-0", "j-ps-1", *(f"j-worker-{index}" for index in range(4))]
-    await scene.submit("C1 P2 W4", restart="ExitCode")
-    await scene.children(*names)
-    await scene.until("started", lambda job: "startTime" in job.get("status", {}))
-    scene.world.operator.kill()
+    await fixture.submit("C1 P2 W4", restart="ExitCode")
+    await fixture.children(*names)
+    await fixture.until("started", lambda job: "startTime" in job.get("status", {}))
+    fixture.env.operator.kill()
     for name in names:
-        await _act(scene, name, "R" if "ps" in name else "K")
-    before = {name: pod["metadata"]["uid"] for name, pod in (await scene.pods()).items()}
-    scene.world.operator.start()
-    job = await scene.until("restarts", lambda job: _restarts(job) == 5)
+        await _act(fixture, name, "R" if "ps" in name else "K")
+    before = {name: pod["metadata"]["uid"] for name, pod in (await fixture.pods()).items()}
+    fixture.env.operator.start()
+    job = await fixture.until("restarts", lambda job: _restarts(job) == 5)
     assert "Failed" not in conditions_of(job)
-    await scene.children(*names)
-    after = {name: pod["metadata"]["uid"] for name, pod in (await scene.pods()).items()}
+    await fixture.children(*names)
+    after = {name: pod["metadata"]["uid"] for name, pod in (await fixture.pods()).items()}
     assert {name for name in names if before[name] == after[name]} == {"j-ps-0", "j-ps-1"}
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from tests.support.local_world import SPLIT, WHOLE, LocalWorld
-from tests.support.siege import Siege, Writer, assert_nothing_is_left
+from tests.support.chaos import Chaos, Writer, assert_nothing_is_left
+from tests.support.local_cluster import SPLIT, WHOLE, LocalCluster
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TFJOB_SEED") or secrets.randbelow(1_000_000))
@@ -53,12 +53,12 @@ def test_example_ends_as_promised_whatever_is_killed(tmp_path: Path, front: Fron
     assert importlib.util.find_spec("tensorflow"), "NO TENSORFLOW: `make e2e` installs it"
     folder = ROOT / "examples" / front.example
     documents = list(yaml.safe_load_all((folder / "job.yaml").read_text()))
-    with LocalWorld(tmp_path, workdir=folder, parts=front.parts) as world:
-        siege = Siege(world, seed=SEED, span=front.span)
-        with Writer(world) as writer:
-            while siege.kills < round(KILLS * front.share):
-                played = siege.play(documents, most=front.most, limit=ROUND_SECONDS)
-                print(f"seed {SEED}, {siege.kills} kills: {', '.join(played.told)}", flush=True)
-        assert not writer.lost(), siege.story()
-        world.end()
-        assert_nothing_is_left(world)
+    with LocalCluster(tmp_path, workdir=folder, parts=front.parts) as cluster:
+        chaos = Chaos(cluster, seed=SEED, span=front.span)
+        with Writer(cluster) as writer:
+            while chaos.kills < round(KILLS * front.share):
+                current = chaos.play(documents, most=front.most, limit=ROUND_SECONDS)
+                print(f"seed {SEED}, {chaos.kills} kills: {', '.join(current.told)}", flush=True)
+        assert not writer.lost(), chaos.story()
+        cluster.end()
+        assert_nothing_is_left(cluster)

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.controlplane.puppet import exits, runs
-from tests.support.scene import Scene
+from tests.support.fake_kubelet.driver import exits, runs
+from tests.support.job_fixture import JobFixture
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-sdk" / "bin" / "python"
 SESSION = Path(__file__).parent / "sdk_session.py"
 
 
-async def session(scene: Scene) -> str:
+async def session(fixture: JobFixture) -> str:
     """The output of one program that uses the SDK, while pods run and end."""
     process = await asyncio.create_subprocess_exec(
         PYTHON,
         SESSION,
-        str(scene.world.server.kubeconfig),
-        scene.namespace,
+        str(fixture.env.server.kubeconfig),
+        fixture.namespace,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -30,14 +30,14 @@ async def session(scene: Scene) -> str:
 
 
 @pytest.mark.timeout(180, func_only=True)
-async def test_sdk_creates_waits_for_reads_and_deletes_jobs(scene: Scene) -> None:
+async def test_sdk_creates_waits_for_reads_and_deletes_jobs(fixture: JobFixture) -> None:
     assert PYTHON.exists(), f"NO KUBEFLOW SDK at {PYTHON}: `make e2e` installs it"
-    scene.puppet.play("written-chief-0", runs)
-    scene.puppet.play("made-ps-0", runs)
-    scene.puppet.play("*", runs, exits(0))
-    running = asyncio.create_task(session(scene))
+    fixture.kubelet.script("written-chief-0", runs)
+    fixture.kubelet.script("made-ps-0", runs)
+    fixture.kubelet.script("*", runs, exits(0))
+    running = asyncio.create_task(session(fixture))
     try:
-        await scene.puppet.until(
+        await fixture.kubelet.until(
             "the workers have ended",
             lambda pods: (
                 [pods[name]["status"]["phase"] for name in sorted(pods) if "n-worker" in name]
@@ -45,7 +45,7 @@ async def test_sdk_creates_waits_for_reads_and_deletes_jobs(scene: Scene) -> Non
             ),
             seconds=60,
         )
-        await scene.puppet.finish(await scene.puppet.run("written-chief-0"), exit_code=0)
+        await fixture.kubelet.finish(await fixture.kubelet.run("written-chief-0"), exit_code=0)
     finally:
         seen = json.loads((await running).splitlines()[-1])
     assert seen["jobs"] == ["made", "written"]
@@ -67,4 +67,4 @@ async def test_sdk_creates_waits_for_reads_and_deletes_jobs(scene: Scene) -> Non
     assert seen["replica statuses"] == {"Chief": 1, "Worker": 2}
     assert seen["was called back"] == ["made", "written"]
     assert seen["left"] == []
-    await scene.children()
+    await fixture.children()

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.cluster import ControlPlane, PlaneStarter
-from tests.support.controlplane.puppet import exits, runs
 from tests.support.controlplane.toolchain import Toolchain
-from tests.support.peer import Peer
-from tests.support.scene import Scene, conditions_of, counts_of, scene_in
-from tests.support.worlds import World
+from tests.support.environments import Environment
+from tests.support.fake_kubelet.driver import exits, runs
+from tests.support.go_operator import GoOperator
+from tests.support.job_fixture import JobFixture, conditions_of, counts_of, job_fixture_in
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 Json = dict[str, Any]
@@ -26,39 +26,39 @@ def plane(start_control_plane: PlaneStarter) -> ControlPlane:
 
 
 @pytest.fixture
-def peer(plane: ControlPlane) -> Iterator[Peer]:
+def go_operator(plane: ControlPlane) -> Iterator[GoOperator]:
     """The Go operator with everything it needs, not started yet."""
-    found = Peer(plane, Toolchain(os.environ))
+    found = GoOperator(plane, Toolchain(os.environ))
     found.prepare()
     yield found
     found.close()
 
 
 @pytest.fixture
-def shared(plane: ControlPlane, peer: Peer) -> Iterator[World]:
+def shared(plane: ControlPlane, go_operator: GoOperator) -> Iterator[Environment]:
     """A cluster of the Go operator, ours not started yet."""
-    plane.install_crds([peer.crd("pytorchjobs")])
-    world = World("kubernetes", plane, crd=peer.crd())
-    yield world
-    world.close()
+    plane.install_crds([go_operator.crd("pytorchjobs")])
+    env = Environment("kubernetes", plane, crd=go_operator.crd())
+    yield env
+    env.close()
 
 
-async def uids(scene: Scene) -> dict[str, str]:
-    return {name: pod["metadata"]["uid"] for name, pod in (await scene.pods()).items()}
+async def uids(fixture: JobFixture) -> dict[str, str]:
+    return {name: pod["metadata"]["uid"] for name, pod in (await fixture.pods()).items()}
 
 
-async def service_uids(scene: Scene) -> dict[str, str]:
-    return {name: each["metadata"]["uid"] for name, each in (await scene.services()).items()}
+async def service_uids(fixture: JobFixture) -> dict[str, str]:
+    return {name: each["metadata"]["uid"] for name, each in (await fixture.services()).items()}
 
 
-async def finished(scene: Scene) -> list[Json]:
-    return [(await scene.job(name))["status"] for name in FINISHED]
+async def finished(fixture: JobFixture) -> list[Json]:
+    return [(await fixture.job(name))["status"] for name in FINISHED]
 
 
-async def are_legal(scene: Scene, *names: str) -> None:
+async def are_legal(fixture: JobFixture, *names: str) -> None:
     """No condition twice, no two that exclude each other, and an end that says when."""
     for name in names:
-        job = await scene.job(name)
+        job = await fixture.job(name)
         found = conditions_of(job)
         kinds = [each.removesuffix("=F") for each in found]
         assert len(kinds) == len(set(kinds))
@@ -71,81 +71,91 @@ async def are_legal(scene: Scene, *names: str) -> None:
             assert "completionTime" in job["status"]
 
 
-async def start_jobs(scene: Scene) -> None:
+async def start_jobs(fixture: JobFixture) -> None:
     """One job of each kind of life, brought there by whoever is in charge."""
-    scene.puppet.play("done-*", runs, exits(0))
-    scene.puppet.play("lost-*", runs, exits(1))
-    scene.puppet.play("again-worker-0", runs)
-    scene.puppet.play("*", runs)
-    await scene.submit("C1 P1 W2", name="runs", restart="ExitCode")
-    await scene.submit("W1", name="done")
-    await scene.submit("W1", name="lost")
-    await scene.submit("W2", name="again", restart="ExitCode")
-    await scene.submit("W1", name="held", run_policy={"suspend": True})
-    await scene.until("runs", lambda job: counts_of(job) == {"active": 2}, name="runs")
-    await scene.until("again", lambda job: counts_of(job) == {"active": 2}, name="again")
-    await scene.comes_to("Succeeded", name="done")
-    await scene.comes_to("Failed", name="lost")
-    await scene.comes_to("Suspended", name="held")
-    await scene.comes_to("Running", name="runs")
-    first = scene.puppet.pods["again-worker-1"]
-    await scene.puppet.finish("again-worker-1", exit_code=137)
-    await scene.puppet.gone(first)
-    await scene.puppet.appears("again-worker-1")
-    await scene.comes_to("Running", name="again")
-    await scene.until("again", lambda job: counts_of(job) == {"active": 2}, name="again")
+    fixture.kubelet.script("done-*", runs, exits(0))
+    fixture.kubelet.script("lost-*", runs, exits(1))
+    fixture.kubelet.script("again-worker-0", runs)
+    fixture.kubelet.script("*", runs)
+    await fixture.submit("C1 P1 W2", name="runs", restart="ExitCode")
+    await fixture.submit("W1", name="done")
+    await fixture.submit("W1", name="lost")
+    await fixture.submit("W2", name="again", restart="ExitCode")
+    await fixture.submit("W1", name="held", run_policy={"suspend": True})
+    await fixture.until("runs", lambda job: counts_of(job) == {"active": 2}, name="runs")
+    await fixture.until("again", lambda job: counts_of(job) == {"active": 2}, name="again")
+    await fixture.comes_to("Succeeded", name="done")
+    await fixture.comes_to("Failed", name="lost")
+    await fixture.comes_to("Suspended", name="held")
+    await fixture.comes_to("Running", name="runs")
+    first = fixture.kubelet.pods["again-worker-1"]
+    await fixture.kubelet.finish("again-worker-1", exit_code=137)
+    await fixture.kubelet.gone(first)
+    await fixture.kubelet.appears("again-worker-1")
+    await fixture.comes_to("Running", name="again")
+    await fixture.until("again", lambda job: counts_of(job) == {"active": 2}, name="again")
 
 
 JOBS = ("runs", "again", "held", *FINISHED)
 
 
 @pytest.mark.timeout(300, func_only=True)
-async def test_jobs_of_the_go_operator_go_on_under_ours_and_back(shared: World, peer: Peer) -> None:
-    await asyncio.to_thread(peer.start)
-    async with scene_in(shared) as scene:
-        await start_jobs(scene)
-        pods, services, ends = await uids(scene), await service_uids(scene), await finished(scene)
-        peer.kill()
+async def test_jobs_of_the_go_operator_go_on_under_ours_and_back(
+    shared: Environment, go_operator: GoOperator
+) -> None:
+    await asyncio.to_thread(go_operator.start)
+    async with job_fixture_in(shared) as fixture:
+        await start_jobs(fixture)
+        pods, services, ends = (
+            await uids(fixture),
+            await service_uids(fixture),
+            await finished(fixture),
+        )
+        go_operator.kill()
 
         shared.replace_crd(KubeflowV1().crd())
         await asyncio.to_thread(shared.operator.start)
-        await scene.settled()
-        assert await uids(scene) == pods
-        assert await service_uids(scene) == services
-        assert await finished(scene) == ends
-        await are_legal(scene, *JOBS)
-        assert conditions_of(await scene.job("runs")) == ["Created", "Running"]
+        await fixture.settled()
+        assert await uids(fixture) == pods
+        assert await service_uids(fixture) == services
+        assert await finished(fixture) == ends
+        await are_legal(fixture, *JOBS)
+        assert conditions_of(await fixture.job("runs")) == ["Created", "Running"]
 
         # Ours carries on: a restart, a resumption, an end, and a new job.
-        first = scene.puppet.pods["again-worker-1"]
-        await scene.puppet.finish("again-worker-1", exit_code=137)
-        await scene.puppet.gone(first)
-        await scene.puppet.appears("again-worker-1")
-        await scene.patch({"runPolicy": {"suspend": False}}, name="held")
-        await scene.comes_to("Running", name="held")
-        await scene.puppet.finish("runs-chief-0", exit_code=0)
-        await scene.comes_to("Succeeded", name="runs")
-        await scene.submit("C1 W1", name="new", restart="ExitCode")
-        await scene.comes_to("Running", name="new")
-        await scene.until("again", lambda job: counts_of(job) == {"active": 2}, name="again")
-        await are_legal(scene, *JOBS, "new")
+        first = fixture.kubelet.pods["again-worker-1"]
+        await fixture.kubelet.finish("again-worker-1", exit_code=137)
+        await fixture.kubelet.gone(first)
+        await fixture.kubelet.appears("again-worker-1")
+        await fixture.patch({"runPolicy": {"suspend": False}}, name="held")
+        await fixture.comes_to("Running", name="held")
+        await fixture.kubelet.finish("runs-chief-0", exit_code=0)
+        await fixture.comes_to("Succeeded", name="runs")
+        await fixture.submit("C1 W1", name="new", restart="ExitCode")
+        await fixture.comes_to("Running", name="new")
+        await fixture.until("again", lambda job: counts_of(job) == {"active": 2}, name="again")
+        await are_legal(fixture, *JOBS, "new")
 
-        pods, services, ends = await uids(scene), await service_uids(scene), await finished(scene)
-        ended = (await scene.job("runs"))["status"]["conditions"]
+        pods, services, ends = (
+            await uids(fixture),
+            await service_uids(fixture),
+            await finished(fixture),
+        )
+        ended = (await fixture.job("runs"))["status"]["conditions"]
         assert await asyncio.to_thread(shared.operator.stop) == 0
-        shared.replace_crd(peer.crd())
-        await asyncio.to_thread(peer.start)
-        # A job of the peer's own shows that it has looked at what there was before.
-        await scene.submit("W1", name="marker")
-        await scene.comes_to("Running", name="marker")
-        now = await uids(scene)
+        shared.replace_crd(go_operator.crd())
+        await asyncio.to_thread(go_operator.start)
+        # A job of its own shows that the Go operator has seen everything there was before.
+        await fixture.submit("W1", name="marker")
+        await fixture.comes_to("Running", name="marker")
+        now = await uids(fixture)
         assert now.pop("marker-worker-0")
         assert now == pods
-        assert [each["conditions"] for each in await finished(scene)] == [
+        assert [each["conditions"] for each in await finished(fixture)] == [
             each["conditions"] for each in ends
         ]
-        assert (await scene.job("runs"))["status"]["conditions"] == ended
-        assert conditions_of(await scene.job("new"))[:2] == ["Created", "Running"]
-        await scene.puppet.finish("new-chief-0", exit_code=0)
-        await scene.comes_to("Succeeded", name="new")
-        await are_legal(scene, "new", "again", "held", *FINISHED)
+        assert (await fixture.job("runs"))["status"]["conditions"] == ended
+        assert conditions_of(await fixture.job("new"))[:2] == ["Created", "Running"]
+        await fixture.kubelet.finish("new-chief-0", exit_code=0)
+        await fixture.comes_to("Succeeded", name="new")
+        await are_legal(fixture, "new", "again", "held", *FINISHED)

@@ -4,9 +4,9 @@ import asyncio
 
 import msgspec
 
-from tests.support.simulation.world import LEASE_NAMESPACE
+from tests.support.simulation.cluster import QUIET, SimulatedCluster, simulated
+from tests.support.simulation.run import LEASE_NAMESPACE
 from tests.support.tfjobs import tfjob
-from tests.support.toy_world import QUIET, ToyWorld, played
 from tfjob.client.request import Request
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.request import Answer
@@ -32,24 +32,24 @@ class Busy:
 
 
 def test_creates_that_wait_to_be_sent_again_end_with_the_lease() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1())
-        operator = world.operator(SETTINGS)
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1())
+        operator = cluster.operator(SETTINGS)
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(30)
         assert operator._elector is not None
-        world.lines[0].refuse = busy = Busy()
+        cluster.connections[0].refuse = busy = Busy()
         await asyncio.sleep(6)
-        await world.ask("POST", JOBS, tfjob("W4"))
+        await cluster.ask("POST", JOBS, tfjob("W4"))
         await operator._elector.lost.wait()
         lost = asyncio.get_running_loop().time()
         await asyncio.sleep(60)
         assert busy.written
         assert [each for each in busy.written if each[0] > lost] == []
-        world.lines[0].refuse = lambda _: None
+        cluster.connections[0].refuse = lambda _: None
         await asyncio.sleep(30)
-        assert len(await world.names("/api/v1/namespaces/default/pods")) == 4
+        assert len(await cluster.names("/api/v1/namespaces/default/pods")) == 4
         operator.stop()
         await running
 
-    played(act, lambda: ToyWorld(dialects=(KubeflowV1(),)))
+    simulated(act, lambda: SimulatedCluster(dialects=(KubeflowV1(),)))

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from tests.support.simulation.kubelet import call
+from tests.support.local_apiserver.in_memory import CORE
+from tests.support.simulation.cluster import SimulatedCluster, simulated
 from tests.support.tfjobs import container, tfjob
-from tests.support.toy_world import CORE, ToyWorld, played
 from tfjob.client.request import Request
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.request import Answer
@@ -18,15 +18,15 @@ JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
 EVIL = "/api/v1/namespaces/evil"
 
 
-def a_world() -> ToyWorld:
-    return ToyWorld(dialects=(KubeflowV1(),))
+def a_world() -> SimulatedCluster:
+    return SimulatedCluster(dialects=(KubeflowV1(),))
 
 
-async def started(world: ToyWorld) -> tuple[Operator, asyncio.Task[None]]:
-    await world.start(KubeflowV1())
+async def started(cluster: SimulatedCluster) -> tuple[Operator, asyncio.Task[None]]:
+    await cluster.start(KubeflowV1())
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "evil"}}
-    await world.ask("POST", "/api/v1/namespaces", body)
-    operator = world.operator()
+    await cluster.ask("POST", "/api/v1/namespaces", body)
+    operator = cluster.operator()
     return operator, asyncio.create_task(operator.run())
 
 
@@ -35,7 +35,7 @@ async def stopped(operator: Operator, running: asyncio.Task[None]) -> None:
     await running
 
 
-async def forged_pod(world: ToyWorld, job: Json, phase: str) -> None:
+async def forged_pod(cluster: SimulatedCluster, job: Json, phase: str) -> None:
     """A pod of another tenant that says it is worker 0 of the job, and cannot be removed."""
     reference = {
         "apiVersion": job["apiVersion"],
@@ -50,7 +50,7 @@ async def forged_pod(world: ToyWorld, job: Json, phase: str) -> None:
         "training.kubeflow.org/replica-type": "worker",
         "training.kubeflow.org/replica-index": "0",
     }
-    pod = await world.ask(
+    pod = await cluster.ask(
         "POST",
         f"{EVIL}/pods",
         {
@@ -69,48 +69,48 @@ async def forged_pod(world: ToyWorld, job: Json, phase: str) -> None:
     state = {"terminated": {"exitCode": 0, "reason": "Completed"}}
     statuses = [{**ended, "state": state}] if phase == "Succeeded" else []
     pod["status"] = {"phase": phase, "containerStatuses": statuses}
-    await call(world.backend, "PUT", f"{EVIL}/pods/j-worker-0/status", pod)
+    await cluster.server.ask("PUT", f"{EVIL}/pods/j-worker-0/status", pod)
 
 
 def test_pods_in_another_namespace_decide_nothing_and_stay_untouched() -> None:
-    async def act(world: ToyWorld) -> None:
-        operator, running = await started(world)
+    async def act(cluster: SimulatedCluster) -> None:
+        operator, running = await started(cluster)
         clean = {"cleanPodPolicy": "All"}
-        job = await world.ask("POST", JOBS, tfjob("W1", restart="ExitCode", run_policy=clean))
-        await forged_pod(world, job, "Succeeded")
+        job = await cluster.ask("POST", JOBS, tfjob("W1", restart="ExitCode", run_policy=clean))
+        await forged_pod(cluster, job, "Succeeded")
         await asyncio.sleep(60)
-        await world.ask("DELETE", f"{CORE}/pods/j-worker-0")
+        await cluster.ask("DELETE", f"{CORE}/pods/j-worker-0")
         await asyncio.sleep(60)
-        assert await world.names(f"{CORE}/pods") == ["j-worker-0"]
-        job = await world.ask("GET", f"{JOBS}/j")
+        assert await cluster.names(f"{CORE}/pods") == ["j-worker-0"]
+        job = await cluster.ask("GET", f"{JOBS}/j")
         shown = {each["type"]: each["status"] for each in job["status"]["conditions"]}
         assert shown["Running"] == "True"
         assert "Succeeded" not in shown
         job["spec"]["runPolicy"]["suspend"] = True
-        await world.ask("PUT", f"{JOBS}/j", job)
+        await cluster.ask("PUT", f"{JOBS}/j", job)
         await asyncio.sleep(60)
-        assert await world.names(f"{CORE}/pods") == []
-        deletes = {name for name in world.lines[0].requests if name.startswith("delete ")}
+        assert await cluster.names(f"{CORE}/pods") == []
+        deletes = {name for name in cluster.connections[0].requests if name.startswith("delete ")}
         assert deletes == {"delete default/pods/j-worker-0", "delete default/services/j-worker-0"}
         await stopped(operator, running)
 
-    played(act, a_world)
+    simulated(act, a_world)
 
 
 def test_a_pending_pod_in_another_namespace_keeps_no_pod_from_being_made() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1())
+    async def act(cluster: SimulatedCluster) -> None:
+        await cluster.start(KubeflowV1())
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "evil"}}
-        await world.ask("POST", "/api/v1/namespaces", body)
-        job = await world.ask("POST", JOBS, tfjob("W1"))
-        await forged_pod(world, job, "Pending")
-        operator = world.operator()
+        await cluster.ask("POST", "/api/v1/namespaces", body)
+        job = await cluster.ask("POST", JOBS, tfjob("W1"))
+        await forged_pod(cluster, job, "Pending")
+        operator = cluster.operator()
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(30)
-        assert await world.names(f"{CORE}/pods") == ["j-worker-0"]
+        assert await cluster.names(f"{CORE}/pods") == ["j-worker-0"]
         await stopped(operator, running)
 
-    played(act, a_world)
+    simulated(act, a_world)
 
 
 class PodQuota:
@@ -135,22 +135,22 @@ class PodQuota:
 
 
 def test_a_wide_job_under_a_small_quota_sends_few_creates_in_vain() -> None:
-    async def act(world: ToyWorld) -> None:
-        operator, running = await started(world)
-        world.lines[0].refuse = quota = PodQuota(10)
+    async def act(cluster: SimulatedCluster) -> None:
+        operator, running = await started(cluster)
+        cluster.connections[0].refuse = quota = PodQuota(10)
         await asyncio.sleep(5)
         began = asyncio.get_running_loop().time()
-        await world.ask("POST", JOBS, tfjob("W300"))
+        await cluster.ask("POST", JOBS, tfjob("W300"))
         await asyncio.sleep(100)
-        assert len(await world.names(f"{CORE}/pods")) == 10
-        assert len(await world.names(f"{CORE}/services")) == 300
+        assert len(await cluster.names(f"{CORE}/pods")) == 10
+        assert len(await cluster.names(f"{CORE}/services")) == 300
         assert len([each for each in quota.refused if each < began + 10]) <= 30
         assert len(quota.refused) <= 40
-        events = (await world.ask("GET", f"{CORE}/events"))["items"]
+        events = (await cluster.ask("GET", f"{CORE}/events"))["items"]
         assert len([each for each in events if each["reason"] == "FailedCreatePod"]) == 1
         quota.limit = 30
         await asyncio.sleep(61)
-        assert len(await world.names(f"{CORE}/pods")) == 30
+        assert len(await cluster.names(f"{CORE}/pods")) == 30
         await stopped(operator, running)
 
-    played(act, a_world)
+    simulated(act, a_world)

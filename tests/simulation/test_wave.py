@@ -7,24 +7,21 @@ import asyncio
 import math
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.support.permissive_crd import permissive
+from tests.support.fake_kubelet.random_kubelet import PODS
+from tests.support.local_apiserver.in_memory import JOBS, InMemoryApiServer
 from tests.support.simulation import virtual_time
-from tests.support.simulation.kubelet import PODS, call, listed
-from tests.support.simulation.wire import Line, SlowServer, Weather
-from tests.support.simulation.world import DEFINITIONS, JOBS, end
+from tests.support.simulation.cluster import end
+from tests.support.simulation.connection import Connection, FaultInjector, SlowServer
 from tests.support.tfjobs import tfjob
 from tfjob.client.config import Config
 from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
-from tfjob.local.apiserver import bootstrap
-from tfjob.local.apiserver.backend import Backend
-from tfjob.local.apiserver.store import Change, Store
+from tfjob.local.apiserver.store import Change
 from tfjob.manager.app import Operator, World
 from tfjob.manager.settings import Settings
 
@@ -69,8 +66,8 @@ class Seen(msgspec.Struct):
 class Nodes:
     """Starts each pod a while after it was made."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, server: InMemoryApiServer) -> None:
+        self._server = server
         self._starting: set[asyncio.Task[None]] = set()
 
     def change(self, change: Change) -> None:
@@ -81,30 +78,28 @@ class Nodes:
 
     async def _start(self, name: str) -> None:
         await asyncio.sleep(STARTING)
-        pod = await call(self._backend, "GET", f"{PODS}/{name}")
+        pod = await self._server.ask("GET", f"{PODS}/{name}")
         pod["status"] = {**pod.get("status", {}), "phase": "Running"}
-        answer = await call(self._backend, "PUT", f"{PODS}/{name}/status", pod)
+        answer = await self._server.ask("PUT", f"{PODS}/{name}/status", pod)
         assert answer["code"] == 200, answer
 
 
 async def _wave(pacing: PacingConfig, *batches: Sequence[dict[str, Any]]) -> tuple[Seen, Any]:
     """Submit one batch of jobs after the other, and see what becomes of them."""
-    store = Store(Path(":memory:"))
-    backend, seen = Backend(store, clock=virtual_time.now), Seen()
-    bootstrap.ensure(backend)
-    await call(backend, "POST", DEFINITIONS, permissive(KubeflowV1().crd()))
-    for listener in (seen.change, Nodes(backend).change):
-        store.listen(listener)
+    server, seen = InMemoryApiServer(clock=virtual_time.now), Seen()
+    await server.start(KubeflowV1())
+    for listener in (seen.change, Nodes(server).change):
+        server.store.listen(listener)
     chance = random.Random(1)  # noqa: S311 - a run must be repeatable
-    server = SlowServer(LATENCY, at_once=AT_ONCE)
-    weather = Weather(chance=chance, is_calm=True, server=server)
+    slow = SlowServer(LATENCY, at_once=AT_ONCE)
+    injector = FaultInjector(chance=chance, is_calm=True, server=slow)
     operator = Operator(
         Config(server="http://played.invalid"),
         Settings(metrics_address="0", health_address="0", pacing=pacing),
         dialects=[KubeflowV1()],
         identity="me",
         world=World(
-            connect=Line(backend, weather).connect,
+            connect=Connection(server.backend, injector).connect,
             timing=virtual_time.timing(chance.random),
             now=virtual_time.now,
         ),
@@ -114,16 +109,14 @@ async def _wave(pacing: PacingConfig, *batches: Sequence[dict[str, Any]]) -> tup
     began = asyncio.get_running_loop().time()
     for batch in batches:
         for manifest in batch:
-            assert (await call(backend, "POST", JOBS, manifest))["code"] == 201
+            await server.make(JOBS, manifest)
         await asyncio.sleep(BETWEEN)
     await asyncio.sleep(200.0)
-    jobs = await listed(backend, JOBS)
+    jobs = await server.listed(JOBS)
     operator.stop()
     await running
-    backend.is_closing = True
-    backend.watches.wake_all()
     await end(running)
-    store.close()
+    await server.close()
     for moments in (seen.first_condition, seen.shown_running, seen.last_start):
         for name in moments:
             moments[name] -= began

@@ -1,7 +1,6 @@
-"""Jobs of any API in a scene's namespace: made, changed, looked at, and waited for.
+"""Jobs of any API in the namespace of a test: created, changed, read, and waited for.
 
-Law: it asks the API server and nobody else, and shows what there was instead when a wait is over.
-Knows how each API's jobs are found and how they say that they have ended; not how they work.
+It reads the API server only. A wait that fails shows what there was instead.
 """
 
 import asyncio
@@ -12,8 +11,9 @@ from hashlib import sha1
 from typing import Any
 
 from tests.support.controlplane.endpoint import ApiError
-from tests.support.controlplane.podstatus import Pod
-from tests.support.scene import Scene
+from tests.support.fake_kubelet.pod_status import Pod
+from tests.support.job_fixture import JobFixture
+from tests.support.patience import PATIENCE
 
 Json = dict[str, Any]
 KUBEFLOW, TENSORFLOW = "kubeflow.org", "tensorflow.org"
@@ -35,19 +35,18 @@ _ROOTS = {
     "tensorboards": "/apis/tensorstack.dev/v1beta1",
 }
 _OF_THE_CLUSTER = "kube-root-ca.crt"
-_SECONDS = 45.0
 _POLL_SECONDS = 0.05
 
 
 class Jobs:
     """The jobs of one API in one namespace."""
 
-    def __init__(self, scene: Scene, api_version: str) -> None:
-        self.scene = scene
-        self._path = f"/apis/{api_version}/namespaces/{scene.namespace}/{_APIS[api_version]}"
+    def __init__(self, fixture: JobFixture, api_version: str) -> None:
+        self.fixture = fixture
+        self._path = f"/apis/{api_version}/namespaces/{fixture.namespace}/{_APIS[api_version]}"
 
     async def create(self, job: Mapping[str, Any]) -> Json:
-        return await self.scene.call("POST", self._path, job)
+        return await self.fixture.call("POST", self._path, job)
 
     async def refused(self, job: Mapping[str, Any]) -> str:
         """The words with which a job is refused: by the API server, or by the operator at once."""
@@ -62,10 +61,10 @@ class Jobs:
         return json.dumps(found["status"], ensure_ascii=False)
 
     async def get(self, name: str = "j") -> Json:
-        return await self.scene.call("GET", f"{self._path}/{name}")
+        return await self.fixture.call("GET", f"{self._path}/{name}")
 
     async def patch(self, spec: Mapping[str, Any], name: str = "j") -> Json:
-        return await self.scene.call("PATCH", f"{self._path}/{name}", {"spec": spec})
+        return await self.fixture.call("PATCH", f"{self._path}/{name}", {"spec": spec})
 
     async def edit_refused(self, spec: Mapping[str, Any], name: str = "j") -> str:
         """The words with which a change of a job is refused; a fault if it is not."""
@@ -77,19 +76,19 @@ class Jobs:
 
     async def delete(self, name: str = "j") -> None:
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
-        await self.scene.call("DELETE", f"{self._path}/{name}", body)
+        await self.fixture.call("DELETE", f"{self._path}/{name}", body)
 
     async def clear(self) -> None:
         """Delete every job, so that nobody replaces the pods that go after it."""
-        await self.scene.call("DELETE", self._path)
+        await self.fixture.call("DELETE", self._path)
 
     async def until(self, what: str, is_so: Callable[[Json], object], *, name: str = "j") -> Json:
         """Wait until a job is so, and return it as it is then."""
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not is_so(found := await self.get(name)):
             if time.monotonic() > deadline:
                 raise AssertionError(
-                    f"not so after {_SECONDS} s: {what}\n{await self._story(found)}"
+                    f"not so after {PATIENCE} s: {what}\n{await self._story(found)}"
                 )
             await asyncio.sleep(_POLL_SECONDS)
         return found
@@ -103,8 +102,8 @@ class Jobs:
         return set(await self.objects(kind))
 
     async def objects(self, kind: str) -> dict[str, Json]:
-        path = f"{_ROOTS[kind]}/namespaces/{self.scene.namespace}/{kind}"
-        items = (await self.scene.call("GET", path))["items"]
+        path = f"{_ROOTS[kind]}/namespaces/{self.fixture.namespace}/{kind}"
+        items = (await self.fixture.call("GET", path))["items"]
         found = {each["metadata"]["name"]: each for each in items}
         return {name: each for name, each in found.items() if name != _OF_THE_CLUSTER}
 
@@ -125,12 +124,12 @@ class Jobs:
         await self.eventually(f"{kind} {sorted(wanted)}", is_so)
 
     async def eventually(self, what: str, is_so: Callable[[], Any]) -> None:
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not await is_so():
             if time.monotonic() > deadline:
-                jobs = (await self.scene.call("GET", self._path))["items"]
+                jobs = (await self.fixture.call("GET", self._path))["items"]
                 stories = [await self._story(job) for job in jobs]
-                raise AssertionError(f"not so after {_SECONDS} s: {what}\n" + "\n".join(stories))
+                raise AssertionError(f"not so after {PATIENCE} s: {what}\n" + "\n".join(stories))
             await asyncio.sleep(_POLL_SECONDS)
 
     async def pod(self, owner: str) -> Pod:
@@ -142,22 +141,22 @@ class Jobs:
             found[:] = [each for each in own if not _leaves(each)]
             return bool(found)
 
-        await self.scene.puppet.until(f"pod of {owner}", is_there)
+        await self.fixture.kubelet.until(f"pod of {owner}", is_there)
         return max(found, key=lambda each: str(each["metadata"]["creationTimestamp"]))
 
     async def _story(self, job: Json) -> str:
         told = [
             f"  {each['type']} {each['reason']}: {each['message']}"
-            for each in await self.scene.events(job["metadata"]["name"])
+            for each in await self.fixture.events(job["metadata"]["name"])
         ]
         pods = [
             f"  {name} {pod['status'].get('phase')}"
-            for name, pod in (await self.scene.pods()).items()
+            for name, pod in (await self.fixture.pods()).items()
         ]
         kinds = ("jobs", "services", "deployments", "configmaps")
         others = [f"{kind}: {sorted(await self.owned(kind))}" for kind in kinds]
         status = json.dumps(job.get("status", {}), indent=1)
-        log = self.scene.world.operator.log
+        log = self.fixture.env.operator.log
         return "\n".join([status, *others, "pods:", *pods, "events:", *told, f"log: {log}"])
 
 

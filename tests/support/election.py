@@ -109,7 +109,7 @@ class Candidate:
         await self.elector.release()
 
 
-class World:
+class Election:
     def __init__(self) -> None:
         self.server = Server()
         self.time = FakeTime()
@@ -132,8 +132,8 @@ class World:
 
 
 @asynccontextmanager
-async def world() -> AsyncIterator[World]:
-    made = World()
+async def election() -> AsyncIterator[Election]:
+    made = Election()
     try:
         yield made
     finally:

@@ -1,7 +1,7 @@
-"""An API server that says what a test tells it to say, over a real connection on loopback.
+"""An API server that answers as a test says, over a real connection on loopback.
 
-A script is a function from what was asked to what is answered. Answers can be whole, come in
-chunks, break off in the middle, or wait for the test. It knows HTTP, and no Kubernetes.
+A script is a function from a request to an answer. Answers can be whole, come in chunks, break off,
+or wait for the test. The server knows HTTP and no Kubernetes.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ class FakeApi:
 
 
 def in_order(answers: Sequence[Answer]) -> Script:
-    """One answer after the other; a request too many is told in plain words."""
+    """One answer after the other; a request too many gets a 418 that says so."""
     left = list(answers)
 
     def script(asked: Asked) -> Answer:

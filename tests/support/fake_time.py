@@ -1,12 +1,13 @@
 """Time that stands still until a test moves it.
 
-`FakeTime` plays a clock, a sleep and the timers of an event loop. `instant` gives a timing whose
-sleeps end at once but are remembered, for loops that only need to go on.
+`FakeTime` is a clock with sleeps and timers. `Instant` is a timing whose sleeps end at once and are
+recorded. `skip_ahead` and `time_passing` move the clock of the running event loop.
 """
 
 import asyncio
 import heapq
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from itertools import count
 
 from tfjob.client.timing import Timing
@@ -26,6 +27,31 @@ async def settle() -> None:
     """Let every task run until it waits; enough rounds for chains of in-memory calls."""
     for _ in range(_ROUNDS_UNTIL_QUIET):
         await asyncio.sleep(0)
+
+
+def skip_ahead(seconds: float) -> None:
+    """Move the clock of the running event loop: timeouts that would end by then end now."""
+    loop = asyncio.get_running_loop()
+    before = loop.time
+    loop.time = lambda: before() + seconds  # type: ignore[method-assign]
+
+
+@asynccontextmanager
+async def time_passing(seconds: float, when: Callable[[], bool]) -> AsyncIterator[None]:
+    """Let the time pass at once as soon as something is so."""
+
+    async def skip() -> None:
+        while True:
+            if when():
+                return skip_ahead(seconds)
+            await asyncio.sleep(0.001)
+
+    skipping = asyncio.create_task(skip())
+    try:
+        yield
+    finally:
+        skipping.cancel()
+        await asyncio.gather(skipping, return_exceptions=True)
 
 
 class FakeTime:

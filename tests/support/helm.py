@@ -1,7 +1,7 @@
-"""Helm as a user calls it on the project's chart, and what it renders as documents.
+"""Helm as a user calls it on the project's chart, and the documents that it renders.
 
-Law: a real Helm on the real chart; what it prints is kept for whoever must explain a failure.
-Where it cannot be had its tests are skipped, and the end of the run says so. Knows no test.
+What it prints is kept for the report of a failure. Where Helm is missing the tests are skipped, and
+the end of the run says so.
 """
 
 import subprocess
@@ -14,8 +14,9 @@ import yaml
 
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.toolchain import Unavailable, provide
+from tests.support.environments import Environment
 from tests.support.operator_process import OperatorProcess
-from tests.support.worlds import World
+from tests.support.patience import PATIENCE
 from tfjob.dialects.registry import DESCRIPTORS
 
 Json = dict[str, Any]
@@ -32,7 +33,6 @@ _OF_THE_POD = (
     "--controller-config-file",
 )
 """Flags that name ports and folders of the pod."""
-_SECONDS = 120
 
 
 class Helm:
@@ -47,14 +47,14 @@ class Helm:
         }
 
     def __call__(self, *words: str, fails: bool = False) -> str:
-        """What Helm prints on both channels; it must succeed, or fail if told so."""
+        """The output of Helm; it must succeed, or fail where `fails` says so."""
         done = subprocess.run(
             [self._binary, *words],
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=_SECONDS,
+            timeout=PATIENCE,
             check=False,
         )
         assert (done.returncode != 0) == fails, f"helm {' '.join(words)}:\n{done.stdout}"
@@ -163,10 +163,10 @@ def installed(plane: ControlPlane, *, namespace: str) -> Json:
 
 
 def operator_of(
-    world: World, plane: ControlPlane, *, namespace: str, flags: Sequence[str] = ()
+    env: Environment, plane: ControlPlane, *, namespace: str, flags: Sequence[str] = ()
 ) -> OperatorProcess:
     """The operator as the release's Deployment starts it, with the token its pod would have."""
-    return world.new_operator(
+    return env.new_operator(
         *flags_outside(flags_of(installed(plane, namespace=namespace))),
         *flags,
         name=f"operator-{namespace}",

@@ -1,6 +1,6 @@
 """The operator's own identity on a real cluster: a ServiceAccount with the chart's permissions.
 
-Law: what the table of permissions does not name, the operator of the tests cannot do either.
+The operator of the tests can do nothing that the table of permissions does not list.
 """
 
 from pathlib import Path

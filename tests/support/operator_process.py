@@ -1,7 +1,6 @@
-"""The operator as a process of its own, as a user starts it: started, paused, ended and killed.
+"""The operator as a process, as a user starts it: started, paused, ended and killed.
 
-Law: it is spoken to by signals and by its two ports only; it ends with the test run whatever
-happens. It comes from the package under test, and nothing of it is imported here.
+It is controlled by signals and observed through its two ports. It ends with the test run.
 """
 
 import http.client
@@ -13,8 +12,8 @@ from pathlib import Path
 
 from tests.support.controlplane.ports import LOOPBACK, Ports
 from tests.support.controlplane.processes import Processes
+from tests.support.patience import PATIENCE
 
-_READY_SECONDS = 30.0
 _POLL_SECONDS = 0.02
 _SERIES = re.compile(r"^(?P<series>\w+(?:\{.*\})?) (?P<value>\S+)$")
 
@@ -62,7 +61,7 @@ class OperatorProcess:
         return self._processes.pid(self._name)
 
     def start(self, *, ready: bool = True) -> None:
-        """Start it, and wait until its caches are filled unless told not to."""
+        """Start it, and by default wait until its caches are filled."""
         if not self.is_alive:
             self._processes.end(self._name)
             self._processes.start(self._name, self._command, self._environment)
@@ -70,8 +69,8 @@ class OperatorProcess:
             self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        """Wait until it says that it is ready; fails with its last words otherwise."""
-        deadline = time.monotonic() + _READY_SECONDS
+        """Wait until it is ready; a failure shows the end of its log."""
+        deadline = time.monotonic() + PATIENCE
         while not self._is_ready():
             if not self.is_alive or time.monotonic() > deadline:
                 raise AssertionError(f"the operator is not ready:\n{self.last_words()}")
@@ -130,7 +129,7 @@ class OperatorProcess:
 
     @staticmethod
     def _get(port: int, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)
+        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()

@@ -1,6 +1,6 @@
-"""Jobs of the APIs beside the hub's, as short as tests want them; valid unless a test breaks them.
+"""Jobs of the other APIs, as short as tests want them; valid unless a test breaks them.
 
-Law: plain documents; nothing of what is under test is imported.
+Plain documents. Nothing under test is imported.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """The operator as its pod would run it, without a container: in-cluster, on a read-only root.
 
-Law: what the Deployment says is what it gets, flags, environment and account; it sees no kubeconfig
-and can write nowhere. It lives in a mount namespace of its own and ends with the test run.
+It gets the flags, environment and account of the Deployment, sees no kubeconfig and can write
+nowhere. It runs in its own mount namespace and ends with the test run.
 """
 
 import shlex
@@ -21,10 +21,10 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.ports import LOOPBACK, Ports
 from tests.support.controlplane.processes import Processes
 from tests.support.helm import NAME, flags_of, installed
+from tests.support.patience import PATIENCE
 
 _NAME = "pod"
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
-_READY_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _ALONE = ("unshare", "--map-root-user", "--mount")
 _MOUNTS = "mount --rbind / / && mount -o remount,ro,bind / && mount -t tmpfs tmpfs /var/run"
@@ -88,7 +88,7 @@ def _walls(account: Path) -> str:
 
 
 def _wait_until_ready(processes: Processes, address: str) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while not _is_ready(address):
         if processes.ended_by_themselves() or time.monotonic() > deadline:
             raise AssertionError(f"the pod is not ready:\n{processes.last_words(_NAME)}")

@@ -1,7 +1,7 @@
-"""A recorded session of a watch, a server that can play it, and somebody who follows it.
+"""A recorded watch, a server that replays it, and a client that follows it.
 
 The history is small and complete: a state as of version 3, then one change of each kind. Whatever
-happens on the way, who follows to version 8 must end up with `FINAL`.
+breaks on the way, a client that has followed to version 8 must hold `FINAL`.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import msgspec
 
 from tests.support.fake_api import Answer, Asked, FakeApi, refusal, whole
 from tests.support.fake_time import Instant
+from tests.support.patience import PATIENCE
 from tfjob.client.cache import Informer
 from tfjob.client.config import Config
 from tfjob.client.http import Api
@@ -94,7 +95,7 @@ class Faithful:
 
 
 class Follower:
-    """An informer on a watch, and what it told."""
+    """An informer on a watch, and the changes that it reported."""
 
     def __init__(self, api: Api, time: Instant, patience: Patience) -> None:
         self.time = time
@@ -125,7 +126,7 @@ class Follower:
         self._look()
         running = asyncio.create_task(self.informer.run())
         seen = asyncio.create_task(self._seen.wait())
-        await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=30)
+        await asyncio.wait({running, seen}, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
         is_seen = seen.done()
         running.cancel()
         seen.cancel()

@@ -1,7 +1,7 @@
 """The published documents that jobs come from, as files; only images and commands are ours.
 
-Law: a document is handed out as it was published, but for what only its own cluster could know:
-its namespace, what a server had written into it, and folders inside of images.
+A document is unchanged except for what only its own cluster knows: its namespace, what a server had
+written into it, and folders inside images.
 """
 
 import copy

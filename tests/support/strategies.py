@@ -1,4 +1,4 @@
-"""What hypothesis draws for the decision: jobs, moves of a cluster, and worlds of any shape."""
+"""What hypothesis draws for the decision: jobs, moves of a cluster, and clusters of any shape."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.support import toy_pods
 from tests.support.builders import container, manifest, replica_spec
-from tests.support.toy_cluster import Lag, ToyCluster
+from tests.support.fake_kubelet import model_kubelet
+from tests.support.model_cluster import Lag, ModelCluster
 from tfjob.dialects.base import Settings
 
 MOST = {"Chief": 1, "Master": 1, "PS": 2, "Worker": 3, "Evaluator": 1}
@@ -17,25 +17,33 @@ POLICIES = ("Always", "OnFailure", "Never", "ExitCode")
 EXIT_CODES = (0, 1, 137)
 POD_REASONS = ("Evicted", "Preempting", "DeadlineExceeded")
 
-Move = Callable[[ToyCluster, str], None]
+Move = Callable[[ModelCluster, str], None]
 
 MOVES: Mapping[str, Move] = {
-    "start": toy_pods.start,
-    "schedule": toy_pods.schedule,
-    **{f"exit {code}": partial(toy_pods.leave, code=code) for code in EXIT_CODES},
-    "exit 0 beside a sidecar": partial(toy_pods.leave, code=0, has_sidecar=True),
-    "exit 137 beside a sidecar": partial(toy_pods.leave, code=137, has_sidecar=True),
-    "end sidecar": toy_pods.end_sidecar,
-    "crash init": toy_pods.crash_init,
-    **{reason: partial(toy_pods.give_up, reason=reason) for reason in POD_REASONS},
-    "preempt": toy_pods.preempt,
-    "delete": toy_pods.delete,
-    "vanish": toy_pods.vanish,
-    "confirm": toy_pods.confirm,
-    "finish": toy_pods.finish,
-    "hold": toy_pods.hold,
-    "fall silent": toy_pods.fall_silent,
-    "lose node": toy_pods.lose_node,
+    "start": model_kubelet.start,
+    "schedule": model_kubelet.schedule,
+    **{f"exit {code}": partial(model_kubelet.leave, code=code) for code in EXIT_CODES},
+    "exit 0 beside a sidecar": partial(model_kubelet.leave, code=0, has_sidecar=True),
+    "exit 137 beside a sidecar": partial(model_kubelet.leave, code=137, has_sidecar=True),
+    "end sidecar": model_kubelet.end_sidecar,
+    "crash init": model_kubelet.crash_init,
+    **{reason: partial(model_kubelet.give_up, reason=reason) for reason in POD_REASONS},
+    "preempt": model_kubelet.preempt,
+    "delete": model_kubelet.delete,
+    "vanish": model_kubelet.vanish,
+    "confirm": model_kubelet.confirm,
+    **{
+        f"container exits {code}": partial(model_kubelet.exit_container, code=code)
+        for code in EXIT_CODES
+    },
+    **{
+        f"step of deletion, {code} on SIGTERM": partial(model_kubelet.terminate, code=code)
+        for code in (0, 1, 143)
+    },
+    "finish": model_kubelet.finish,
+    "hold": model_kubelet.hold,
+    "fall silent": model_kubelet.fall_silent,
+    "lose node": model_kubelet.lose_node,
 }
 
 moves = st.sampled_from(["exit 0", "exit 137", "delete"]) | st.sampled_from(sorted(MOVES))
@@ -109,10 +117,10 @@ lively_manifests = st.builds(
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> ToyCluster:
-    """A job's cluster after some history: a world that can be reached."""
+def clusters(draw: st.DrawFn) -> ModelCluster:
+    """A job's cluster after some history: a state that can be reached."""
     given = draw(manifests() | lively_manifests)
-    cluster = ToyCluster(given, settings=draw(settings))
+    cluster = ModelCluster(given, settings=draw(settings))
     if draw(st.sampled_from([True, True, False])):
         cluster.run_pass()
         _step_start(cluster, draw)
@@ -123,11 +131,11 @@ def clusters(draw: st.DrawFn) -> ToyCluster:
     return cluster
 
 
-def _step_pass(cluster: ToyCluster, draw: st.DrawFn) -> None:
+def _step_pass(cluster: ModelCluster, draw: st.DrawFn) -> None:
     cluster.run_pass(lag=draw(lags))
 
 
-def _step_pods(cluster: ToyCluster, draw: st.DrawFn) -> None:
+def _step_pods(cluster: ModelCluster, draw: st.DrawFn) -> None:
     """The same happens to some of the pods at once, and is seen or not."""
     move = draw(moves)
     for name in sorted(cluster.pods):
@@ -137,22 +145,22 @@ def _step_pods(cluster: ToyCluster, draw: st.DrawFn) -> None:
         cluster.run_pass()
 
 
-def _step_start(cluster: ToyCluster, draw: st.DrawFn) -> None:
+def _step_start(cluster: ModelCluster, draw: st.DrawFn) -> None:
     cluster.admit()
-    toy_pods.start_all(cluster)
+    model_kubelet.start_all(cluster)
 
 
-def _step_policy(cluster: ToyCluster, draw: st.DrawFn) -> None:
+def _step_policy(cluster: ModelCluster, draw: st.DrawFn) -> None:
     key = draw(st.sampled_from(sorted(policy_values)))
     cluster.limit(**{key: draw(policy_values[key])})
 
 
-def _step_scale(cluster: ToyCluster, draw: st.DrawFn) -> None:
+def _step_scale(cluster: ModelCluster, draw: st.DrawFn) -> None:
     kind = draw(st.sampled_from(sorted(cluster.manifest["spec"]["tfReplicaSpecs"])))
     cluster.scale(kind, draw(counts(kind)))
 
 
-def _step_clock(cluster: ToyCluster, draw: st.DrawFn) -> None:
+def _step_clock(cluster: ModelCluster, draw: st.DrawFn) -> None:
     cluster.advance(draw(st.sampled_from(CLOCK_STEPS)))
 
 

@@ -1,6 +1,6 @@
-"""TFJobs for tests on an API server, as short as the contract writes them.
+"""TFJobs for tests on an API server, in the contract's shorthand.
 
-Law: plain documents, valid unless the test breaks them; nothing of what is under test is imported.
+Plain documents, valid unless the test breaks them. Nothing under test is imported.
 """
 
 from collections.abc import Mapping

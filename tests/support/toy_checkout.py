@@ -84,7 +84,7 @@ def _write_folder(folder: Path) -> None:
     (folder / "__init__.py").write_text('"""The parts of toy.example ToyJobs."""\n')
     for source, target in (("toy_dialect.py", "v1.py"), ("toy_descriptor.py", "descriptor.py")):
         text = (ROOT / "tests" / "support" / source).read_text("utf-8")
-        own = text.replace("tests.support.toy_dialect", "tfjob.dialects.toy.v1")
+        own = text.replace("tests.support.fake_dialect", "tfjob.dialects.toy.v1")
         (folder / target).write_text(own, "utf-8")
 
 

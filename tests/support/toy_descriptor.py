@@ -1,13 +1,13 @@
 """What the rest of the project knows of the made-up API: all that it takes to register it."""
 
-from tests.support.toy_dialect import BOARD, SCRIPT, ToyDialect
+from tests.support.fake_dialect import BOARD, SCRIPT, FakeDialect
 from tfjob.dialects.base import ChildApi
 from tfjob.dialects.descriptor import FOLLOWED, Access, Descriptor, Flag
 
 DESCRIPTOR = Descriptor(
     name="toy",
     scheme="toyjob",
-    dialects=(ToyDialect(),),
+    dialects=(FakeDialect(),),
     job_verbs=("update",),
     job_why="followed; completed with a token",
     access=(

@@ -12,12 +12,15 @@ import json
 import re
 import ssl
 import tempfile
+import time
 import uuid
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import yaml
+
+from tests.support.patience import PATIENCE
 
 Json = dict[str, Any]
 FOLDER = Path(__file__).parent
@@ -35,7 +38,6 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ADDRESS = re.compile(r"\b10\.96\.\d+\.\d+\b")
 _AGES = frozenset({"Age", "Last Seen", "First Seen", "Duration"})
-_TRIES = 100
 
 
 class Target:
@@ -97,9 +99,9 @@ async def play(target: Target, case: Json) -> list[Json]:
 
 async def _wait_for_account(target: Target, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-    for _ in range(_TRIES):
-        if (await _request(target, "GET", path))["code"] == 200:
-            return
+    deadline = time.monotonic() + PATIENCE
+    while (await _request(target, "GET", path))["code"] != 200:
+        assert time.monotonic() < deadline, f"{path} never came"
         await asyncio.sleep(0.05)
 
 
@@ -110,8 +112,8 @@ async def _step(target: Target, step: Json, names: dict[str, str]) -> Json:
         body = json.loads(_filled(json.dumps(body), names))
     elif body is not None:
         body = _filled(body, names)
-    answer: Json = {}
-    for _ in range(_TRIES if "until" in step else 1):
+    deadline = time.monotonic() + PATIENCE
+    while True:
         answer = await _request(
             target,
             method,
@@ -124,10 +126,10 @@ async def _step(target: Target, step: Json, names: dict[str, str]) -> Json:
         )
         if "until" not in step or _is_reached(answer, step["until"]):
             return answer
+        assert time.monotonic() < deadline, (
+            f"{step['do']}: {step['until']} was not reached, the last answer was {answer}"
+        )
         await asyncio.sleep(0.1)
-    raise AssertionError(
-        f"{step['do']}: {step['until']} was not reached, the last answer was {answer}"
-    )
 
 
 def _is_reached(answer: Json, wanted: Json) -> bool:

@@ -1,7 +1,6 @@
-"""A plain async client of an API server, for the puppet alone.
+"""A plain async client of an API server, for the fake kubelet and for tests.
 
-Law: it rests on nothing that is under test; it outlives a server that is away for a while, and
-says in the end what it got. Knows paths and JSON, no kinds.
+It uses nothing that is under test, and survives a server that is away for a while.
 """
 
 import asyncio
@@ -14,8 +13,8 @@ import aiohttp
 
 from tests.support.controlplane.endpoint import MERGE_PATCH, ApiError, Endpoint
 
-_CALL_SECONDS = 5
-_PATIENCE = 120
+_CALL_SECONDS = 60
+_ATTEMPTS = 400
 _PAUSE_SECONDS = 0.25
 
 
@@ -47,20 +46,23 @@ class Api:
     ) -> dict[str, Any]:
         """One request, again while the server is away or busy; raises ApiError on a refusal.
 
-        A request that was carried out and whose answer was lost is sent again: callers must take
-        AlreadyExists, Conflict and NotFound as the world's state, not as a failure.
+        A request that was carried out and whose answer was lost is sent again. An object that
+        exists then is the one that was asked for; callers must expect Conflict and NotFound.
         """
-        for _ in range(_PATIENCE):
+        for attempt in range(_ATTEMPTS):
             try:
                 return await self._call_once(method, path, body)
             except (aiohttp.ClientConnectionError, TimeoutError) as away:
                 fault: Exception = away
             except ApiError as refusal:
+                name = (body or {}).get("metadata", {}).get("name")
+                if attempt and name and method == "POST" and refusal.reason == "AlreadyExists":
+                    return await self.call("GET", f"{path}/{name}")
                 if refusal.status < 500 and refusal.status != 429:
                     raise
                 fault = refusal
             await asyncio.sleep(_PAUSE_SECONDS)
-        raise TimeoutError(f"{method} {path}: no answer in {_PATIENCE} attempts") from fault
+        raise TimeoutError(f"{method} {path}: no answer in {_ATTEMPTS} attempts") from fault
 
     async def watch(self, path: str, resource_version: str) -> AsyncGenerator[dict[str, Any], None]:
         """Events after a resourceVersion, until the server ends the stream or has forgotten it."""

@@ -1,7 +1,7 @@
-"""A real Kubernetes control plane on loopback, for tests: started in seconds, thrown away after.
+"""A real Kubernetes control plane on loopback, for tests.
 
-Law: what it starts it ends; it listens on loopback only; RBAC is on. Its methods block: from async
-code call them by asyncio.to_thread. It must not know TFJobs, nor play the kubelet.
+It starts in seconds, listens on loopback only, uses RBAC, and ends everything it started. Its
+methods block: call them from async code with asyncio.to_thread.
 """
 
 import secrets
@@ -19,15 +19,15 @@ from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.ports import Ports
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
+from tests.support.patience import PATIENCE
 
 STAGES = Path(__file__).parent / "stages.yaml"
-_READY_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class StartError(Exception):
-    """The control plane is not up: names the process, its last words and the folder of logs."""
+    """The control plane is not up: names the process, the end of its log and the folder of logs."""
 
 
 class ControlPlane:
@@ -47,7 +47,7 @@ class ControlPlane:
         feature_gates: Sequence[str] = (),
         apiserver_flags: Sequence[str] = (),
     ) -> None:
-        """Name what shall run; `kwok` is a file of kwok stages, STAGES being the usual one."""
+        """Choose what runs; `kwok` is a file of kwok stages, usually STAGES."""
         self._folder = folder
         self._keeps_logs = folder is not None
         self._scheduler = scheduler
@@ -132,7 +132,7 @@ class ControlPlane:
         return name
 
     def delete_namespace(self, name: str) -> None:
-        """Delete a namespace without waiting; its pods go at once, for no kubelet ends them."""
+        """Delete a namespace without waiting; its pods go at once, because no kubelet ends them."""
         path = f"/api/v1/namespaces/{name}"
         self.endpoint.request("DELETE", f"{path}/pods?gracePeriodSeconds=0")
         self.endpoint.request("DELETE", path)
@@ -175,14 +175,14 @@ class ControlPlane:
 
     def wait(self, thing: str, is_there: Callable[[], bool]) -> None:
         """Wait until something is so; fails at once if a process has ended by itself."""
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + PATIENCE
         while not is_there():
             ended = self._processes.ended_by_themselves()
             if ended:
                 words = self._processes.last_words(ended[0])
                 raise StartError(f"{ended[0]} ended by itself; logs in {self.folder}:\n{words}")
             if time.monotonic() > deadline:
-                raise StartError(f"no {thing} after {_READY_SECONDS} s; logs in {self.folder}")
+                raise StartError(f"no {thing} after {PATIENCE} s; logs in {self.folder}")
             time.sleep(_POLL_SECONDS)
 
     def _programs(self) -> tuple[str, ...]:

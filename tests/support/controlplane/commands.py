@@ -1,8 +1,7 @@
 """The command lines of a control plane's processes.
 
-Law: values in, words out; every process listens on loopback, or not at all. The API server makes
-its own certificate and key in the folder's pki, and the same key signs service account tokens.
-Starts nothing, waits for nothing.
+Every process listens on loopback or not at all. The API server creates its own certificate and key
+in the folder's pki, and the same key signs service account tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from tests.support.controlplane.ports import LOOPBACK
 
 Command = list[str | Path]
 
-# Without kubelets nobody renews node leases: these two would call every puppet's node lost.
+# Without kubelets nobody renews node leases: these two would declare every fake node lost.
 _NODE_WATCHERS = ("node-lifecycle-controller", "taint-eviction-controller")
 _CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
 

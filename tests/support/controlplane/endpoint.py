@@ -1,8 +1,4 @@
-"""How to reach an API server: address, token, certificate; as kubeconfig and as plain requests.
-
-Law: a value; whoever holds it may talk, nobody learns who started the server. Blocking requests
-only, for set-up and assertions; it must not know pods, puppets or processes.
-"""
+"""How to reach an API server: address, token, certificate; as kubeconfig, or by blocking calls."""
 
 import base64
 import http.client
@@ -15,6 +11,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from tests.support.patience import PATIENCE
+
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -25,6 +23,17 @@ class ApiError(Exception):
         self.status = status
         self.reason, message = _reason_and_message(body)
         super().__init__(f"{request}: {status} {self.reason}: {message}")
+
+
+class _ClosingSocket(ssl.SSLSocket):
+    """Closes itself when it is forgotten.
+
+    The ssl module leaves a socket open whose peer resets the connection before the handshake. Its
+    warning would fail whichever test happens to run then.
+    """
+
+    def __del__(self) -> None:
+        self.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +48,21 @@ class Endpoint:
         """What verifies the server, or None where it speaks plain HTTP."""
         if self.certificate is None:
             return None
-        return ssl.create_default_context(cadata=self.certificate)
+        context = ssl.create_default_context(cadata=self.certificate)
+        context.sslsocket_class = _ClosingSocket
+        return context
 
     def headers(self, content_type: str = "application/json") -> dict[str, str]:
         """The identity and the kind of body."""
         return {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}
 
     def request(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, timeout: float = 10
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        timeout: float = PATIENCE,
     ) -> Any:
         """Send one request and decode the answer; raises ApiError unless it is 2xx."""
         connection = self._connection(timeout)

@@ -1,7 +1,7 @@
 """Pytest fixtures and hooks for tests against a real control plane.
 
-Law: one control plane per test process, a namespace of its own per test; where the binaries cannot
-be had the tests are skipped and the end of the run says so in red. Knows no test.
+There is one control plane per test process, and one namespace per test. Where binaries are missing
+the tests are skipped, and the end of the run says so in red.
 """
 
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.controlplane.cluster import ControlPlane, PlaneStarter
-from tests.support.controlplane.puppet import Puppet
 from tests.support.controlplane.toolchain import Unavailable
+from tests.support.fake_kubelet.driver import FakeKubelet
 
 _BANNER = "NO REAL CONTROL PLANE"
 _LOGS = pytest.StashKey[str]()
@@ -30,7 +30,7 @@ def control_plane(
 
 @pytest.fixture
 def start_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlaneStarter]:
-    """For tests that maltreat the API server, or need a scheduler, kwok or feature gates."""
+    """For tests that stop the API server, or need a scheduler, kwok or feature gates."""
     planes: list[ControlPlane] = []
 
     def start(**wishes: Any) -> ControlPlane:
@@ -52,14 +52,14 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 
 
 @pytest.fixture
-async def puppet(control_plane: ControlPlane, namespace: str) -> AsyncIterator[Puppet]:
+async def kubelet(control_plane: ControlPlane, namespace: str) -> AsyncIterator[FakeKubelet]:
     """The kubelet of the test's namespace."""
-    async with Puppet(control_plane.endpoint, namespace=namespace) as kubelet:
+    async with FakeKubelet(control_plane.endpoint, namespace=namespace) as kubelet:
         yield kubelet
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the limit of seconds bind the test alone: the first set-up may have to build binaries."""
+    """Apply the time limit to the test alone: the first set-up may have to build binaries."""
     for item in items:
         if _uses_control_plane(item):
             item.add_marker(pytest.mark.timeout(func_only=True))
@@ -77,7 +77,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in a line nobody can miss what was not tested, and how to have it tested."""
+    """Say in one prominent line what was not tested, and how to have it tested."""
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
     missed = [reason for reason in reasons if _BANNER in reason]
     if missed:

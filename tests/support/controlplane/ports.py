@@ -1,7 +1,7 @@
-"""Loopback ports that no other test process will take.
+"""Loopback ports that no other test process takes.
 
-Law: a port is below the range from which the kernel serves outgoing connections, was free when it
-was taken, and stays reserved by a lock file until it is given back. Knows nothing of who listens.
+A port is below the range of outgoing connections, was free when it was taken, and stays reserved by
+a lock file until it is released.
 """
 
 import fcntl

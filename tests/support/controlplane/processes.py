@@ -1,8 +1,7 @@
 """Child processes that never outlive the test run.
 
-Law: every child is in one process group with a guard, and the guard ends the group when this
-process is gone, however it went. Children are ended by the handle that started them, and waited
-for, so that their ports are free again. Knows nothing of what the children do.
+Every child is in one process group with a guard that kills the group when this process is gone.
+Children are waited for, so that their ports are free again.
 """
 
 import os
@@ -11,9 +10,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.support.patience import PATIENCE
+
 _GUARD = ("sh", "-c", "cat >/dev/null; kill -9 0")
-_END_SECONDS = 10
-_FAREWELL_SECONDS = 30
 _LOG_TAIL = 15
 
 
@@ -44,24 +43,24 @@ class Processes:
             )
 
     def end(self, name: str) -> None:
-        """Kill a child and wait until it is gone; nothing here needs a farewell."""
+        """Kill a child and wait until it is gone."""
         child = self._children.pop(name, None)
         if child is not None:
             child.kill()
-            child.wait(timeout=_END_SECONDS)
+            child.wait(timeout=PATIENCE)
 
     def terminate(self, name: str) -> int:
         """Ask a child to end and wait until it is gone; the result is its exit code."""
         child = self._children.pop(name)
         child.terminate()
-        return child.wait(timeout=_FAREWELL_SECONDS)
+        return child.wait(timeout=PATIENCE)
 
     def pause(self, name: str) -> None:
-        """Stop a child in its tracks: its connections stay open and nobody answers."""
+        """Freeze a child: its connections stay open and nothing is answered."""
         self._children[name].send_signal(signal.SIGSTOP)
 
     def resume(self, name: str) -> None:
-        """Let a paused child go on."""
+        """Let a frozen child go on."""
         self._children[name].send_signal(signal.SIGCONT)
 
     def pid(self, name: str) -> int:
@@ -91,4 +90,4 @@ class Processes:
             self.end(name)
         if self._guard.stdin is not None:
             self._guard.stdin.close()
-        self._guard.wait(timeout=_END_SECONDS)
+        self._guard.wait(timeout=PATIENCE)

@@ -1,7 +1,6 @@
-"""What can be built from Go modules for tests: one row per binary, one go.mod per module.
+"""What tests can build from Go modules: one row per binary, one go.mod per module.
 
-Law: go.mod is the only place that names a version; go.sum vouches for every byte fetched.
-Knows nothing of the machine: neither PATH nor caches nor how a build is run.
+go.mod is the only place that names a version, and go.sum verifies every download.
 """
 
 import re

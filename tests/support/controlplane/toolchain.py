@@ -1,8 +1,8 @@
 """Finds the binaries of a real control plane, or builds them once into the user's cache.
 
-Order: KUBEBUILDER_ASSETS, PATH, cache, build from pinned Go modules. Law: what is in the cache is
-whole (it arrives by one rename) and was built from sources that go.sum vouches for; what cannot be
-had is Unavailable, what ought to build and does not is BuildError. Knows nothing of clusters.
+They are looked for in KUBEBUILDER_ASSETS, on PATH and in the cache, then built from pinned Go
+modules. A binary enters the cache by one rename, so it is never incomplete. Unavailable means that
+it cannot be had on this machine, BuildError that it should have been built and was not.
 """
 
 import argparse

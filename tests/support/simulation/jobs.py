@@ -17,7 +17,7 @@ class Expected(msgspec.Struct, frozen=True):
     """A job, what becomes of each of its pods, and the ends that are right."""
 
     manifest: Json
-    fates: Mapping[str, Sequence[int]]
+    exit_codes: Mapping[str, Sequence[int]]
     ends: frozenset[str]
     has_ttl: bool
 
@@ -35,7 +35,7 @@ class Expected(msgspec.Struct, frozen=True):
             spec["restartPolicy"] == "ExitCode"
             for spec in self.manifest["spec"]["tfReplicaSpecs"].values()
         )
-        return 1 + (self.fates.get(pod, ()).count(RETRYABLE) if restarts else 0)
+        return 1 + (self.exit_codes.get(pod, ()).count(RETRYABLE) if restarts else 0)
 
 
 def random_job(name: str, chance: random.Random) -> Expected:
@@ -47,11 +47,11 @@ def random_job(name: str, chance: random.Random) -> Expected:
         policy["ttlSecondsAfterFinished"] = chance.randint(0, 60)
     trained = [f"{name}-worker-{index}" for index in range(workers)]
     leader = f"{name}-chief-0" if has_chief else trained[0]
-    fates = {pod: _fate(restart, chance) for pod in {leader, *trained}}
+    exit_codes = {pod: _fate(restart, chance) for pod in {leader, *trained}}
     return Expected(
         manifest=tfjob(roles, name=name, restart=restart, run_policy=policy),
-        fates=fates,
-        ends=_ends(fates, leader),
+        exit_codes=exit_codes,
+        ends=_ends(exit_codes, leader),
         has_ttl="ttlSecondsAfterFinished" in policy,
     )
 
@@ -66,9 +66,9 @@ def _fate(restart: str, chance: random.Random) -> list[int]:
     return [*failures, 0]
 
 
-def _ends(fates: Mapping[str, Sequence[int]], leader: str) -> frozenset[str]:
+def _ends(exit_codes: Mapping[str, Sequence[int]], leader: str) -> frozenset[str]:
     """Where another replica fails for good, the leader may or may not be faster."""
-    failing = {pod for pod, codes in fates.items() if codes[-1]}
+    failing = {pod for pod, codes in exit_codes.items() if codes[-1]}
     if leader in failing:
         return frozenset({"Failed"})
     return frozenset({"Succeeded", "Failed"} if failing else {"Succeeded"})

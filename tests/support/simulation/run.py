@@ -1,30 +1,30 @@
-"""One whole life of a few jobs under one seed, and everything that was wrong with it.
+"""One simulated life of a few jobs under one seed, and everything that was wrong with it.
 
-Law: the same seed gives the same run. Bad weather ends after a while: what is judged is where the
-world comes to rest, and that nothing forbidden happened on the way.
+The same seed gives the same run. Faults end after a while; then the final state is checked, and
+that no invariant was broken on the way.
 """
 
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from tests.support.simulation import virtual_time
+from tests.support.simulation.checked import CheckedCluster
+from tests.support.simulation.cluster import QUIET, end
+from tests.support.simulation.connection import Connection, FaultInjector, InjectedFault
 from tests.support.simulation.jobs import Expected, random_job
-from tests.support.simulation.wire import Line, Mishap, Weather
-from tests.support.simulation.world import Cluster, end
 from tfjob.controller.pacing import PacingConfig
-from tfjob.local.apiserver.store import Store
 
-STORM = 300.0
+FAULTY = 300.0
 PATIENCE = 2000.0
 REST = 60.0
-"""Seconds: how long the weather is bad, how long jobs may take, and how long rest is watched."""
+"""Seconds: how long faults happen, how long jobs may take, and how long rest is observed."""
 SETTLING = 400.0
-"""Seconds after which news that repeated have been counted out."""
+"""Seconds after which all events, with their counts, have been written."""
 MOST_REQUESTS_PER_JOB = 120
+LEASE_NAMESPACE = "kube-system"
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,10 +33,10 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     jobs: Sequence[Expected] = ()
     operators: int = 1
-    mishaps: float = 0.1
+    fault_rate: float = 0.1
     may_crash: bool = True
     cuts: float = 0.0
-    script: Mapping[int, Mishap] = {}
+    script: Mapping[int, InjectedFault] = {}
     pacing: PacingConfig = PacingConfig()
 
 
@@ -53,47 +53,51 @@ def simulate(trial: Trial) -> Result:
 async def _simulate(trial: Trial) -> Result:
     chance = random.Random(trial.seed)  # noqa: S311 - a run must be repeatable
     jobs = trial.jobs or [random_job(f"j{number}", chance) for number in range(3)]
-    weather = Weather(
+    injector = FaultInjector(
         chance=chance,
-        mishaps=trial.mishaps,
-        drops=trial.mishaps,
+        fault_rate=trial.fault_rate,
+        drops=trial.fault_rate,
         may_crash=trial.may_crash,
         script=dict(trial.script),
     )
-    store = Store(Path(":memory:"))
-    cluster = Cluster(jobs, weather, store=store, pacing=trial.pacing)
+    cluster = CheckedCluster(jobs, injector)
     await cluster.start()
+    settings = msgspec.structs.replace(
+        QUIET,
+        is_leader_elected=trial.operators > 1,
+        lease_namespace=LEASE_NAMESPACE,
+        pacing=trial.pacing,
+    )
     tasks = [
-        asyncio.create_task(cluster.operate(f"operator-{place}", is_elected=trial.operators > 1))
+        asyncio.create_task(cluster.operate(settings, f"operator-{place}"))
         for place in range(trial.operators)
     ]
     tasks.append(asyncio.create_task(_cut(cluster, trial.cuts)))
     faults = await _rest(cluster)
-    lines = list(cluster.lines)
+    connections = list(cluster.connections)
     for task in tasks:
         await end(task)
     await cluster.stop()
-    store.close()
     await asyncio.sleep(1.0)
     faults += [f"task left: {task!r}" for task in asyncio.all_tasks() - {asyncio.current_task()}]
-    return Result(faults, requests=_requests(lines), lives=len(lines))
+    return Result(faults, requests=_requests(connections), lives=len(connections))
 
 
-async def _rest(cluster: Cluster) -> list[str]:
-    """Wait until everything has ended and calm has come; then say what is wrong."""
+async def _rest(cluster: CheckedCluster) -> list[str]:
+    """Wait until everything has ended and faults are over; then list what is wrong."""
     loop = asyncio.get_running_loop()
     while loop.time() < PATIENCE and not cluster.have_all_ended:
-        cluster.weather.is_calm = loop.time() > STORM
+        cluster.injector.is_calm = loop.time() > FAULTY
         await asyncio.sleep(1.0)
-    cluster.weather.is_calm = True
+    cluster.injector.is_calm = True
     await asyncio.sleep(SETTLING)
-    before = cluster.backend.store.revision, _requests(cluster.lines)
+    before = cluster.backend.store.revision, _requests(cluster.connections)
     await asyncio.sleep(REST)
-    after = cluster.backend.store.revision, _requests(cluster.lines)
-    faults = [*cluster.laws.broken, *await cluster.leftovers(), *_wrong_ends(cluster)]
+    after = cluster.backend.store.revision, _requests(cluster.connections)
+    faults = [*cluster.invariants.broken, *await cluster.leftovers(), *_wrong_ends(cluster)]
     if before != after and len(cluster.operators) == 1:
         faults.append(f"no rest: {before} became {after}")
-    # All jobs are looked at again after so many whole seconds, and this may have been one of them.
+    # A periodic resync may have begun in this very second.
     await asyncio.sleep(0.5)
     for name, operator in cluster.operators.items():
         left = [
@@ -101,13 +105,13 @@ async def _rest(cluster: Cluster) -> list[str]:
         ]
         if any(map(any, left)):
             faults.append(f"{name}: waiting, delayed and awaited keys {left}")
-    if _requests(cluster.lines) > MOST_REQUESTS_PER_JOB * len(cluster.jobs):
-        faults.append(f"{_requests(cluster.lines)} requests")
+    if _requests(cluster.connections) > MOST_REQUESTS_PER_JOB * len(cluster.jobs):
+        faults.append(f"{_requests(cluster.connections)} requests")
     return faults
 
 
-def _wrong_ends(cluster: Cluster) -> list[str]:
-    ends = cluster.laws.ends
+def _wrong_ends(cluster: CheckedCluster) -> list[str]:
+    ends = cluster.invariants.ends
     return [
         f"{job.name}: ended as {ends.get(job.name)}, expected {sorted(job.ends)}"
         for job in cluster.jobs
@@ -115,22 +119,22 @@ def _wrong_ends(cluster: Cluster) -> list[str]:
     ]
 
 
-async def _cut(cluster: Cluster, often: float) -> None:
+async def _cut(cluster: CheckedCluster, often: float) -> None:
     """Now and then an operator is cut off, for longer than a lease lasts or for less."""
-    chance = cluster.weather.chance
-    while often and not cluster.weather.is_calm:
+    chance = cluster.injector.chance
+    while often and not cluster.injector.is_calm:
         await asyncio.sleep(chance.expovariate(often))
-        line = cluster.lines[-chance.randint(1, min(2, len(cluster.lines)))]
-        line.is_cut = True
+        connection = cluster.connections[-chance.randint(1, min(2, len(cluster.connections)))]
+        connection.is_cut = True
         await asyncio.sleep(chance.uniform(1.0, 40.0))
-        line.is_cut = False
+        connection.is_cut = False
 
 
-def _requests(lines: Sequence[Line]) -> int:
+def _requests(connections: Sequence[Connection]) -> int:
     """Requests about jobs: not the watches, and not the lease, which go on for ever."""
     return sum(
         number
-        for line in lines
-        for name, number in line.requests.items()
+        for connection in connections
+        for name, number in connection.requests.items()
         if not name.startswith(("watch ", "list ")) and "/leases" not in name
     )

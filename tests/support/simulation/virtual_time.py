@@ -1,7 +1,6 @@
-"""An event loop whose clock jumps to the next thing that is due: hours pass in no time.
+"""An event loop whose clock jumps to the next timer: hours pass in no time.
 
-Law: nothing waits for real. A loop in which nothing is due any more and nobody can wake it has
-hung, and says so.
+Nothing really waits. A loop without timers that nothing can wake has hung, and raises an error.
 """
 
 import asyncio

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.own_cluster import JOBS, own_cluster
+from tests.support.local_apiserver.serving import TFJOBS, api_server_in_loop
+from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tfjob.cli.applying import apply_all
 from tfjob.cli.cluster import Cluster, VerbError
@@ -15,7 +16,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with own_cluster(tmp_path) as cluster:
+    async with api_server_in_loop(tmp_path) as cluster:
         yield cluster
 
 
@@ -67,7 +68,7 @@ async def test_nothing_is_created_when_one_object_has_a_fault(cluster: Cluster) 
     first, second = str(error.value).splitlines()
     assert first == "example.com/v1 Strange: the local cluster does not serve this kind"
     assert second.startswith("ConfigMap Bad_Name: ")
-    assert (await stored(cluster, JOBS.collection("default")))["items"] == []
+    assert (await stored(cluster, TFJOBS.collection("default")))["items"] == []
 
 
 async def test_an_earlier_run_is_replaced_and_its_claim_is_kept(cluster: Cluster) -> None:
@@ -76,7 +77,7 @@ async def test_an_earlier_run_is_replaced_and_its_claim_is_kept(cluster: Cluster
     path = "/api/v1/namespaces/default/persistentvolumeclaims/v"
     before = (await stored(cluster, path))["metadata"]["uid"]
     second = await asyncio.wait_for(
-        apply_all(cluster, [config_map("c", a="2"), claim("v"), job], job=job), 10
+        apply_all(cluster, [config_map("c", a="2"), claim("v"), job], job=job), PATIENCE
     )
     assert first.job.owner.uid != second.job.owner.uid
     assert (await stored(cluster, "/api/v1/namespaces/default/configmaps/c"))["data"] == {"a": "2"}

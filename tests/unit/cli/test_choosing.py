@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job, training_job
-from tests.support.own_cluster import own_cluster
 from tests.support.tfjobs import Json, tfjob
 from tfjob.cli import choosing
 from tfjob.cli.cluster import Cluster, VerbError
@@ -15,7 +15,7 @@ from tfjob.client.resource import Resource
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with own_cluster(tmp_path) as cluster:
+    async with api_server_in_loop(tmp_path) as cluster:
         yield cluster
 
 

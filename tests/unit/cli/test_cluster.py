@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.background_cluster import background_cluster
+from tests.support.local_apiserver.serving import api_server_in_thread
 from tfjob.cli import cluster
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.client.errors import Forbidden
@@ -32,7 +32,7 @@ def test_flags_choose_the_namespace(tmp_path: Path) -> None:
         seen.append((connected.namespace, connected.one_namespace))
         return 7
 
-    with background_cluster(tmp_path / "data") as up:
+    with api_server_in_thread(tmp_path / "data") as up:
         for words in ([], ["-n", "team"], ["-A"]):
             assert cluster.run(arguments(*words, *up.flags), work) == 7
     assert seen == [("default", "default"), ("team", "team"), (None, "default")]
@@ -44,7 +44,7 @@ def test_flags_choose_the_namespace(tmp_path: Path) -> None:
 def test_what_stops_a_verb_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], error: Exception
 ) -> None:
-    with background_cluster(tmp_path / "data") as up:
+    with api_server_in_thread(tmp_path / "data") as up:
         assert cluster.run(arguments(*up.flags), raising(error)) == 1
     assert capsys.readouterr().err == "error: it cannot be done\n"
 
@@ -52,7 +52,7 @@ def test_what_stops_a_verb_is_one_sentence(
 def test_a_context_that_there_is_not_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with background_cluster(tmp_path / "data") as up:
+    with api_server_in_thread(tmp_path / "data") as up:
         words = ["--context", "elsewhere", *up.flags]
         assert cluster.run(arguments(*words), raising(AssertionError())) == 1
     assert "elsewhere" in capsys.readouterr().err

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.background_cluster import BackgroundCluster, background_cluster, ended
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread, ended
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
@@ -11,20 +11,20 @@ EVENTS = "/api/v1/namespaces/default/events"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundCluster]:
-    with background_cluster(tmp_path_factory.mktemp("cluster") / "data") as cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
+    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
         yield cluster
 
 
 def described(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str], name: str
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], name: str
 ) -> list[str]:
     assert main(["describe", name, *cluster.flags]) == 0
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_state_conditions_pods_and_events_are_told(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = cluster.put_job(tfjob("W2", name="told"), ("Created", "made"), ("Failed", "it broke"))
     cluster.put_pod(job, "worker", index=1, status=ended(3))
@@ -50,7 +50,7 @@ def test_state_conditions_pods_and_events_are_told(
 
 
 def test_a_pod_that_cannot_be_placed_says_why(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = cluster.put_job(tfjob("W1", name="large"))
     why = {
@@ -65,7 +65,7 @@ def test_a_pod_that_cannot_be_placed_says_why(
 
 
 def test_a_container_that_is_started_again_says_how_it_ended(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = cluster.put_job(tfjob("W1", name="again"))
     container = {
@@ -81,7 +81,7 @@ def test_a_container_that_is_started_again_says_how_it_ended(
 
 
 def test_a_job_that_no_operator_has_seen_is_said_so(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster.put_job(tfjob("W1", name="unseen"))
     lines = described(cluster, capsys, "unseen")
@@ -90,7 +90,7 @@ def test_a_job_that_no_operator_has_seen_is_said_so(
 
 
 def test_phase_reason_and_board_of_other_apis_are_told(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     jobs = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
     cluster.endpoint.request("POST", jobs, old_job(name="old", tensorboard={"logDir": "/logs"}))
@@ -106,7 +106,7 @@ def test_phase_reason_and_board_of_other_apis_are_told(
 
 
 def test_text_of_users_cannot_drive_the_terminal_of_whoever_reads_it(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\nFORGED"
     job = cluster.put_job(tfjob("W1", name="evil"), ("Created", evil), ("Failed", evil))

@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.background_cluster import Lines, ended, running
+from tests.support.local_apiserver.serving import (
+    Lines,
+    api_server_in_loop,
+    ended,
+    put_status,
+    running,
+)
 from tests.support.other_jobs import old_job
-from tests.support.own_cluster import own_cluster, put_status
+from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tfjob.cli.applying import apply_all
 from tfjob.cli.cluster import Cluster
@@ -19,7 +25,6 @@ from tfjob.client.http import Stored
 from tfjob.client.resource import PODS
 
 Json = dict[str, Any]
-LIMIT = 20
 
 
 class Notes:
@@ -53,7 +58,7 @@ class Notes:
 
     async def until(self, word: str) -> None:
         """A row, a line of a log or a sentence holds this word."""
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(PATIENCE):
             while not any(word in each for each in (*self.told, *self.logs, *self.rows)):
                 self._changed.clear()
                 await self._changed.wait()
@@ -118,7 +123,7 @@ def again_after(code: int) -> Json:
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with own_cluster(tmp_path) as cluster:
+    async with api_server_in_loop(tmp_path) as cluster:
         yield cluster
 
 
@@ -209,13 +214,13 @@ async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) ->
 
 async def test_lines_of_the_failure_are_told_while_the_next_run_is_silent(tmp_path: Path) -> None:
     logs, job = FirstRunOnly(), tfjob("W2")
-    async with own_cluster(tmp_path, logs=logs) as cluster:
+    async with api_server_in_loop(tmp_path, logs=logs) as cluster:
         play = Play(cluster, await apply_all(cluster, [job], job=job))
         following = play.begin()
         await play.pod(0, running())
         await play.screen.until("last of j-worker-0")
         await play.turn(0, again_after(3))
-        await asyncio.wait_for(logs.asked_again.wait(), LIMIT)
+        await asyncio.wait_for(logs.asked_again.wait(), PATIENCE)
         await play.end("Failed", "it broke")
         assert await following is Verdict.FAILED
     lines = ["first of j-worker-0", "", "last of j-worker-0"]
@@ -252,7 +257,7 @@ async def test_an_interrupt_deletes_the_job_and_waits_for_its_pods(play: Play) -
     await play.pod(0, ended(0))
     await play.screen.until("worker-0")
     play.interrupts.hear()
-    assert await asyncio.wait_for(following, LIMIT) is Verdict.INTERRUPTED
+    assert await asyncio.wait_for(following, PATIENCE) is Verdict.INTERRUPTED
     assert play.screen.verdicts == [("j: interrupted", False)]
     assert not (await play.cluster.api.get(PODS.collection("default"), decode=dict))["items"]
 
@@ -267,7 +272,7 @@ async def test_a_second_interrupt_waits_for_nobody(play: Play) -> None:
     play.interrupts.hear()
     await play.screen.until("told to end")
     play.interrupts.hear()
-    assert await asyncio.wait_for(following, LIMIT) is Verdict.INTERRUPTED
+    assert await asyncio.wait_for(following, PATIENCE) is Verdict.INTERRUPTED
     left = await play.cluster.api.get(path, decode=Stored)
     assert left.metadata.is_terminating
 

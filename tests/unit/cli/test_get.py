@@ -5,27 +5,27 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.background_cluster import BackgroundCluster, background_cluster
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundCluster]:
-    with background_cluster(tmp_path_factory.mktemp("cluster") / "data") as cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
+    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
         cluster.put_job(tfjob("C1 W2", name="two"), ("Created", "made"), ("Running", "it runs"))
         cluster.put_job(tfjob("W1", name="one"))
         yield cluster
 
 
-def got(cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def got(cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(["get", *words, *cluster.flags]) == 0
     return capsys.readouterr().out
 
 
 def test_jobs_are_listed_by_name_with_their_newest_condition(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     head, *rows = got(cluster, capsys).splitlines()
     assert head.split() == ["NAME", "STATE", "REPLICAS", "AGE"]
@@ -35,7 +35,7 @@ def test_jobs_are_listed_by_name_with_their_newest_condition(
 
 
 def test_all_namespaces_show_theirs(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert got(cluster, capsys, "-A", "-o", "wide").splitlines()[1].split()[::5] == [
         "default",
@@ -46,7 +46,7 @@ def test_all_namespaces_show_theirs(
 def test_jobs_of_several_apis_say_whose_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with background_cluster(tmp_path / "data") as cluster:
+    with api_server_in_thread(tmp_path / "data") as cluster:
         cluster.put_job(tfjob(name="same"))
         jobs = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
         cluster.endpoint.request("POST", jobs, old_job(name="same"))
@@ -61,7 +61,7 @@ def test_jobs_of_several_apis_say_whose_they_are(
 
 
 def test_one_job_is_the_object_itself(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert yaml.safe_load(got(cluster, capsys, "one", "-o", "yaml"))["metadata"]["name"] == "one"
     assert json.loads(got(cluster, capsys, "-o", "json"))["kind"] == "List"
@@ -69,14 +69,14 @@ def test_one_job_is_the_object_itself(
 
 
 def test_a_job_that_is_not_there_is_said_so(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["get", "three", *cluster.flags]) == 1
     assert "no job 'three' in namespace 'default'" in capsys.readouterr().err
 
 
 def test_an_empty_namespace_is_no_error(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["get", "-n", "elsewhere", *cluster.flags]) == 0
     assert capsys.readouterr().err == "No jobs found in elsewhere.\n"

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from tfjob.cli.interrupts import EXIT_CODE, Interrupts, first_of
 
 
@@ -11,10 +12,10 @@ from tfjob.cli.interrupts import EXIT_CODE, Interrupts, first_of
 async def test_a_signal_asks_and_the_next_one_urges(number: signal.Signals) -> None:
     with Interrupts() as heard:
         os.kill(os.getpid(), number)
-        await asyncio.wait_for(heard.asked.wait(), 5)
+        await asyncio.wait_for(heard.asked.wait(), PATIENCE)
         assert not heard.urged.is_set()
         os.kill(os.getpid(), number)
-        await asyncio.wait_for(heard.urged.wait(), 5)
+        await asyncio.wait_for(heard.urged.wait(), PATIENCE)
 
 
 async def test_the_third_one_waits_for_nothing() -> None:

@@ -2,8 +2,8 @@ from typing import Any
 
 import msgspec
 
+from tests.support.fake_dialect import FakeDialect, fake_job
 from tests.support.tfjobs import tfjob
-from tests.support.toy_dialect import ToyDialect, toy_job
 from tfjob.cli import jobs
 from tfjob.dialects.base import Settings
 from tfjob.k8s.pod import Pod
@@ -74,10 +74,10 @@ def test_two_versions_of_one_resource_are_asked_for_once() -> None:
 
 
 def toy(name: str = "t") -> jobs.Found:
-    manifest = toy_job(name, replicas=2, id="abcd")
+    manifest = fake_job(name, replicas=2, id="abcd")
     manifest["metadata"] |= {"namespace": "default", "uid": UID}
-    job = ToyDialect().decode(manifest, Settings())
-    return jobs.Found(dialect=ToyDialect(), manifest=manifest, job=job)
+    job = FakeDialect().decode(manifest, Settings())
+    return jobs.Found(dialect=FakeDialect(), manifest=manifest, job=job)
 
 
 def toy_pod(name: str, index: int, *, maker: str) -> Pod:

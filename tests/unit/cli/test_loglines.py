@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.own_cluster import own_cluster
+from tests.support.local_apiserver.serving import api_server_in_loop
 from tfjob.cli.loglines import log_lines
 from tfjob.client.errors import NotFound
 from tfjob.k8s.pod import Pod
@@ -26,7 +26,7 @@ class Pieces:
 
 
 async def test_lines_are_whole_however_they_arrive(tmp_path: Path) -> None:
-    async with own_cluster(tmp_path, logs=Pieces()) as cluster:
+    async with api_server_in_loop(tmp_path, logs=Pieces()) as cluster:
         pods = "/api/v1/namespaces/default/pods"
         pod = await cluster.api.create(pods, POD, decode=Pod)
         lines = [line async for line in log_lines(cluster.api, pod, {})]
@@ -34,7 +34,7 @@ async def test_lines_are_whole_however_they_arrive(tmp_path: Path) -> None:
 
 
 async def test_a_pod_that_is_gone_has_no_log(tmp_path: Path) -> None:
-    async with own_cluster(tmp_path) as cluster:
+    async with api_server_in_loop(tmp_path) as cluster:
         gone = msgspec.convert(POD, type=Pod)
         with pytest.raises(NotFound):
             assert [line async for line in log_lines(cluster.api, gone, {})]

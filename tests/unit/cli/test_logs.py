@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from tests.support.background_cluster import BackgroundCluster, background_cluster, ended
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread, ended
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundCluster]:
-    with background_cluster(tmp_path_factory.mktemp("cluster") / "data") as cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
+    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
         job = cluster.put_job(tfjob("W2", name="j"), ("Created", "made"), ("Succeeded", "done"))
         cluster.put_pod(job, "worker", index=0, status=ended(0))
         cluster.put_pod(job, "worker", index=1, status=ended(0))
@@ -19,7 +19,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundClus
 
 @pytest.mark.parametrize("follow", [[], ["--follow"]])
 def test_lines_of_all_replicas_stand_behind_their_names(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str], follow: list[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], follow: list[str]
 ) -> None:
     assert main(["logs", "j", *follow, *cluster.flags]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -34,21 +34,21 @@ def test_lines_of_all_replicas_stand_behind_their_names(
 
 
 def test_one_replica_needs_no_name(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["logs", "j", "--replica", "worker-1", "--tail", "1", *cluster.flags]) == 0
     assert capsys.readouterr().out == "last of j-worker-1\n"
 
 
 def test_a_replica_that_is_not_there_is_said_so(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["logs", "j", "--replica", "ps-0", *cluster.flags]) == 1
     assert "no pod of ps-0 is there" in capsys.readouterr().err
 
 
 def test_a_pod_without_a_log_says_why(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job: dict[str, Any] = cluster.put_job(tfjob("W1", name="waits"))
     cluster.put_pod(job, "worker", status={"phase": "Pending"})

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 from tfjob import __version__
@@ -52,7 +53,7 @@ def test_offline_verbs_load_nothing_that_talks(verb: str, tmp_path: Path) -> Non
         f" print(code, [name for name in {HEAVY!r} if name in sys.modules])"
     )
     words = [sys.executable, "-c", program, verb, str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=50)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout.splitlines()[-1] == "0 []"
 
 

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from tests.support.other_jobs import old_job, training_job
+from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 
@@ -205,7 +206,7 @@ def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -
             _line(process, "(told to end)")
             if times == 2:
                 process.send_signal(signal.SIGINT)
-            rest, _ = process.communicate(timeout=25)
+            rest, _ = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert process.returncode == 130

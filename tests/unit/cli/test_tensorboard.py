@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job
-from tests.support.own_cluster import own_cluster
 from tests.support.tfjobs import Json
 from tfjob.cli import tensorboard
 from tfjob.cli.applying import apply_all
@@ -20,7 +20,7 @@ URL = "http://127.0.0.1:7007/"
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with own_cluster(tmp_path) as cluster:
+    async with api_server_in_loop(tmp_path) as cluster:
         yield cluster
 
 

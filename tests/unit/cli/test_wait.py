@@ -2,14 +2,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.background_cluster import BackgroundCluster, background_cluster
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundCluster]:
-    with background_cluster(tmp_path_factory.mktemp("cluster") / "data") as cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
+    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
         cluster.put_job(tfjob("W1", name="good"), ("Created", "made"), ("Succeeded", "well done"))
         cluster.put_job(tfjob("W1", name="bad"), ("Created", "made"), ("Failed", "broken"))
         cluster.put_job(tfjob("W1", name="busy"), ("Created", "made"), ("Running", "at work"))
@@ -26,7 +26,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BackgroundClus
     ],
 )
 def test_exit_code_and_sentence_tell_how_it_went(
-    cluster: BackgroundCluster,
+    cluster: ThreadedApiServer,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
     code: int,
@@ -37,7 +37,7 @@ def test_exit_code_and_sentence_tell_how_it_went(
 
 
 def test_what_does_not_come_in_time_has_its_own_code(
-    cluster: BackgroundCluster, capsys: pytest.CaptureFixture[str]
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["wait", "busy", "--timeout", "1ms", *cluster.flags]) == 3
     assert capsys.readouterr().err == "error: busy was not finished in time\n"

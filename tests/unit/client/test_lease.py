@@ -4,16 +4,17 @@ import asyncio
 
 import pytest
 
-from tests.support.election import PATH, world
+from tests.support.election import PATH, election
 from tests.support.fake_api import FakeApi, refusal, whole
 from tests.support.fake_time import settle
+from tests.support.patience import PATIENCE
 from tfjob.client.config import Config
 from tfjob.client.http import Api
 from tfjob.client.lease import Elector, Terms
 
 
 async def test_the_first_candidate_creates_the_lease_and_leads() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(0.25)
         assert first.leads()
@@ -31,7 +32,7 @@ async def test_the_first_candidate_creates_the_lease_and_leads() -> None:
 async def test_who_cannot_reach_the_server_does_not_lead_and_says_so_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with world() as w:
+    async with election() as w:
         w.server.is_away = True
         first = w.candidate("a")
         assert not first.leads()
@@ -47,7 +48,7 @@ async def test_who_cannot_reach_the_server_does_not_lead_and_says_so_once(
 
 
 async def test_whoever_stops_running_stops_leading() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(1)
         await first.die()
@@ -57,7 +58,7 @@ async def test_whoever_stops_running_stops_leading() -> None:
 
 
 async def test_a_leader_renews_and_stays_the_only_one(caplog: pytest.LogCaptureFixture) -> None:
-    async with world() as w:
+    async with election() as w:
         w.candidate("a")
         await w.advance(0.25)
         w.candidate("b")
@@ -70,14 +71,14 @@ async def test_a_leader_renews_and_stays_the_only_one(caplog: pytest.LogCaptureF
 
 
 async def test_a_leader_that_renews_need_not_read() -> None:
-    async with world() as w:
+    async with election() as w:
         w.candidate("a")
         await w.advance(60)
         assert w.server.reads == 1
 
 
 async def test_of_two_who_create_at_the_same_moment_one_leads() -> None:
-    async with world() as w:
+    async with election() as w:
         w.server.is_slow = True
         w.candidate("a")
         w.candidate("b")
@@ -86,7 +87,7 @@ async def test_of_two_who_create_at_the_same_moment_one_leads() -> None:
 
 
 async def test_of_two_who_take_at_the_same_moment_one_leads() -> None:
-    async with world() as w:
+    async with election() as w:
         w.server.is_slow = True
         w.server.lease = {"metadata": {"resourceVersion": "5"}, "spec": {"holderIdentity": ""}}
         w.candidate("a")
@@ -96,7 +97,7 @@ async def test_of_two_who_take_at_the_same_moment_one_leads() -> None:
 
 
 async def test_a_lease_lasts_as_long_as_its_holder_said() -> None:
-    async with world() as w:
+    async with election() as w:
         spec = {"holderIdentity": "other", "leaseDurationSeconds": 60}
         w.server.lease = {"metadata": {"resourceVersion": "5"}, "spec": spec}
         w.candidate("a")
@@ -107,7 +108,7 @@ async def test_a_lease_lasts_as_long_as_its_holder_said() -> None:
 
 
 async def test_an_answer_that_comes_too_late_makes_no_leader() -> None:
-    async with world() as w:
+    async with election() as w:
         w.server.hangs = asyncio.Event()
         first = w.candidate("a")
         await w.advance(11)
@@ -119,7 +120,7 @@ async def test_an_answer_that_comes_too_late_makes_no_leader() -> None:
 
 
 async def test_a_dead_leader_is_followed_after_the_duration_of_its_lease() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(5)
         w.candidate("b")
@@ -134,7 +135,7 @@ async def test_a_dead_leader_is_followed_after_the_duration_of_its_lease() -> No
 
 
 async def test_a_released_lease_is_taken_at_the_next_try() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(5)
         w.candidate("b")
@@ -146,7 +147,7 @@ async def test_a_released_lease_is_taken_at_the_next_try() -> None:
 
 
 async def test_releasing_what_is_not_held_touches_nothing() -> None:
-    async with world() as w:
+    async with election() as w:
         w.candidate("a")
         await w.advance(1)
         second = w.candidate("b")
@@ -158,7 +159,7 @@ async def test_releasing_what_is_not_held_touches_nothing() -> None:
 
 
 async def test_releasing_while_the_server_is_away_does_not_raise() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(1)
         w.server.is_away = True
@@ -167,7 +168,7 @@ async def test_releasing_while_the_server_is_away_does_not_raise() -> None:
 
 
 async def test_a_short_outage_costs_no_leadership() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(5)
         w.server.is_away = True
@@ -179,7 +180,7 @@ async def test_a_short_outage_costs_no_leadership() -> None:
 
 
 async def test_a_long_outage_ends_leadership_and_it_comes_back_by_itself() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(4)
         w.server.is_away = True
@@ -194,7 +195,7 @@ async def test_a_long_outage_ends_leadership_and_it_comes_back_by_itself() -> No
 
 
 async def test_a_leader_cut_off_stops_before_another_begins() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(4)
         second = w.candidate("b")
@@ -210,7 +211,7 @@ async def test_a_leader_cut_off_stops_before_another_begins() -> None:
 
 
 async def test_a_leader_stopped_by_its_machine_knows_on_waking_that_time_is_over() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await settle()
         assert first.leads()
@@ -220,7 +221,7 @@ async def test_a_leader_stopped_by_its_machine_knows_on_waking_that_time_is_over
 
 @pytest.mark.parametrize("skew", [-3600.0, 3600.0])
 async def test_clocks_need_not_agree(skew: float) -> None:
-    async with world() as w:
+    async with election() as w:
         w.candidate("a")
         await w.advance(1)
         w.candidate("b", skew=skew)
@@ -229,7 +230,7 @@ async def test_clocks_need_not_agree(skew: float) -> None:
 
 
 async def test_a_renewal_whose_answer_was_lost_is_recognised() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(3)
         w.server.loses_answers = True
@@ -241,7 +242,7 @@ async def test_a_renewal_whose_answer_was_lost_is_recognised() -> None:
 
 
 async def test_a_deleted_lease_is_made_again() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(3)
         w.server.lease = None
@@ -251,7 +252,7 @@ async def test_a_deleted_lease_is_made_again() -> None:
 
 
 async def test_a_lease_taken_by_force_is_given_up_at_once() -> None:
-    async with world() as w:
+    async with election() as w:
         first = w.candidate("a")
         await w.advance(3)
         w.server.spec["holderIdentity"] = "somebody"
@@ -263,7 +264,7 @@ async def test_a_lease_taken_by_force_is_given_up_at_once() -> None:
 
 @pytest.mark.parametrize("spec", [None, {}, {"holderIdentity": 7}, {"leaseDurationSeconds": "x"}])
 async def test_a_spoilt_lease_is_free(spec: object) -> None:
-    async with world() as w:
+    async with election() as w:
         w.server.lease = {"metadata": {"name": "it", "resourceVersion": "5"}, "spec": spec}
         first = w.candidate("a")
         await w.advance(1)
@@ -271,7 +272,7 @@ async def test_a_spoilt_lease_is_free(spec: object) -> None:
 
 
 async def test_what_else_the_lease_holds_stays() -> None:
-    async with world() as w:
+    async with election() as w:
         metadata = {"name": "it", "resourceVersion": "5", "labels": {"keep": "me"}}
         w.server.lease = {"metadata": metadata, "spec": {"holderIdentity": "", "strategy": "Old"}}
         w.candidate("a")
@@ -286,7 +287,7 @@ async def test_the_lease_is_asked_for_over_the_wire() -> None:
     async with FakeApi(answers) as fake, Api(Config(server=fake.url)) as api:
         elector = Elector(api, Terms(name="it", namespace="ns", identity="a"))
         running = asyncio.create_task(elector.run())
-        await asyncio.wait_for(elector.became_leader.wait(), 30)
+        await asyncio.wait_for(elector.became_leader.wait(), PATIENCE)
         running.cancel()
         await asyncio.wait([running])
         await elector.release()
@@ -299,7 +300,7 @@ async def test_the_lease_is_asked_for_over_the_wire() -> None:
 
 
 async def test_of_many_candidates_one_leads_through_every_trouble() -> None:
-    async with world() as w:
+    async with election() as w:
         for number in range(4):
             w.candidate(f"c{number}")
         for step in range(6):

@@ -9,6 +9,7 @@ from typing import ClassVar
 import pytest
 
 from tests.support.fake_time import settle
+from tests.support.patience import PATIENCE
 from tfjob.client.connection import BrokenConnectionError
 from tfjob.client.pool import NotConnectedError, Pool, address_of
 
@@ -46,7 +47,7 @@ async def serving(
     kind = type("Own", (Server,), own)
     server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    pool = Pool(address_of(f"http://127.0.0.1:{port}"), limit=limit, connect_timeout=5)
+    pool = Pool(address_of(f"http://127.0.0.1:{port}"), limit=limit, connect_timeout=PATIENCE)
     try:
         yield pool, kind
     finally:

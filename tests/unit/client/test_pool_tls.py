@@ -15,6 +15,7 @@ import pytest
 import uvloop
 
 from tests.support.fake_time import settle
+from tests.support.patience import PATIENCE
 from tfjob.client.pool import NotConnectedError, Pool, address_of
 from tfjob.local.apiserver import credentials
 
@@ -64,7 +65,7 @@ async def serving(
 
 async def test_exchanges_go_over_a_connection_with_tls(tmp_path: Path) -> None:
     async with serving(tmp_path) as (url, trusted):
-        pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=5)
+        pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=PATIENCE)
         for _ in range(2):
             assert (await pool.exchange(b"?", is_harmless=False)).body == b"ok"
         await pool.close()
@@ -72,7 +73,7 @@ async def test_exchanges_go_over_a_connection_with_tls(tmp_path: Path) -> None:
 
 async def test_server_that_cannot_be_trusted_is_not_asked(tmp_path: Path) -> None:
     async with serving(tmp_path) as (url, _):
-        pool = Pool(address_of(url), limit=1, connect_timeout=5)
+        pool = Pool(address_of(url), limit=1, connect_timeout=PATIENCE)
         with pytest.raises(NotConnectedError, match="CERTIFICATE_VERIFY_FAILED"):
             await pool.exchange(b"?", is_harmless=False)
         await settle()
@@ -83,11 +84,11 @@ def hung_up_on(kind: LoopFactory) -> list[str]:
     """What is said of a server that hangs up on everybody, with a reset or politely."""
 
     async def ask() -> list[str]:
-        pool = Pool(address_of(url), limit=1, connect_timeout=5)
+        pool = Pool(address_of(url), limit=1, connect_timeout=PATIENCE)
         said = []
         for _ in range(20):
             with pytest.raises(NotConnectedError) as caught:
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE):
                     await pool.exchange(b"?", is_harmless=False)
             said.append(str(caught.value))
         await pool.close()
@@ -119,7 +120,7 @@ def test_server_that_hangs_up_before_tls_is_told_at_once(kind: LoopFactory) -> N
 async def test_who_gives_up_while_connecting_leaves_no_socket_open(tmp_path: Path) -> None:
     async with serving(tmp_path, is_deaf=True) as (url, trusted):
         for turns in range(30):
-            pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=5)
+            pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=PATIENCE)
             asked = asyncio.create_task(pool.exchange(b"?", is_harmless=False))
             for _ in range(turns):
                 await asyncio.sleep(0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_api import Answer, Asked, FakeApi, Script, refusal, text, whole
-from tests.support.fake_time import FakeTime, Instant
+from tests.support.fake_time import FakeTime, Instant, skip_ahead
 from tfjob.client import errors
 from tfjob.client.config import Config
 from tfjob.client.credentials import ConfigError, TokenFile, bearer
@@ -97,10 +97,14 @@ async def test_other_trouble_of_the_server_is_left_to_the_caller(code: int) -> N
 
 async def test_a_create_without_an_answer_is_not_sent_again() -> None:
     never = asyncio.Event()
-    tuning = Tuning(timeout=0.05)
-    async with connected([Answer(hold_before=never)], time=Instant(), tuning=tuning) as (t, fake):
+
+    def keep_silent(_: Asked) -> Answer:
+        skip_ahead(1000)
+        return Answer(hold_before=never)
+
+    async with connected(keep_silent, time=Instant()) as (transport, fake):
         with pytest.raises(errors.ServerTimeout, match="may or may not"):
-            await t.send(CREATE)
+            await transport.send(CREATE)
         never.set()
     assert len(fake.asked) == 1
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.support.fake_api import Answer, FakeApi, refusal, text, whole
-from tests.support.fake_time import Instant
+from tests.support.fake_time import Instant, time_passing
 from tests.support.recorded_watch import (
     CHANGES,
     FINAL,
@@ -35,6 +35,15 @@ from tfjob.client.watch import Patience, Watch
 
 def queries(fake: FakeApi) -> list[Mapping[str, str]]:
     return [asked.query for asked in fake.asked]
+
+
+def has_seen(follow: Follower, change: str) -> bool:
+    return change in {new for _, new in follow.told}
+
+
+def is_open(follow: Follower) -> bool:
+    """Whether an answer to the last request has begun."""
+    return follow.watch._opened_at is not None
 
 
 async def test_the_state_is_streamed_and_then_followed_on_one_connection() -> None:
@@ -157,8 +166,10 @@ async def test_an_empty_page_may_say_null() -> None:
 async def test_a_state_that_never_ends_is_asked_for_by_pages() -> None:
     script = Faithful()
     endless = script.stream(STATE)
-    patience = Patience(initial_idle=0.05)
-    async with follower(Faithful([endless]), patience) as (follow, fake):
+    async with (
+        follower(Faithful([endless])) as (follow, fake),
+        time_passing(20, lambda: is_open(follow)),
+    ):
         assert await follow.until(8) == FINAL
     assert "limit" in queries(fake)[1]
 
@@ -182,8 +193,11 @@ async def test_a_start_that_worked_makes_up_for_those_that_broke() -> None:
 async def test_a_silent_watch_is_opened_again_where_it_was() -> None:
     script = Faithful()
     silent = script.stream([b"".join([*STATE, STATE_END, CHANGES[4]])])
-    patience = Patience(shortest_watch=0, longest_watch=0, slack=0.1)
-    async with follower(Faithful([silent]), patience) as (follow, fake):
+    patience = Patience(shortest_watch=0, longest_watch=0)
+    async with (
+        follower(Faithful([silent]), patience) as (follow, fake),
+        time_passing(60, lambda: has_seen(follow, "a4")),
+    ):
         assert await follow.until(8) == FINAL
     assert queries(fake)[1]["resourceVersion"] == "4"
 
@@ -192,8 +206,11 @@ async def test_silence_is_borne_for_less_than_a_long_watch_lasts() -> None:
     silent = Faithful().stream([b"".join([*STATE, STATE_END, CHANGES[4]])])
     quiet_from_the_start = Faithful().stream([])
     answers = [silent, quiet_from_the_start]
-    patience = Patience(longest_silence=0.1)
-    async with follower(Faithful(answers), patience) as (follow, fake):
+    async with (
+        follower(Faithful(answers), Patience(longest_silence=20)) as (follow, fake),
+        time_passing(25, lambda: has_seen(follow, "a4")),
+        time_passing(25, lambda: len(fake.asked) == 2 and is_open(follow)),
+    ):
         assert await follow.until(8) == FINAL
     assert {query.get("resourceVersion") for query in queries(fake)[1:]} == {"4"}
 
@@ -201,7 +218,10 @@ async def test_silence_is_borne_for_less_than_a_long_watch_lasts() -> None:
 async def test_an_answer_that_does_not_begin_is_not_waited_for_as_long_as_a_change() -> None:
     started = Answer(chunks=[*STATE, STATE_END])
     never = Answer(hold_before=asyncio.Event())
-    async with follower(Faithful([started, never]), Patience(answer=0.5)) as (follow, fake):
+    async with (
+        follower(Faithful([started, never])) as (follow, fake),
+        time_passing(60, lambda: len(fake.asked) == 2),
+    ):
         assert await follow.until(8) == FINAL
     assert {query.get("resourceVersion") for query in queries(fake)[1:]} == {"3"}
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.fake_time import FakeTime, settle
+from tests.support.patience import PATIENCE
 from tfjob.client.workqueue import QueueClosed, WorkQueue
 
 
@@ -67,7 +68,7 @@ async def test_a_waiting_worker_takes_the_key_that_runs_once_more() -> None:
     worker = asyncio.create_task(queue.get())
     await settle()
     queue.done("a")
-    assert await asyncio.wait_for(worker, 30) == "a"
+    assert await asyncio.wait_for(worker, PATIENCE) == "a"
 
 
 async def test_key_is_worked_on_from_get_to_done() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.builders import a_pod, meta
-from tests.support.toy_dialect import ToyDialect
+from tests.support.fake_dialect import FakeDialect
 from tfjob.client.store import Store
 from tfjob.client.wire import Key
 from tfjob.client.workqueue import Priority
@@ -85,24 +85,24 @@ def test_child_that_changes_hands_concerns_both_jobs() -> None:
 
 
 def test_child_of_a_job_that_is_not_there_asks_for_nothing() -> None:
-    world = World()
-    world.stores.jobs.remove(("n", "j"))
-    assert world.asked(pod("j"), None) == {}
-    assert set(world.asked(pod("j"), pod("a"))) == {("n", "a")}
+    harness = World()
+    harness.stores.jobs.remove(("n", "j"))
+    assert harness.asked(pod("j"), None) == {}
+    assert set(harness.asked(pod("j"), pod("a"))) == {("n", "a")}
 
 
 def test_pods_of_the_same_owner_are_the_siblings_that_count() -> None:
-    world = World(is_busy=True)
+    harness = World(is_busy=True)
     pending, up = a_pod("worker", 0, phase="Pending"), a_pod("worker", 0, phase="Running")
     other = msgspec.structs.replace(a_pod("worker", 1, phase="Pending").metadata, name="other")
     stranger = msgspec.structs.replace(
         other, owner_references=owned("TFJob", "b", "B").owner_references
     )
-    world.stores.pods.put(up)
-    world.stores.pods.put(Pod(metadata=stranger, status=pending.status))
-    assert set(world.asked(pending, up).values()) == {BATCH}
-    world.stores.pods.put(a_pod("worker", 1, phase="Pending"))
-    assert set(world.asked(pending, up).values()) == {BATCH_STARTING}
+    harness.stores.pods.put(up)
+    harness.stores.pods.put(Pod(metadata=stranger, status=pending.status))
+    assert set(harness.asked(pending, up).values()) == {BATCH}
+    harness.stores.pods.put(a_pod("worker", 1, phase="Pending"))
+    assert set(harness.asked(pending, up).values()) == {BATCH_STARTING}
 
 
 def bound(before: Pod, *conditions: PodCondition, **fields: Any) -> Pod:
@@ -141,13 +141,13 @@ def test_job_stands_for_itself_and_a_new_one_overtakes(*, is_new: bool) -> None:
 
 
 def test_pod_of_a_batch_job_concerns_the_job_behind_it_whatever_its_label_says() -> None:
-    world = World(ToyDialect())
-    assert world.stores.batch_jobs is not None
+    harness = World(FakeDialect())
+    assert harness.stores.batch_jobs is not None
     made = Pod(metadata=owned("Job", "toy-1", "B", labels={"toy.example/job": LONG[:63]}))
-    assert set(world.asked(None, made)) == {("n", LONG[:63])}
+    assert set(harness.asked(None, made)) == {("n", LONG[:63])}
     maker = BatchJob(metadata=owned("ToyJob", LONG, "U", name="toy-1", uid="B"))
-    world.stores.batch_jobs.put(maker)
-    assert set(world.asked(None, made)) == {("n", LONG)}
+    harness.stores.batch_jobs.put(maker)
+    assert set(harness.asked(None, made)) == {("n", LONG)}
     another = msgspec.structs.replace(maker.metadata, uid="C")
-    world.stores.batch_jobs.put(BatchJob(metadata=another))
-    assert set(world.asked(None, made)) == {("n", LONG[:63])}
+    harness.stores.batch_jobs.put(BatchJob(metadata=another))
+    assert set(harness.asked(None, made)) == {("n", LONG[:63])}

@@ -18,40 +18,40 @@ class World:
 
 
 def test_job_is_expected_until_the_cache_has_seen_its_writes() -> None:
-    world = World()
-    world.expectations.expect(JOB, {"Pod": "7"}, look_again=0.5)
-    assert world.expectations.unmet(JOB) == 0.5
-    assert JOB in world.expectations
-    world.reached = 7
-    assert world.expectations.unmet(JOB) is None
-    assert len(world.expectations) == 0
+    harness = World()
+    harness.expectations.expect(JOB, {"Pod": "7"}, look_again=0.5)
+    assert harness.expectations.unmet(JOB) == 0.5
+    assert JOB in harness.expectations
+    harness.reached = 7
+    assert harness.expectations.unmet(JOB) is None
+    assert len(harness.expectations) == 0
 
 
 def test_nothing_is_expected_of_a_job_without_writes_or_of_a_kind_that_nobody_follows() -> None:
-    world = World()
-    world.expectations.expect(JOB, {}, look_again=1.0)
-    assert JOB not in world.expectations
-    world.expectations.expect(JOB, {"ConfigMap": "7"}, look_again=1.0)
-    assert world.expectations.unmet(JOB) is None
+    harness = World()
+    harness.expectations.expect(JOB, {}, look_again=1.0)
+    assert JOB not in harness.expectations
+    harness.expectations.expect(JOB, {"ConfigMap": "7"}, look_again=1.0)
+    assert harness.expectations.unmet(JOB) is None
 
 
 def test_writes_that_never_come_back_are_given_up() -> None:
-    world = World()
-    world.expectations.expect(JOB, {"Pod": "7"}, look_again=1.0)
-    world.time = LONGEST_WAIT - 0.1
-    assert world.expectations.unmet(JOB) == 1.0
-    world.time = LONGEST_WAIT
-    assert world.expectations.unmet(JOB) is None
+    harness = World()
+    harness.expectations.expect(JOB, {"Pod": "7"}, look_again=1.0)
+    harness.time = LONGEST_WAIT - 0.1
+    assert harness.expectations.unmet(JOB) == 1.0
+    harness.time = LONGEST_WAIT
+    assert harness.expectations.unmet(JOB) is None
 
 
 def test_later_writes_replace_earlier_ones_and_can_be_forgotten() -> None:
-    world = World()
-    world.expectations.expect(JOB, {"Pod": "7"}, look_again=1.0)
-    world.expectations.expect(JOB, {"Pod": "9"}, look_again=1.0)
-    world.reached = 7
-    assert world.expectations.unmet(JOB) == 1.0
-    world.expectations.forget(JOB)
-    assert world.expectations.unmet(JOB) is None
+    harness = World()
+    harness.expectations.expect(JOB, {"Pod": "7"}, look_again=1.0)
+    harness.expectations.expect(JOB, {"Pod": "9"}, look_again=1.0)
+    harness.reached = 7
+    assert harness.expectations.unmet(JOB) == 1.0
+    harness.expectations.forget(JOB)
+    assert harness.expectations.unmet(JOB) is None
 
 
 def test_job_was_created_here_once_and_not_after_another_may_have_worked_on_it() -> None:

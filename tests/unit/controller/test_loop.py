@@ -81,13 +81,13 @@ class World:
 
 @asynccontextmanager
 async def worked() -> AsyncIterator[World]:
-    world = World()
-    worker = asyncio.create_task(world.loop.run())
-    world.queue.add(JOB)
+    harness = World()
+    worker = asyncio.create_task(harness.loop.run())
+    harness.queue.add(JOB)
     try:
-        yield world
+        yield harness
     finally:
-        world.queue.close()
+        harness.queue.close()
         await worker
 
 
@@ -96,186 +96,186 @@ def failing(*errors: ApiError) -> Answer:
 
 
 async def test_pass_that_ends_well_leaves_nothing_behind() -> None:
-    async with worked() as world:
-        assert await world.advance(3600) == [0]
-        assert (len(world.queue), world.queue.delayed, len(world.expectations)) == (0, 0, 0)
-        assert world.counted("success") == 1
+    async with worked() as harness:
+        assert await harness.advance(3600) == [0]
+        assert (len(harness.queue), harness.queue.delayed, len(harness.expectations)) == (0, 0, 0)
+        assert harness.counted("success") == 1
 
 
 async def test_job_is_looked_at_again_when_it_asked_to_be() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(wake_at=at(40) if len(world.passes) == 1 else None)
-        assert await world.advance(3600) == [0, 40]
-        assert world.counted("requeue_after") == 1
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(wake_at=at(40) if len(harness.passes) == 1 else None)
+        assert await harness.advance(3600) == [0, 40]
+        assert harness.counted("requeue_after") == 1
 
 
 async def test_moment_that_has_passed_is_looked_at_at_once() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(wake_at=at(-40) if len(world.passes) == 1 else None)
-        assert await world.advance(1) == [0, pytest.approx(0.001)]
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(wake_at=at(-40) if len(harness.passes) == 1 else None)
+        assert await harness.advance(1) == [0, pytest.approx(0.001)]
 
 
 async def test_failed_pass_is_tried_again_ever_less_often() -> None:
-    async with worked() as world:
-        world.answer = failing(Forbidden("quota"))
-        moments = await world.advance(3600)
+    async with worked() as harness:
+        harness.answer = failing(Forbidden("quota"))
+        moments = await harness.advance(3600)
         gaps = [round(later - earlier, 6) for earlier, later in pairwise(moments)]
         assert gaps[:4] == [0.005, 0.01, 0.02, 0.04]
         assert gaps == sorted(gaps)
         assert gaps[-1] == 300
-        assert world.counted("error") == len(moments)
+        assert harness.counted("error") == len(moments)
 
 
 async def test_refused_creates_are_tried_again_when_their_wait_is_over_and_not_before() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
-        assert await world.advance(50) == [0, 20, 40]
-        assert world.queue.failures(JOB) == 0
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
+        assert await harness.advance(50) == [0, 20, 40]
+        assert harness.queue.failures(JOB) == 0
 
 
 async def test_refused_creates_do_not_hold_up_children_that_one_pass_left_over() -> None:
-    async with worked() as world:
+    async with worked() as harness:
         refused = Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0, has_more=True)
-        world.answer = lambda: refused if len(world.passes) == 1 else Outcome()
-        assert await world.advance(10) == [0, 0]
+        harness.answer = lambda: refused if len(harness.passes) == 1 else Outcome()
+        assert await harness.advance(10) == [0, 0]
 
 
 async def test_other_errors_beside_refused_creates_are_retried_as_ever() -> None:
-    async with worked() as world:
+    async with worked() as harness:
         errors: list[ApiError] = [Forbidden("quota"), Transient("500")]
-        world.answer = lambda: Outcome(errors=errors, refused=1, retry_after=20.0)
-        assert (await world.advance(1))[:2] == [0, pytest.approx(0.005)]
+        harness.answer = lambda: Outcome(errors=errors, refused=1, retry_after=20.0)
+        assert (await harness.advance(1))[:2] == [0, pytest.approx(0.005)]
 
 
 @pytest.mark.parametrize("error", [Transient("500"), Unauthorized("401")])
 async def test_outage_is_never_waited_out_for_long(error: ApiError) -> None:
-    async with worked() as world:
-        world.answer = failing(error)
-        moments = await world.advance(600)
+    async with worked() as harness:
+        harness.answer = failing(error)
+        moments = await harness.advance(600)
         gaps = [round(later - earlier, 6) for earlier, later in pairwise(moments)]
         assert max(gaps) == OUTAGE
 
 
 async def test_success_makes_the_next_failure_the_first() -> None:
-    async with worked() as world:
-        world.answer = failing(Forbidden("quota"))
-        await world.advance(100)
-        assert world.queue.failures(JOB) > 5
-        world.answer = Outcome
-        await world.advance(400)
-        assert world.queue.failures(JOB) == 0
+    async with worked() as harness:
+        harness.answer = failing(Forbidden("quota"))
+        await harness.advance(100)
+        assert harness.queue.failures(JOB) > 5
+        harness.answer = Outcome
+        await harness.advance(400)
+        assert harness.queue.failures(JOB) == 0
 
 
 async def test_status_that_waits_is_looked_at_in_time_although_reconciles_fail() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(errors=[Forbidden("quota")], deferred=100)
-        moments = await world.advance(3600)
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], deferred=100)
+        moments = await harness.advance(3600)
         assert max(later - earlier for earlier, later in pairwise(moments)) == 100
 
 
 async def test_deadline_is_kept_although_passes_fail() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(500))
-        assert 500 in await world.advance(3600)
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(500))
+        assert 500 in await harness.advance(3600)
 
 
 async def test_deadline_that_has_passed_hurries_no_failing_job() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(-1))
-        assert len(await world.advance(3600)) < 30
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(-1))
+        assert len(await harness.advance(3600)) < 30
 
 
 async def test_fault_of_our_own_is_retried_and_ends_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with worked() as world:
+    async with worked() as harness:
 
         def broken() -> Outcome:
             raise ZeroDivisionError
 
-        world.answer = broken
-        assert len(await world.advance(1)) > 3
-        world.answer = Outcome
-        await world.advance(10)
-        assert world.queue.delayed == 0
+        harness.answer = broken
+        assert len(await harness.advance(1)) > 3
+        harness.answer = Outcome
+        await harness.advance(10)
+        assert harness.queue.delayed == 0
     assert caplog.records[0].message == "pass failed"
     assert vars(caplog.records[0])["job"] == "j"
 
 
 async def test_api_error_that_a_pass_raises_is_retried() -> None:
-    async with worked() as world:
+    async with worked() as harness:
 
         def refused() -> Outcome:
             raise Forbidden("no nodes for you")
 
-        world.answer = refused
-        assert len(await world.advance(1)) > 3
+        harness.answer = refused
+        assert len(await harness.advance(1)) > 3
 
 
 async def test_namespace_that_goes_away_is_visited_rarely() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(is_hopeless=True, errors=[Forbidden("terminating")])
-        assert await world.advance(150) == [0, HOPELESS, 2 * HOPELESS]
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(is_hopeless=True, errors=[Forbidden("terminating")])
+        assert await harness.advance(150) == [0, HOPELESS, 2 * HOPELESS]
 
 
 async def test_name_that_is_still_taken_is_asked_for_again() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(is_waiting=len(world.passes) == 1)
-        assert await world.advance(60) == [0, WAIT_FOR_NAME]
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(is_waiting=len(harness.passes) == 1)
+        assert await harness.advance(60) == [0, WAIT_FOR_NAME]
 
 
 async def test_job_is_not_decided_on_before_our_writes_have_come_back() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(versions={"Pod": "7"} if len(world.passes) == 1 else {})
-        await world.advance(0)
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
+        await harness.advance(0)
         for _ in range(100):
-            world.queue.add(JOB)
-            assert await world.advance(0.01) == []
-        assert len(world.expectations) == 1
-        world.reached = 7
-        assert await world.advance(LOOK_AGAIN) == [pytest.approx(LOOK_AGAIN)]
-        assert len(world.expectations) == 0
+            harness.queue.add(JOB)
+            assert await harness.advance(0.01) == []
+        assert len(harness.expectations) == 1
+        harness.reached = 7
+        assert await harness.advance(LOOK_AGAIN) == [pytest.approx(LOOK_AGAIN)]
+        assert len(harness.expectations) == 0
 
 
 async def test_writes_that_never_come_back_hold_a_job_up_for_seconds_only() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(versions={"Pod": "7"} if len(world.passes) == 1 else {})
-        await world.advance(0)
-        world.queue.add(JOB)
-        assert await world.advance(60) == [pytest.approx(LONGEST_WAIT)]
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
+        await harness.advance(0)
+        harness.queue.add(JOB)
+        assert await harness.advance(60) == [pytest.approx(LONGEST_WAIT)]
 
 
 async def test_version_of_a_kind_that_nobody_follows_is_not_waited_for() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(versions={"ConfigMap": "7"})
-        await world.advance(0)
-        world.queue.add(JOB)
-        assert await world.advance(0) == [0]
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"ConfigMap": "7"})
+        await harness.advance(0)
+        harness.queue.add(JOB)
+        assert await harness.advance(0) == [0]
 
 
 async def test_operator_that_does_not_lead_leaves_jobs_alone() -> None:
-    async with worked() as world:
-        world.leads = False
-        assert await world.advance(60) == []
-        assert len(world.queue) == 0
+    async with worked() as harness:
+        harness.leads = False
+        assert await harness.advance(60) == []
+        assert len(harness.queue) == 0
 
 
 async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(versions={"Pod": "7"})
-        await world.advance(0)
-        world.leads = False
-        world.queue.add(JOB)
-        await world.advance(1)
-        assert len(world.expectations) == 0
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"Pod": "7"})
+        await harness.advance(0)
+        harness.leads = False
+        harness.queue.add(JOB)
+        await harness.advance(1)
+        assert len(harness.expectations) == 0
 
 
 async def test_job_with_more_children_to_make_is_not_kept_waiting() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(versions={"Pod": "5"}, has_more=len(world.passes) == 1)
-        await world.time.advance(0.25)
-        world.reached = 5
-        assert await world.advance(0.1) == [pytest.approx(0.3)]
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"Pod": "5"}, has_more=len(harness.passes) == 1)
+        await harness.time.advance(0.25)
+        harness.reached = 5
+        assert await harness.advance(0.1) == [pytest.approx(0.3)]
 
 
 class Endless:
@@ -294,67 +294,67 @@ class Endless:
 
 
 async def test_cancelled_pass_has_no_outcome_and_its_worker_goes_on() -> None:
-    async with worked() as world:
+    async with worked() as harness:
         passer = Endless()
-        world.loop._reconciler = passer
-        await world.advance(1)
-        world.loop.cancel_reconciles()
-        await world.advance(1)
-        assert (passer.begun, world.queue.delayed, len(world.expectations)) == (1, 0, 0)
+        harness.loop._reconciler = passer
+        await harness.advance(1)
+        harness.loop.cancel_reconciles()
+        await harness.advance(1)
+        assert (passer.begun, harness.queue.delayed, len(harness.expectations)) == (1, 0, 0)
         passer.is_endless = False
-        world.queue.add(JOB)
-        await world.advance(1)
-        assert (passer.begun, world.queue.delayed) == (2, 1)
+        harness.queue.add(JOB)
+        await harness.advance(1)
+        assert (passer.begun, harness.queue.delayed) == (2, 1)
 
 
 async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
     queue = WorkQueue[Key]()
-    world = World()
+    harness = World()
     passer = Endless()
-    world.loop._reconciler, world.loop._queue = passer, queue
-    worker = asyncio.create_task(world.loop.run())
+    harness.loop._reconciler, harness.loop._queue = passer, queue
+    worker = asyncio.create_task(harness.loop.run())
     queue.add(JOB)
     await settle()
     worker.cancel()
     with pytest.raises(asyncio.CancelledError):
         await worker
-    assert (passer.begun, len(world.loop._under_way)) == (1, 0)
+    assert (passer.begun, len(harness.loop._under_way)) == (1, 0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_status_that_waits_has_a_high_priority_when_it_is_due() -> None:
-    async with worked() as world:
-        world.answer = lambda: Outcome(deferred=2.0 if len(world.passes) == 1 else None)
-        assert await world.advance(60) == [0, 2]
-        assert world.priorities == [Priority.NORMAL, Priority.HIGH]
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(deferred=2.0 if len(harness.passes) == 1 else None)
+        assert await harness.advance(60) == [0, 2]
+        assert harness.priorities == [Priority.NORMAL, Priority.HIGH]
 
 
 @pytest.mark.parametrize(("least", "most"), [(Priority.NORMAL, None), (Priority.HIGH, FEW_CREATES)])
 async def test_worker_for_high_priority_creates_few_children(
     least: Priority, most: int | None
 ) -> None:
-    world = World()
-    worker = asyncio.create_task(world.loop.run(least))
-    world.queue.add(JOB, Priority.HIGH)
-    assert await world.advance(1) == [0]
-    assert world.most_creates == most
-    world.queue.close()
+    harness = World()
+    worker = asyncio.create_task(harness.loop.run(least))
+    harness.queue.add(JOB, Priority.HIGH)
+    assert await harness.advance(1) == [0]
+    assert harness.most_creates == most
+    harness.queue.close()
     await worker
 
 
 async def test_job_that_is_left_to_another_worker_keeps_its_failures_and_loses_its_priority() -> (
     None
 ):
-    world = World()
-    worker = asyncio.create_task(world.loop.run(Priority.HIGH))
-    world.queue.add(JOB, Priority.HIGH)
-    world.answer = failing(Forbidden("quota"))
-    await world.advance(1)
-    failures = world.queue.failures(JOB)
-    world.answer = lambda: Outcome(is_left=True)
-    known = len(world.passes)
-    await world.advance(60)
-    assert len(world.passes) == known + 1
-    assert (world.queue.failures(JOB), len(world.queue)) == (failures, 1)
-    world.queue.close()
+    harness = World()
+    worker = asyncio.create_task(harness.loop.run(Priority.HIGH))
+    harness.queue.add(JOB, Priority.HIGH)
+    harness.answer = failing(Forbidden("quota"))
+    await harness.advance(1)
+    failures = harness.queue.failures(JOB)
+    harness.answer = lambda: Outcome(is_left=True)
+    known = len(harness.passes)
+    await harness.advance(60)
+    assert len(harness.passes) == known + 1
+    assert (harness.queue.failures(JOB), len(harness.queue)) == (failures, 1)
+    harness.queue.close()
     await worker

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tests.support.builders import NOW, a_job, a_pod, meta
+from tests.support.controller_harness import KEY, ControllerHarness
 from tests.support.fake_time import FakeTime, settle
-from tests.support.played_api import CORE
-from tests.unit.controller.conftest import KEY, Desk
+from tests.support.local_apiserver.in_memory import CORE
 from tfjob.client.events import Backlog
 from tfjob.client.timing import Timing
 from tfjob.client.workqueue import Priority
@@ -86,35 +86,35 @@ BEGINS = status(1, ConditionType.RUNNING)
 
 
 def test_news_of_running_replicas_waits_for_a_moment_and_on_a_busy_server_for_seconds() -> None:
-    world = World()
-    assert world.defer(BEGINS) == STATUS_IDLE
-    world.is_busy, world.time = True, STATUS_IDLE
-    assert world.defer(BEGINS) == pytest.approx(BOUND - STATUS_IDLE)
-    world.time = BOUND
-    assert world.defer(BEGINS) is None
+    harness = World()
+    assert harness.defer(BEGINS) == STATUS_IDLE
+    harness.is_busy, harness.time = True, STATUS_IDLE
+    assert harness.defer(BEGINS) == pytest.approx(BOUND - STATUS_IDLE)
+    harness.time = BOUND
+    assert harness.defer(BEGINS) is None
     assert BOUND <= 2.0
 
 
 def test_wait_counts_from_the_first_status_that_waited_whatever_comes_after_it() -> None:
-    world = World()
-    world.is_busy = True
+    harness = World()
+    harness.is_busy = True
     for step in range(4):
-        world.time = step * BOUND / 4
-        assert world.defer(status(1 + step % 2, ConditionType.RUNNING)) is not None
-        assert (world.pacer.deferred, world.pacer.oldest) == (1, world.time)
-    world.time = BOUND
-    assert world.defer(BEGINS) is None
-    world.pacer.status_written(stored())
-    assert (world.pacer.deferred, world.pacer.oldest) == (0, 0.0)
-    assert world.defer(BEGINS) == BOUND
+        harness.time = step * BOUND / 4
+        assert harness.defer(status(1 + step % 2, ConditionType.RUNNING)) is not None
+        assert (harness.pacer.deferred, harness.pacer.oldest) == (1, harness.time)
+    harness.time = BOUND
+    assert harness.defer(BEGINS) is None
+    harness.pacer.status_written(stored())
+    assert (harness.pacer.deferred, harness.pacer.oldest) == (0, 0.0)
+    assert harness.defer(BEGINS) == BOUND
 
 
 def test_first_condition_never_waits() -> None:
-    world = World()
-    world.is_busy = True
+    harness = World()
+    harness.is_busy = True
     new = msgspec.structs.replace(a_job("W3"), status=JobStatus())
-    assert world.pacer.defer_status(stored(), new, Plan(status=status(0))) is None
-    assert world.pacer.defer_status(stored(), new, Plan(status=BEGINS)) is None
+    assert harness.pacer.defer_status(stored(), new, Plan(status=status(0))) is None
+    assert harness.pacer.defer_status(stored(), new, Plan(status=BEGINS)) is None
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_first_condition_never_waits() -> None:
     ],
 )
 def test_news_that_somebody_waits_for_is_stored_at_once(after: JobStatus) -> None:
-    world = World()
-    world.is_busy = True
-    assert world.defer(after) is None
+    harness = World()
+    harness.is_busy = True
+    assert harness.defer(after) is None
 
 
 @pytest.mark.parametrize(
@@ -168,61 +168,61 @@ def test_status_of_a_job_whose_time_is_limited_is_stored_at_once() -> None:
 
 @pytest.mark.parametrize("how", ["forget", "forget_job"])
 def test_wait_that_is_forgotten_begins_anew(how: str) -> None:
-    world = World()
-    world.is_busy = True
-    world.defer(BEGINS)
-    world.time = 1.0
-    getattr(world.pacer, how)(*([] if how == "forget" else [stored()]))
-    assert world.pacer.deferred == 0
-    assert world.defer(BEGINS) == BOUND
+    harness = World()
+    harness.is_busy = True
+    harness.defer(BEGINS)
+    harness.time = 1.0
+    getattr(harness.pacer, how)(*([] if how == "forget" else [stored()]))
+    assert harness.pacer.deferred == 0
+    assert harness.defer(BEGINS) == BOUND
 
 
 def test_new_job_overtakes_and_a_known_one_does_not() -> None:
-    world = World()
+    harness = World()
     seen = stored(status=b'{"conditions":[]}')
-    assert world.turn(None, stored()) == Turn(0.0, Priority.HIGH)
-    assert world.turn(None, seen) == Turn(0.0, Priority.NORMAL)
-    assert world.turn(stored(), seen) == Turn(0.0, Priority.NORMAL)
-    assert world.turn(seen, None) == Turn(0.0, Priority.NORMAL)
+    assert harness.turn(None, stored()) == Turn(0.0, Priority.HIGH)
+    assert harness.turn(None, seen) == Turn(0.0, Priority.NORMAL)
+    assert harness.turn(stored(), seen) == Turn(0.0, Priority.NORMAL)
+    assert harness.turn(seen, None) == Turn(0.0, Priority.NORMAL)
 
 
 def test_routine_change_waits_for_others_and_an_end_does_not() -> None:
-    world = World()
+    harness = World()
     pending, up, failed = (a_pod(phase=each) for each in ("Pending", "Running", "Failed"))
-    assert world.turn(None, up) == Turn(BATCH, Priority.NORMAL)
-    assert world.turn(up, up) == Turn(BATCH, Priority.NORMAL)
-    assert world.turn(pending, up) == Turn(BATCH, Priority.HIGH)
+    assert harness.turn(None, up) == Turn(BATCH, Priority.NORMAL)
+    assert harness.turn(up, up) == Turn(BATCH, Priority.NORMAL)
+    assert harness.turn(pending, up) == Turn(BATCH, Priority.HIGH)
     for old, new in ((up, failed), (failed, None), (up, a_pod(phase="Running", deleted=-5))):
-        assert world.turn(old, new) == Turn(0.0, Priority.HIGH)
+        assert harness.turn(old, new) == Turn(0.0, Priority.HIGH)
 
 
 def test_start_of_a_pod_waits_for_the_others_of_its_job_on_a_busy_server() -> None:
-    world = World()
-    world.is_busy = True
+    harness = World()
+    harness.is_busy = True
     pending, up = a_pod(phase="Pending"), a_pod(phase="Running")
-    assert world.turn(pending, up, up, pending) == Turn(BATCH_STARTING, Priority.HIGH)
-    assert world.turn(pending, up, up, up) == Turn(BATCH, Priority.HIGH)
-    assert world.turn(up, up, pending) == Turn(BATCH, Priority.NORMAL)
+    assert harness.turn(pending, up, up, pending) == Turn(BATCH_STARTING, Priority.HIGH)
+    assert harness.turn(pending, up, up, up) == Turn(BATCH, Priority.HIGH)
+    assert harness.turn(up, up, pending) == Turn(BATCH, Priority.NORMAL)
     assert BATCH_STARTING + BOUND < 5.0
 
 
 def test_child_that_was_just_created_is_no_reason_to_look_at_a_job_that_is_worked_on() -> None:
-    world = World()
+    harness = World()
     new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
     service = Service(metadata=new.metadata)
-    assert world.turn(None, new) == Turn(BATCH)
-    world.is_busy = True
-    assert world.turn(None, new) == world.turn(None, service) == Turn(BATCH_OWN)
-    world.is_worked_on = False
-    assert world.turn(None, new) == Turn(BATCH)
+    assert harness.turn(None, new) == Turn(BATCH)
+    harness.is_busy = True
+    assert harness.turn(None, new) == harness.turn(None, service) == Turn(BATCH_OWN)
+    harness.is_worked_on = False
+    assert harness.turn(None, new) == Turn(BATCH)
 
 
 def test_every_change_is_of_interest_where_the_status_repeats_it() -> None:
-    world = World(shows_children=True)
-    world.is_busy = True
+    harness = World(shows_children=True)
+    harness.is_busy = True
     new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
     bound = msgspec.structs.replace(new, spec=PodSpec(node_name="node"))
-    assert world.turn(None, new) == world.turn(new, bound) == Turn(BATCH)
+    assert harness.turn(None, new) == harness.turn(new, bound) == Turn(BATCH)
     assert World().turn(new, bound) is None
 
 
@@ -241,15 +241,15 @@ def test_server_is_busy_when_anything_waits_for_it(load: Load, *, is_busy: bool)
 
 
 def test_nothing_waits_and_nothing_is_skipped_when_pacing_is_off() -> None:
-    world = World(OFF)
-    world.is_busy = True
+    harness = World(OFF)
+    harness.is_busy = True
     pending, up = a_pod(phase="Pending"), a_pod(phase="Running")
     bound = msgspec.structs.replace(pending, spec=PodSpec(node_name="node"))
     unbound = msgspec.structs.replace(pending, spec=PodSpec())
-    assert world.defer(BEGINS) is None
-    assert world.turn(pending, up, pending) == Turn(0.0, Priority.HIGH)
-    assert world.turn(None, unbound) == Turn(0.0, Priority.NORMAL)
-    assert world.turn(unbound, bound) == Turn(0.0, Priority.NORMAL)
+    assert harness.defer(BEGINS) is None
+    assert harness.turn(pending, up, pending) == Turn(0.0, Priority.HIGH)
+    assert harness.turn(None, unbound) == Turn(0.0, Priority.NORMAL)
+    assert harness.turn(unbound, bound) == Turn(0.0, Priority.NORMAL)
 
 
 class Events:
@@ -297,51 +297,53 @@ async def test_server_that_answers_late_is_left_alone_for_a_while() -> None:
         await turn
 
 
-async def begun(desk: Desk, pacer: Pacer) -> None:
+async def begun(controller: ControllerHarness, pacer: Pacer) -> None:
     """A job of two workers of which one runs."""
-    desk.reconciler = desk.reconciler_with(pacer)
-    await desk.submit("W2")
-    await desk.one_pass()
-    pod = await desk.server.ask("GET", f"{CORE}/pods/j-worker-0")
+    controller.reconciler = controller.reconciler_with(pacer)
+    await controller.submit("W2")
+    await controller.one_pass()
+    pod = await controller.server.ask("GET", f"{CORE}/pods/j-worker-0")
     pod["status"]["phase"] = "Running"
-    await desk.server.ask("PUT", f"{CORE}/pods/j-worker-0/status", pod)
+    await controller.server.ask("PUT", f"{CORE}/pods/j-worker-0/status", pod)
 
 
 async def test_status_that_waited_long_enough_is_stored_as_it_is_by_then(
-    desk: Opened[Desk],
+    controller: Opened[ControllerHarness],
 ) -> None:
-    async with desk as world:
+    async with controller as harness:
         paced = World()
-        await begun(world, paced.pacer)
-        assert (await world.one_pass()).deferred == STATUS_IDLE
-        assert await world.conditions() == ["Created"]
+        await begun(harness, paced.pacer)
+        assert (await harness.one_pass()).deferred == STATUS_IDLE
+        assert await harness.conditions() == ["Created"]
         paced.time = STATUS_IDLE
-        assert (await world.one_pass()).deferred is None
-        assert await world.conditions() == ["Created", "Running"]
+        assert (await harness.one_pass()).deferred is None
+        assert await harness.conditions() == ["Created", "Running"]
         assert paced.pacer.deferred == 0
 
 
-async def test_status_is_stored_at_once_when_pacing_is_off(desk: Opened[Desk]) -> None:
-    async with desk as world:
-        await begun(world, World(OFF).pacer)
-        assert (await world.one_pass()).deferred is None
-        assert await world.conditions() == ["Created", "Running"]
+async def test_status_is_stored_at_once_when_pacing_is_off(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await begun(harness, World(OFF).pacer)
+        assert (await harness.one_pass()).deferred is None
+        assert await harness.conditions() == ["Created", "Running"]
 
 
 async def test_nothing_is_remembered_of_a_job_that_goes_while_it_is_reconciled(
-    desk: Opened[Desk],
+    controller: Opened[ControllerHarness],
 ) -> None:
-    async with desk as world:
+    async with controller as harness:
         paced = World()
-        await begun(world, paced.pacer)
-        await world.look()
-        read = world.reader.read
+        await begun(harness, paced.pacer)
+        await harness.look()
+        read = harness.reader.read
 
         async def read_late(key: tuple[str, str]) -> Any:
             found = await read(key)
-            world.stores.jobs.remove(KEY)
+            harness.stores.jobs.remove(KEY)
             return found
 
-        world.reader.read = read_late  # type: ignore[method-assign]  # a test's own door
-        assert (await world.reconciler.reconcile(KEY)).deferred is None
+        harness.reader.read = read_late  # type: ignore[method-assign]  # a test's own door
+        assert (await harness.reconciler.reconcile(KEY)).deferred is None
         assert paced.pacer.deferred == 0

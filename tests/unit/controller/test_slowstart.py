@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.builders import a_job
-from tests.unit.controller.conftest import Desk
+from tests.support.controller_harness import ControllerHarness
 from tests.unit.controller.test_children import carried_out
 from tfjob.client.errors import (
     ApiError,
@@ -65,85 +65,89 @@ def test_two_thousand_children_take_nine_batches() -> None:
 
 @pytest.mark.parametrize("error", [Forbidden, Invalid, BadRequest, TooManyRequests])
 async def test_a_job_that_gets_no_child_at_all_sends_one_create(
-    desk: Opened[Desk], error: type[ApiError]
+    controller: Opened[ControllerHarness], error: type[ApiError]
 ) -> None:
-    async with desk as world:
-        await world.submit("W300")
-        world.server.refuse = quota = Quota(0, error)
-        report = await carried_out(world, Plan(creates=creates(ChildKind.POD, 300)))
+    async with controller as harness:
+        await harness.submit("W300")
+        harness.server.refuse = quota = Quota(0, error)
+        report = await carried_out(harness, Plan(creates=creates(ChildKind.POD, 300)))
         assert (quota.tried, len(report.errors), report.refused) == (1, 1, 1)
         assert (report.retry_after, report.has_more) == (FIRST_BACKOFF, False)
         assert report.trouble == "exceeded quota"
 
 
-async def test_what_is_not_tried_counts_as_neither_failed_nor_made(desk: Opened[Desk]) -> None:
-    async with desk as world:
-        await world.submit("W300")
-        world.server.refuse = quota = Quota(10)
-        await carried_out(world, Plan(creates=creates(ChildKind.POD, 300)))
-        assert world.counted("created_pods_total") == 10
+async def test_what_is_not_tried_counts_as_neither_failed_nor_made(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W300")
+        harness.server.refuse = quota = Quota(10)
+        await carried_out(harness, Plan(creates=creates(ChildKind.POD, 300)))
+        assert harness.counted("created_pods_total") == 10
         assert quota.tried <= 1 + 8 + 4 + 1
-        assert len(await world.server.names("pods")) == 10
+        assert len(await harness.server.names("pods")) == 10
 
 
-async def test_services_are_made_while_pods_are_refused(desk: Opened[Desk]) -> None:
-    async with desk as world:
-        await world.submit("W30")
-        world.server.refuse = Quota(0)
+async def test_services_are_made_while_pods_are_refused(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W30")
+        harness.server.refuse = Quota(0)
         wanted = [*creates(ChildKind.POD, 30), *creates(ChildKind.SERVICE, 30)]
-        report = await carried_out(world, Plan(creates=wanted))
-        assert len(await world.server.names("services")) == 30
+        report = await carried_out(harness, Plan(creates=wanted))
+        assert len(await harness.server.names("services")) == 30
         assert report.refused == 1
 
 
 async def test_no_create_is_sent_before_its_time_whatever_brings_the_job_to_a_pass(
-    desk: Opened[Desk],
+    controller: Opened[ControllerHarness],
 ) -> None:
-    async with desk as world:
-        await world.submit("W300")
-        world.server.refuse = quota = Quota(0)
+    async with controller as harness:
+        await harness.submit("W300")
+        harness.server.refuse = quota = Quota(0)
         plan = Plan(creates=creates(ChildKind.POD, 300))
-        first = await carried_out(world, plan)
-        again = await carried_out(world, plan)
+        first = await carried_out(harness, plan)
+        again = await carried_out(harness, plan)
         assert (quota.tried, again.errors, again.has_more) == (1, [], False)
         assert (again.retry_after, again.trouble) == (FIRST_BACKOFF, first.trouble)
-        world.elapsed += FIRST_BACKOFF
-        later = await carried_out(world, plan)
+        harness.elapsed += FIRST_BACKOFF
+        later = await carried_out(harness, plan)
         assert quota.tried == 2
         assert later.retry_after == pytest.approx(2 * FIRST_BACKOFF)
 
 
 async def test_more_children_than_one_pass_makes_are_no_reason_to_hurry_refused_ones(
-    desk: Opened[Desk], monkeypatch: pytest.MonkeyPatch
+    controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(children, "MOST_CREATES", 5)
-    async with desk as world:
-        await world.submit("W20")
-        world.server.refuse = Quota(0)
+    async with controller as harness:
+        await harness.submit("W20")
+        harness.server.refuse = Quota(0)
         plan = Plan(creates=creates(ChildKind.POD, 20))
         for _ in range(2):
-            assert not (await carried_out(world, plan)).has_more
+            assert not (await carried_out(harness, plan)).has_more
         wanted = [*creates(ChildKind.POD, 10), *creates(ChildKind.SERVICE, 6)]
-        assert (await carried_out(world, Plan(creates=wanted))).has_more
+        assert (await carried_out(harness, Plan(creates=wanted))).has_more
 
 
 @pytest.mark.parametrize("error", [ServerTimeout, Transient])
 async def test_trouble_of_the_server_is_left_to_the_retries_of_the_job(
-    desk: Opened[Desk], error: type[ApiError]
+    controller: Opened[ControllerHarness], error: type[ApiError]
 ) -> None:
-    async with desk as world:
-        await world.submit("W2")
-        world.server.refuse = Quota(0, error)
+    async with controller as harness:
+        await harness.submit("W2")
+        harness.server.refuse = Quota(0, error)
         plan = Plan(creates=creates(ChildKind.POD, 2))
-        report = await carried_out(world, plan)
+        report = await carried_out(harness, plan)
         assert (report.refused, report.retry_after) == (0, None)
-        world.server.refuse = lambda _: None
-        await carried_out(world, plan)
-        assert await world.server.names("pods") == ["j-worker-0", "j-worker-1"]
+        harness.server.refuse = lambda _: None
+        await carried_out(harness, plan)
+        assert await harness.server.names("pods") == ["j-worker-0", "j-worker-1"]
 
 
 async def test_refusals_that_differ_in_the_name_only_are_one_event_with_a_count(
-    desk: Opened[Desk],
+    controller: Opened[ControllerHarness],
 ) -> None:
     def refuse(request: Request) -> ApiError | None:
         if request.verb != "create" or not request.path.endswith("/pods"):
@@ -151,16 +155,16 @@ async def test_refusals_that_differ_in_the_name_only_are_one_event_with_a_count(
         body = msgspec.json.decode(request.body or b"{}")
         return Forbidden(f'pods "{body["metadata"]["name"]}" is forbidden: exceeded quota: q')
 
-    async with desk as world:
-        await world.submit("W300")
-        world.server.refuse = refuse
+    async with controller as harness:
+        await harness.submit("W300")
+        harness.server.refuse = refuse
         for index in range(20):
             one = Create(ChildKind.POD, f"j-worker-{index}", "Worker", index)
-            await carried_out(world, Plan(creates=[one]))
-            world.elapsed += LONGEST_BACKOFF
-        world.server.refuse = lambda _: None
-        await world.told()
-        events = (await world.server.ask("GET", "/api/v1/namespaces/default/events"))["items"]
+            await carried_out(harness, Plan(creates=[one]))
+            harness.elapsed += LONGEST_BACKOFF
+        harness.server.refuse = lambda _: None
+        await harness.told()
+        events = (await harness.server.ask("GET", "/api/v1/namespaces/default/events"))["items"]
         assert [(each["reason"], each["count"]) for each in events] == [("FailedCreatePod", 20)]
 
 

@@ -3,9 +3,15 @@
 from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any
 
-from tests.support.played_api import CORE, JOBS, Json
-from tests.support.toy_desk import BATCH, at_toy_desk, child
-from tests.unit.controller.conftest import KEY, Desk
+from tests.support.controller_harness import (
+    BATCH,
+    FAKE_JOB,
+    KEY,
+    ControllerHarness,
+    child,
+    controller_harness,
+)
+from tests.support.local_apiserver.in_memory import CORE, JOBS, Json
 from tfjob.controller.snapshot import Snapshot
 from tfjob.core.claim import Claim
 from tfjob.core.invalid import InvalidJob
@@ -31,99 +37,105 @@ def pod(name: str, labels: Any = None, owner: Json | None = None) -> Json:
     }
 
 
-async def gathered(world: Desk) -> Snapshot:
-    await world.look()
-    found = await world.reader.read(KEY)
+async def gathered(harness: ControllerHarness) -> Snapshot:
+    await harness.look()
+    found = await harness.reader.read(KEY)
     assert found is not None
     return found
 
 
-async def test_unknown_key_is_nothing(desk: Opened[Desk]) -> None:
-    async with desk as world:
-        await world.look()
-        assert await world.reader.read(KEY) is None
+async def test_unknown_key_is_nothing(controller: Opened[ControllerHarness]) -> None:
+    async with controller as harness:
+        await harness.look()
+        assert await harness.reader.read(KEY) is None
 
 
-async def test_own_children_are_kept_and_others_are_not_seen(desk: Opened[Desk]) -> None:
-    async with desk as world:
-        job = await world.submit("W1")
+async def test_own_children_are_kept_and_others_are_not_seen(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        job = await harness.submit("W1")
         owner = {"kind": "TFJob", "name": "j", "uid": job["metadata"]["uid"]}
-        await world.server.make(f"{CORE}/pods", pod("own", owner=owner))
-        await world.server.make(f"{CORE}/pods", pod("theirs", owner={}))
-        await world.server.make(f"{CORE}/pods", pod("unrelated", labels={"app": "x"}))
-        found = await gathered(world)
+        await harness.server.make(f"{CORE}/pods", pod("own", owner=owner))
+        await harness.server.make(f"{CORE}/pods", pod("theirs", owner={}))
+        await harness.server.make(f"{CORE}/pods", pod("unrelated", labels={"app": "x"}))
+        found = await gathered(harness)
         assert [each.metadata.name for each in found.children.pods] == ["own"]
         assert list(found.strays) == []
 
 
 async def test_orphan_with_our_labels_and_own_pod_without_them_are_strays(
-    desk: Opened[Desk],
+    controller: Opened[ControllerHarness],
 ) -> None:
-    async with desk as world:
-        job = await world.submit("W1")
+    async with controller as harness:
+        job = await harness.submit("W1")
         owner = {"kind": "TFJob", "name": "j", "uid": job["metadata"]["uid"]}
-        await world.server.make(f"{CORE}/pods", pod("orphan"))
-        await world.server.make(f"{CORE}/pods", pod("renamed", labels={"app": "x"}, owner=owner))
-        found = await gathered(world)
+        await harness.server.make(f"{CORE}/pods", pod("orphan"))
+        await harness.server.make(f"{CORE}/pods", pod("renamed", labels={"app": "x"}, owner=owner))
+        found = await gathered(harness)
         strays = {(kind, meta.name, claim) for kind, meta, claim in found.strays}
         assert strays == {("Pod", "orphan", Claim.ADOPT), ("Pod", "renamed", Claim.RELEASE)}
         assert list(found.children.pods) == []
 
 
-async def test_invalid_job_has_what_it_owns_and_claims_nothing(desk: Opened[Desk]) -> None:
-    async with desk as world:
+async def test_invalid_job_has_what_it_owns_and_claims_nothing(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
         body = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "j"}}
-        job = await world.server.make(JOBS, {**body, "spec": {"tfReplicaSpecs": {}}})
+        job = await harness.server.make(JOBS, {**body, "spec": {"tfReplicaSpecs": {}}})
         owner = {"kind": "TFJob", "name": "j", "uid": job["metadata"]["uid"]}
         own = pod("renamed", labels={"app": "x"}, owner=owner)
-        await world.server.make(f"{CORE}/pods", own)
-        await world.server.make(f"{CORE}/pods", pod("theirs", owner={}))
-        await world.server.make(f"{CORE}/pods", pod("orphan"))
+        await harness.server.make(f"{CORE}/pods", own)
+        await harness.server.make(f"{CORE}/pods", pod("theirs", owner={}))
+        await harness.server.make(f"{CORE}/pods", pod("orphan"))
         service = {"apiVersion": "v1", "kind": "Service", "metadata": own["metadata"]}
-        await world.server.make(f"{CORE}/services", {**service, "spec": {"clusterIP": "None"}})
-        found = await gathered(world)
+        await harness.server.make(f"{CORE}/services", {**service, "spec": {"clusterIP": "None"}})
+        found = await gathered(harness)
         assert isinstance(found.job, InvalidJob)
         assert [each.metadata.name for each in found.children.pods] == ["renamed"]
         assert [each.metadata.name for each in found.children.services] == ["renamed"]
         assert list(found.strays) == []
 
 
-async def test_job_is_decoded_from_the_bytes_it_came_as(desk: Opened[Desk]) -> None:
-    async with desk as world:
-        await world.submit("W1", run_policy={"suspend": True})
-        await world.look()
-        stored = world.stores.jobs.get(KEY)
+async def test_job_is_decoded_from_the_bytes_it_came_as(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1", run_policy={"suspend": True})
+        await harness.look()
+        stored = harness.stores.jobs.get(KEY)
         assert stored is not None
         assert stored.manifest()["spec"]["runPolicy"] == {"suspend": True}
         assert stored.stored_status() == {}
 
 
 async def test_pods_are_those_that_the_jobs_batch_jobs_made() -> None:
-    async with at_toy_desk() as world:
-        job = await world.submit(id="mine")
-        own = await world.server.make(BATCH, child("Job", "toy-mine-0", job))
-        other = await world.server.make(BATCH, child("Job", "theirs", own))
+    async with controller_harness(FAKE_JOB) as harness:
+        job = await harness.submit(id="mine")
+        own = await harness.server.make(BATCH, child("Job", "toy-mine-0", job))
+        other = await harness.server.make(BATCH, child("Job", "theirs", own))
         for name, maker in (("a", own), ("b", other)):
             pod = child("Pod", name, maker, toy_example__job="t")
-            await world.server.make(f"{CORE}/pods", pod)
+            await harness.server.make(f"{CORE}/pods", pod)
         orphan = child("Pod", "orphan", job, toy_example__job="t", toy_example__index="0")
         del orphan["metadata"]["ownerReferences"]
-        await world.server.make(f"{CORE}/pods", orphan)
-        found = await world.gathered()
+        await harness.server.make(f"{CORE}/pods", orphan)
+        found = await harness.gathered()
         assert [each.metadata.name for each in found.children.jobs] == ["toy-mine-0"]
         assert [each.metadata.name for each in found.children.pods] == ["a"]
         assert list(found.strays) == []
 
 
 async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() -> None:
-    async with at_toy_desk() as world:
-        job = await world.submit(id="mine")
+    async with controller_harness(FAKE_JOB) as harness:
+        job = await harness.submit(id="mine")
         for kind, plural in (("Service", "services"), ("ConfigMap", "configmaps")):
             body = child(kind, "beside-mine", job)
-            await world.server.make(f"{CORE}/{plural}", body)
+            await harness.server.make(f"{CORE}/{plural}", body)
         replica = child("Service", "toy-mine-0", job, toy_example__job="t")
-        await world.server.make(f"{CORE}/services", replica)
-        found = await world.gathered()
+        await harness.server.make(f"{CORE}/services", replica)
+        found = await harness.gathered()
         assert isinstance(found.job, Job)
         assert set(found.children.companions) == {
             ("Service", "beside-mine"),
@@ -135,19 +147,19 @@ async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() 
 
 
 async def test_job_that_became_unreadable_still_has_its_batch_jobs_and_their_pods() -> None:
-    async with at_toy_desk() as world:
-        job = await world.submit(id="mine", replicas=0)
-        own = await world.server.make(BATCH, child("Job", "toy-mine-0", job))
-        await world.server.make(f"{CORE}/pods", child("Pod", "a", own))
-        found = await world.gathered()
+    async with controller_harness(FAKE_JOB) as harness:
+        job = await harness.submit(id="mine", replicas=0)
+        own = await harness.server.make(BATCH, child("Job", "toy-mine-0", job))
+        await harness.server.make(f"{CORE}/pods", child("Pod", "a", own))
+        found = await harness.gathered()
         assert isinstance(found.job, InvalidJob)
         assert [each.metadata.name for each in found.children.jobs] == ["toy-mine-0"]
         assert [each.metadata.name for each in found.children.pods] == ["a"]
 
 
 async def test_spec_is_completed_with_a_word_that_no_service_bears_yet() -> None:
-    async with at_toy_desk() as world:
-        job = await world.submit()
-        await world.server.make(f"{CORE}/services", child("Service", "toy-aaaa-0", job))
-        found = await world.gathered()
-        assert world.reader.completed(found.manifest) == {"replicas": 2, "id": "bbbb"}
+    async with controller_harness(FAKE_JOB) as harness:
+        job = await harness.submit()
+        await harness.server.make(f"{CORE}/services", child("Service", "toy-aaaa-0", job))
+        found = await harness.gathered()
+        assert harness.reader.completed(found.manifest) == {"replicas": 2, "id": "bbbb"}

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.support.builders import NOW, UID, a_pod, meta
-from tests.support.played_api import Played
+from tests.support.fake_dialect import LABEL, FakeDialect, fake_job
+from tests.support.local_apiserver.in_memory import InMemoryApiServer
 from tests.support.tfjobs import tfjob
-from tests.support.toy_dialect import LABEL, ToyDialect, toy_job
 from tfjob.client.store import Store
 from tfjob.controller.facts import Facts
 from tfjob.controller.objects import JobObject
@@ -41,7 +41,7 @@ def a_reader(dialect: Dialect, job: JobObject, **settings: Any) -> SnapshotReade
         companions={"ConfigMap": Store[Standing](label=label)},
     )
     stores.jobs.put(job)
-    facts = Facts(Played().api, clock=lambda: 0.0)
+    facts = Facts(InMemoryApiServer().api, clock=lambda: 0.0)
     return SnapshotReader(
         dialect, Settings(**settings), stores=stores, facts=facts, now=lambda: NOW
     )
@@ -111,7 +111,7 @@ async def test_pod_group_of_another_namespace_admits_nobody() -> None:
 async def test_batch_jobs_of_another_namespace_and_their_pods_are_no_children(
     replicas: int,
 ) -> None:
-    reader = a_reader(ToyDialect(), an_object(toy_job(id="mine", replicas=replicas)))
+    reader = a_reader(FakeDialect(), an_object(fake_job(id="mine", replicas=replicas)))
     assert reader.stores.batch_jobs is not None
     for each in in_both(toy_meta("toy-mine-0")):
         reader.stores.batch_jobs.put(BatchJob(metadata=each))
@@ -123,7 +123,7 @@ async def test_batch_jobs_of_another_namespace_and_their_pods_are_no_children(
 
 
 async def test_companions_of_another_namespace_do_not_stand_for_a_jobs_own() -> None:
-    reader = a_reader(ToyDialect(), an_object(toy_job(id="mine")))
+    reader = a_reader(FakeDialect(), an_object(fake_job(id="mine")))
     evil = in_both(toy_meta("beside-mine"))[1]
     reader.stores.companions["ConfigMap"].put(Standing(metadata=evil))
     reader.stores.services.put(Service(metadata=evil))

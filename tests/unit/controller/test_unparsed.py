@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from tests.support.builders import NOW
+from tests.support.controller_harness import KEY, ControllerHarness
 from tests.support.hostile import DEPTHS, nested
-from tests.unit.controller.conftest import KEY, Desk
 from tfjob.controller.objects import JobObject, Unreadable
 from tfjob.core.invalid import InvalidJob, reject
 from tfjob.core.plan import Plan
@@ -18,31 +18,31 @@ from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.nesting import CUT, pruned
 
 
-def break_job(world: Desk, **parts: bytes) -> None:
+def break_job(harness: ControllerHarness, **parts: bytes) -> None:
     """Let the cache hold the job with parts that a server may have stored."""
-    known = world.stores.jobs.get(KEY)
+    known = harness.stores.jobs.get(KEY)
     assert known is not None
     raw = {name: msgspec.Raw(text) for name, text in parts.items()}
-    world.stores.jobs.put(JobObject(metadata=known.metadata, **raw))
+    harness.stores.jobs.put(JobObject(metadata=known.metadata, **raw))
 
 
 @pytest.mark.parametrize("part", ["spec", "status"])
 @pytest.mark.parametrize("depth", DEPTHS)
 async def test_pods_of_a_job_that_became_deep_are_left_alone_and_its_user_is_told(
-    desk: Opened[Desk], caplog: pytest.LogCaptureFixture, part: str, depth: int
+    controller: Opened[ControllerHarness], caplog: pytest.LogCaptureFixture, part: str, depth: int
 ) -> None:
     caplog.set_level(logging.WARNING)
-    async with desk as world:
-        await world.submit("W2")
-        await world.one_pass()
-        await world.look()
-        before = await world.job()
-        break_job(world, **{part: nested(depth)})
+    async with controller as harness:
+        await harness.submit("W2")
+        await harness.one_pass()
+        await harness.look()
+        before = await harness.job()
+        break_job(harness, **{part: nested(depth)})
         for _ in range(2):
-            await world.reconciler.reconcile(KEY)
-        assert await world.server.names("pods") == ["j-worker-0", "j-worker-1"]
-        assert await world.job() == before
-        told = [message for kind, _, message in await world.told() if kind == "Warning"]
+            await harness.reconciler.reconcile(KEY)
+        assert await harness.server.names("pods") == ["j-worker-0", "j-worker-1"]
+        assert await harness.job() == before
+        told = [message for kind, _, message in await harness.told() if kind == "Warning"]
     assert len(told) == 1
     assert "nested more than 100 levels deep" in told[0]
     lines = [each for each in caplog.records if "not read" in each.getMessage()]

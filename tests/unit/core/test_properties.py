@@ -10,12 +10,13 @@ from hypothesis import assume, event, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.support import laws, toy_pods
+from tests.support import invariants
 from tests.support.builders import decoded, manifest
-from tests.support.laws import PASSES_TO_REST
-from tests.support.odd_worlds import odd_clusters, odd_pods
+from tests.support.fake_kubelet import model_kubelet
+from tests.support.fuzzed_clusters import fuzzed_clusters, fuzzed_pods
+from tests.support.invariants import PASSES_TO_REST
+from tests.support.model_cluster import Lag, ModelCluster, Pass
 from tests.support.strategies import POLICIES, clusters
-from tests.support.toy_cluster import Lag, Pass, ToyCluster
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
@@ -28,7 +29,7 @@ ROUNDS_TO_REST = 6
 T = TypeVar("T")
 
 
-def decided(cluster: ToyCluster) -> Pass:
+def decided(cluster: ModelCluster) -> Pass:
     """One pass without its effects."""
     _, children = cluster.look(Lag())
     plan = reconcile(job=cluster.job, children=children, now=cluster.now)
@@ -57,9 +58,9 @@ def shuffled(data: st.DataObject, values: Sequence[T]) -> list[T]:
 
 
 @hypothesis_settings(max_examples=300)
-@given(cluster=clusters() | odd_clusters(), data=st.data())
+@given(cluster=clusters() | fuzzed_clusters(), data=st.data())
 def test_the_order_of_children_and_of_keys_does_not_matter(
-    cluster: ToyCluster, data: st.DataObject
+    cluster: ModelCluster, data: st.DataObject
 ) -> None:
     """Law: the same objects in another order, and the same JSON with its keys in another order,
     give the same plan up to the order of its parts."""
@@ -75,28 +76,30 @@ def test_the_order_of_children_and_of_keys_does_not_matter(
 
 
 @given(cluster=clusters())
-def test_every_law_of_a_pass_holds_in_every_world_that_can_be_reached(cluster: ToyCluster) -> None:
+def test_every_law_of_a_pass_holds_in_every_world_that_can_be_reached(
+    cluster: ModelCluster,
+) -> None:
     """Law: all that holds for one pass, see the laws themselves."""
     assume(not cluster.is_gone)
-    laws.check(decided(cluster))
+    invariants.check(decided(cluster))
 
 
-@given(cluster=odd_clusters())
-def test_an_absurd_world_gives_a_bounded_plan_and_no_exception(cluster: ToyCluster) -> None:
+@given(cluster=fuzzed_clusters())
+def test_an_absurd_world_gives_a_bounded_plan_and_no_exception(cluster: ModelCluster) -> None:
     """Law: whatever is stored and whatever runs, there is a plan; it is no larger than the job and
     its children, makes nothing beside what is there and takes nothing that it did not see."""
     made = decided(cluster)
-    laws.size_is_bounded(made)
-    laws.creates_are_due(made)
-    laws.deletes_are_meant(made)
-    laws.rest_is_complete(made)
+    invariants.size_is_bounded(made)
+    invariants.creates_are_due(made)
+    invariants.deletes_are_meant(made)
+    invariants.rest_is_complete(made)
     before = made.job.status
     if not before.is_finished and before.condition(ConditionType.CREATED) is None:
-        assert laws.after(made).conditions[0].type == ConditionType.CREATED
+        assert invariants.after(made).conditions[0].type == ConditionType.CREATED
 
 
-@given(cluster=clusters() | odd_clusters())
-def test_plans_carried_out_come_to_a_fixed_point(cluster: ToyCluster) -> None:
+@given(cluster=clusters() | fuzzed_clusters())
+def test_plans_carried_out_come_to_a_fixed_point(cluster: ModelCluster) -> None:
     """Law: while nothing else happens and no time passes, at most PASSES_TO_REST passes are made,
     of which the last has nothing to write, and one more would have nothing to write either."""
     assume(not cluster.is_gone)
@@ -108,9 +111,9 @@ def test_plans_carried_out_come_to_a_fixed_point(cluster: ToyCluster) -> None:
 
 
 @hypothesis_settings(max_examples=300)
-@given(cluster=clusters() | odd_clusters())
+@given(cluster=clusters() | fuzzed_clusters())
 def test_a_job_that_goes_on_has_nothing_to_add_to_the_status_it_has_written(
-    cluster: ToyCluster,
+    cluster: ModelCluster,
 ) -> None:
     """Law: a pass that only tells how a job goes on is followed by one with nothing to write, which
     asks to be woken no earlier; so that one need not be made."""
@@ -127,14 +130,14 @@ def test_a_job_that_goes_on_has_nothing_to_add_to_the_status_it_has_written(
 
 
 def _tells_only_how_it_goes_on(made: Pass) -> bool:
-    then, plan = laws.after(made), made.plan
+    then, plan = invariants.after(made), made.plan
     goes_on = not then.is_finished and not then.is_true(ConditionType.SUSPENDED)
     return goes_on and plan.status is not None and not plan.has_effects and not plan.events
 
 
 @given(cluster=clusters(), percent=st.integers(0, 99))
 def test_time_alone_does_nothing_before_the_moment_that_was_asked_for(
-    cluster: ToyCluster, percent: int
+    cluster: ModelCluster, percent: int
 ) -> None:
     """Law: between a pass with nothing to write and the time it asks to be woken at, no pass has
     anything to write; if it asks for none, none ever has. Lost nodes are news from outside."""
@@ -147,7 +150,7 @@ def test_time_alone_does_nothing_before_the_moment_that_was_asked_for(
 
 
 @given(cluster=clusters())
-def test_a_job_left_alone_comes_to_rest(cluster: ToyCluster) -> None:
+def test_a_job_left_alone_comes_to_rest(cluster: ModelCluster) -> None:
     """Law: woken when it asks to be, with every terminating pod gone by then, a job needs at most
     ROUNDS_TO_REST rounds until it asks for nothing any more, or only for admission by its gang's
     scheduler. What a lost node holds is taken by force, unless the job has ended or rests."""
@@ -155,13 +158,13 @@ def test_a_job_left_alone_comes_to_rest(cluster: ToyCluster) -> None:
         passes = cluster.settle(most=PASSES_TO_REST)
         if cluster.is_gone or _is_at_rest(cluster, passes):
             return
-        toy_pods.finish_all(cluster)
+        model_kubelet.finish_all(cluster)
         if passes[-1].plan.wake_at is not None:
             cluster.now = max(cluster.now, passes[-1].plan.wake_at)
     raise AssertionError(f"still busy after {ROUNDS_TO_REST} rounds: {cluster.run_pass().plan}")
 
 
-def _is_at_rest(cluster: ToyCluster, passes: Sequence[Pass]) -> bool:
+def _is_at_rest(cluster: ModelCluster, passes: Sequence[Pass]) -> bool:
     leaving = [pod for pod in cluster.pods.values() if pod.metadata.is_terminating]
     is_over = cluster.status.is_finished or cluster.status.is_true(ConditionType.SUSPENDED)
     if not all(is_over and pod.spec.node_name in cluster.lost_nodes for pod in leaving):
@@ -177,7 +180,7 @@ def test_a_deadline_is_kept_also_while_a_gang_waits_for_its_scheduler(
     """Law: whoever waits for something else is still woken when the job's time is over."""
     assume(passed < limit)
     given = manifest("W2", run_policy={"activeDeadlineSeconds": limit})
-    cluster = ToyCluster(given, settings=Settings(gang_scheduler_name="volcano"))
+    cluster = ModelCluster(given, settings=Settings(gang_scheduler_name="volcano"))
     cluster.run_pass()
     cluster.admit()
     cluster.run_pass()
@@ -189,9 +192,9 @@ def test_a_deadline_is_kept_also_while_a_gang_waits_for_its_scheduler(
     assert made.plan.wake_at <= ends_at
 
 
-@given(cluster=clusters(), pods=odd_pods())
+@given(cluster=clusters(), pods=fuzzed_pods())
 def test_a_finished_job_makes_nothing_and_keeps_its_verdict(
-    cluster: ToyCluster, pods: list[Any]
+    cluster: ModelCluster, pods: list[Any]
 ) -> None:
     """Law: Succeeded and Failed are final and never both true, whatever pods do afterwards."""
     cluster.limit(activeDeadlineSeconds=0, ttlSecondsAfterFinished=None, suspend=False)
@@ -212,7 +215,7 @@ def test_a_finished_job_makes_nothing_and_keeps_its_verdict(
 
 @given(cluster=clusters())
 def test_a_suspended_job_owns_nothing_and_starts_whole_when_it_is_resumed(
-    cluster: ToyCluster,
+    cluster: ModelCluster,
 ) -> None:
     """Law: suspended, a job ends up without pods, services and group; resumed, every replica is
     made again, also those that had succeeded, and restarts so far stay counted."""
@@ -246,18 +249,18 @@ def test_scaling_touches_nothing_but_what_is_too_many_or_missing(
 ) -> None:
     """Law: down and up again, replicas below all three counts keep their pods, the job goes on,
     and in the end exactly the wanted replicas have a pod."""
-    cluster = ToyCluster(manifest(f"C1 W{before}", restart=policy))
+    cluster = ModelCluster(manifest(f"C1 W{before}", restart=policy))
     cluster.run_pass()
-    toy_pods.start_all(cluster)
+    model_kubelet.start_all(cluster)
     cluster.run_pass()
     untouched = {name: pod.metadata.uid for name, pod in cluster.pods.items()}
     for count in (between, after):
         cluster.scale("Worker", count)
         cluster.settle(most=PASSES_TO_REST)
         if is_gone_between:
-            toy_pods.finish_all(cluster)
+            model_kubelet.finish_all(cluster)
             cluster.settle(most=PASSES_TO_REST)
-    toy_pods.finish_all(cluster)
+    model_kubelet.finish_all(cluster)
     cluster.settle(most=PASSES_TO_REST)
     kept = {f"j-worker-{index}" for index in range(min(before, between, after))} | {"j-chief-0"}
     assert {name: cluster.pods[name].metadata.uid for name in kept} == {
@@ -268,7 +271,7 @@ def test_scaling_touches_nothing_but_what_is_too_many_or_missing(
 
 
 @given(cluster=clusters())
-def test_a_stored_status_is_read_back_as_it_was_decided(cluster: ToyCluster) -> None:
+def test_a_stored_status_is_read_back_as_it_was_decided(cluster: ModelCluster) -> None:
     """Law: writing a status and reading it back loses nothing, so that it is written only once."""
     plan = decided(cluster).plan
     assume(plan.status is not None)

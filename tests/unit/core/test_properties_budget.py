@@ -5,11 +5,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.support import laws, toy_pods
+from tests.support import invariants
 from tests.support.builders import manifest
-from tests.support.laws import PASSES_TO_REST
+from tests.support.fake_kubelet import model_kubelet
+from tests.support.invariants import PASSES_TO_REST
+from tests.support.model_cluster import Lag, ModelCluster, Pass
 from tests.support.strategies import CLOCK_STEPS, MOVES, lags
-from tests.support.toy_cluster import Lag, Pass, ToyCluster
 from tfjob.core.status import ConditionType
 
 OWN_FAILURE = "own failure"
@@ -25,7 +26,7 @@ class Budget(RuleBasedStateMachine):
     count as well, also those of pods that vanish, and a disruption never does.
     """
 
-    cluster: ToyCluster
+    cluster: ModelCluster
     limit: int
 
     @initialize(
@@ -33,7 +34,7 @@ class Budget(RuleBasedStateMachine):
     )
     def submit(self, restart: str, limit: int) -> None:
         given = manifest("P2 W3", restart=restart, run_policy={"backoffLimit": limit})
-        self.cluster = ToyCluster(given)
+        self.cluster = ModelCluster(given)
         self.limit = limit
         self._pass()
         self._start()
@@ -45,11 +46,11 @@ class Budget(RuleBasedStateMachine):
     @rule(effects=st.integers(0, 8), lag=st.just(Lag()) | lags)
     def crash(self, effects: int, lag: Lag) -> None:
         """What was decided on the truth and lost is decided again by whoever comes next."""
-        earlier = toy_pods.terminating(self.cluster)
+        earlier = model_kubelet.terminating(self.cluster)
         made = self._pass(lag=lag, crash_after=effects)
-        if lag == Lag() and laws.after(made).is_finished:
-            toy_pods.finish_all(self.cluster, but=earlier)
-            assert laws.after(self._pass()).is_finished
+        if lag == Lag() and invariants.after(made).is_finished:
+            model_kubelet.finish_all(self.cluster, but=earlier)
+            assert invariants.after(self._pass()).is_finished
 
     @rule(pick=st.integers(0, 4), is_seen=st.booleans())
     def a_replica_fails(self, pick: int, is_seen: bool) -> None:
@@ -120,7 +121,7 @@ class Budget(RuleBasedStateMachine):
             assert status.restarts == self.limit
 
     def _start(self) -> None:
-        toy_pods.start_all(self.cluster)
+        model_kubelet.start_all(self.cluster)
 
     def _move(self, move: str, pick: int) -> None:
         names = sorted(self.cluster.pods)
@@ -141,7 +142,7 @@ class Budget(RuleBasedStateMachine):
 
     def _judge(self, made: Pass) -> None:
         note(f"{made.plan}")
-        laws.check(made)
+        invariants.check(made)
 
 
 TestBudget = Budget.TestCase

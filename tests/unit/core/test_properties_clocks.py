@@ -7,10 +7,10 @@ from hypothesis import given, note
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.support import toy_pods
 from tests.support.builders import manifest
+from tests.support.fake_kubelet import model_kubelet
+from tests.support.model_cluster import ModelCluster
 from tests.support.strategies import MOVES
-from tests.support.toy_cluster import ToyCluster
 from tfjob.core.status import ConditionType
 
 JUMPS = (-600.0, -1.0, 0.0, 1.0, 600.0)
@@ -31,7 +31,7 @@ histories = st.lists(
 )
 
 
-def step(cluster: ToyCluster, name: str, pick: int) -> None:
+def step(cluster: ModelCluster, name: str, pick: int) -> None:
     """One thing happens, the operator sees it, and what it asks for comes about."""
     if name in {SUSPEND, RESUME}:
         cluster.suspend(is_suspended=name == SUSPEND)
@@ -41,11 +41,11 @@ def step(cluster: ToyCluster, name: str, pick: int) -> None:
     cluster.settle(most=5)
     cluster.advance(CALM)
     cluster.settle(most=5)
-    toy_pods.start_all(cluster)
+    model_kubelet.start_all(cluster)
     cluster.settle(most=5)
 
 
-def decided(cluster: ToyCluster) -> tuple[Any, ...]:
+def decided(cluster: ModelCluster) -> tuple[Any, ...]:
     status = cluster.status
     replicas = {
         kind: (each.active, each.succeeded, each.failed, each.restarts, each.completed)
@@ -62,7 +62,7 @@ def decided(cluster: ToyCluster) -> tuple[Any, ...]:
 def test_clocks_that_jump_while_the_operator_watches_change_no_verdict(
     given_job: dict[str, Any], history: list[tuple[str, int, float]]
 ) -> None:
-    calm, jumpy = ToyCluster(given_job), ToyCluster(given_job)
+    calm, jumpy = ModelCluster(given_job), ModelCluster(given_job)
     for cluster in (calm, jumpy):
         step(cluster, RESUME, 0)
     for name, pick, jump in history:

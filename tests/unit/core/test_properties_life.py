@@ -7,8 +7,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.support import laws, toy_pods
-from tests.support.laws import PASSES_TO_REST
+from tests.support import invariants
+from tests.support.fake_kubelet import model_kubelet
+from tests.support.invariants import PASSES_TO_REST
+from tests.support.model_cluster import Lag, ModelCluster, Pass, is_ended, pods_by_place
 from tests.support.strategies import (
     CLOCK_JUMPS,
     CLOCK_STEPS,
@@ -21,7 +23,6 @@ from tests.support.strategies import (
     policy_values,
     settings,
 )
-from tests.support.toy_cluster import Lag, Pass, ToyCluster, is_ended, pods_by_place
 from tfjob.core.observe import view
 from tfjob.core.status import ConditionType, JobStatus
 from tfjob.dialects.base import Settings
@@ -38,13 +39,13 @@ class Life(RuleBasedStateMachine):
     operator did itself.
     """
 
-    cluster: ToyCluster
+    cluster: ModelCluster
     verdict: JobStatus | None
     has_gone_back: bool
 
     @initialize(manifest=manifests() | lively_manifests, chosen=settings)
     def submit(self, manifest: dict[str, Any], chosen: Settings) -> None:
-        self.cluster = ToyCluster(manifest, settings=chosen)
+        self.cluster = ModelCluster(manifest, settings=chosen)
         self.verdict = None
         self.has_gone_back = False
         self._look_if(is_seen=True)
@@ -60,7 +61,7 @@ class Life(RuleBasedStateMachine):
     def look(self) -> None:
         made = self._run()
         self._judge(made)
-        if laws.is_resting(made):
+        if invariants.is_resting(made):
             assert all(pod.metadata.is_terminating for pod in self.cluster.pods.values())
 
     @precondition(lambda self: not self.cluster.is_gone)
@@ -68,14 +69,14 @@ class Life(RuleBasedStateMachine):
     def crash(self, lag: Lag, effects: int) -> None:
         """The operator dies after some effects of a plan; another one takes over. An end that was
         decided on the truth is decided again, also when the pods that were asked to go are gone."""
-        earlier = toy_pods.terminating(self.cluster)
+        earlier = model_kubelet.terminating(self.cluster)
         made = self._run(lag=lag, crash_after=effects)
         self._judge(made)
-        if lag == Lag() and laws.after(made).is_finished and not self.cluster.is_gone:
-            toy_pods.finish_all(self.cluster, but=earlier)
+        if lag == Lag() and invariants.after(made).is_finished and not self.cluster.is_gone:
+            model_kubelet.finish_all(self.cluster, but=earlier)
             again = self._run()
             self._judge(again)
-            assert laws.after(again).is_finished
+            assert invariants.after(again).is_finished
 
     @precondition(lambda self: not self.cluster.is_gone)
     @rule()
@@ -103,12 +104,12 @@ class Life(RuleBasedStateMachine):
     @rule(is_seen=st.booleans())
     def pods_start(self, is_seen: bool) -> None:
         self.cluster.admit()
-        toy_pods.start_all(self.cluster)
+        model_kubelet.start_all(self.cluster)
         self._look_if(is_seen)
 
     @rule(is_seen=st.booleans())
     def pods_finish_terminating(self, is_seen: bool) -> None:
-        toy_pods.finish_all(self.cluster)
+        model_kubelet.finish_all(self.cluster)
         self._look_if(is_seen)
 
     @precondition(lambda self: self.cluster.services or self.cluster.group)
@@ -169,7 +170,7 @@ class Life(RuleBasedStateMachine):
         before, pods = self.cluster.status, dict(self.cluster.pods)
         made = self.cluster.run_pass(lag=lag, crash_after=crash_after)
         new = [pod for name, pod in self.cluster.pods.items() if name not in pods]
-        if not laws.is_resuming(made):
+        if not invariants.is_resuming(made):
             labels = {replica.label: replica.type for replica in made.job.replicas}
             for label, index in pods_by_place(new):
                 assert index not in before.of(labels[label]).completed
@@ -177,25 +178,25 @@ class Life(RuleBasedStateMachine):
 
     def _judge(self, made: Pass) -> None:
         note(f"{made.plan}")
-        laws.check(made)
+        invariants.check(made)
         if not self.has_gone_back:
-            laws.times_do_not_go_back(made.job.status, laws.after(made))
+            invariants.times_do_not_go_back(made.job.status, invariants.after(made))
             self._no_failure_is_made_up(made)
             self._no_success_is_made_up(made)
 
     def _no_success_is_made_up(self, made: Pass) -> None:
         """A replica has succeeded only if its pod ended with 0 before anybody took it away."""
-        then = laws.after(made)
+        then = invariants.after(made)
         for slot in view(made.job, made.children).all_slots():
             before, after = (each.of(slot.replica.type) for each in (made.job.status, then))
             is_new = slot.index in after.completed - before.completed
-            if is_new and not laws.is_resuming(made):
+            if is_new and not invariants.is_resuming(made):
                 assert slot.pod is not None
                 assert slot.pod.metadata.uid in self.cluster.truth.own_successes
 
     def _no_failure_is_made_up(self, made: Pass) -> None:
         """Whoever fails a job is a pod that truly failed or was taken, and a limit is truly hit."""
-        failed = laws.after(made).condition(ConditionType.FAILED)
+        failed = invariants.after(made).condition(ConditionType.FAILED)
         if failed is None or made.job.status.is_finished:
             return
         truth, seen = self.cluster.truth, {pod.metadata.uid for pod in made.children.pods}

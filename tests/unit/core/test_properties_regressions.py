@@ -2,22 +2,22 @@
 
 import pytest
 
-from tests.support import toy_pods
 from tests.support.builders import manifest
-from tests.support.toy_cluster import ToyCluster, is_ended
+from tests.support.fake_kubelet import model_kubelet
+from tests.support.model_cluster import ModelCluster, is_ended
 from tfjob.core.status import ConditionType
 
 
-def running(roles: str, restart: str, **run_policy: object) -> ToyCluster:
+def running(roles: str, restart: str, **run_policy: object) -> ModelCluster:
     """A cluster in which the job's pods have started and the operator knows."""
-    cluster = ToyCluster(manifest(roles, restart=restart, run_policy=run_policy))
+    cluster = ModelCluster(manifest(roles, restart=restart, run_policy=run_policy))
     cluster.run_pass()
-    toy_pods.start_all(cluster)
+    model_kubelet.start_all(cluster)
     cluster.run_pass()
     return cluster
 
 
-def staying(cluster: ToyCluster) -> list[str]:
+def staying(cluster: ModelCluster) -> list[str]:
     return [name for name, pod in cluster.pods.items() if not pod.metadata.is_terminating]
 
 
@@ -30,7 +30,7 @@ def test_scaling_down_and_up_again_is_nobodys_failure(restart: str) -> None:
     cluster.run_pass()
     assert staying(cluster) == ["j-worker-0", "j-worker-1"]
     assert cluster.status.conditions[-1].type == ConditionType.RUNNING
-    toy_pods.finish_all(cluster)
+    model_kubelet.finish_all(cluster)
     cluster.run_pass()
     assert staying(cluster) == ["j-worker-0", "j-worker-1", "j-worker-2"]
     assert cluster.status.of("Worker").recent == ()
@@ -42,10 +42,10 @@ def test_a_pod_that_was_too_many_is_forgotten_once_all_such_are_gone() -> None:
     cluster.run_pass()
     noted = cluster.status.of("Worker").recent
     assert [(each.index, each.is_restart) for each in noted] == [(1, False), (2, False)]
-    toy_pods.finish(cluster, "j-worker-1")
+    model_kubelet.finish(cluster, "j-worker-1")
     cluster.run_pass()
     assert cluster.status.of("Worker").recent == noted
-    toy_pods.finish(cluster, "j-worker-2")
+    model_kubelet.finish(cluster, "j-worker-2")
     cluster.run_pass()
     assert cluster.status.of("Worker").recent == ()
 
@@ -56,7 +56,7 @@ def test_a_pod_that_was_too_many_goes_also_where_a_crash_came_before_its_deletio
     cluster.run_pass(crash_after=1)
     assert not cluster.pods["j-worker-1"].metadata.is_terminating
     cluster.scale("Worker", 2)
-    toy_pods.leave(cluster, "j-worker-1", code=1)
+    model_kubelet.leave(cluster, "j-worker-1", code=1)
     cluster.settle(most=5)
     assert not cluster.status.is_finished
     assert not is_ended(cluster.pods["j-worker-1"])
@@ -65,9 +65,9 @@ def test_a_pod_that_was_too_many_goes_also_where_a_crash_came_before_its_deletio
 @pytest.mark.parametrize("effects", range(5))
 def test_a_job_past_its_limit_gets_no_second_life_from_a_crash(effects: int) -> None:
     cluster = running("W1", "OnFailure", backoffLimit=1, cleanPodPolicy="All")
-    toy_pods.leave(cluster, "j-worker-0", code=1)
+    model_kubelet.leave(cluster, "j-worker-0", code=1)
     cluster.run_pass(crash_after=effects)
-    toy_pods.finish_all(cluster)
+    model_kubelet.finish_all(cluster)
     cluster.settle(most=5)
     assert cluster.status.is_true(ConditionType.FAILED)
     assert staying(cluster) == []

@@ -1,34 +1,34 @@
 """The record of restarts over a job's life: what it keeps, and when it is made shorter."""
 
-from tests.support import toy_pods
 from tests.support.builders import manifest
-from tests.support.toy_cluster import ToyCluster
+from tests.support.fake_kubelet import model_kubelet
+from tests.support.model_cluster import ModelCluster
 from tfjob.core.restart import STEADY
 
 STEADILY = STEADY.total_seconds()
 
 
-def restarted(roles: str = "W3", *, failing: int = 2) -> ToyCluster:
+def restarted(roles: str = "W3", *, failing: int = 2) -> ModelCluster:
     """A cluster in which the first workers of a job have failed once and run again."""
-    cluster = ToyCluster(manifest(roles, restart="ExitCode"))
+    cluster = ModelCluster(manifest(roles, restart="ExitCode"))
     cluster.run_pass()
-    toy_pods.start_all(cluster)
+    model_kubelet.start_all(cluster)
     cluster.run_pass()
     for index in range(failing):
-        toy_pods.leave(cluster, f"j-worker-{index}", code=137)
+        model_kubelet.leave(cluster, f"j-worker-{index}", code=137)
     cluster.settle(most=5)
-    toy_pods.start_all(cluster)
+    model_kubelet.start_all(cluster)
     cluster.settle(most=5)
     return cluster
 
 
-def told(cluster: ToyCluster) -> list[int]:
+def told(cluster: ModelCluster) -> list[int]:
     return [each.index for each in cluster.status.of("Worker").recent]
 
 
-def fail_last(cluster: ToyCluster) -> None:
+def fail_last(cluster: ModelCluster) -> None:
     """Something else about the workers changes."""
-    toy_pods.leave(cluster, "j-worker-2", code=137)
+    model_kubelet.leave(cluster, "j-worker-2", code=137)
     cluster.settle(most=5)
 
 
@@ -56,7 +56,7 @@ def test_a_record_that_could_be_shorter_is_no_reason_to_write() -> None:
 def test_a_pass_that_forgets_is_followed_by_rest() -> None:
     cluster = restarted()
     cluster.advance(STEADILY)
-    toy_pods.leave(cluster, "j-worker-2", code=0)
+    model_kubelet.leave(cluster, "j-worker-2", code=0)
     assert cluster.run_pass().plan.status is not None
     assert told(cluster) == []
     assert cluster.run_pass().plan.is_quiet
@@ -64,14 +64,14 @@ def test_a_pass_that_forgets_is_followed_by_rest() -> None:
 
 def test_the_restart_of_a_replica_that_has_succeeded_is_forgotten_at_once() -> None:
     cluster = restarted()
-    toy_pods.leave(cluster, "j-worker-1", code=0)
+    model_kubelet.leave(cluster, "j-worker-1", code=0)
     cluster.settle(most=5)
     assert told(cluster) == [0]
 
 
 def test_the_restart_of_a_replica_that_is_too_many_is_forgotten_without_a_pod_to_remove() -> None:
     cluster = restarted("W2")
-    toy_pods.vanish(cluster, "j-worker-1")
+    model_kubelet.vanish(cluster, "j-worker-1")
     cluster.scale("Worker", 1)
     cluster.settle(most=5)
     assert told(cluster) == [0]
@@ -87,8 +87,8 @@ def test_a_forgotten_restart_stays_counted() -> None:
 def test_a_job_that_has_succeeded_tells_of_no_restart_of_what_completed() -> None:
     cluster = restarted("C1 W3")
     for index in range(3):
-        toy_pods.leave(cluster, f"j-worker-{index}", code=0)
-    toy_pods.leave(cluster, "j-chief-0", code=0)
+        model_kubelet.leave(cluster, f"j-worker-{index}", code=0)
+    model_kubelet.leave(cluster, "j-chief-0", code=0)
     cluster.settle(most=5)
     assert cluster.status.is_finished
     assert told(cluster) == []

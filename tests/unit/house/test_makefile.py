@@ -46,6 +46,7 @@ def test_make_alone_is_help() -> None:
         "lint-imports",
         "vulture",
         "tools.sizes",
+        "tools.mirror",
         "tools.words",
         "tools.prose",
         "tools.generate --check",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.support.fake_dialect import FakeDialect, fake_job
 from tests.support.toy_checkout import FOLDER, REGISTRY, ROOT, ToyCheckout
-from tests.support.toy_dialect import ToyDialect, toy_job
 from tools.generate import GENERATED
 
 GUIDE = (ROOT / "docs" / "guide" / "add-a-dialect.md").read_text("utf-8")
@@ -39,7 +39,7 @@ def test_generated_files_are_current_and_known(checkout: ToyCheckout) -> None:
     assert "current" in checkout.generate("--check")
     added = "charts/tfjob/files/crds/toy.example_toyjobs.yaml"
     assert checkout.generated <= {added, *(each.path for each in GENERATED)}
-    assert yaml.safe_load((checkout.root / added).read_text()) == ToyDialect().crd()
+    assert yaml.safe_load((checkout.root / added).read_text()) == FakeDialect().crd()
 
 
 def test_chart_knows_its_switch_its_flag_and_its_rights(checkout: ToyCheckout) -> None:
@@ -63,7 +63,7 @@ def test_operator_can_be_told_to_serve_it_and_takes_its_flag(checkout: ToyChecko
 
 def test_its_jobs_are_understood_by_the_verbs(checkout: ToyCheckout, tmp_path: Path) -> None:
     file = tmp_path / "toy.yaml"
-    file.write_text(yaml.safe_dump(toy_job()))
+    file.write_text(yaml.safe_dump(fake_job()))
     assert "valid" in checkout.tfjob("validate", str(file))
     assert "toy-xxxx-0" in checkout.tfjob("plan", str(file))
 

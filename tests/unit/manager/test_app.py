@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.played_api import CORE, JOBS, Played
+from tests.support.local_apiserver.in_memory import CORE, JOBS, InMemoryApiServer
 from tests.support.simulation import virtual_time
 from tests.support.tfjobs import tfjob
 from tfjob.client.config import Config
@@ -25,23 +25,23 @@ from tfjob.manager.settings import Settings
 
 QUIET = Settings(metrics_address="0", health_address="0", lease_namespace="kube-system")
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{QUIET.lease_name}"
-Act = Callable[[Played], Awaitable[None]]
+Act = Callable[[InMemoryApiServer], Awaitable[None]]
 
 
 def operator(
-    server: Played,
+    server: InMemoryApiServer,
     settings: Settings = QUIET,
     identity: str = "me",
     *,
     connect: Callable[..., Api] | None = None,
 ) -> Operator:
     return Operator(
-        Config(server="http://played.invalid"),
+        Config(server="http://simulated.invalid"),
         settings,
         dialects=[KubeflowV1()],
         identity=identity,
         world=World(
-            connect=connect or server.line.connect,
+            connect=connect or server.connection.connect,
             timing=virtual_time.timing(lambda: 0.5),
             now=virtual_time.now,
         ),
@@ -52,11 +52,11 @@ def with_(**fields: Any) -> Settings:
     return msgspec.structs.replace(QUIET, **fields)
 
 
-def played(act: Act) -> None:
+def simulated(act: Act) -> None:
     """Run a test in virtual time; whatever it starts must have ended when it ends."""
 
     async def run() -> None:
-        async with Played(clock=virtual_time.now) as server:
+        async with InMemoryApiServer(clock=virtual_time.now) as server:
             await act(server)
             await asyncio.sleep(1)
             assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -71,7 +71,7 @@ def counted(one: Operator, name: str) -> float:
 
 
 def test_operator_makes_jobs_true_and_ends_when_told() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         one = operator(server)
         running = asyncio.create_task(one.run())
         await asyncio.sleep(5)
@@ -84,23 +84,23 @@ def test_operator_makes_jobs_true_and_ends_when_told() -> None:
         await running
         assert all(len(each.queue) == each.queue.delayed == 0 for each in one.controllers)
 
-    played(act)
+    simulated(act)
 
 
 def test_operator_is_not_ready_before_its_caches_are_filled() -> None:
-    async def act(server: Played) -> None:
-        server.line.is_cut = True
+    async def act(server: InMemoryApiServer) -> None:
+        server.connection.is_cut = True
         one = operator(server)
         running = asyncio.create_task(one.run())
         await asyncio.sleep(60)
         before = one.is_ready
-        server.line.is_cut = False
+        server.connection.is_cut = False
         await asyncio.sleep(60)
         assert (before, one.is_ready) == (False, True)
         one.stop()
         await running
 
-    played(act)
+    simulated(act)
 
 
 def idle(one: Operator, resource: str) -> float:
@@ -109,7 +109,7 @@ def idle(one: Operator, resource: str) -> float:
 
 
 def test_operator_of_a_quiet_cluster_stays_ready() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         one = operator(server)
         running = asyncio.create_task(one.run())
         await asyncio.sleep(5)
@@ -122,7 +122,7 @@ def test_operator_of_a_quiet_cluster_stays_ready() -> None:
         one.stop()
         await running
 
-    played(act)
+    simulated(act)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +131,11 @@ def test_operator_of_a_quiet_cluster_stays_ready() -> None:
 def test_operator_whose_watches_are_dead_is_not_ready_until_they_live_again(
     limit: timedelta, is_ready: bool
 ) -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         one = operator(server, with_(watch_timeout=limit))
         running = asyncio.create_task(one.run())
         await asyncio.sleep(60)
-        server.line.is_cut = True
+        server.connection.is_cut = True
         await asyncio.sleep(240)
         assert one.is_ready
         await asyncio.sleep(260)
@@ -144,17 +144,17 @@ def test_operator_whose_watches_are_dead_is_not_ready_until_they_live_again(
             not is_ready
         )
         assert min(idle(one, each) for each in ("tfjobs", "pods", "services")) > 300
-        server.line.is_cut = False
+        server.connection.is_cut = False
         await asyncio.sleep(60)
         assert one.is_ready
         one.stop()
         await running
 
-    played(act)
+    simulated(act)
 
 
 def test_counters_equal_the_objects_after_a_restart() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         for name in ("a", "b", "c"):
             await server.make(JOBS, tfjob(name=name))
         for _ in range(2):
@@ -165,11 +165,11 @@ def test_counters_equal_the_objects_after_a_restart() -> None:
             one.stop()
             await running
 
-    played(act)
+    simulated(act)
 
 
 def test_only_the_leader_works_and_the_lease_is_released_at_the_end() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         elected = with_(is_leader_elected=True)
         one, two = operator(server, elected, "one"), operator(server, elected, "two")
         first = asyncio.create_task(one.run())
@@ -189,11 +189,11 @@ def test_only_the_leader_works_and_the_lease_is_released_at_the_end() -> None:
         two.stop()
         await second
 
-    played(act)
+    simulated(act)
 
 
 def test_lease_is_kept_while_work_waits_for_its_turn() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         slow = with_(is_leader_elected=True, qps=0.2, burst=1)
         one = operator(server, slow, "one")
         running = asyncio.create_task(one.run())
@@ -209,12 +209,12 @@ def test_lease_is_kept_while_work_waits_for_its_turn() -> None:
         one.stop()
         await running
 
-    played(act)
+    simulated(act)
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
 def test_every_connection_is_closed_at_the_end(*, is_cancelled: bool) -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         opened: list[Api] = []
         closed: list[Api] = []
 
@@ -225,7 +225,7 @@ def test_every_connection_is_closed_at_the_end(*, is_cancelled: bool) -> None:
 
         def connect(config: Config, **options: Any) -> Api:
             api = Counted(config, **options)
-            api._transport = server.line.connect(config, **options)._transport
+            api._transport = server.connection.connect(config, **options)._transport
             opened.append(api)
             return api
 
@@ -245,11 +245,11 @@ def test_every_connection_is_closed_at_the_end(*, is_cancelled: bool) -> None:
         assert len(opened) == 2
         assert set(closed) == set(opened)
 
-    played(act)
+    simulated(act)
 
 
 def test_new_leader_counts_the_jobs_it_takes_over() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         elected = with_(is_leader_elected=True)
         one, two = operator(server, elected, "one"), operator(server, elected, "two")
         first = asyncio.create_task(one.run())
@@ -265,26 +265,27 @@ def test_new_leader_counts_the_jobs_it_takes_over() -> None:
         two.stop()
         await second
 
-    played(act)
+    simulated(act)
 
 
 def test_operator_of_one_namespace_leaves_the_others_alone() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         one = operator(server, with_(namespace="kube-public"))
         running = asyncio.create_task(one.run())
         await server.make(JOBS, tfjob())
         await asyncio.sleep(30)
         assert await server.names("pods") == []
-        assert not any("/apis/kubeflow.org/v1/tfjobs" in name for name in server.line.requests)
+        asked = server.connection.requests
+        assert not any("/apis/kubeflow.org/v1/tfjobs" in name for name in asked)
         one.stop()
         await running
 
-    played(act)
+    simulated(act)
 
 
 @pytest.mark.parametrize(("seconds", "is_healed"), [(0, False), (60, True)])
 def test_resync_looks_again_at_what_no_event_told(seconds: int, *, is_healed: bool) -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         one = operator(server, with_(resync=timedelta(seconds=seconds)))
         running = asyncio.create_task(one.run())
         await server.make(JOBS, tfjob())
@@ -298,50 +299,50 @@ def test_resync_looks_again_at_what_no_event_told(seconds: int, *, is_healed: bo
         one.stop()
         await running
 
-    played(act)
+    simulated(act)
 
 
 def test_missing_definition_of_groups_is_a_start_error() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         settings = with_(jobs=JobSettings(gang_scheduler_name="volcano"))
         with pytest.raises(StartError, match=r"install crd: podgroups.scheduling.volcano.sh"):
             await operator(server, settings).run()
 
-    played(act)
+    simulated(act)
 
 
 def test_server_that_does_not_tell_of_groups_is_a_start_error() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         settings = with_(jobs=JobSettings(gang_scheduler_name="volcano"))
-        server.line.is_cut = True
+        server.connection.is_cut = True
         with pytest.raises(StartError, match=r"podgroups.scheduling.volcano.sh: the API server"):
             await operator(server, settings).run()
-        server.line.is_cut = False
+        server.connection.is_cut = False
 
-    played(act)
+    simulated(act)
 
 
 def test_address_that_cannot_be_had_ends_the_start() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         with pytest.raises(AddressError, match="nonsense"):
             await operator(server, with_(health_address="nonsense")).run()
 
-    played(act)
+    simulated(act)
 
 
 def test_cancelled_operator_leaves_no_task() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         running = asyncio.create_task(operator(server).run())
         await asyncio.sleep(5)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
 
-    played(act)
+    simulated(act)
 
 
 def test_write_under_way_is_finished_before_the_end() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         one = operator(server)
         running = asyncio.create_task(one.run())
         await asyncio.sleep(5)
@@ -357,11 +358,11 @@ def test_write_under_way_is_finished_before_the_end() -> None:
         assert len(await server.names("services")) == 20
         assert (await server.ask("GET", f"{CORE}/events"))["items"]
 
-    played(act)
+    simulated(act)
 
 
 def test_dropped_events_are_counted() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         def refuse(request: Request) -> ApiError | None:
             return Forbidden("no events") if request.path.endswith("/events") else None
 
@@ -375,13 +376,13 @@ def test_dropped_events_are_counted() -> None:
         one.stop()
         await running
 
-    played(act)
+    simulated(act)
 
 
 def test_background_task_that_fails_ends_the_operator_with_its_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         one = operator(server)
 
         async def broken() -> None:
@@ -391,11 +392,11 @@ def test_background_task_that_fails_ends_the_operator_with_its_error(
         with pytest.raises(Unreachable):
             await one.run()
 
-    played(act)
+    simulated(act)
 
 
 def test_what_waits_is_shown_with_its_age() -> None:
-    async def act(server: Played) -> None:
+    async def act(server: InMemoryApiServer) -> None:
         one = operator(server, with_(pacing=PacingConfig(status_delay=3600.0)))
         running, gate = asyncio.create_task(one.run()), asyncio.Event()
         await server.make(JOBS, tfjob("W2"))
@@ -424,4 +425,4 @@ def test_what_waits_is_shown_with_its_age() -> None:
         one.stop()
         await running
 
-    played(act)
+    simulated(act)

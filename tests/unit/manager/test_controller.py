@@ -6,12 +6,12 @@ import logging
 import msgspec
 import pytest
 
+from tests.support.fake_dialect import JOBS, FakeDialect, board_crd, fake_job
+from tests.support.local_apiserver.in_memory import CORE, DEFINITIONS
+from tests.support.local_apiserver.in_memory import JOBS as TFJOBS
 from tests.support.permissive_crd import permissive
-from tests.support.played_api import JOBS as TFJOBS
-from tests.support.simulation.world import DEFINITIONS
+from tests.support.simulation.cluster import BATCH, QUIET, SimulatedCluster, simulated
 from tests.support.tfjobs import tfjob
-from tests.support.toy_dialect import JOBS, ToyDialect, board_crd, toy_job
-from tests.support.toy_world import BATCH, CORE, QUIET, ToyWorld, played
 from tfjob.client.request import Request
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.request import Answer
@@ -20,26 +20,26 @@ ELECTED = msgspec.structs.replace(QUIET, is_leader_elected=True, lease_namespace
 
 
 def test_controller_is_ready_when_it_knows_that_there_is_nothing_to_serve() -> None:
-    async def act(world: ToyWorld) -> None:
+    async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1())
         operator = world.operator()
-        world.lines[-1].is_cut = True
+        world.connections[-1].is_cut = True
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(60)
         assert [each.is_ready for each in operator.controllers] == [False, False]
-        world.lines[-1].is_cut = False
+        world.connections[-1].is_cut = False
         await asyncio.sleep(60)
         assert [each.is_ready for each in operator.controllers] == [True, True]
         assert [each.informers is None for each in operator.controllers] == [False, True]
         operator.stop()
         await running
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
 
 
 def test_every_controller_takes_up_its_work_when_its_operator_comes_to_lead() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1(), FakeDialect())
         one, two = world.operator(ELECTED, "one"), world.operator(ELECTED, "two")
         first = asyncio.create_task(one.run())
         await asyncio.sleep(5)
@@ -47,7 +47,7 @@ def test_every_controller_takes_up_its_work_when_its_operator_comes_to_lead() ->
         await asyncio.sleep(5)
         one.stop()
         await first
-        await world.ask("POST", JOBS, toy_job())
+        await world.ask("POST", JOBS, fake_job())
         await asyncio.sleep(30)
         assert len(await world.names(BATCH)) == 2
         labels = {"job_namespace": "default", "framework": "tensorflow"}
@@ -57,15 +57,15 @@ def test_every_controller_takes_up_its_work_when_its_operator_comes_to_lead() ->
         two.stop()
         await second
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
 
 
 def test_resync_looks_at_the_jobs_of_every_controller() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1(), FakeDialect())
         operator = world.operator()
         running = asyncio.create_task(operator.run())
-        await world.ask("POST", JOBS, toy_job())
+        await world.ask("POST", JOBS, fake_job())
         await asyncio.sleep(100)
         labels = {"controller": "toy-controller", "result": "success"}
         count = operator.metrics.registry.get_sample_value
@@ -75,24 +75,24 @@ def test_resync_looks_at_the_jobs_of_every_controller() -> None:
         operator.stop()
         await running
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
 
 
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO])
 def test_keys_without_a_meaning_are_listed_once_for_who_debugs(
     caplog: pytest.LogCaptureFixture, level: int
 ) -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1(), FakeDialect())
         operator = world.operator()
         running = asyncio.create_task(operator.run())
-        await world.ask("POST", JOBS, toy_job(colour="red", size=3))
+        await world.ask("POST", JOBS, fake_job(colour="red", size=3))
         await asyncio.sleep(30)
         operator.stop()
         await running
 
     caplog.set_level(level, logger="tfjob.manager.controller")
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
     told = [record for record in caplog.records if record.message.startswith("keys without")]
     keys = [record.__dict__["keys"] for record in told]
     assert keys == (["spec.colour, spec.size"] if level == logging.DEBUG else [])
@@ -101,8 +101,8 @@ def test_keys_without_a_meaning_are_listed_once_for_who_debugs(
 def test_optional_api_that_comes_later_is_told_and_followed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1(), FakeDialect())
         operator = world.operator()
         running = asyncio.create_task(operator.run())
         await asyncio.sleep(60)
@@ -117,7 +117,7 @@ def test_optional_api_that_comes_later_is_told_and_followed(
         await running
 
     with caplog.at_level(logging.INFO):
-        played(act, ToyWorld)
+        simulated(act, SimulatedCluster)
     told = [each for each in caplog.records if each.getMessage() == "optional API found"]
     assert [vars(each)["api"] for each in told] == ["boards.example/v1/boards"]
 
@@ -130,17 +130,17 @@ def test_optional_api_without_rights_is_told_and_keeps_nobody_from_being_served(
         is_board = request.path.startswith("/apis/boards.example/v1/")
         return Answer(code=403, body=msgspec.json.encode(status)) if is_board else None
 
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1(), FakeDialect())
         await world.ask("POST", DEFINITIONS, board_crd())
         operator = world.operator()
-        world.lines[-1].refuse = refuse
+        world.connections[-1].refuse = refuse
         running = asyncio.create_task(operator.run())
-        await world.ask("POST", JOBS, toy_job())
+        await world.ask("POST", JOBS, fake_job())
         await asyncio.sleep(120)
         assert operator.is_ready
         assert len(await world.names(BATCH)) == 2
-        world.lines[-1].refuse = lambda _: None
+        world.connections[-1].refuse = lambda _: None
         await asyncio.sleep(60)
         watches = operator.controllers[1].informers
         assert watches is not None
@@ -149,7 +149,7 @@ def test_optional_api_without_rights_is_told_and_keeps_nobody_from_being_served(
         await running
 
     with caplog.at_level(logging.WARNING):
-        played(act, ToyWorld)
+        simulated(act, SimulatedCluster)
     told = [each for each in caplog.records if "optional API not allowed" in each.getMessage()]
     assert [vars(each)["fault"] for each in told] == ["boards is forbidden"]
 
@@ -157,8 +157,8 @@ def test_optional_api_without_rights_is_told_and_keeps_nobody_from_being_served(
 def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1(), FakeDialect())
 
         async def broken(_: object) -> None:
             await asyncio.sleep(5)
@@ -169,25 +169,25 @@ def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
             await world.operator().run()
         assert await world.names(f"{CORE}/pods") == []
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)
 
 
 def test_api_that_is_taken_away_and_comes_back_is_served_again_and_harms_no_other() -> None:
-    async def act(world: ToyWorld) -> None:
-        await world.start(KubeflowV1(), ToyDialect())
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1(), FakeDialect())
         operator = world.operator()
         running = asyncio.create_task(operator.run())
-        await world.ask("POST", JOBS, toy_job("first"))
+        await world.ask("POST", JOBS, fake_job("first"))
         await asyncio.sleep(30)
         assert len(await world.names(BATCH)) == 2
-        await world.ask("DELETE", f"{DEFINITIONS}/{ToyDialect.plural}.{ToyDialect.group}")
+        await world.ask("DELETE", f"{DEFINITIONS}/{FakeDialect.plural}.{FakeDialect.group}")
         await asyncio.sleep(120)
         assert await world.names(BATCH) == []
         await world.ask("POST", TFJOBS, tfjob("W1", name="meanwhile"))
         await asyncio.sleep(30)
         assert await world.names(f"{CORE}/pods") == ["meanwhile-worker-0"]
-        await world.ask("POST", DEFINITIONS, permissive(ToyDialect().crd()))
-        await world.ask("POST", JOBS, toy_job("second"))
+        await world.ask("POST", DEFINITIONS, permissive(FakeDialect().crd()))
+        await world.ask("POST", JOBS, fake_job("second"))
         await asyncio.sleep(120)
         assert len(await world.names(BATCH)) == 2
         assert operator.is_ready
@@ -195,4 +195,4 @@ def test_api_that_is_taken_away_and_comes_back_is_served_again_and_harms_no_othe
         operator.stop()
         await running
 
-    played(act, ToyWorld)
+    simulated(act, SimulatedCluster)

@@ -2,10 +2,9 @@
 
 import asyncio
 
-from tests.support.played_api import Played
+from tests.support.fake_dialect import GROUP, PLURAL, VERSION, FakeDialect
+from tests.support.local_apiserver.in_memory import DEFINITIONS, InMemoryApiServer
 from tests.support.simulation import virtual_time
-from tests.support.simulation.world import DEFINITIONS
-from tests.support.toy_dialect import GROUP, PLURAL, VERSION, ToyDialect
 from tfjob.client.errors import ApiError, Forbidden, NotFound, Unreachable
 from tfjob.client.request import Request
 from tfjob.client.resource import Resource
@@ -14,15 +13,15 @@ from tfjob.manager.discovery import Discovery
 TOYS = Resource(GROUP, VERSION, PLURAL)
 
 
-def discovery(server: Played, longest: float = 15.0) -> Discovery:
+def discovery(server: InMemoryApiServer, longest: float = 15.0) -> Discovery:
     return Discovery(server.api, timing=virtual_time.timing(lambda: 0.5), longest=longest)
 
 
 def test_api_is_there_or_not() -> None:
     async def act() -> None:
-        async with Played(clock=virtual_time.now) as server:
+        async with InMemoryApiServer(clock=virtual_time.now) as server:
             assert not await discovery(server).is_there(TOYS)
-            await server.ask("POST", DEFINITIONS, ToyDialect().crd())
+            await server.ask("POST", DEFINITIONS, FakeDialect().crd())
             assert await discovery(server).is_there(TOYS)
             assert not await discovery(server).is_there(Resource(GROUP, "v2", PLURAL))
             assert not await discovery(server).is_there(Resource(GROUP, VERSION, "others"))
@@ -32,7 +31,7 @@ def test_api_is_there_or_not() -> None:
 
 def test_who_may_not_ask_has_to_try() -> None:
     async def act() -> None:
-        async with Played(clock=virtual_time.now) as server:
+        async with InMemoryApiServer(clock=virtual_time.now) as server:
             server.refuse = lambda _: Forbidden("no")
             assert await discovery(server).is_there(TOYS)
 
@@ -41,10 +40,10 @@ def test_who_may_not_ask_has_to_try() -> None:
 
 def test_api_whose_objects_may_not_be_listed_is_there_and_not_usable() -> None:
     async def act() -> None:
-        async with Played(clock=virtual_time.now) as server:
+        async with InMemoryApiServer(clock=virtual_time.now) as server:
             found = discovery(server)
             assert not await found.is_usable(TOYS, namespace=None)
-            await server.ask("POST", DEFINITIONS, ToyDialect().crd())
+            await server.ask("POST", DEFINITIONS, FakeDialect().crd())
             server.refuse = lambda request: Forbidden("no") if request.verb == "list" else None
             assert await found.is_there(TOYS)
             assert not await found.is_usable(TOYS, namespace=None)
@@ -59,8 +58,8 @@ def test_api_whose_objects_may_not_be_listed_is_there_and_not_usable() -> None:
 
 def test_api_that_goes_away_between_two_looks_is_not_usable() -> None:
     async def act() -> None:
-        async with Played(clock=virtual_time.now) as server:
-            await server.ask("POST", DEFINITIONS, ToyDialect().crd())
+        async with InMemoryApiServer(clock=virtual_time.now) as server:
+            await server.ask("POST", DEFINITIONS, FakeDialect().crd())
             server.refuse = lambda request: NotFound("gone") if request.verb == "list" else None
             assert not await discovery(server).is_usable(TOYS, namespace="default")
 
@@ -69,8 +68,8 @@ def test_api_that_goes_away_between_two_looks_is_not_usable() -> None:
 
 def test_trouble_is_waited_out() -> None:
     async def act() -> None:
-        async with Played(clock=virtual_time.now) as server:
-            await server.ask("POST", DEFINITIONS, ToyDialect().crd())
+        async with InMemoryApiServer(clock=virtual_time.now) as server:
+            await server.ask("POST", DEFINITIONS, FakeDialect().crd())
 
             def refuse(_: Request) -> ApiError | None:
                 is_down = asyncio.get_running_loop().time() < 100
@@ -87,12 +86,12 @@ def test_missing_api_is_told_once_and_found_soon_after_it_has_come() -> None:
     async def act() -> None:
         told: list[float] = []
         loop = asyncio.get_running_loop()
-        async with Played(clock=virtual_time.now) as server:
+        async with InMemoryApiServer(clock=virtual_time.now) as server:
             wait = discovery(server).until_there(TOYS, on_missing=lambda: told.append(loop.time()))
             waiting = asyncio.create_task(wait)
             await asyncio.sleep(1000)
             assert (len(told), waiting.done()) == (1, False)
-            await server.ask("POST", DEFINITIONS, ToyDialect().crd())
+            await server.ask("POST", DEFINITIONS, FakeDialect().crd())
             await waiting
             assert loop.time() <= 1000 + 16
             await discovery(server).until_there(TOYS, on_missing=lambda: told.append(loop.time()))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.played_api import Played
-from tests.support.toy_dialect import BOARD, ToyDialect
+from tests.support.fake_dialect import BOARD, FakeDialect
+from tests.support.local_apiserver.in_memory import InMemoryApiServer
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.manager.informers import Informers, Listeners, Source, apis_beside
@@ -13,13 +13,15 @@ from tfjob.manager.informers import Informers, Listeners, Source, apis_beside
 
 def informers(dialect: Dialect, **settings: Any) -> Informers:
     listeners = Listeners(on_job=lambda _old, _new: None, on_child=lambda _old, _new: None)
-    return Informers(Source(Played().api), dialect, Settings(**settings), listeners=listeners)
+    return Informers(
+        Source(InMemoryApiServer().api), dialect, Settings(**settings), listeners=listeners
+    )
 
 
 async def test_dialect_says_what_is_followed() -> None:
     assert set(informers(KubeflowV1()).all) == {"jobs", "Pod", "Service"}
-    assert set(informers(ToyDialect()).all) == {"jobs", "Pod", "Service", "Job", "ConfigMap"}
-    served = informers(ToyDialect(), served=frozenset({BOARD.name}))
+    assert set(informers(FakeDialect()).all) == {"jobs", "Pod", "Service", "Job", "ConfigMap"}
+    served = informers(FakeDialect(), served=frozenset({BOARD.name}))
     assert "Board" in served.all
     assert "Board" in served.stores.companions
     groups = informers(KubeflowV1(), gang_scheduler_name="volcano")

@@ -10,9 +10,9 @@ import pytest
 from tests.support.fake_api import FakeApi, text
 from tests.support.fake_time import Instant
 from tests.support.simulation import virtual_time
-from tests.support.simulation.wire import Line
+from tests.support.simulation.cluster import QUIET, SimulatedCluster, simulated
+from tests.support.simulation.connection import Connection
 from tests.support.tfjobs import tfjob
-from tests.support.toy_world import QUIET, ToyWorld, played
 from tfjob.client.config import Config
 from tfjob.client.credentials import bearer
 from tfjob.client.errors import ApiError
@@ -37,15 +37,15 @@ def a_job(name: str, **container: Any) -> dict[str, Any]:
     return job
 
 
-def an_operator(world: ToyWorld) -> Operator:
-    world.lines.append(Line(world.backend, world.weather))
+def an_operator(world: SimulatedCluster) -> Operator:
+    world.connections.append(Connection(world.backend, world.injector))
     return Operator(
         Config(server="http://played.invalid", credentials=bearer(TOKEN)),
         QUIET,
         dialects=(KubeflowV1(),),
         identity="me",
         world=World(
-            connect=world.lines[-1].connect,
+            connect=world.connections[-1].connect,
             timing=virtual_time.timing(world.chance.random),
             now=virtual_time.now,
         ),
@@ -67,18 +67,18 @@ def refuse_some(request: Request) -> Answer | None:
 def test_an_operator_in_trouble_logs_neither_its_token_nor_secrets_of_jobs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def act(world: ToyWorld) -> None:
+    async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1())
         operator = an_operator(world)
-        world.lines[0].refuse = refuse_some
+        world.connections[0].refuse = refuse_some
         running = asyncio.create_task(operator.run())
         for name in ("fine", "refused", "broken", "lost"):
             await world.ask("POST", JOBS, a_job(name))
         await world.ask("POST", JOBS, a_job("odd", env=PASSWORD, image={"x": PASSWORD}))
         await asyncio.sleep(120)
-        world.weather.is_calm = False
+        world.injector.is_calm = False
         await asyncio.sleep(120)
-        world.weather.is_calm = True
+        world.injector.is_calm = True
         operator.stop()
         await running
 
@@ -86,7 +86,7 @@ def test_an_operator_in_trouble_logs_neither_its_token_nor_secrets_of_jobs(
     monkeypatch.setattr(root, "handlers", [])
     monkeypatch.setattr(root, "level", root.level)
     logs.set_up(style="json", level="debug")
-    played(act, lambda: ToyWorld(dialects=(KubeflowV1(),)))
+    simulated(act, lambda: SimulatedCluster(dialects=(KubeflowV1(),)))
     logged = capsys.readouterr().err
     assert "pass incomplete" in logged
     assert "exceeded quota" in logged

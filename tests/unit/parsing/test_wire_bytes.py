@@ -132,8 +132,11 @@ async def test_a_deep_job_in_a_collection_hides_no_other_and_lets_it_sync(
     depth: int, state: Callable[[int], Callable[[Asked], Answer]]
 ) -> None:
     async with follower(state(depth)) as (follow, fake), Api(Config(server=fake.url)) as api:
-        watch = Watch(api, SCOPE, decode=JobObject, timing=Instant().timing)
-        informer: Any = Informer(watch, store=Store[JobObject](), on_change=lambda _old, _new: None)
+        watch: Any = Watch(api, SCOPE, decode=JobObject, timing=Instant().timing)
+        follow.watch = watch
+        informer: Any = Informer(
+            follow, store=Store[JobObject](), on_change=lambda _old, _new: None
+        )
         follow.informer = informer
         assert await follow.until(8) == {"before": "1", "bad": "5", "after": "3"}
         assert follow.informer.has_synced.is_set()
@@ -144,8 +147,9 @@ async def test_a_deep_pod_is_skipped_with_a_line_that_names_it(
 ) -> None:
     caplog.set_level(logging.WARNING)
     async with follower(paged(100_000)) as (follow, fake), Api(Config(server=fake.url)) as api:
-        watch = Watch(api, SCOPE, decode=Pod, timing=Instant().timing)
-        informer: Any = Informer(watch, store=Store[Pod](), on_change=lambda _old, _new: None)
+        watch: Any = Watch(api, SCOPE, decode=Pod, timing=Instant().timing)
+        follow.watch = watch
+        informer: Any = Informer(follow, store=Store[Pod](), on_change=lambda _old, _new: None)
         follow.informer = informer
         assert await follow.until(8) == {"before": "1", "after": "3"}
     skipped = [each for each in caplog.records if each.getMessage() == "object skipped"]

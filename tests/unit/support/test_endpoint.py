@@ -1,12 +1,18 @@
 """An endpoint speaks as one identity and tells refusals apart."""
 
+import gc
 import json
+import socket
+import struct
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 import yaml
+from tfjob.local.apiserver.credentials import load_certificate
 
 from tests.support.controlplane.endpoint import ApiError, Endpoint
 
@@ -92,3 +98,20 @@ def test_kubeconfig_needs_no_other_file() -> None:
 def test_plain_server_has_no_certificate_in_its_kubeconfig(endpoint: Endpoint) -> None:
     config = yaml.safe_load(endpoint.kubeconfig())
     assert config["clusters"][0]["cluster"] == {"server": endpoint.server}
+
+
+def test_socket_of_a_server_that_dies_before_the_handshake_is_closed(tmp_path: Path) -> None:
+    """The ssl module forgets such a socket, and whichever test runs next would be blamed."""
+    certificate, _ = load_certificate(tmp_path, now=datetime.now(UTC))
+    endpoint = Endpoint(server="https://x", token=TOKEN, certificate=certificate.read_text())
+    context = endpoint.ssl_context()
+    assert context is not None
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        caller = socket.create_connection(server.getsockname())
+        answering, _ = server.accept()
+        answering.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        answering.close()
+        with pytest.raises(OSError, match="reset"):
+            context.wrap_socket(caller, server_hostname="127.0.0.1")
+    # Here pytest would report a socket that nobody has closed.
+    gc.collect()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from tfjob.local.apiserver import controller
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.controller import Controller, delay
@@ -45,7 +46,7 @@ def thing(name: str) -> dict[str, object]:
 async def attended(one: RecordingController) -> None:
     task = asyncio.create_task(one.run())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             await one.is_busy.wait()
     finally:
         task.cancel()

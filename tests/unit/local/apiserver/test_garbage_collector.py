@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.toy_dialect import definition
+from tests.support.fake_dialect import definition
+from tests.support.patience import PATIENCE
 from tfjob.local.apiserver import bootstrap, controller, garbage_collector
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.garbage_collector import GarbageCollector
@@ -189,7 +190,7 @@ async def test_a_disk_that_is_full_at_the_start_is_survived(
     monkeypatch.setattr(controller, "_RETRY_SECONDS", 0.0)
     monkeypatch.setattr(world.collector, "enqueue_all", enqueue_all)
     task = asyncio.create_task(world.collector.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await is_done.wait()
     assert not task.done()
     task.cancel()

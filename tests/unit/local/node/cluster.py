@@ -1,8 +1,11 @@
 """A client of a local API server, for tests that go through the network."""
 
 import asyncio
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tests.support.patience import PATIENCE
 from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api
 from tfjob.local.node.client_api import ClientApi
@@ -32,8 +35,14 @@ class Cluster:
         return str(found["status"].get("phase"))
 
     async def until_phase(self, name: str, phase: str) -> None:
-        for _ in range(3000):
-            if await self.phase(name) == phase:
-                return
+        async def is_so() -> bool:
+            return await self.phase(name) == phase
+
+        await self.until(f"{name} is {phase}", is_so)
+
+    async def until(self, what: str, is_so: Callable[[], Awaitable[bool]]) -> None:
+        """Poll until something is so; it must become so."""
+        deadline = time.monotonic() + PATIENCE
+        while not await is_so():
+            assert time.monotonic() < deadline, f"never came true: {what}"
             await asyncio.sleep(0.01)
-        raise AssertionError(f"{name} never was {phase}, but {await self.phase(name)}")

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Literal
 
+from tests.support.patience import PATIENCE
 from tfjob.local.node.api import (
     PodChanged,
     PodDeleted,
@@ -37,7 +38,7 @@ def pod(name: str = "p", *commands: str, policy: str = "Never", **spec: Any) -> 
 
 async def until(question: Callable[[], object], what: str = "the condition") -> None:
     """Poll until true, with a deadline."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not question():
         assert time.monotonic() < deadline, f"{what} never came true"
         await asyncio.sleep(0.005)

@@ -49,17 +49,17 @@ async def test_a_pod_lives_and_dies_through_the_api(cluster: Cluster) -> None:
     await cluster.create(pod("p", "echo hello; sleep 60"))
     await cluster.until_phase("p", "Running")
     path = "/api/v1/namespaces/default/pods/p"
-    for _ in range(500):
-        if await cluster.api.read(f"{path}/log"):
-            break
-        await asyncio.sleep(0.01)
+
+    async def has_log() -> bool:
+        return bool(await cluster.api.read(f"{path}/log"))
+
+    async def is_gone() -> bool:
+        return not (await cluster.get("namespaces/default/pods"))["items"]
+
+    await cluster.until("the pod has a log", has_log)
     assert await cluster.api.read(f"{path}/log") == b"hello\n"
     await cluster.api.delete(path, grace_seconds=5)
-    for _ in range(500):
-        if not (await cluster.get("namespaces/default/pods"))["items"]:
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("the pod was never removed")
+    await cluster.until("the pod is gone", is_gone)
 
 
 async def test_the_node_is_shown_and_events_are_told(cluster: Cluster) -> None:
@@ -67,14 +67,12 @@ async def test_the_node_is_shown_and_events_are_told(cluster: Cluster) -> None:
     await cluster.until_phase("p", "Succeeded")
     node = await cluster.get("nodes/local")
     assert node["status"]["allocatable"]["cpu"] == "2"
-    reasons: set[str] = set()
-    for _ in range(500):
+
+    async def are_told() -> bool:
         events = await cluster.get("namespaces/default/events")
-        reasons = {event["reason"] for event in events["items"]}
-        if {"Scheduled", "Started"} <= reasons:
-            break
-        await asyncio.sleep(0.01)
-    assert {"Scheduled", "Started"} <= reasons
+        return {"Scheduled", "Started"} <= {event["reason"] for event in events["items"]}
+
+    await cluster.until("both events are recorded", are_told)
 
 
 async def test_a_config_map_is_found_or_not(cluster: Cluster) -> None:

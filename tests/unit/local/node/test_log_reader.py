@@ -1,6 +1,7 @@
 """Reading the log of a container."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from tfjob.local.node.log_reader import LogMissingError, LogOptions, log_file, read
 from tfjob.local.node.log_writer import LogWriter
 
@@ -117,11 +119,10 @@ class Reader:
             self.text += chunk.decode()
 
     async def until(self, text: str) -> None:
-        for _ in range(5000):
-            if self.text.endswith(text):
-                return
+        deadline = time.monotonic() + PATIENCE
+        while not self.text.endswith(text):
+            assert time.monotonic() < deadline, f"{text!r} never came, only {self.text!r}"
             await asyncio.sleep(0.001)
-        raise AssertionError(f"{text!r} never came, only {self.text!r}")
 
 
 async def test_following_shows_new_lines_until_the_container_has_ended(log: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.support.patience import PATIENCE
 from tfjob.local.node.process import (
     ContainerProcess,
     Launch,
@@ -46,7 +47,7 @@ def log_text(folder: Path) -> str:
 
 
 async def until(question: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while not question():
         assert time.monotonic() < deadline, "the condition never came true"
         await asyncio.sleep(0.005)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from tests.unit.local.node.fake_api import FakeApi, Pod, pod, until
 from tests.unit.local.node.whole_node import finished
 from tfjob.local.node.readiness import (
@@ -61,7 +62,7 @@ def is_ready(api: FakeApi, name: str) -> bool:
 def asked(api: FakeApi, name: str) -> str:
     url = shown_url(api.pods[name])
     assert url is not None
-    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - a server of this test
+    with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310 - a server of this test
         return str(answer.read().decode())
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE
 from tfjob.dialects.tensorflow import servers
 
 CLUSTER = "master|m:1,ps|a:1;b:2"
@@ -51,7 +52,12 @@ def run(program: Path, *words: str, config: str = "") -> subprocess.CompletedPro
     """Where there is no TensorFlow: nothing but what is wrong with its arguments can be told."""
     command = [sys.executable, "-I", str(program), *words]
     return subprocess.run(
-        command, capture_output=True, text=True, check=False, env={"TF_CONFIG": config}, timeout=20
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"TF_CONFIG": config},
+        timeout=PATIENCE,
     )
 
 
@@ -116,7 +122,7 @@ def first_words(
         assert process.stdout is not None
         found = [process.stdout.readline() for _ in range(lines)]
         process.send_signal(signal.SIGTERM)
-        return found, process.wait(timeout=20)
+        return found, process.wait(timeout=PATIENCE)
     finally:
         process.kill()
         process.communicate()

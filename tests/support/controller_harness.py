@@ -1,0 +1,237 @@
+"""A reconciler with its informer caches, on an API server in memory.
+
+The caches see the server's objects when a test says so. One harness serves every dialect:
+`JobKind` says which jobs it reconciles.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from tests.support import fake_dialect
+from tests.support.builders import NOW
+from tests.support.fake_kubelet.kubelet import PodLifecycle
+from tests.support.local_apiserver.in_memory import (
+    CORE,
+    DEFINITIONS,
+    JOBS,
+    InMemoryApiServer,
+    Json,
+    decoded,
+)
+from tests.support.patience import PATIENCE
+from tests.support.tfjobs import tfjob
+from tfjob.client.events import EventRecorder
+from tfjob.client.fair import FairPool
+from tfjob.client.store import Store
+from tfjob.client.wire import Key
+from tfjob.controller.children import Hands
+from tfjob.controller.facts import Facts
+from tfjob.controller.objects import JobObject
+from tfjob.controller.pacing import Pacer, PacingConfig
+from tfjob.controller.reconciler import Outcome, Reconciler
+from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
+from tfjob.controller.statuses import StatusWriter, Written
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import Job
+from tfjob.core.plan import Plan
+from tfjob.dialects.base import Dialect, Observed, Settings
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.pod import Pod
+from tfjob.k8s.service import Service
+from tfjob.k8s.standing import Standing
+from tfjob.manager.metrics import Metrics
+
+BATCH = "/apis/batch/v1/namespaces/default/jobs"
+KEY = ("default", "j")
+
+
+class JobKind(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs that a harness reconciles; `companions` are kinds that they may have beside pods."""
+
+    dialect: Dialect
+    path: str
+    key: Key
+    label: str
+    build: Callable[..., Json]
+    has_batch_jobs: bool = False
+    companions: tuple[str, ...] = ()
+
+
+TFJOB = JobKind(
+    dialect=KubeflowV1(),
+    path=JOBS,
+    key=KEY,
+    label="training.kubeflow.org/job-name",
+    build=tfjob,
+)
+FAKE_JOB = JobKind(
+    dialect=fake_dialect.FakeDialect(),
+    path=fake_dialect.JOBS,
+    key=("default", "t"),
+    label=fake_dialect.LABEL,
+    build=fake_dialect.fake_job,
+    has_batch_jobs=True,
+    companions=("ConfigMap",),
+)
+
+UNPACED = Pacer(PacingConfig(is_on=False), clock=lambda: 0.0)
+
+
+class ControllerHarness:
+    """One controller and its server; `tokens` are used in order, `leads` says who may write."""
+
+    def __init__(self, server: InMemoryApiServer, kind: JobKind = TFJOB) -> None:
+        self.server = server
+        self.kind = kind
+        self.time = NOW
+        self.leads = True
+        self.tokens = iter(["aaaa", "bbbb", "cccc"])
+        self.elapsed = 0.0
+        self.metrics = Metrics()
+        self.kubelet = PodLifecycle(server, namespace="default", now=self.now)
+        self.stores = _stores_for(kind)
+        self.recorder = EventRecorder(server.api, component="tfjob-controller", now=self.now)
+        self.reader = SnapshotReader(
+            kind.dialect,
+            Settings(),
+            stores=self.stores,
+            facts=Facts(server.api, clock=lambda: 0.0),
+            now=self.now,
+            token=lambda: next(self.tokens),
+        )
+        self.hands = Hands(server.api, FairPool(4), self.metrics, clock=lambda: self.elapsed)
+        self.statuses = StatusWriter(server.api, kind.dialect, may_write=lambda: self.leads)
+        self.reconciler = self.reconciler_with(UNPACED)
+
+    def reconciler_with(self, pacer: Pacer) -> Reconciler:
+        return Reconciler(
+            reader=self.reader,
+            hands=self.hands,
+            statuses=self.statuses,
+            recorder=self.recorder,
+            observer=self.metrics,
+            pacer=pacer,
+        )
+
+    def now(self) -> datetime:
+        return self.time
+
+    async def submit(self, *args: Any, **fields: Any) -> Json:
+        """Create a job, as its kind's builder takes the arguments."""
+        return await self.server.make(self.kind.path, self.kind.build(*args, **fields))
+
+    async def look(self) -> None:
+        """Let the caches see what is stored."""
+        await self._fill(self.stores.jobs, self.kind.path, JobObject)
+        await self._fill(self.stores.pods, f"{CORE}/pods", Pod)
+        await self._fill(self.stores.services, f"{CORE}/services", Service)
+        if self.stores.batch_jobs is not None:
+            await self._fill(self.stores.batch_jobs, BATCH, BatchJob)
+        for name, store in self.stores.companions.items():
+            await self._fill(store, f"{CORE}/{name.lower()}s", Standing)
+
+    async def _fill(self, store: Store[Any], path: str, kind: type[Any]) -> None:
+        for known in store:
+            store.remove((known.metadata.namespace, known.metadata.name))
+        for item in (await self.server.ask("GET", path))["items"]:
+            store.put(decoded(item, kind))
+
+    async def gathered(self) -> Snapshot:
+        """See everything, and read the job's snapshot."""
+        await self.look()
+        found = await self.reader.read(self.kind.key)
+        assert found is not None
+        return found
+
+    async def one_pass(self) -> Outcome:
+        """See everything, then decide and act once; a new job gets its first status before."""
+        await self.look()
+        stored = self.stores.jobs.get(self.kind.key)
+        outcome = await self.reconciler.reconcile(self.kind.key)
+        if stored is None or stored.has_status or not outcome.has_more:
+            return outcome
+        await self.look()
+        return await self.reconciler.reconcile(self.kind.key)
+
+    async def written(
+        self, seen: Snapshot, plan: Plan | None = None, trouble: str = ""
+    ) -> Written | None:
+        """Write the status of a gathered job; after a conflict nothing is left to do."""
+
+        def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+            return self.reader.decode(fresh), Plan()
+
+        return await self.statuses.write(
+            seen.stored,
+            job=seen.job,
+            plan=plan or Plan(),
+            observed=Observed(children=seen.children, now=NOW, trouble=trouble),
+            decide=decide,
+        )
+
+    async def job(self) -> Json:
+        return await self.server.ask("GET", f"{self.kind.path}/{self.kind.key[1]}")
+
+    async def conditions(self) -> list[str]:
+        status = (await self.job()).get("status", {})
+        return [each["type"] for each in status.get("conditions", []) if each["status"] == "True"]
+
+    async def end_pod(self, name: str, code: int) -> None:
+        """Let a pod's container end and its phase follow."""
+        await self.kubelet.finish(name, exit_code=code)
+
+    async def told(self) -> list[tuple[str, str, str]]:
+        """The events that were sent, oldest first."""
+        await self.recorder.close(PATIENCE)
+        return await self.server.events()
+
+    def counted(self, name: str, **labels: str) -> float:
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def _stores_for(kind: JobKind) -> Stores:
+    return Stores(
+        jobs=Store[JobObject](),
+        pods=Store[Pod](label=kind.label),
+        services=Store[Service](label=kind.label),
+        batch_jobs=Store[BatchJob](label=kind.label) if kind.has_batch_jobs else None,
+        companions={name: Store[Standing](label=kind.label) for name in kind.companions},
+    )
+
+
+@asynccontextmanager
+async def controller_harness(kind: JobKind = TFJOB) -> AsyncIterator[ControllerHarness]:
+    """A harness whose server knows the kind's CRD."""
+    async with InMemoryApiServer() as server:
+        if kind is not TFJOB:
+            await server.make(DEFINITIONS, kind.dialect.crd())
+        yield ControllerHarness(server, kind)
+
+
+def child(kind: str, name: str, owner: Json, **labels: str) -> Json:
+    """An object that a job or one of its batch Jobs owns."""
+    reference = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+    }
+    shown = {key.replace("__", "/").replace("_", "."): value for key, value in labels.items()}
+    metadata = {"name": name, "labels": shown, "ownerReferences": [reference]}
+    version, spec = _BODIES[kind]
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **spec(name)}
+
+
+_CONTAINERS = {"containers": [{"name": "tensorflow", "image": "x"}], "restartPolicy": "Never"}
+_BODIES: dict[str, tuple[str, Callable[[str], Json]]] = {
+    "Pod": ("v1", lambda _: {"spec": _CONTAINERS}),
+    "Service": ("v1", lambda _: {"spec": {"ports": [{"port": 80}]}}),
+    "ConfigMap": ("v1", lambda _: {"data": {}}),
+    "Job": ("batch/v1", lambda _: {"spec": {"template": {"spec": _CONTAINERS}}}),
+}

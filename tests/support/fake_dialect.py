@@ -1,0 +1,229 @@
+"""A made-up API of jobs, in a handful of lines: what a dialect is, and nothing else.
+
+Its replicas are run by batch Jobs, a token is stored in its spec before they are made, a script, a
+door and (where the cluster has such things) a board stand beside them, and its status shows more
+than the neutral one.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tfjob.core.invalid import InvalidJob
+from tfjob.core.job import (
+    Companion,
+    Decider,
+    ExitCodes,
+    Job,
+    LabelKeys,
+    Owner,
+    Replica,
+    RestartPolicy,
+    Rules,
+    ServicePort,
+    Workload,
+)
+from tfjob.core.observe import view
+from tfjob.core.status import Condition, ConditionType, JobStatus
+from tfjob.core.wording import Phrase, Wording
+from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.k8s import field
+from tfjob.k8s.field import Fault
+
+Json = dict[str, Any]
+GROUP, VERSION, KIND, PLURAL = "toy.example", "v1", "ToyJob", "toyjobs"
+JOBS = f"/apis/{GROUP}/{VERSION}/namespaces/default/{PLURAL}"
+COMPONENT = "toy-controller"
+LABEL = "toy.example/job"
+SCRIPT = ChildApi("ConfigMap", "", "v1", "configmaps")
+BOARD = ChildApi("Board", "boards.example", "v1", "boards", is_optional=True)
+_SENTENCES = {
+    each: Phrase(each.title().replace("_", ""), each.replace("_", " "))
+    for each in Wording.__struct_fields__
+    if each not in {"component", "master_advice", "coordinator_advice", "child_create_failed"}
+}
+_WORDING = Wording(
+    **_SENTENCES,
+    child_create_failed=Phrase("ChildCreateFailed", "{error}"),
+    component=COMPONENT,
+    master_advice="have one toy",
+    coordinator_advice="have one toy",
+)
+_PHASES = {"Done": ConditionType.SUCCEEDED, "Broken": ConditionType.FAILED}
+
+
+class FakeDialect:
+    group, version, kind, plural = GROUP, VERSION, KIND, PLURAL
+    short_name = "toy"
+    component = COMPONENT
+    workload = Workload.JOB
+    child_selector = LABEL
+    job_label = LABEL
+    companions = (SCRIPT, BOARD)
+    shows_children = True
+    status_fields = frozenset({"phase", "active", "beside", "trouble", "nothing"})
+
+    def pod_groups(self, settings: Settings) -> ChildApi | None:  # noqa: ARG002 - of the protocol
+        return None
+
+    def validate(self, manifest: Manifest) -> list[Fault]:
+        if manifest["spec"].get("replicas", 1) > 0:
+            return []
+        return [field.invalid("spec.replicas", manifest["spec"]["replicas"], "must be positive")]
+
+    def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+        meta = manifest["metadata"]
+        namespace, uid = meta.get("namespace", "default"), meta.get("uid", "")
+        owner = Owner(f"{GROUP}/{VERSION}", KIND, meta["name"], namespace, uid)
+        status = _decoded_status(manifest.get("status") or {})
+        faults = self.validate(manifest)
+        if faults:
+            return InvalidJob(owner, _WORDING, faults, status)
+        return Job(
+            owner=owner,
+            replicas=[_replica(manifest["spec"], job=meta["name"])],
+            labels=LabelKeys(type="toy.example/type", index="toy.example/index"),
+            rules=Rules(
+                decider=Decider(types=("Toy",), index=0),
+                exit_codes=ExitCodes(at_least=128),
+                only_decider_fails=True,
+            ),
+            wording=_WORDING,
+            workload=Workload.JOB,
+            companions=_companions(manifest["spec"], settings, job=meta["name"]),
+            claim={LABEL: _label(meta["name"])},
+            status=status,
+            is_deleting=bool(meta.get("deletionTimestamp")),
+        )
+
+    def unread(self, manifest: Manifest) -> list[str]:
+        return [
+            f"spec.{key}"
+            for key in manifest["spec"]
+            if key not in {"replicas", "id", "boardAsleep"}
+        ]
+
+    def completed(
+        self,
+        manifest: Manifest,
+        settings: Settings,  # noqa: ARG002 - of the protocol
+        *,
+        tokens: Iterator[str],
+        is_taken: Callable[[str], bool],
+    ) -> Json | None:
+        if self.validate(manifest) or "id" in manifest["spec"]:
+            return None
+        free = (token for token in tokens if not is_taken(f"toy-{token}-0"))
+        return {**manifest["spec"], "id": next(free)}
+
+    def encode_status(self, job: Job | InvalidJob, status: JobStatus, observed: Observed) -> Json:
+        phase = next((name for name, kind in _PHASES.items() if status.is_true(kind)), "Working")
+        slots = view(job, observed.children).all_slots() if isinstance(job, Job) else []
+        return {
+            "phase": phase,
+            "active": sum(slot.is_active for slot in slots),
+            "beside": sorted(kind for kind, _ in observed.children.companions),
+            "trouble": observed.trouble,
+            "nothing": None,
+        }
+
+    def to_hub(self, manifest: Manifest) -> Translation:
+        return Translation(dict(manifest))
+
+    def from_hub(self, manifest: Manifest) -> Translation:
+        return Translation(dict(manifest))
+
+    def crd(self) -> Json:
+        found = definition(GROUP, VERSION, KIND, plural=PLURAL)
+        found["spec"]["names"]["shortNames"] = [self.short_name]
+        return found
+
+
+def definition(group: str, version: str, kind: str, *, plural: str) -> Json:
+    """A definition that takes any spec and any status."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": schema},
+                }
+            ],
+        },
+    }
+
+
+def board_crd() -> Json:
+    return definition(BOARD.group, BOARD.version, BOARD.kind, plural=BOARD.plural)
+
+
+def fake_job(name: str = "t", replicas: int = 2, **spec: Any) -> Json:
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": KIND,
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, **spec},
+    }
+
+
+def _label(job: str) -> str:
+    """Labels are shorter than names may be."""
+    return job[:63]
+
+
+def _replica(spec: Json, *, job: str) -> Replica:
+    labels = {LABEL: _label(job), "toy.example/type": "toy"}
+    container = {"name": "tensorflow", "image": "toy", "command": ["true"]}
+    return Replica(
+        type="Toy",
+        label="toy",
+        count=spec.get("replicas", 1),
+        restart=RestartPolicy.ON_FAILURE,
+        pod_restart_policy="OnFailure",
+        template={"spec": {"containers": [container]}},
+        name_prefix=f"toy-{spec.get('id', 'xxxx')}-",
+        host_suffix="",
+        port=2222,
+        pod_labels=labels,
+        service_labels=labels,
+        selector=labels,
+        service_ports=[ServicePort("toy", 2222)],
+        task="toy",
+    )
+
+
+def _companions(spec: Json, settings: Settings, *, job: str) -> list[Companion]:
+    name = f"beside-{spec.get('id', 'xxxx')}"
+    metadata = {"name": name, "labels": {LABEL: _label(job)}}
+    script = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}
+    door = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
+    found = [
+        Companion(kind="ConfigMap", name=name, manifest=script),
+        Companion(kind="Service", name=name, manifest={**door, "spec": {"ports": [{"port": 80}]}}),
+    ]
+    if BOARD.name in settings.served:
+        asleep = spec.get("boardAsleep", False)
+        body = {"apiVersion": "boards.example/v1", "kind": "Board", "metadata": metadata}
+        board = {**body, "spec": {"suspend": asleep}}
+        found.append(Companion(kind="Board", name=name, manifest=board, kept={"suspend": asleep}))
+    return found
+
+
+def _decoded_status(stored: Json) -> JobStatus:
+    if "phase" not in stored:
+        return JobStatus()
+    kinds = [ConditionType.CREATED.value]
+    if stored["phase"] in _PHASES:
+        kinds.append(_PHASES[stored["phase"]].value)
+    found = [Condition(kind, "True", "", "", None, None) for kind in kinds]
+    return JobStatus(conditions=tuple(found))

@@ -1,0 +1,254 @@
+"""What every single pass must satisfy, whatever happened before."""
+
+from datetime import datetime, timedelta
+
+from tests.support.model_cluster import Pass
+from tfjob.core.job import Job, RestartPolicy
+from tfjob.core.observe import Slot, view
+from tfjob.core.plan import ChildKind
+from tfjob.core.status import Cause, ConditionType, JobStatus, RecentRestart
+from tfjob.k8s import time
+
+PASSES_TO_REST = 5
+"""While nothing else happens: restart what may be, hit the limit, end, tidy up, find nothing."""
+
+_BUSY = frozenset({ConditionType.RUNNING, ConditionType.RESTARTING})
+_ENDS = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
+
+
+def after(made: Pass) -> JobStatus:
+    return made.job.status if made.plan.status is None else made.plan.status
+
+
+def is_resuming(made: Pass) -> bool:
+    before, then = made.job.status, after(made)
+    return before.is_true(ConditionType.SUSPENDED) and not then.is_true(ConditionType.SUSPENDED)
+
+
+def is_resting(made: Pass) -> bool:
+    return made.job.policy.is_suspended and not made.job.status.is_finished
+
+
+def conditions_are_legal(status: JobStatus) -> None:
+    """Created stands first; of Running and Restarting there is one at most; what is the case now
+    stands last; an end leaves nothing else true."""
+    types = [each.type for each in status.conditions]
+    assert len(set(types)) == len(types)
+    assert len(_BUSY & set(types)) <= 1
+    assert len(_ENDS & set(types)) <= 1
+    assert all(each.status in {"True", "False"} for each in status.conditions)
+    if types:
+        assert types[0] == ConditionType.CREATED
+    lively = {each.type for each in status.conditions if each.is_true} - {ConditionType.CREATED}
+    assert len(lively) <= 1
+    assert lively <= {types[-1] if types else None}
+
+
+def times_do_not_go_back(before: JobStatus, then: JobStatus) -> None:
+    """Within a type, no time of a condition is earlier than it was."""
+    for new in then.conditions:
+        assert new.last_update is not None
+        assert new.last_transition is not None
+        assert new.last_transition <= new.last_update
+        old = before.condition(new.type)
+        if old is not None and old.last_update and old.last_transition:
+            assert new.last_update >= old.last_update
+            assert new.last_transition >= old.last_transition
+
+
+def finish_is_final(made: Pass) -> None:
+    """A verdict is never changed or joined by another, and a completion time belongs to it."""
+    before, then = made.job.status, after(made)
+    assert then.is_finished == (then.completion_time is not None)
+    if not before.is_finished:
+        return
+    assert not made.plan.creates
+    assert then.conditions == before.conditions
+    assert before.completion_time in {None, then.completion_time}
+
+
+def counts_fit(made: Pass) -> None:
+    """Whenever replicas are counted, every one is counted at most once."""
+    before, then = made.job.status, after(made)
+    if before.replicas == then.replicas or before.is_finished or is_resting(made):
+        return
+    for replica in made.job.replicas:
+        found = then.of(replica.type)
+        assert 0 <= found.active + found.succeeded + found.failed <= replica.count
+
+
+def memory_only_grows(made: Pass) -> None:
+    """Restarts are never forgotten, and successes only when the job is resumed."""
+    before, then = made.job.status, after(made)
+    assert then.restarts >= before.restarts
+    if is_resuming(made):
+        return
+    for kind, found in before.replicas.items():
+        assert found.completed <= then.of(kind).completed
+
+
+def creates_are_due(made: Pass) -> None:
+    """A pod is made only for a replica that should exist, has none, and has not yet succeeded."""
+    slots = {(slot.replica.type, slot.index): slot for slot in _slots(made)}
+    for create in made.plan.creates:
+        if create.kind != ChildKind.POD:
+            continue
+        slot = slots[create.type, create.index]
+        assert slot.pod is None
+        assert is_resuming(made) or not slot.is_completed
+    names = [(each.kind, each.name) for each in made.plan.creates]
+    assert len(set(names)) == len(names)
+
+
+def deletes_are_meant(made: Pass) -> None:
+    """Only what was seen is deleted, each once, and no replica that does its work."""
+    children, group = made.children, made.children.pod_group
+    seen = {(ChildKind.POD, pod.metadata.uid) for pod in children.pods}
+    seen |= {(ChildKind.SERVICE, service.metadata.uid) for service in children.services}
+    seen |= {(ChildKind.POD_GROUP, group.metadata.uid)} if group else set()
+    gone = [(each.kind, each.uid) for each in made.plan.deletes]
+    assert set(gone) <= seen
+    assert len(set(gone)) == len(gone)
+    if after(made).is_finished or is_resting(made) or is_resuming(made):
+        return
+    working = {slot.pod.metadata.uid for slot in _slots(made) if slot.pod and _works(slot)}
+    assert not working & {uid for kind, uid in gone if kind == ChildKind.POD}
+
+
+def size_is_bounded(made: Pass) -> None:
+    """A plan is no larger than the job and what it has: nothing multiplies."""
+    job, children, plan = made.job, made.children, made.plan
+    assert len(plan.creates) <= 2 * job.total + 1
+    assert len(plan.deletes) <= len(children.pods) + len(children.services) + 1
+    containers = sum(
+        1 + len(pod.status.container_statuses) + len(pod.status.init_container_statuses)
+        for pod in children.pods
+    )
+    assert len(plan.events) <= 5 + 3 * containers + 2 * len(job.replicas)
+    assert sum(len(each.recent) for each in after(made).replicas.values()) <= 30
+
+
+def rest_is_complete(made: Pass) -> None:
+    """A suspended job makes nothing, counts nothing as active, and asks every pod to go."""
+    if not is_resting(made):
+        return
+    assert not made.plan.creates
+    assert not any(each.active for each in after(made).replicas.values())
+    staying = [pod for pod in made.children.pods if not pod.metadata.is_terminating]
+    deleted = {each.uid for each in made.plan.deletes}
+    assert {pod.metadata.uid for pod in staying} <= deleted
+
+
+def resume_starts_anew(made: Pass) -> None:
+    """A resumed job's time begins now, or when its pods may come."""
+    start = after(made).start_time
+    assert not is_resuming(made) or start is None or start == time.whole(made.now)
+
+
+def failures_are_answered(made: Pass) -> None:
+    """No failure is passed over: under Never it fails the job, unless the pod was deleted before
+    it ran; else its pod goes as soon as the next one is due, unless a limit is about to say
+    otherwise or the type tolerates it."""
+    if after(made).is_finished or is_resting(made) or is_resuming(made) or _is_waiting(made):
+        return
+    deleted = {each.uid for each in made.plan.deletes}
+    for slot in _slots(made):
+        if slot.pod is None or not slot.is_failed or slot.replica.tolerates_failure:
+            continue
+        if slot.replica.restart is RestartPolicy.NEVER:
+            assert slot.is_terminating
+            assert slot.is_disrupted
+        is_going = slot.is_terminating or slot.pod.metadata.uid in deleted
+        is_due = _is_due(made, slot)
+        assert is_going or not is_due or made.job.policy.backoff_limit is not None
+
+
+def wakes_in_time(made: Pass) -> None:
+    """A pass is never asked for in a second that is over, and no later than the next thing that
+    time alone does."""
+    plan = made.plan
+    if plan.wake_at is not None:
+        assert plan.wake_at >= time.whole(made.now)
+    for moment in _moments(made):
+        assert plan.wake_at is not None
+        assert plan.wake_at <= moment
+
+
+def check(made: Pass) -> None:
+    """All laws that need no history."""
+    conditions_are_legal(after(made))
+    for law in (
+        finish_is_final,
+        counts_fit,
+        memory_only_grows,
+        creates_are_due,
+        deletes_are_meant,
+        size_is_bounded,
+        rest_is_complete,
+        resume_starts_anew,
+        failures_are_answered,
+        wakes_in_time,
+    ):
+        law(made)
+
+
+def _slots(made: Pass) -> list[Slot]:
+    return view(made.job, made.children).all_slots()
+
+
+def _is_due(made: Pass, slot: Slot) -> bool:
+    """A replica that has failed may be made again now."""
+    last = after(made).of(slot.replica.type).recent_of(slot.index)
+    if last is None or last.cause is not Cause.FAILED or last.at > made.now:
+        return True
+    return last.streak < 2 or last.at + _delay(last) <= made.now
+
+
+def _delay(last: RecentRestart) -> timedelta:
+    return timedelta(seconds=min(10 * 2 ** (last.streak - 2), 300))
+
+
+def _works(slot: Slot) -> bool:
+    return not (slot.is_failed or slot.is_terminating or slot.is_leaving)
+
+
+def _is_waiting(made: Pass) -> bool:
+    """Its gang's scheduler may keep the job from going on."""
+    return made.job.gang is not None and made.job.gang.waits_for_admission
+
+
+def _moments(made: Pass) -> list[datetime]:
+    """What must happen later although nothing else does: end of time, expiry, held-back pods."""
+    job, then = made.job, after(made)
+    if made.plan.deletes_job or is_resting(made):
+        return []
+    if then.is_finished:
+        return _expiry(job, then) if job.status.is_finished else []
+    found = []
+    if job.policy.deadline is not None and then.start_time is not None:
+        found.append(then.start_time + job.policy.deadline + timedelta(seconds=1))
+    if then.start_time is not None and not _is_waiting(made):
+        found.extend(_held_back(made, then))
+    return found
+
+
+def _expiry(job: Job, then: JobStatus) -> list[datetime]:
+    if job.policy.ttl is None or then.completion_time is None:
+        return []
+    return [then.completion_time + job.policy.ttl]
+
+
+def _held_back(made: Pass, then: JobStatus) -> list[datetime]:
+    """When each replica is due that is missing now and is not made in this pass."""
+    created = {(each.type, each.index) for each in made.plan.creates if each.kind == ChildKind.POD}
+    moments = []
+    for slot in _slots(made):
+        stored = then.of(slot.replica.type)
+        is_made = (slot.replica.type, slot.index) in created
+        if slot.pod is not None or is_made or slot.index in stored.completed:
+            continue
+        last = stored.recent_of(slot.index)
+        assert last is not None, "a replica is missing and nothing says why"
+        assert last.at <= made.now, "a restart in the future holds nothing back"
+        moments.append(last.at + _delay(last))
+    return moments
