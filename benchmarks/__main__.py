@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import command, limits, plot, record, table
+from benchmarks.bench_env import stage_for
 from benchmarks.command import Asked, Turn
 from benchmarks.contestants import CONTESTANTS
-from benchmarks.sight import Failed, Sight
-from benchmarks.stage import stage_for
+from benchmarks.watch_probe import Failed, Sight
 from tests.support.controlplane.toolchain import Unavailable
 
 

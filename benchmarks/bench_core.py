@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.build import Builder
+from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Plan
@@ -84,7 +84,7 @@ def read(body: bytes) -> Job:
 
 def render(job: Job, plan: Plan) -> int:
     """Every manifest as JSON, one at a time; the number of bytes."""
-    builder = Builder(job)
+    builder = ManifestBuilder(job)
     return sum(len(msgspec.json.encode(builder.manifest(each))) for each in plan.creates)
 
 
@@ -197,7 +197,7 @@ def _manifest(workers: int) -> dict[str, Any]:
 
 def _children(job: Job, plan: Plan, status: Mapping[str, Any]) -> Children:
     """The planned children as an API server would show them, pods in the given status."""
-    builder = Builder(job)
+    builder = ManifestBuilder(job)
     pods: list[Pod] = []
     services: list[Service] = []
     for create in plan.creates:

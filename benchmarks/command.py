@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks import record
 from benchmarks.contestants import CONTESTANTS
-from benchmarks.courses import FULL, LARGE, QUICK, Course, Sizes, courses, titles
+from benchmarks.suite import FULL, LARGE, QUICK, Course, Sizes, courses, titles
 
 _ABOUT: Final = """tfjob beside the Go training-operator, on real control planes.
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.courses import FULL, courses, titles
 from benchmarks.record import Record, Summary, summary
+from benchmarks.suite import FULL, courses, titles
 
 LIMITS: Final = Path(__file__).parent / "limits.toml"
 

@@ -4,8 +4,8 @@ import statistics
 import time
 from typing import Final
 
-from benchmarks.sight import JOBS, PODS, job, lone_pod
-from benchmarks.stage import Measured, Stage
+from benchmarks.bench_env import Measured, Stage
+from benchmarks.watch_probe import JOBS, PODS, job, lone_pod
 
 _FIRST: Final = 20
 """Pods of the large job that exist when the small one is submitted."""

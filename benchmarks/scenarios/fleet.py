@@ -7,10 +7,10 @@ import asyncio
 import time
 from typing import Final
 
+from benchmarks.bench_env import Measured, Stage
 from benchmarks.process import cpu_seconds, memory_mb
 from benchmarks.scenarios import many
-from benchmarks.sight import JOBS, PODS, ended_pod, job
-from benchmarks.stage import Measured, Stage
+from benchmarks.watch_probe import JOBS, PODS, ended_pod, job
 
 _QUIET: Final = 5.0
 """Seconds until what the last scenario left behind has been done."""

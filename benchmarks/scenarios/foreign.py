@@ -3,9 +3,9 @@
 import asyncio
 from typing import Final
 
+from benchmarks.bench_env import Measured, Stage
 from benchmarks.process import cpu_seconds, memory_mb, peak_memory_mb
-from benchmarks.sight import lone_pod
-from benchmarks.stage import Measured, Stage
+from benchmarks.watch_probe import lone_pod
 
 _PATH: Final = "/api/v1/namespaces/kube-public/pods"
 _QUIET: Final = 5.0

@@ -6,8 +6,8 @@ from functools import partial
 from itertools import cycle
 from typing import Final
 
-from benchmarks.sight import job, jobs_in, percentile
-from benchmarks.stage import Measured, Stage
+from benchmarks.bench_env import Measured, Stage
+from benchmarks.watch_probe import job, jobs_in, percentile
 
 REPLICAS: Final = 4
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from benchmarks.bench_env import Measured, Stage
 from benchmarks.scenarios.many import REPLICAS
-from benchmarks.sight import JOBS, NAMESPACE, job
-from benchmarks.stage import Measured, Stage
-from tfjob.core.build import Builder
+from benchmarks.watch_probe import JOBS, NAMESPACE, job
+from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
@@ -35,7 +35,7 @@ def _children(stored: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     decoded = KubeflowV1().decode(stored, Settings())
     assert isinstance(decoded, Job), decoded
     plan = reconcile(job=decoded, children=Children(), now=datetime.now(tz=UTC))
-    builder = Builder(decoded)
+    builder = ManifestBuilder(decoded)
     for create in plan.creates:
         path = f"/api/v1/namespaces/{NAMESPACE}/{str(create.kind).lower()}s"
         yield path, builder.manifest(create)

@@ -5,9 +5,9 @@ import statistics
 import time
 from typing import Final
 
+from benchmarks.bench_env import Measured, Stage
 from benchmarks.scenarios import many
-from benchmarks.sight import JOBS, PODS, Failed, ended_pod, job, percentile
-from benchmarks.stage import Measured, Stage
+from benchmarks.watch_probe import JOBS, PODS, Failed, ended_pod, job, percentile
 
 _PAUSE: Final = 0.05
 _LIMIT: Final = 60.0

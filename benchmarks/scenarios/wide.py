@@ -2,8 +2,8 @@
 
 import time
 
-from benchmarks.sight import JOBS, job
-from benchmarks.stage import Measured, Stage
+from benchmarks.bench_env import Measured, Stage
+from benchmarks.watch_probe import JOBS, job
 
 
 async def measure(stage: Stage, *, jobs: int, replicas: int) -> Measured:

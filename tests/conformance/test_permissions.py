@@ -33,7 +33,7 @@ from tests.support.operator_process import OperatorProcess
 from tests.support.tfjobs import container, of_types, replica
 from tests.support.vendor_crds import POD_GROUPS, TENSORBOARDS, crd_of
 from tfjob.client.resource import LEASES, Resource
-from tfjob.controller.kinds import resource_of
+from tfjob.controller.child_kinds import resource_of
 from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
 from tfjob.manager.permissions import PERMISSIONS
 from tfjob.manager.settings import LEASE_NAME

@@ -22,7 +22,7 @@ from tfjob.client.config import Config
 from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.store import Change
-from tfjob.manager.app import Operator, World
+from tfjob.manager.app import Environment, Operator
 from tfjob.manager.settings import Settings
 
 WAVE = 120
@@ -98,7 +98,7 @@ async def _wave(pacing: PacingConfig, *batches: Sequence[dict[str, Any]]) -> tup
         Settings(metrics_address="0", health_address="0", pacing=pacing),
         dialects=[KubeflowV1()],
         identity="me",
-        world=World(
+        world=Environment(
             connect=Connection(server.backend, injector).connect,
             timing=virtual_time.timing(chance.random),
             now=virtual_time.now,

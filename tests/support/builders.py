@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.build import Builder
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.child_manifests import ManifestBuilder
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
@@ -252,7 +252,7 @@ def events_of(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def manifests_of(job: Job, plan: Plan) -> list[dict[str, Any]]:
-    builder = Builder(job)
+    builder = ManifestBuilder(job)
     return [builder.manifest(each) for each in plan.creates]
 
 

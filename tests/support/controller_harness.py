@@ -25,25 +25,25 @@ from tests.support.local_apiserver.in_memory import (
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tfjob.client.events import EventRecorder
-from tfjob.client.fair import FairPool
+from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.store import Store
-from tfjob.client.wire import Key
-from tfjob.controller.children import Hands
-from tfjob.controller.facts import Facts
-from tfjob.controller.objects import JobObject
+from tfjob.client.watch_codec import Key
+from tfjob.controller.child_writer import ChildWriter
+from tfjob.controller.cluster_lookups import ClusterLookups
+from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Pacer, PacingConfig
 from tfjob.controller.reconciler import Outcome, Reconciler
 from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
-from tfjob.controller.statuses import StatusWriter, Written
-from tfjob.core.invalid import InvalidJob
+from tfjob.controller.status_writer import StatusWriter, Written
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Dialect, Observed, Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.service import Service
-from tfjob.k8s.standing import Standing
 from tfjob.manager.metrics import Metrics
 
 BATCH = "/apis/batch/v1/namespaces/default/jobs"
@@ -100,18 +100,20 @@ class ControllerHarness:
             kind.dialect,
             Settings(),
             stores=self.stores,
-            facts=Facts(server.api, clock=lambda: 0.0),
+            facts=ClusterLookups(server.api, clock=lambda: 0.0),
             now=self.now,
             token=lambda: next(self.tokens),
         )
-        self.hands = Hands(server.api, FairPool(4), self.metrics, clock=lambda: self.elapsed)
+        self.child_writer = ChildWriter(
+            server.api, FairSemaphore(4), self.metrics, clock=lambda: self.elapsed
+        )
         self.statuses = StatusWriter(server.api, kind.dialect, may_write=lambda: self.leads)
         self.reconciler = self.reconciler_with(UNPACED)
 
     def reconciler_with(self, pacer: Pacer) -> Reconciler:
         return Reconciler(
             reader=self.reader,
-            hands=self.hands,
+            child_writer=self.child_writer,
             statuses=self.statuses,
             recorder=self.recorder,
             observer=self.metrics,
@@ -133,7 +135,7 @@ class ControllerHarness:
         if self.stores.batch_jobs is not None:
             await self._fill(self.stores.batch_jobs, BATCH, BatchJob)
         for name, store in self.stores.companions.items():
-            await self._fill(store, f"{CORE}/{name.lower()}s", Standing)
+            await self._fill(store, f"{CORE}/{name.lower()}s", CompanionObject)
 
     async def _fill(self, store: Store[Any], path: str, kind: type[Any]) -> None:
         for known in store:
@@ -141,7 +143,7 @@ class ControllerHarness:
         for item in (await self.server.ask("GET", path))["items"]:
             store.put(decoded(item, kind))
 
-    async def gathered(self) -> Snapshot:
+    async def snapshot(self) -> Snapshot:
         """See everything, and read the job's snapshot."""
         await self.look()
         found = await self.reader.read(self.kind.key)
@@ -200,7 +202,7 @@ def _stores_for(kind: JobKind) -> Stores:
         pods=Store[Pod](label=kind.label),
         services=Store[Service](label=kind.label),
         batch_jobs=Store[BatchJob](label=kind.label) if kind.has_batch_jobs else None,
-        companions={name: Store[Standing](label=kind.label) for name in kind.companions},
+        companions={name: Store[CompanionObject](label=kind.label) for name in kind.companions},
     )
 
 

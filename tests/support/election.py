@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.fake_time import FakeTime
 from tfjob.client.errors import AlreadyExists, Conflict, NotFound, ServerTimeout, Unreachable
-from tfjob.client.lease import Document, Elector, Terms
+from tfjob.client.leader_election import Document, LeaderElector, LeaseConfig
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/ns/leases/it"
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -87,9 +87,9 @@ class Candidate:
 
     def __init__(self, server: Server, time: FakeTime, name: str, skew: float = 0.0) -> None:
         self.name = name
-        self.elector = Elector(
+        self.elector = LeaderElector(
             server,
-            Terms(name="it", namespace="ns", identity=name),
+            LeaseConfig(name="it", namespace="ns", identity=name),
             timing=time.timing,
             timers=time,
             now=lambda: START + timedelta(seconds=time.time() + skew),

@@ -8,10 +8,9 @@ than the neutral one.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     Companion,
-    Decider,
     ExitCodes,
     Job,
     LabelKeys,
@@ -20,11 +19,12 @@ from tfjob.core.job import (
     RestartPolicy,
     Rules,
     ServicePort,
+    SuccessCriterion,
     Workload,
 )
+from tfjob.core.messages import Messages, MessageTemplate
 from tfjob.core.observe import view
 from tfjob.core.status import Condition, ConditionType, JobStatus
-from tfjob.core.wording import Phrase, Wording
 from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
@@ -37,13 +37,13 @@ LABEL = "toy.example/job"
 SCRIPT = ChildApi("ConfigMap", "", "v1", "configmaps")
 BOARD = ChildApi("Board", "boards.example", "v1", "boards", is_optional=True)
 _SENTENCES = {
-    each: Phrase(each.title().replace("_", ""), each.replace("_", " "))
-    for each in Wording.__struct_fields__
+    each: MessageTemplate(each.title().replace("_", ""), each.replace("_", " "))
+    for each in Messages.__struct_fields__
     if each not in {"component", "master_advice", "coordinator_advice", "child_create_failed"}
 }
-_WORDING = Wording(
+_WORDING = Messages(
     **_SENTENCES,
-    child_create_failed=Phrase("ChildCreateFailed", "{error}"),
+    child_create_failed=MessageTemplate("ChildCreateFailed", "{error}"),
     component=COMPONENT,
     master_advice="have one toy",
     coordinator_advice="have one toy",
@@ -83,11 +83,11 @@ class FakeDialect:
             replicas=[_replica(manifest["spec"], job=meta["name"])],
             labels=LabelKeys(type="toy.example/type", index="toy.example/index"),
             rules=Rules(
-                decider=Decider(types=("Toy",), index=0),
+                decider=SuccessCriterion(types=("Toy",), index=0),
                 exit_codes=ExitCodes(at_least=128),
                 only_decider_fails=True,
             ),
-            wording=_WORDING,
+            messages=_WORDING,
             workload=Workload.JOB,
             companions=_companions(manifest["spec"], settings, job=meta["name"]),
             claim={LABEL: _label(meta["name"])},

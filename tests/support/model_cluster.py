@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from tests.support.builders import DIALECT, NOW, decoded
-from tfjob.core import stuck
-from tfjob.core.build import Builder
+from tfjob.core import stuck_pods
+from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
@@ -118,7 +118,7 @@ class ModelCluster:
             for kind in Lag.__struct_fields__
         }
         pods = list(seen["pods"].pods.values())
-        stuck_on = {pod.spec.node_name for pod in pods if stuck.is_stuck(pod, now=self.now)}
+        stuck_on = {pod.spec.node_name for pod in pods if stuck_pods.is_stuck(pod, now=self.now)}
         children = Children(
             pods=pods,
             services=list(seen["services"].services.values()),
@@ -163,7 +163,7 @@ class ModelCluster:
         return Pass(job=job, children=children, now=self.now, plan=plan)
 
     def _effects(self, made: Pass) -> list[Callable[[], None]]:
-        builder, plan = Builder(made.job), made.plan
+        builder, plan = ManifestBuilder(made.job), made.plan
         ends = plan.status is not None and plan.status.is_finished
         effects: list[Callable[[], None]] = []
         effects += [partial(self._update, each) for each in plan.updates]
@@ -185,7 +185,7 @@ class ModelCluster:
 
     # The API server
 
-    def _create(self, create: Create, builder: Builder) -> None:
+    def _create(self, create: Create, builder: ManifestBuilder) -> None:
         """A name that is taken stays taken."""
         manifest = builder.manifest(create)
         if create.kind == ChildKind.POD and create.name not in self.pods:

@@ -13,14 +13,14 @@ import msgspec
 from tests.support.fake_api import Answer, Asked, FakeApi, refusal, whole
 from tests.support.fake_time import Instant
 from tests.support.patience import PATIENCE
-from tfjob.client.cache import Informer
 from tfjob.client.config import Config
 from tfjob.client.http import Api
-from tfjob.client.listing import Scope
+from tfjob.client.informer import Informer
+from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS
 from tfjob.client.store import Store
-from tfjob.client.watch import Patience, Watch
-from tfjob.client.wire import Event
+from tfjob.client.watch import Watch, WatchConfig
+from tfjob.client.watch_codec import Event
 from tfjob.k8s.meta import ObjectMeta
 
 SCOPE = Scope(resource=PODS, namespace="ns", labels="app=x")
@@ -97,7 +97,7 @@ class Faithful:
 class Follower:
     """An informer on a watch, and the changes that it reported."""
 
-    def __init__(self, api: Api, time: Instant, patience: Patience) -> None:
+    def __init__(self, api: Api, time: Instant, patience: WatchConfig) -> None:
         self.time = time
         self.watch = Watch(api, SCOPE, decode=Pod, patience=patience, timing=time.timing)
         self.told: list[tuple[str | None, str | None]] = []
@@ -141,7 +141,7 @@ def _version(pod: Pod | None) -> str | None:
 
 @asynccontextmanager
 async def follower(
-    script: Callable[[Asked], Answer], patience: Patience | None = None
+    script: Callable[[Asked], Answer], patience: WatchConfig | None = None
 ) -> AsyncIterator[tuple[Follower, FakeApi]]:
     async with FakeApi(script) as fake, Api(Config(server=fake.url)) as api:
-        yield Follower(api, Instant(), patience or Patience()), fake
+        yield Follower(api, Instant(), patience or WatchConfig()), fake

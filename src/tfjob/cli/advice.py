@@ -27,7 +27,7 @@ def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
     if "master" in roles and job.total > 1:
         yield (
             f"{roles['master'].type}: TensorFlow 2 strategies refuse the task type `master` in a"
-            f" distributed job; {job.wording.master_advice}"
+            f" distributed job; {job.messages.master_advice}"
         )
 
 
@@ -38,7 +38,7 @@ def _on_servers(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
     if not roles.keys() & {"chief", "master"}:
         yield (
             f"{servers.type}: ParameterServerStrategy needs a coordinator and this job has none;"
-            f" {job.wording.coordinator_advice}, or train with a strategy that needs no parameter"
+            f" {job.messages.coordinator_advice}, or train with a strategy that needs no parameter"
             " servers"
         )
     if servers.restart is RestartPolicy.NEVER:

@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.cli import documents
-from tfjob.cli.checking import Checked, check
 from tfjob.cli.documents import Document
+from tfjob.cli.job_documents import Checked, check
 from tfjob.cli.printing import plain
 from tfjob.cli.yaml_text import as_yaml
 from tfjob.dialects.base import Dialect, Loss, Manifest

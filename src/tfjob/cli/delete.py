@@ -3,20 +3,20 @@
 import argparse
 import sys
 
-from tfjob.cli import choosing, cluster
+from tfjob.cli import cluster, job_lookup
 from tfjob.cli.cluster import Cluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("jobs", nargs="+", metavar="JOB")
-    choosing.add_argument(parser)
+    job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         for name in arguments.jobs:
-            found = await choosing.find(connected, name, api=arguments.api)
+            found = await job_lookup.find(connected, name, api=arguments.api)
             await connected.api.delete(
                 found.path, uid=found.job.owner.uid, propagation="Background"
             )

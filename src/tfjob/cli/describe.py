@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tfjob.cli import choosing, cluster, jobs, printing, tensorboard
+from tfjob.cli import cluster, job_lookup, jobs, printing, tensorboard
 from tfjob.cli.cluster import Cluster
+from tfjob.cli.condition_text import reason_of, state_of, told
 from tfjob.cli.jobs import Found
-from tfjob.cli.telling import reason_of, state_of, told
 from tfjob.client.resource import EVENTS
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
@@ -30,13 +30,13 @@ class _Events(msgspec.Struct):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB")
-    choosing.add_argument(parser)
+    job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
-        found = await choosing.find(connected, arguments.job, api=arguments.api)
+        found = await job_lookup.find(connected, arguments.job, api=arguments.api)
         pods = await jobs.pods_of(connected, found)
         events = await _events(connected, found)
         board = await tensorboard.where(connected, found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.cli import choosing, cluster, jobs, printing
+from tfjob.cli import cluster, job_lookup, jobs, printing
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.yaml_text import as_yaml
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", choices=("table", "wide", "name", "json", "yaml"), default="table"
     )
-    choosing.add_argument(parser)
+    job_lookup.add_argument(parser)
     cluster.add_arguments(parser, all_namespaces=True)
 
 
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         if arguments.jobs:
             found: Sequence[jobs.Found] = [
-                await choosing.find(connected, name, api=arguments.api) for name in arguments.jobs
+                await job_lookup.find(connected, name, api=arguments.api) for name in arguments.jobs
             ]
         else:
             found = await _all(connected, arguments.api)
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _all(connected: Cluster, api: str | None) -> Sequence[jobs.Found]:
     """Who may not see the jobs of one API sees those of the others, and is told."""
-    listing = await choosing.find_all(connected, api=api)
+    listing = await job_lookup.find_all(connected, api=api)
     for refusal in listing.refusals:
         sys.stderr.write(f"not listed: {printing.plain(refusal.message)}\n")
     return listing.found
@@ -50,7 +50,7 @@ async def _all(connected: Cluster, api: str | None) -> Sequence[jobs.Found]:
 
 def _shown(found: Sequence[jobs.Found], style: str, namespace: str | None) -> str:
     if style == "name":
-        return "\n".join(choosing.full_name(each) for each in found)
+        return "\n".join(job_lookup.full_name(each) for each in found)
     if style in {"json", "yaml"}:
         return _raw([each.manifest for each in found], style)
     is_wide = style == "wide" or len({each.dialect.group for each in found}) > 1

@@ -10,7 +10,7 @@ import msgspec
 from tfjob.cli.cluster import Cluster
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS, Resource
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import JobStatus

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tfjob.cli import choosing, jobs
-from tfjob.cli.breakdowns import BREAKDOWNS, sentence
+from tfjob.cli import job_lookup, jobs
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.cluster_log import FILE, logging_to
-from tfjob.cli.interrupts import Interrupts, first_of
+from tfjob.cli.signals import Interrupts, first_of
+from tfjob.cli.startup_errors import BREAKDOWNS, sentence
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
@@ -144,7 +144,7 @@ def _status(arguments: argparse.Namespace) -> int:
     async def work() -> int:
         config = from_kubeconfig(kubeconfig)
         async with Api(config) as api:
-            found = (await choosing.find_all(Cluster(api=api, namespace=None))).found
+            found = (await job_lookup.find_all(Cluster(api=api, namespace=None))).found
         print(f"tfjob local: up at {config.server} (process {holder})")
         print(f"  export KUBECONFIG={kubeconfig}")
         print(

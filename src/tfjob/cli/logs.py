@@ -9,10 +9,10 @@ import asyncio
 import sys
 from typing import Final
 
-from tfjob.cli import choosing, cluster, jobs
+from tfjob.cli import cluster, job_lookup, jobs
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.jobs import Found
-from tfjob.cli.loglines import log_lines
+from tfjob.cli.pod_logs import log_lines
 from tfjob.cli.printing import plain
 from tfjob.client.errors import ApiError, BadRequest, NotFound
 from tfjob.core.job import TRAINING_CONTAINER
@@ -31,13 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", type=duration, metavar="TIME", help="only newer lines")
     parser.add_argument("-p", "--previous", action="store_true", help="of the run before")
     parser.add_argument("--timestamps", action="store_true", help="with the time of each line")
-    choosing.add_argument(parser)
+    job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
-        found = await choosing.find(connected, arguments.job, api=arguments.api)
+        found = await job_lookup.find(connected, arguments.job, api=arguments.api)
         printer = _Printer(connected, arguments)
         if arguments.follow:
             await printer.follow(found)
@@ -73,7 +73,7 @@ class _Printer:
                         self._started.add(pod.metadata.uid)
                         prefix = self._prefix(found, pod, of=2)
                         group.create_task(self._print(pod, prefix=prefix))
-                found = await choosing.refreshed(self._cluster, found)
+                found = await job_lookup.refreshed(self._cluster, found)
                 if found.status.is_finished:
                     return
                 await asyncio.sleep(_LOOK_EVERY)

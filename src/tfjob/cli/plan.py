@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tfjob.cli import documents
-from tfjob.cli.advising import placed_advice
-from tfjob.cli.checking import Checked, check
+from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.placed_advice import placed_advice
 from tfjob.cli.printing import plain
 from tfjob.cli.yaml_text import as_yaml
-from tfjob.core.build import Builder
+from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Create
@@ -123,7 +123,7 @@ def planned(job: Job) -> Iterator[dict[str, Any]]:
 
 
 def _manifests(job: Job, creates: Iterable[Create]) -> Iterator[dict[str, Any]]:
-    builder = Builder(job)
+    builder = ManifestBuilder(job)
     for create in creates:
         manifest = builder.manifest(create)
         metadata = manifest["metadata"]

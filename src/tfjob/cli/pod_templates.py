@@ -16,9 +16,9 @@ from tfjob.cli.documents import Document
 from tfjob.core.job import Job, Replica
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault, FaultKind
-from tfjob.k8s.pod_rules import label_faults, pod_spec_faults
+from tfjob.k8s.pod_validation import label_faults, pod_spec_faults
 from tfjob.k8s.type_table import fields_at
-from tfjob.k8s.typed import TypedTemplate, WrongTypeError, typed_template
+from tfjob.k8s.typed_decode import TypedTemplate, WrongTypeError, typed_template
 
 _CLOSE: Final = 0.75
 _SIZE: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe])(i?)b?\s*", re.IGNORECASE)

@@ -13,19 +13,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import documents, interrupts, jobs
+from tfjob.cli import documents, jobs, signals
 from tfjob.cli.advice import NOTHING_RUNS
-from tfjob.cli.applying import apply_all
-from tfjob.cli.breakdowns import BREAKDOWNS, sentence
-from tfjob.cli.checking import Checked, check
+from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster, VerbError
 from tfjob.cli.cluster_log import logging_to
-from tfjob.cli.following import Follower, Verdict
-from tfjob.cli.interrupts import Interrupts, first_of
+from tfjob.cli.follower import Follower, Verdict
+from tfjob.cli.job_documents import Checked, check
 from tfjob.cli.pod_templates import entry_of
 from tfjob.cli.printing import plain
-from tfjob.cli.screen import Screen, screen_for
-from tfjob.core.invalid import InvalidJob
+from tfjob.cli.run_output import Screen, screen_for
+from tfjob.cli.signals import Interrupts, first_of
+from tfjob.cli.startup_errors import BREAKDOWNS, sentence
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
 from tfjob.dialects.base import Settings
 from tfjob.k8s import field
@@ -46,7 +46,7 @@ _EXIT_CODES: Final = {
     Verdict.SUCCEEDED: SUCCEEDED,
     Verdict.FAILED: FAILED,
     Verdict.TIMED_OUT: TIMED_OUT,
-    Verdict.INTERRUPTED: interrupts.EXIT_CODE,
+    Verdict.INTERRUPTED: signals.EXIT_CODE,
 }
 _QUICK: Final = Backoff(base=1.0)
 """On one machine nobody else is waiting: the first restart in place comes after a second."""
@@ -227,7 +227,7 @@ def _folder_of(file: str) -> Path:
 def _without_reader(title: str) -> int:
     """Nobody reads the output any more, as after `| head`; what is still buffered goes nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _say(f"{title}: the output was closed, so the job was ended", code=interrupts.EXIT_CODE)
+    return _say(f"{title}: the output was closed, so the job was ended", code=signals.EXIT_CODE)
 
 
 def _say(*lines: str, code: int = BAD_INPUT) -> int:

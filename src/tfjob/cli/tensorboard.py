@@ -14,7 +14,7 @@ from tfjob.cli.cluster import Cluster
 from tfjob.cli.jobs import Found
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Companion
 from tfjob.k8s.pod import Pod
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from tfjob.cli import documents
-from tfjob.cli.advising import advice_on
-from tfjob.cli.checking import Checked, check
+from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain, plain_line
 
 

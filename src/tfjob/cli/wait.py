@@ -5,11 +5,11 @@ import asyncio
 import sys
 from typing import Final
 
-from tfjob.cli import choosing, cluster
+from tfjob.cli import cluster, job_lookup
 from tfjob.cli.cluster import Cluster
+from tfjob.cli.condition_text import told
 from tfjob.cli.jobs import Found
 from tfjob.cli.printing import plain_line
-from tfjob.cli.telling import told
 from tfjob.core.status import ConditionType
 from tfjob.manager.settings import duration
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to wait for (finished)",
     )
     parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up after (never)")
-    choosing.add_argument(parser)
+    job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
     parser.epilog = "Exit code: 0 succeeded (or running), 1 failed, 3 not in time."
 
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         try:
             async with asyncio.timeout(seconds):
-                job = await choosing.find(connected, arguments.job, api=arguments.api)
+                job = await job_lookup.find(connected, arguments.job, api=arguments.api)
                 found = await _reached(connected, job, arguments.state)
         except TimeoutError:
             sys.stderr.write(f"error: {arguments.job} was not {arguments.state} in time\n")
@@ -60,4 +60,4 @@ async def _reached(connected: Cluster, found: Found, state: str) -> Found:
         if runs or found.status.is_finished:
             return found
         await asyncio.sleep(_LOOK_EVERY)
-        found = await choosing.refreshed(connected, found)
+        found = await job_lookup.refreshed(connected, found)

@@ -152,7 +152,7 @@ class ServerTimeout(Transient):
     """The answer did not come, so the request may or may not have been carried out."""
 
 
-class Silent(ServerTimeout):
+class IdleTimeout(ServerTimeout):
     """An open stream brought nothing in the time allowed."""
 
 

@@ -48,7 +48,7 @@ class Sender(Protocol):
     async def patch(self, path: str, body: object, *, decode: type[Stored]) -> Stored: ...
 
 
-class RecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
+class EventRecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How much a recorder keeps and how often it writes; times in seconds."""
 
     waiting: int = 50_000
@@ -110,14 +110,14 @@ class EventRecorder:
         api: Sender,
         *,
         component: str,
-        config: RecorderConfig | None = None,
+        config: EventRecorderConfig | None = None,
         timers: Timers | None = None,
         now: Callable[[], datetime] = _now,
         on_drop: Callable[[], None] | None = None,
     ) -> None:
         self._api = api
         self._component = component
-        self._config = config or RecorderConfig()
+        self._config = config or EventRecorderConfig()
         self._timers = timers
         self._now = now
         self._queue = WorkQueue[_Id](timers=timers, group=_namespace)

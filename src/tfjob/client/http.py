@@ -15,7 +15,7 @@ import msgspec
 
 from tfjob.client import errors
 from tfjob.client.config import Config
-from tfjob.client.request import Request, Tuning, query
+from tfjob.client.request import ClientConfig, Request, query
 from tfjob.client.streams import Stream
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
@@ -47,7 +47,7 @@ class Api:
         self,
         config: Config,
         *,
-        tuning: Tuning | None = None,
+        tuning: ClientConfig | None = None,
         throttle: TokenBucket | None = None,
         on_request: RequestHook | None = None,
         timing: Timing = REAL,
@@ -55,7 +55,7 @@ class Api:
         self._may_write: Callable[[], bool] | None = None
         self._transport = Transport(
             config,
-            tuning=tuning or Tuning(),
+            tuning=tuning or ClientConfig(),
             throttle=throttle,
             on_request=on_request,
             timing=timing,

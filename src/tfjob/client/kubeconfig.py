@@ -11,7 +11,7 @@ import yaml
 
 from tfjob.client.credentials import ConfigError
 from tfjob.client.exec_plugin import ExecSpec
-from tfjob.k8s import yaml_reading
+from tfjob.k8s import safe_yaml
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ def read(path: Path, *, context: str | None = None) -> Selected:
 
 def _parse(path: Path) -> _File:
     try:
-        content = yaml_reading.load(path.read_bytes())
+        content = safe_yaml.load(path.read_bytes())
         return msgspec.convert(_without_nulls(content or {}), _File)
     except OSError as fault:
         raise ConfigError(

@@ -20,7 +20,7 @@ _NOT_CONNECTED: Final = (
 )
 
 
-class Tuning(msgspec.Struct, frozen=True, kw_only=True):
+class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How patient and how parallel a client is; times in seconds."""
 
     connections: int = 100
@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.method} {self.path}"
 
 
-def own_headers(tuning: Tuning) -> dict[str, str]:
+def own_headers(tuning: ClientConfig) -> dict[str, str]:
     """What every request says of itself."""
     return {
         "User-Agent": tuning.user_agent,

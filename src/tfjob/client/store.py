@@ -7,7 +7,7 @@ many other objects there are.
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from tfjob.client.wire import HasMetadata, Key, key_of
+from tfjob.client.watch_codec import HasMetadata, Key, key_of
 
 T = TypeVar("T", bound=HasMetadata)
 

@@ -14,7 +14,7 @@ from yarl import URL
 from tfjob.client import errors
 from tfjob.client.config import Config
 from tfjob.client.connection import Answer
-from tfjob.client.request import NETWORK_FAULTS, Request, Tuning, failure, own_headers
+from tfjob.client.request import NETWORK_FAULTS, ClientConfig, Request, failure, own_headers
 
 _KEEPALIVE: Final = (
     ("SO_KEEPALIVE", socket.SOL_SOCKET, 1),
@@ -43,7 +43,9 @@ class Stream:
             async with asyncio.timeout(self.idle):
                 chunk = await self._read()
         except TimeoutError as fault:
-            raise errors.Silent(f"nothing came for {self.idle} s", request=self._title) from fault
+            raise errors.IdleTimeout(
+                f"nothing came for {self.idle} s", request=self._title
+            ) from fault
         except NETWORK_FAULTS as fault:
             raise failure(fault, self._title) from fault
         if not chunk:
@@ -63,7 +65,7 @@ class Begun(NamedTuple):
 class Streams:
     """Asks one server, over connections of their own."""
 
-    def __init__(self, config: Config, tuning: Tuning) -> None:
+    def __init__(self, config: Config, tuning: ClientConfig) -> None:
         self._config = config
         self._tuning = tuning
         self._session: aiohttp.ClientSession | None = None

@@ -16,12 +16,12 @@ from tfjob.client.backoff import exponential, lengthened
 from tfjob.client.config import Config
 from tfjob.client.connection import Answer
 from tfjob.client.credentials import ConfigError
-from tfjob.client.message import Messages
+from tfjob.client.http_request import RequestEncoder
 from tfjob.client.pool import Pool, address_of
 from tfjob.client.request import (
     NETWORK_FAULTS,
+    ClientConfig,
     Request,
-    Tuning,
     failure,
     own_headers,
     resource_in,
@@ -62,7 +62,7 @@ class Transport:
         self,
         config: Config,
         *,
-        tuning: Tuning,
+        tuning: ClientConfig,
         throttle: TokenBucket | None = None,
         on_request: RequestHook | None = None,
         timing: Timing = REAL,
@@ -73,7 +73,9 @@ class Transport:
         self._on_request = on_request
         self._timing = timing
         self._streams = Streams(config, tuning)
-        self._messages = Messages(config.server, (*config.headers, *own_headers(tuning).items()))
+        self._messages = RequestEncoder(
+            config.server, (*config.headers, *own_headers(tuning).items())
+        )
         self._pool = Pool(
             address_of(config.server, tls=config.tls, server_hostname=config.server_hostname),
             limit=tuning.connections,

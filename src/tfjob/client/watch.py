@@ -13,11 +13,11 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 
 from tfjob.client.backoff import Backoff
-from tfjob.client.errors import ApiError, BadRequest, Gone, Invalid, ServerTimeout, Silent
-from tfjob.client.listing import PAGE_SIZE, PageSource, Scope, list_all
+from tfjob.client.errors import ApiError, BadRequest, Gone, IdleTimeout, Invalid, ServerTimeout
+from tfjob.client.pager import PAGE_SIZE, PageSource, Scope, list_all
 from tfjob.client.streams import Stream
 from tfjob.client.timing import REAL, Timing
-from tfjob.client.wire import (
+from tfjob.client.watch_codec import (
     Event,
     HasMetadata,
     LineBuffer,
@@ -45,7 +45,7 @@ class Source(PageSource, Protocol):
     ) -> AbstractAsyncContextManager[Stream]: ...
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class WatchConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How long a watch waits for what, in seconds."""
 
     shortest_watch: int = 290
@@ -72,14 +72,14 @@ class Watch(Generic[T]):
         *,
         decode: type[T],
         give_up_on: tuple[type[ApiError], ...] = (),
-        patience: Patience | None = None,
+        patience: WatchConfig | None = None,
         timing: Timing = REAL,
     ) -> None:
         self._api = api
         self._scope = scope
         self._decoder = LineDecoder(decode)
         self._give_up_on = give_up_on
-        self._patience = patience or Patience()
+        self._patience = patience or WatchConfig()
         self._timing = timing
         self._backoff = Backoff(
             first=self._patience.first_delay,
@@ -241,7 +241,7 @@ class Watch(Generic[T]):
         """Servers that do not know how to stream a state refuse, fall silent, or never end it."""
         if fault is None or isinstance(fault, ServerTimeout | MalformedLine):
             self._broken_starts += 1
-        refuses = isinstance(fault, BadRequest | Invalid | Silent)
+        refuses = isinstance(fault, BadRequest | Invalid | IdleTimeout)
         if refuses or self._broken_starts >= _MOST_BROKEN_STARTS:
             self._can_stream_state = False
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from tfjob.client.wire import HasMetadata, Key
+from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.client.workqueue import Priority
-from tfjob.controller.objects import JobObject
+from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Change, Pacer
 from tfjob.controller.snapshot import Stores
 from tfjob.core.plan import ChildKind

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from tfjob.client.wire import Key
+from tfjob.client.watch_codec import Key
 
 LONGEST_WAIT: Final = 10.0
 """Seconds after which a job is reconciled although its writes have not come back."""

@@ -16,11 +16,11 @@ import msgspec
 from tfjob.client.adaptive_delay import AdaptiveDelay
 from tfjob.client.events import Backlog
 from tfjob.client.timing import Timing
-from tfjob.client.wire import HasMetadata, Key
+from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.client.workqueue import Priority
 from tfjob.controller import predicates
-from tfjob.controller.objects import JobObject
-from tfjob.core.invalid import InvalidJob
+from tfjob.controller.job_object import JobObject
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from tfjob.client.wire import HasMetadata
+from tfjob.client.watch_codec import HasMetadata
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.k8s.service import Service
 

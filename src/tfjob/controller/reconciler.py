@@ -14,16 +14,16 @@ import msgspec
 
 from tfjob.client.errors import ApiError, Conflict, Invalid, NotFound
 from tfjob.client.events import EventRecorder
-from tfjob.client.wire import Key
-from tfjob.controller.children import Hands, Report
+from tfjob.client.watch_codec import Key
+from tfjob.controller.child_writer import ChildWriter, Report
 from tfjob.controller.expectations import CreatedHere
-from tfjob.controller.objects import JobObject
+from tfjob.controller.job_events import JobEventRecorder
+from tfjob.controller.job_object import JobObject
 from tfjob.controller.observer import Observer
 from tfjob.controller.pacing import Pacer, SettledState
-from tfjob.controller.reporter import Reporter
 from tfjob.controller.snapshot import Snapshot, SnapshotReader
-from tfjob.controller.statuses import StatusWriter, Written
-from tfjob.core.invalid import InvalidJob, reject
+from tfjob.controller.status_writer import StatusWriter, Written
+from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
@@ -50,7 +50,7 @@ class Outcome(msgspec.Struct):
     has_more: bool = False
     is_left: bool = False
     """Nothing was done: the job is left to a worker that may create many children."""
-    is_hopeless: bool = False
+    namespace_terminating: bool = False
     deferred: float | None = None
     """Seconds after which a status that waits is looked at again."""
     settled: str | None = None
@@ -62,14 +62,14 @@ class Reconciler:
         self,
         *,
         reader: SnapshotReader,
-        hands: Hands,
+        child_writer: ChildWriter,
         statuses: StatusWriter,
         recorder: EventRecorder,
         observer: Observer,
         pacer: Pacer,
     ) -> None:
         self._reader = reader
-        self._hands = hands
+        self._child_writer = child_writer
         self._statuses = statuses
         self._recorder = recorder
         self._observer = observer
@@ -119,12 +119,12 @@ class Reconciler:
             self._settle(snapshot, outcome, fingerprint)
         return outcome
 
-    def _reporter(self, snapshot: Snapshot) -> Reporter:
+    def _reporter(self, snapshot: Snapshot) -> JobEventRecorder:
         job = snapshot.job
-        return Reporter(
+        return JobEventRecorder(
             self._recorder,
             job.owner,
-            component=job.wording.component,
+            component=job.messages.component,
             version=snapshot.stored.metadata.resource_version,
         )
 
@@ -195,7 +195,9 @@ class Reconciler:
         """The same with the job as it is now."""
         return msgspec.structs.replace(snapshot, stored=fresh, job=self._reader.decode(fresh))
 
-    async def _carry_out(self, snapshot: Snapshot, plan: Plan, reporter: Reporter) -> Outcome:
+    async def _carry_out(
+        self, snapshot: Snapshot, plan: Plan, reporter: JobEventRecorder
+    ) -> Outcome:
         """Children first, unless the status must be stored before they may go."""
         if plan.is_status_first:
             written, outcome = await self._store(snapshot, plan, reporter)
@@ -227,18 +229,20 @@ class Reconciler:
     async def _claim(self, snapshot: Snapshot) -> tuple[int, list[ApiError]]:
         """How many strays were claimed, which the next pass sees, and what was refused."""
         job = snapshot.job
-        if isinstance(job, InvalidJob) or job.is_external or not snapshot.strays:
+        if isinstance(job, InvalidJob) or job.is_external or not snapshot.to_claim:
             return 0, []
         path = self._statuses.path(snapshot.stored)
-        return await self._hands.claim(job, snapshot.strays, job_path=path)
+        return await self._child_writer.claim(job, snapshot.to_claim, job_path=path)
 
-    async def _children(self, job: Job | InvalidJob, plan: Plan, reporter: Reporter) -> Report:
+    async def _children(
+        self, job: Job | InvalidJob, plan: Plan, reporter: JobEventRecorder
+    ) -> Report:
         if not (plan.creates or plan.deletes or plan.updates):
             return Report()
-        return await self._hands.carry_out(job, plan, reporter)
+        return await self._child_writer.carry_out(job, plan, reporter)
 
     async def _store(
-        self, snapshot: Snapshot, plan: Plan, reporter: Reporter, *, trouble: str = ""
+        self, snapshot: Snapshot, plan: Plan, reporter: JobEventRecorder, *, trouble: str = ""
     ) -> tuple[Written | None, Outcome]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
             again = self._again(snapshot, fresh)
@@ -264,7 +268,7 @@ class Reconciler:
         outcome.settled = _settled(snapshot.stored, written, plan)
         return written, outcome
 
-    def _tell(self, written: Written, plan: Plan, reporter: Reporter) -> Outcome:
+    def _tell(self, written: Written, plan: Plan, reporter: JobEventRecorder) -> Outcome:
         """What the stored status proves may now be told and counted."""
         for event in written.plan.events:
             reporter.tell(event)
@@ -288,9 +292,9 @@ class Reconciler:
             self._observer.first_status_stored(seconds=(self._now() - created).total_seconds())
 
     async def _delete_job(
-        self, job: Job | InvalidJob, stored: JobObject, reporter: Reporter
+        self, job: Job | InvalidJob, stored: JobObject, reporter: JobEventRecorder
     ) -> Outcome:
-        wording, name = job.wording, job.owner.name
+        messages, name = job.messages, job.owner.name
         try:
             await self._statuses.delete(stored)
         except NotFound:
@@ -300,17 +304,17 @@ class Reconciler:
             return Outcome(is_waiting=True)
         except ApiError as error:
             reporter.failed(
-                wording.child_delete_failed, kind=_JOB_KIND, child=name, error=error.message
+                messages.child_delete_failed, kind=_JOB_KIND, child=name, error=error.message
             )
             return Outcome(errors=[error])
         reporter.done(
-            wording.child_deleted, kind=_JOB_KIND, noun="job", child=name, uid=job.owner.uid
+            messages.child_deleted, kind=_JOB_KIND, noun="job", child=name, uid=job.owner.uid
         )
         self._observer.job_deleted(job.owner.namespace)
         return Outcome()
 
 
-def _tell_without_proof(plan: Plan, reporter: Reporter) -> None:
+def _tell_without_proof(plan: Plan, reporter: JobEventRecorder) -> None:
     """Some broken specs are stored from a time without rules, and the server, which judges the
     whole object, takes no status for them: an event is then the only way to say what is wrong."""
     for event in plan.events:
@@ -338,4 +342,4 @@ def _merge(outcome: Outcome, report: Report) -> None:
     outcome.retry_after = report.retry_after
     outcome.is_waiting |= report.is_waiting
     outcome.has_more |= report.has_more
-    outcome.is_hopeless |= report.is_hopeless
+    outcome.namespace_terminating |= report.namespace_terminating

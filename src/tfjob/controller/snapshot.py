@@ -11,24 +11,24 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from tfjob.client.store import Store
-from tfjob.client.wire import HasMetadata, Key
-from tfjob.controller.facts import Facts
-from tfjob.controller.objects import JobObject, Unreadable
+from tfjob.client.watch_codec import HasMetadata, Key
+from tfjob.controller.cluster_lookups import ClusterLookups
+from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
-from tfjob.core import stuck
+from tfjob.core import stuck_pods
 from tfjob.core.claim import Claim, claim_of
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Owner, Workload
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s import field
 from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
-from tfjob.k8s.standing import Standing
 
 T = TypeVar("T", bound=HasMetadata)
 _log: Final = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ _UNPARSED: Final = (
     "the job is not worked on and what runs of it is left as it is; store it without that, or "
     "delete it"
 )
-Stray = tuple[str, ObjectMeta, Claim]
+PendingClaim = tuple[str, ObjectMeta, Claim]
 """Kind, metadata, and what to do with it."""
 
 
@@ -49,7 +49,7 @@ class Stores(msgspec.Struct):
     services: Store[Service]
     batch_jobs: Store[BatchJob] | None = None
     pod_groups: Store[PodGroup] | None = None
-    companions: Mapping[str, Store[Standing]] = {}
+    companions: Mapping[str, Store[CompanionObject]] = {}
 
 
 class Snapshot(msgspec.Struct):
@@ -59,7 +59,7 @@ class Snapshot(msgspec.Struct):
     manifest: Manifest
     job: Job | InvalidJob
     children: Children = Children()
-    strays: Sequence[Stray] = ()
+    to_claim: Sequence[PendingClaim] = ()
 
 
 class Clock(Protocol):
@@ -75,7 +75,7 @@ class SnapshotReader:
         settings: Settings,
         *,
         stores: Stores,
-        facts: Facts,
+        facts: ClusterLookups,
         now: Clock,
         token: Callable[[], str] = random_token,
     ) -> None:
@@ -101,7 +101,7 @@ class SnapshotReader:
         batch_jobs = self._batch_jobs(job.owner)
         pods, stray_pods = self._pods(job, batch_jobs)
         services, stray_services = self._claimed(job, self.stores.services)
-        found.strays = [
+        found.to_claim = [
             *((ChildKind.POD, meta, claim) for meta, claim in stray_pods),
             *((ChildKind.SERVICE, meta, claim) for meta, claim in stray_services),
         ]
@@ -126,7 +126,7 @@ class SnapshotReader:
     def is_plain(self, found: Snapshot) -> bool:
         """Whether the job was decided on by what `fingerprint` covers, and by nothing else."""
         job, dialect = found.job, self._dialect
-        if isinstance(job, InvalidJob) or dialect.shows_children or found.strays:
+        if isinstance(job, InvalidJob) or dialect.shows_children or found.to_claim:
             return False
         if job.workload is not Workload.POD or job.gang or job.companions:
             return False
@@ -194,7 +194,7 @@ class SnapshotReader:
         pod_groups = self.stores.pod_groups
         groups = _owned_by(job.owner, pod_groups) if pod_groups else []
         now = self.now()
-        stuck_on = {pod.spec.node_name for pod in found.pods if stuck.is_stuck(pod, now=now)}
+        stuck_on = {pod.spec.node_name for pod in found.pods if stuck_pods.is_stuck(pod, now=now)}
         return msgspec.structs.replace(
             found,
             pod_group=groups[0] if groups else None,
@@ -203,7 +203,7 @@ class SnapshotReader:
             priorities=await self._facts.priorities(_priority_classes(job)) if job.gang else {},
         )
 
-    def _companions(self, job: Job) -> dict[tuple[str, str], Standing]:
+    def _companions(self, job: Job) -> dict[tuple[str, str], CompanionObject]:
         found = {
             (kind, each.metadata.name): each
             for kind, store in self.stores.companions.items()
@@ -213,13 +213,13 @@ class SnapshotReader:
         for service in _owned_by(job.owner, self.stores.services):
             if service.metadata.name in beside:
                 name = service.metadata.name
-                found[ChildKind.SERVICE, name] = Standing(metadata=service.metadata)
+                found[ChildKind.SERVICE, name] = CompanionObject(metadata=service.metadata)
         return found
 
     def _claimed(self, job: Job, store: Store[T]) -> tuple[list[T], list[tuple[ObjectMeta, Claim]]]:
         """The job's children of one kind, and those to adopt or release first."""
         kept: list[T] = []
-        strays: list[tuple[ObjectMeta, Claim]] = []
+        to_claim: list[tuple[ObjectMeta, Claim]] = []
         own = _owned_by(job.owner, store)
         named = store.labelled(job.namespace, job.claim.get(self._dialect.job_label, ""))
         orphans = [each for each in named if each.metadata.controller_uid is None]
@@ -230,8 +230,8 @@ class SnapshotReader:
             if verdict is Claim.KEEP:
                 kept.append(each)
             elif verdict is not Claim.IGNORE:
-                strays.append((each.metadata, verdict))
-        return kept, strays
+                to_claim.append((each.metadata, verdict))
+        return kept, to_claim
 
 
 def _owned_by(owner: Owner, store: Store[T]) -> list[T]:

@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
 from tfjob.core.job import CleanPolicy
-from tfjob.core.moments import shifted
 from tfjob.core.plan import ChildKind, Delete, deletes_of
+from tfjob.core.time_math import shifted
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod

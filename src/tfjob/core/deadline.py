@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from tfjob.core.moments import shifted
+from tfjob.core.time_math import shifted
 
 _ROUNDING: Final = timedelta(seconds=1)
 """A stored start is cut to the second: the job may have begun that much later."""

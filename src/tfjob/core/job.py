@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from tfjob.core.group import Gang
+from tfjob.core.gang_spec import GangSpec
+from tfjob.core.messages import Messages
 from tfjob.core.status import JobStatus
-from tfjob.core.wording import Wording
 
 TRAINING_CONTAINER = "tensorflow"
 MAX_REPLICAS = 5_000
@@ -100,7 +100,7 @@ class Replica(msgspec.Struct, frozen=True):
         return f"{self.name_prefix}{index}{self.host_suffix}:{self.port}"
 
 
-class Decider(msgspec.Struct, frozen=True):
+class SuccessCriterion(msgspec.Struct, frozen=True):
     """Whose success is the job's: all replicas of `types`, or the replica `index` of the first."""
 
     types: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class LabelKeys(msgspec.Struct, frozen=True):
     type: str
     index: str
     leader: tuple[str, str] | None = None
-    leaders: Decider = Decider()
+    leaders: SuccessCriterion = SuccessCriterion()
     weak_index: str | None = None
     weak_leader: tuple[str, str] | None = None
 
@@ -140,7 +140,7 @@ class TFConfig(msgspec.Struct, frozen=True):
 class Rules(msgspec.Struct, frozen=True):
     """How failures, restarts and the end of a job are judged."""
 
-    decider: Decider
+    decider: SuccessCriterion
     exit_codes: ExitCodes
     only_decider_fails: bool = False
     budget_ends_job: bool = True
@@ -199,11 +199,11 @@ class Job(msgspec.Struct, frozen=True):
     replicas: Sequence[Replica]
     labels: LabelKeys
     rules: Rules
-    wording: Wording
+    messages: Messages
     policy: RunPolicy = RunPolicy()
     tf_config: TFConfig = TFConfig()
     workload: Workload = Workload.POD
-    gang: Gang | None = None
+    gang: GangSpec | None = None
     companions: Sequence[Companion] = ()
     annotations: Mapping[str, str] = {}
     claim: Mapping[str, str] = {}

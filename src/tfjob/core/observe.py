@@ -9,16 +9,16 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from tfjob.core import batch, podstate
+from tfjob.core import batch_job, pod_state
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, Workload
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import Cause, ConditionType, ReplicaStatus
 from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod, Terminated
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
-from tfjob.k8s.standing import Standing
 
 
 class Children(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class Children(msgspec.Struct, frozen=True):
     services: Sequence[Service] = ()
     jobs: Sequence[BatchJob] = ()
     pod_group: PodGroup | None = None
-    companions: Mapping[tuple[str, str], Standing] = {}
+    companions: Mapping[tuple[str, str], CompanionObject] = {}
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
 
@@ -78,7 +78,7 @@ class Slot(msgspec.Struct):
         """How its training container ended last, if that is known."""
         ended = None if self.pod is None else self.pod.terminated(TRAINING_CONTAINER)
         if ended is None and self.pod is not None and self.job is not None:
-            ended = batch.end_of(self.pod)
+            ended = batch_job.end_of(self.pod)
         ended = self.failure or ended
         return None if ended is None else ended.exit_code
 
@@ -156,7 +156,7 @@ def ended(job: Job, children: Children, seen: View) -> frozenset[str]:
     pods = {
         pod.metadata.uid
         for pod in children.pods
-        if podstate.has_ended(pod, policy=policies.get(_label(job, pod.metadata), ""))
+        if pod_state.has_ended(pod, policy=policies.get(_label(job, pod.metadata), ""))
     }
     jobs = {each.metadata.uid for each in children.jobs if each.status.succeeded}
     for slot in seen.all_slots():
@@ -194,13 +194,13 @@ def _observe_pod(slot: Slot, job: Job, pod: Pod, *, stored: ReplicaStatus) -> No
     """What was seen of a pod before and is stored by its UID counts more than its times do."""
     slot.pod = pod
     slot.is_leaving = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
-    slot.phase = podstate.judged_phase(pod, policy=slot.replica.pod_restart_policy)
+    slot.phase = pod_state.judged_phase(pod, policy=slot.replica.pod_restart_policy)
     last = stored.recent_of(slot.index)
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
         slot.is_disrupted = last.cause is Cause.DISRUPTED
     else:
-        slot.is_disrupted = podstate.is_disrupted(pod, job.rules)
-    if slot.phase is Phase.SUCCEEDED and (slot.is_disrupted or podstate.is_evicted(pod)):
+        slot.is_disrupted = pod_state.is_disrupted(pod, job.rules)
+    if slot.phase is Phase.SUCCEEDED and (slot.is_disrupted or pod_state.is_evicted(pod)):
         slot.phase = Phase.FAILED
 
 
@@ -210,10 +210,10 @@ def _observe_batch(slot: Slot, job: Job, pods: Sequence[Pod], found: BatchJob | 
     is_decider = job.rules.decider.includes(slot.replica.type, slot.index)
     codes = job.rules.exit_codes
     if found is not None:
-        slot.pod = batch.spokesman(pods, exit_codes=codes, is_decider=is_decider)
-    slot.phase = batch.phase_of(found, pods, exit_codes=codes, is_decider=is_decider)
+        slot.pod = batch_job.representative_pod(pods, exit_codes=codes, is_decider=is_decider)
+    slot.phase = batch_job.phase_of(found, pods, exit_codes=codes, is_decider=is_decider)
     if slot.phase is Phase.FAILED and slot.pod is not None:
-        slot.failure = batch.failure_of(slot.pod, exit_codes=codes)
+        slot.failure = batch_job.failure_of(slot.pod, exit_codes=codes)
 
 
 def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:

@@ -7,12 +7,12 @@ replica that has succeeded is never made again.
 from collections.abc import Mapping
 from datetime import datetime
 
-from tfjob.core import restart
+from tfjob.core import restart_policy
 from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children, Slot, View
 from tfjob.core.plan import ChildKind, Create, Update
 from tfjob.core.status import JobStatus
-from tfjob.k8s.standing import Standing
+from tfjob.k8s.companion import CompanionObject
 
 
 def missing_services(job: Job, view: View) -> list[Create]:
@@ -37,7 +37,7 @@ def missing_workloads(
             if not _is_missing(job, slot):
                 continue
             longest = job.rules.longest_restart_delay
-            moment = restart.due(stored, slot.index, now=now, longest=longest)
+            moment = restart_policy.due(stored, slot.index, now=now, longest=longest)
             if moment is not None:
                 held.append(moment)
                 continue
@@ -75,7 +75,7 @@ def _is_missing(job: Job, slot: Slot) -> bool:
     return slot.job is None if job.workload is Workload.JOB else slot.pod is None
 
 
-def _says(found: Standing, kept: Mapping[str, object]) -> bool:
+def _says(found: CompanionObject, kept: Mapping[str, object]) -> bool:
     """Nothing said is the same as no."""
     stored = {name: getattr(found.spec, name) for name in kept}
     return all(

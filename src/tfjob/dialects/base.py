@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children
 from tfjob.core.status import JobStatus

@@ -15,7 +15,7 @@ from tfjob.client.errors import AlreadyExists
 from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api, Stored
 from tfjob.client.resource import Resource
-from tfjob.core.build import TF_CONFIG
+from tfjob.core.child_manifests import TF_CONFIG
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.registry import DESCRIPTORS

@@ -16,13 +16,13 @@ import msgspec
 from tfjob.client.config import Config
 from tfjob.client.errors import ApiError, Forbidden
 from tfjob.client.events import EventRecorder
-from tfjob.client.fair import FairPool
+from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.http import Api
-from tfjob.client.lease import Elector, Terms
+from tfjob.client.leader_election import LeaderElector, LeaseConfig
 from tfjob.client.resource import is_served
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
-from tfjob.controller.kinds import resource_of
+from tfjob.controller.child_kinds import resource_of
 from tfjob.controller.pacing import EventPacer
 from tfjob.controller.tokens import random_token
 from tfjob.dialects.base import ChildApi, Dialect
@@ -52,7 +52,7 @@ def _now() -> datetime:
     return datetime.now(tz=UTC)
 
 
-class World(msgspec.Struct, frozen=True, kw_only=True):
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What surrounds an operator: the way to its API server, time, and chance."""
 
     connect: Callable[..., Api] = Api
@@ -73,11 +73,11 @@ class Operator:
         *,
         dialects: Sequence[Dialect],
         identity: str,
-        world: World | None = None,
+        world: Environment | None = None,
     ) -> None:
         self.settings = settings
         self.metrics = Metrics()
-        self._world = world or World()
+        self._world = world or Environment()
         timing, now = self._world.timing, self._world.now
         self._api = self._world.connect(
             config,
@@ -85,7 +85,7 @@ class Operator:
             on_request=self.metrics.requested,
             timing=timing,
         )
-        self._pool = FairPool(IN_FLIGHT, share=SHARE)
+        self._pool = FairSemaphore(IN_FLIGHT, share=SHARE)
         self._recorder = EventRecorder(
             self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
         )
@@ -192,7 +192,7 @@ class Operator:
             controller.cancel_reconciles()
             controller.forget()
 
-    async def _tell_leadership(self, elector: Elector) -> None:
+    async def _tell_leadership(self, elector: LeaderElector) -> None:
         while True:
             await elector.became_leader.wait()
             _log.info("leading")
@@ -296,12 +296,16 @@ def _throttle(settings: Settings, timing: Timing) -> TokenBucket | None:
     return TokenBucket(rate=settings.qps, burst=burst, timing=timing)
 
 
-def _elector(api: Api, settings: Settings, *, identity: str, world: World) -> Elector | None:
+def _elector(
+    api: Api, settings: Settings, *, identity: str, world: Environment
+) -> LeaderElector | None:
     if not settings.is_leader_elected:
         return None
-    return Elector(
+    return LeaderElector(
         api,
-        Terms(name=settings.lease_name, namespace=settings.lease_namespace, identity=identity),
+        LeaseConfig(
+            name=settings.lease_name, namespace=settings.lease_namespace, identity=identity
+        ),
         timing=world.timing,
         now=world.now,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from tfjob.dialects.descriptor import FileFlag
-from tfjob.k8s import field, yaml_reading
+from tfjob.k8s import field, safe_yaml
 
 
 class ConfigFileError(ValueError):
@@ -37,7 +37,7 @@ def _file_at(path: Path, names: Sequence[str]) -> Path | None:
 def _parsed(file: Path) -> object:
     text = _text(file)
     try:
-        return yaml_reading.load(text)
+        return safe_yaml.load(text)
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigFileError(
             f"{file}: is no YAML: {error}; the operator does not start"

@@ -13,23 +13,23 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.client.events import EventRecorder
-from tfjob.client.fair import FairPool
+from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.http import Api
 from tfjob.client.resource import Resource
 from tfjob.client.timing import Timing
-from tfjob.client.wire import HasMetadata, Key
+from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.client.workqueue import Priority, WorkQueue
-from tfjob.controller.children import Hands
+from tfjob.controller.child_kinds import Kinds, resource_of
+from tfjob.controller.child_writer import ChildWriter
+from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.event_handler import EventHandler, Request
 from tfjob.controller.expectations import Expectations
-from tfjob.controller.facts import Facts
-from tfjob.controller.kinds import Kinds, resource_of
-from tfjob.controller.loop import Loop, Times
-from tfjob.controller.objects import JobObject
+from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Load, Pacer, PacingConfig
 from tfjob.controller.reconciler import Reconciler
 from tfjob.controller.snapshot import SnapshotReader
-from tfjob.controller.statuses import StatusWriter
+from tfjob.controller.status_writer import StatusWriter
+from tfjob.controller.worker import Times, Worker
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager.discovery import Discovery
 from tfjob.manager.informers import Informers, Listeners, Source, apis_beside
@@ -45,7 +45,7 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     """What all parts of one operator use together."""
 
     api: Api
-    pool: FairPool
+    pool: FairSemaphore
     recorder: EventRecorder
     metrics: Metrics
     settings: Settings
@@ -66,7 +66,7 @@ class _Begun(msgspec.Struct, frozen=True):
     reader: SnapshotReader
     reconciler: Reconciler
     expectations: Expectations
-    loop: Loop
+    loop: Worker
 
 
 class Controller:
@@ -129,7 +129,7 @@ class Controller:
         finally:
             await cancel([*tasks, *self.workers])
 
-    def _start_workers(self, loop: Loop) -> list[asyncio.Task[None]]:
+    def _start_workers(self, loop: Worker) -> list[asyncio.Task[None]]:
         """Beside those for all jobs some for high priority, who never wait for many children."""
         threads = self._shared.settings.threads
         reserved = max(_LEAST_RESERVED, threads // 2)
@@ -217,13 +217,13 @@ class Controller:
             self.dialect,
             jobs,
             stores=informers.stores,
-            facts=Facts(shared.api, clock=shared.timing.clock),
+            facts=ClusterLookups(shared.api, clock=shared.timing.clock),
             now=shared.now,
             token=shared.token,
         )
         reconciler = self._reconciler(reader)
         expectations = Expectations(informers.all, clock=shared.timing.clock)
-        loop = Loop(
+        loop = Worker(
             reconciler,
             self.queue,
             expectations=expectations,
@@ -238,7 +238,7 @@ class Controller:
         shared = self._shared
         return Reconciler(
             reader=reader,
-            hands=Hands(
+            child_writer=ChildWriter(
                 shared.api,
                 shared.pool,
                 shared.metrics,

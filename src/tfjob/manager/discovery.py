@@ -14,7 +14,7 @@ from tfjob.client.errors import ApiError, Forbidden, NotFound
 from tfjob.client.http import Api
 from tfjob.client.resource import Resource, is_served
 from tfjob.client.timing import Timing
-from tfjob.client.wire import Page
+from tfjob.client.watch_codec import Page
 
 _log: Final = logging.getLogger(__name__)
 _FIRST_PAUSE: Final = 1.0

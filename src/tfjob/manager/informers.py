@@ -6,26 +6,26 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from tfjob.client.cache import Informer
 from tfjob.client.http import Api
-from tfjob.client.listing import Scope
+from tfjob.client.informer import Informer
+from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS, SERVICES, Resource
 from tfjob.client.store import Store
 from tfjob.client.timing import REAL, Timing
 from tfjob.client.watch import Watch
-from tfjob.client.wire import HasMetadata, Key
-from tfjob.controller.kinds import BATCH_JOBS, resource_of
-from tfjob.controller.objects import JobObject
+from tfjob.client.watch_codec import HasMetadata, Key
+from tfjob.controller.child_kinds import BATCH_JOBS, resource_of
+from tfjob.controller.job_object import JobObject
 from tfjob.controller.reconciler import JOBS
 from tfjob.controller.snapshot import Stores
 from tfjob.core.job import Workload
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import ChildApi, Dialect, Settings
 from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
-from tfjob.k8s.standing import Standing
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -106,13 +106,13 @@ class Informers:
 
     def follow(self, api: ChildApi) -> Following:
         """One more kind of children."""
-        found: Informer[PodGroup] | Informer[Standing]
+        found: Informer[PodGroup] | Informer[CompanionObject]
         if api.kind == ChildKind.POD_GROUP:
             found = self._child(resource_of(api), PodGroup, labels="")
             self.stores.pod_groups = found.store
         else:
             labels = self._dialect.child_selector
-            found = self._child(resource_of(api), Standing, labels=labels)
+            found = self._child(resource_of(api), CompanionObject, labels=labels)
             self.stores.companions = {**self.stores.companions, api.kind: found.store}
         self.all[api.kind] = found
         return found

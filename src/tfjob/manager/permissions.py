@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from tfjob.client.resource import EVENTS, LEASES, PODS, SERVICES, Resource
-from tfjob.controller.facts import NODES, PRIORITY_CLASSES
-from tfjob.controller.kinds import resource_of
+from tfjob.controller.child_kinds import resource_of
+from tfjob.controller.cluster_lookups import NODES, PRIORITY_CLASSES
 from tfjob.dialects.descriptor import CHILD, FOLLOWED, Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
 

@@ -17,7 +17,7 @@ from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.garbage_collector import GarbageCollector
 from tfjob.local.apiserver.job_controller import JobController
 from tfjob.local.apiserver.store import Change
-from tfjob.manager.app import Operator, World
+from tfjob.manager.app import Environment, Operator
 from tfjob.manager.settings import Settings
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ class SimulatedCluster:
             settings,
             dialects=self._dialects,
             identity=identity,
-            world=World(
+            world=Environment(
                 connect=self.connections[-1].connect,
                 timing=virtual_time.timing(self.injector.chance.random),
                 now=virtual_time.now,

@@ -18,7 +18,7 @@ import msgspec
 from tfjob.client.config import Config
 from tfjob.client.connection import Answer as Whole
 from tfjob.client.http import Api
-from tfjob.client.request import Request, Tuning
+from tfjob.client.request import ClientConfig, Request
 from tfjob.client.streams import Begun
 from tfjob.client.transport import Transport
 from tfjob.local.apiserver import router
@@ -106,7 +106,7 @@ class Connection:
 
     def connect(self, config: Config, **options: Any) -> Api:
         api = Api(config, **options)
-        api._transport = _Wire(self, config, tuning=Tuning(), **options)
+        api._transport = _Wire(self, config, tuning=ClientConfig(), **options)
         return api
 
     def end_later(self, feed: AsyncGenerator[bytes]) -> None:

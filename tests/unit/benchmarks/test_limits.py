@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from benchmarks.contestants import CONTESTANTS
-from benchmarks.courses import FULL, courses
 from benchmarks.limits import Limit, Place, read, verdicts
 from benchmarks.record import (
     Machine,
@@ -19,6 +18,7 @@ from benchmarks.record import (
     save,
     summary,
 )
+from benchmarks.suite import FULL, courses
 from benchmarks.table import FIGURES, page
 
 OURS = Place("many", "tfjob", "cpu")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.sight import Moments, percentile
+from benchmarks.watch_probe import Moments, percentile
 
 
 class Clock:

@@ -11,7 +11,7 @@ from tests.support.builders import NOW, decoded
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command, Done
-from tfjob.core.build import Builder
+from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Settings
@@ -30,7 +30,7 @@ def children_of(done: Done) -> list[dict[str, Any]]:
 def made_by_the_core(job: dict[str, Any], settings: Settings | None = None) -> list[Any]:
     found = decoded(job, settings)
     plan = reconcile(job=found, children=Children(), now=NOW)
-    return [Builder(found).manifest(create) for create in plan.creates]
+    return [ManifestBuilder(found).manifest(create) for create in plan.creates]
 
 
 def without_namespace(manifest: dict[str, Any]) -> dict[str, Any]:

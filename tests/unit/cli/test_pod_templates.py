@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
 from tests.unit.k8s.json_values import JSON
-from tfjob.cli.checking import Checked, check
 from tfjob.cli.documents import Document
+from tfjob.cli.job_documents import Checked, check
 from tfjob.cli.pod_templates import entry_of
 
 Json = dict[str, Any]

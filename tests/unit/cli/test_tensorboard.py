@@ -8,7 +8,7 @@ from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import Json
 from tfjob.cli import tensorboard
-from tfjob.cli.applying import apply_all
+from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.jobs import Found
 from tfjob.client.http import Stored

@@ -18,7 +18,7 @@ from tfjob.client.errors import (
     ServerTimeout,
     Unreachable,
 )
-from tfjob.client.events import Counted, EventRecorder, RecorderConfig
+from tfjob.client.events import Counted, EventRecorder, EventRecorderConfig
 from tfjob.client.http import Api, Stored
 from tfjob.k8s.event import Event, event_name
 
@@ -89,7 +89,7 @@ class Server:
 
 class World:
     def __init__(
-        self, config: RecorderConfig | None = None, on_drop: Callable[[], None] | None = None
+        self, config: EventRecorderConfig | None = None, on_drop: Callable[[], None] | None = None
     ) -> None:
         self.server = Server()
         self.time = FakeTime()
@@ -104,7 +104,7 @@ class World:
 
 
 @asynccontextmanager
-async def recording(config: RecorderConfig | None = None) -> AsyncIterator[World]:
+async def recording(config: EventRecorderConfig | None = None) -> AsyncIterator[World]:
     world = World(config)
     running = asyncio.create_task(world.recorder.run())
     yield world
@@ -185,7 +185,7 @@ async def test_a_job_that_is_stuck_for_a_day_makes_under_ten_writes() -> None:
 
 
 async def test_news_that_repeat_for_years_are_still_written() -> None:
-    config = RecorderConfig(interval=1.0, longest_interval=2.0)
+    config = EventRecorderConfig(interval=1.0, longest_interval=2.0)
     async with recording(config) as w:
         for _ in range(700):
             w.recorder.record(news(), key="Stuck", is_once=False)
@@ -283,7 +283,7 @@ async def test_many_dropped_events_are_told_twice_at_first_and_in_sum(
 
 async def test_each_dropped_event_is_told_to_who_counts_them() -> None:
     counted: list[int] = []
-    w = World(RecorderConfig(waiting=1), on_drop=lambda: counted.append(1))
+    w = World(EventRecorderConfig(waiting=1), on_drop=lambda: counted.append(1))
     for number in range(3):
         w.recorder.record(news(f"job-{number}"), key="Created")
     await w.recorder.close()
@@ -291,7 +291,7 @@ async def test_each_dropped_event_is_told_to_who_counts_them() -> None:
 
 
 async def test_trouble_without_end_is_given_up() -> None:
-    async with recording(RecorderConfig(tries=3)) as w:
+    async with recording(EventRecorderConfig(tries=3)) as w:
         w.server.faults = [Unreachable("away") for _ in range(9)]
         w.recorder.record(news(), key="Created")
         await w.time.advance(600)
@@ -300,7 +300,7 @@ async def test_trouble_without_end_is_given_up() -> None:
 
 
 async def test_what_waits_is_bounded() -> None:
-    async with recording(RecorderConfig(waiting=10)) as w:
+    async with recording(EventRecorderConfig(waiting=10)) as w:
         w.server.hold = asyncio.Event()
         for number in range(25):
             w.recorder.record(news(f"job-{number}"), key="Created")
@@ -311,7 +311,7 @@ async def test_what_waits_is_bounded() -> None:
 
 
 async def test_what_is_remembered_is_bounded_and_keeps_what_is_used() -> None:
-    async with recording(RecorderConfig(remembered=10)) as w:
+    async with recording(EventRecorderConfig(remembered=10)) as w:
         for number in range(50):
             w.recorder.record(news(f"job-{number}"), key="Created")
             w.recorder.record(news("job-0"), key="Created")
@@ -322,7 +322,7 @@ async def test_what_is_remembered_is_bounded_and_keeps_what_is_used() -> None:
 
 
 async def test_counts_that_are_kept_are_bounded() -> None:
-    async with recording(RecorderConfig(repeated=10)) as w:
+    async with recording(EventRecorderConfig(repeated=10)) as w:
         for number in range(50):
             w.recorder.record(news(f"job-{number}"), key="Stuck", is_once=False)
             await settle()

@@ -8,7 +8,7 @@ import pytest
 from tests.support.fake_time import FakeTime, settle
 from tests.unit.client.test_events import Server, news
 from tfjob.client.errors import Forbidden
-from tfjob.client.events import Backlog, EventRecorder, RecorderConfig
+from tfjob.client.events import Backlog, EventRecorder, EventRecorderConfig
 from tfjob.k8s.event import Event
 
 
@@ -46,7 +46,9 @@ async def test_who_gives_turns_knows_how_many_wait_how_long_and_how_busy_the_ser
         known.append(backlog)
         await held.wait()
 
-    recorder = EventRecorder(server, component="c", config=RecorderConfig(waiting=4), timers=time)
+    recorder = EventRecorder(
+        server, component="c", config=EventRecorderConfig(waiting=4), timers=time
+    )
     recorder.turn = note
     for number in range(3):
         recorder.record(news(f"job-{number}"), key="Created")
@@ -107,7 +109,7 @@ async def test_flood_in_one_namespace_delays_no_event_of_another() -> None:
 
 async def test_flood_in_one_namespace_drops_no_event_of_another() -> None:
     server = Server()
-    config = RecorderConfig(waiting=10)
+    config = EventRecorderConfig(waiting=10)
     recorder = EventRecorder(server, component="c", config=config, timers=FakeTime())
     for number in range(30):
         recorder.record(elsewhere(f"job-{number}", "flooded"), key="Created")
@@ -138,7 +140,7 @@ async def test_no_event_is_dropped_below_fifty_thousand() -> None:
 async def test_event_that_is_being_sent_is_not_dropped_for_another() -> None:
     server = Server()
     server.hold = asyncio.Event()
-    config = RecorderConfig(waiting=2)
+    config = EventRecorderConfig(waiting=2)
     recorder = EventRecorder(server, component="c", config=config, timers=FakeTime())
     running = [asyncio.create_task(recorder.run()) for _ in range(2)]
     for number in range(2):

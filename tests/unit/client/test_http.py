@@ -11,7 +11,7 @@ from tfjob.client.config import Config
 from tfjob.client.errors import NotLeadingError, ServerTimeout
 from tfjob.client.http import JSON_PATCH, MERGE_PATCH, Api, Stored
 from tfjob.client.timing import Timing
-from tfjob.client.wire import Page
+from tfjob.client.watch_codec import Page
 
 PODS = "/api/v1/namespaces/ns/pods"
 STORED = {"metadata": {"name": "p", "resourceVersion": "7"}, "spec": {"much": ["else"]}}

@@ -14,7 +14,7 @@ from tests.support.fake_time import FakeTime, Instant, skip_ahead
 from tfjob.client import errors
 from tfjob.client.config import Config
 from tfjob.client.credentials import ConfigError, TokenFile, bearer
-from tfjob.client.request import Request, Tuning, query, resource_in
+from tfjob.client.request import ClientConfig, Request, query, resource_in
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import Timing
 from tfjob.client.transport import Transport
@@ -27,11 +27,11 @@ CREATE = Request(
 
 @asynccontextmanager
 async def connected(
-    script: Script | Sequence[Answer], *, time: Instant, tuning: Tuning | None = None
+    script: Script | Sequence[Answer], *, time: Instant, tuning: ClientConfig | None = None
 ) -> AsyncIterator[tuple[Transport, FakeApi]]:
     async with FakeApi(script) as fake:
         transport = Transport(
-            Config(server=fake.url), tuning=tuning or Tuning(), timing=time.timing
+            Config(server=fake.url), tuning=tuning or ClientConfig(), timing=time.timing
         )
         try:
             yield transport, fake
@@ -69,7 +69,7 @@ async def test_the_number_of_tries_is_bounded() -> None:
     def busy(_: Asked) -> Answer:
         return refusal(429, "TooManyRequests", Retry_After="1")
 
-    async with connected(busy, time=Instant(), tuning=Tuning(tries=4)) as (transport, fake):
+    async with connected(busy, time=Instant(), tuning=ClientConfig(tries=4)) as (transport, fake):
         with pytest.raises(errors.TooManyRequests):
             await transport.send(READ)
     assert len(fake.asked) == 4
@@ -121,7 +121,7 @@ async def test_a_server_that_is_not_there_surely_did_nothing() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        transport = Transport(Config(server=url), tuning=Tuning())
+        transport = Transport(Config(server=url), tuning=ClientConfig())
         with pytest.raises(errors.Unreachable):
             await transport.send(CREATE)
         await transport.close()
@@ -138,7 +138,7 @@ async def test_a_rotated_token_is_used_after_a_refusal(tmp_path: Path) -> None:
 
     async with FakeApi(only_new) as fake:
         config = Config(server=fake.url, credentials=TokenFile(path))
-        transport = Transport(config, tuning=Tuning())
+        transport = Transport(config, tuning=ClientConfig())
         await transport.send(CREATE)
         async with transport.open(READ, idle=30) as stream:
             assert [chunk async for chunk in stream] == [b"{}"]
@@ -149,7 +149,9 @@ async def test_a_rotated_token_is_used_after_a_refusal(tmp_path: Path) -> None:
 
 async def test_a_token_that_cannot_change_is_refused_for_good() -> None:
     async with FakeApi(lambda _: refusal(401, "Unauthorized")) as fake:
-        transport = Transport(Config(server=fake.url, credentials=bearer("t")), tuning=Tuning())
+        transport = Transport(
+            Config(server=fake.url, credentials=bearer("t")), tuning=ClientConfig()
+        )
         with pytest.raises(errors.Unauthorized):
             await transport.send(READ)
         await transport.close()
@@ -174,7 +176,7 @@ async def test_new_credentials_are_not_fetched_for_ever() -> None:
     credentials = Stubborn()
     async with FakeApi(lambda _: refusal(401, "Unauthorized")) as fake:
         transport = Transport(
-            Config(server=fake.url, credentials=credentials), tuning=Tuning(tries=50)
+            Config(server=fake.url, credentials=credentials), tuning=ClientConfig(tries=50)
         )
         with pytest.raises(errors.Unauthorized):
             await transport.send(READ)
@@ -189,7 +191,7 @@ class Broken(Stubborn):
 
 async def test_credentials_that_cannot_be_had_are_an_answer_of_their_own() -> None:
     transport = Transport(
-        Config(server="http://127.0.0.1:1", credentials=Broken()), tuning=Tuning()
+        Config(server="http://127.0.0.1:1", credentials=Broken()), tuning=ClientConfig()
     )
     with pytest.raises(errors.Unauthorized, match="log in first"):
         await transport.send(READ)
@@ -205,7 +207,7 @@ async def test_a_redirect_is_not_followed_with_our_token() -> None:
 async def test_headers_say_who_asks_and_for_whom() -> None:
     async with FakeApi([whole({})]) as fake:
         config = Config(server=fake.url, headers=(("Impersonate-User", "jane"),))
-        transport = Transport(config, tuning=Tuning(user_agent="me/1"))
+        transport = Transport(config, tuning=ClientConfig(user_agent="me/1"))
         await transport.send(CREATE)
         await transport.close()
     headers = fake.asked[0].headers
@@ -241,7 +243,7 @@ async def test_a_stream_that_falls_silent_is_given_up() -> None:
         async with transport.open(READ, idle=30) as stream:
             assert await anext(stream) == b"a\n"
             stream.idle = 0.05
-            with pytest.raises(errors.Silent):
+            with pytest.raises(errors.IdleTimeout):
                 await anext(stream)
         never.set()
 
@@ -249,7 +251,7 @@ async def test_a_stream_that_falls_silent_is_given_up() -> None:
 async def test_leaving_a_stream_early_frees_its_connection() -> None:
     never = asyncio.Event()
     answers = [Answer(chunks=[b"a\n"], hold_after=never), whole({})]
-    tuning = Tuning(connections=1)
+    tuning = ClientConfig(connections=1)
     async with connected(answers, time=Instant(), tuning=tuning) as (transport, _):
         async with transport.open(READ, idle=30) as stream:
             await anext(stream)
@@ -263,7 +265,7 @@ async def test_each_exchange_is_told_to_the_hook() -> None:
     async with FakeApi(answers) as fake:
         transport = Transport(
             Config(server=fake.url),
-            tuning=Tuning(),
+            tuning=ClientConfig(),
             on_request=lambda verb, resource, code, _: told.append((verb, resource, code)),
             timing=Instant().timing,
         )
@@ -279,7 +281,7 @@ async def test_an_exchange_without_an_answer_is_told_too_with_its_time() -> None
         url = ended.url
     transport = Transport(
         Config(server=url),
-        tuning=Tuning(),
+        tuning=ClientConfig(),
         on_request=lambda _verb, _resource, code, seconds: told.append((code, seconds)),
         timing=Timing(clock=lambda: next(ticks)),
     )
@@ -294,7 +296,7 @@ async def test_the_throttle_is_asked_before_each_exchange() -> None:
     async with FakeApi(lambda _: whole({})) as fake:
         transport = Transport(
             Config(server=fake.url),
-            tuning=Tuning(),
+            tuning=ClientConfig(),
             throttle=TokenBucket(1.0, 1, timing=time.timing),
         )
         await transport.send(READ)

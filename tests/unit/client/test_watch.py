@@ -30,7 +30,7 @@ from tfjob.client.config import Config
 from tfjob.client.errors import Forbidden
 from tfjob.client.http import Api
 from tfjob.client.streams import Stream
-from tfjob.client.watch import Patience, Watch
+from tfjob.client.watch import Watch, WatchConfig
 
 
 def queries(fake: FakeApi) -> list[Mapping[str, str]]:
@@ -193,7 +193,7 @@ async def test_a_start_that_worked_makes_up_for_those_that_broke() -> None:
 async def test_a_silent_watch_is_opened_again_where_it_was() -> None:
     script = Faithful()
     silent = script.stream([b"".join([*STATE, STATE_END, CHANGES[4]])])
-    patience = Patience(shortest_watch=0, longest_watch=0)
+    patience = WatchConfig(shortest_watch=0, longest_watch=0)
     async with (
         follower(Faithful([silent]), patience) as (follow, fake),
         time_passing(60, lambda: has_seen(follow, "a4")),
@@ -207,7 +207,7 @@ async def test_silence_is_borne_for_less_than_a_long_watch_lasts() -> None:
     quiet_from_the_start = Faithful().stream([])
     answers = [silent, quiet_from_the_start]
     async with (
-        follower(Faithful(answers), Patience(longest_silence=20)) as (follow, fake),
+        follower(Faithful(answers), WatchConfig(longest_silence=20)) as (follow, fake),
         time_passing(25, lambda: has_seen(follow, "a4")),
         time_passing(25, lambda: len(fake.asked) == 2 and is_open(follow)),
     ):
@@ -383,7 +383,7 @@ class Slow(Instant):
 
 async def slept_in(time: Instant, first: Sequence[Answer]) -> list[float]:
     async with FakeApi(Faithful(first)) as fake, Api(Config(server=fake.url)) as api:
-        follow = Follower(api, time, Patience())
+        follow = Follower(api, time, WatchConfig())
         assert await follow.until(8) == FINAL
     return time.slept
 

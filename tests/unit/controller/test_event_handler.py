@@ -8,10 +8,10 @@ import pytest
 from tests.support.builders import a_pod, meta
 from tests.support.fake_dialect import FakeDialect
 from tfjob.client.store import Store
-from tfjob.client.wire import Key
+from tfjob.client.watch_codec import Key
 from tfjob.client.workqueue import Priority
 from tfjob.controller.event_handler import EventHandler, Request
-from tfjob.controller.objects import JobObject
+from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import BATCH, BATCH_STARTING, Load, Pacer
 from tfjob.controller.snapshot import Stores
 from tfjob.dialects.base import Dialect

@@ -1,6 +1,6 @@
 """Own writes are waited for, each until the caches have seen it, and never for long."""
 
-from tfjob.client.wire import Key
+from tfjob.client.watch_codec import Key
 from tfjob.controller.expectations import LONGEST_WAIT, CreatedHere, Expectations
 
 JOB: Key = ("n", "j")

@@ -15,7 +15,7 @@ from tests.support.local_apiserver.in_memory import CORE
 from tfjob.client.events import Backlog
 from tfjob.client.timing import Timing
 from tfjob.client.workqueue import Priority
-from tfjob.controller.objects import JobObject
+from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import (
     BATCH,
     BATCH_OWN,

@@ -9,8 +9,8 @@ from tests.support.controller_harness import KEY, ControllerHarness
 from tests.support.local_apiserver.in_memory import CORE, JOBS
 from tfjob.client.errors import ApiError, Conflict, Forbidden, NotLeadingError, Transient
 from tfjob.client.request import Request
-from tfjob.controller import children
-from tfjob.controller.objects import JobObject
+from tfjob.controller import child_writer
+from tfjob.controller.job_object import JobObject
 
 
 async def test_new_job_gets_its_children_and_its_first_status(
@@ -330,7 +330,7 @@ async def test_time_to_live_that_was_taken_back_meanwhile_saves_the_job(
 async def test_wide_job_is_made_in_several_passes(
     controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(children, "MOST_CREATES", 3)
+    monkeypatch.setattr(child_writer, "MOST_CREATES", 3)
     async with controller as harness:
         await harness.submit("W2")
         assert (await harness.one_pass()).has_more
@@ -344,7 +344,7 @@ async def test_operator_that_lost_its_lead_in_a_pass_writes_no_more(
     async with controller as harness:
         await harness.submit("W1")
         leads = iter([True, True, False, False])
-        harness.hands._may_write = harness.statuses._may_write = lambda: next(leads, False)
+        harness.child_writer._may_write = harness.statuses._may_write = lambda: next(leads, False)
         await harness.one_pass()
         assert await harness.server.names("services") == ["j-worker-0"]
         assert await harness.server.names("pods") == []

@@ -185,11 +185,11 @@ async def test_job_with_a_pod_on_its_way_out_does_not_rest(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller) as (harness, _):
-        gathered = await harness.reader.read(KEY)
-        assert gathered is not None
-        assert harness.reader.is_plain(gathered)
-        gathered.children = Children(pods=[a_pod(deleted=-5)])
-        assert not harness.reader.is_plain(gathered)
+        snapshot = await harness.reader.read(KEY)
+        assert snapshot is not None
+        assert harness.reader.is_plain(snapshot)
+        snapshot.children = Children(pods=[a_pod(deleted=-5)])
+        assert not harness.reader.is_plain(snapshot)
 
 
 async def _add_orphan(harness: ControllerHarness) -> None:

@@ -14,7 +14,7 @@ from tests.support.controller_harness import (
 from tests.support.local_apiserver.in_memory import CORE, JOBS, Json
 from tfjob.controller.snapshot import Snapshot
 from tfjob.core.claim import Claim
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.observe import replica_services
 
@@ -37,7 +37,7 @@ def pod(name: str, labels: Any = None, owner: Json | None = None) -> Json:
     }
 
 
-async def gathered(harness: ControllerHarness) -> Snapshot:
+async def snapshot(harness: ControllerHarness) -> Snapshot:
     await harness.look()
     found = await harness.reader.read(KEY)
     assert found is not None
@@ -59,9 +59,9 @@ async def test_own_children_are_kept_and_others_are_not_seen(
         await harness.server.make(f"{CORE}/pods", pod("own", owner=owner))
         await harness.server.make(f"{CORE}/pods", pod("theirs", owner={}))
         await harness.server.make(f"{CORE}/pods", pod("unrelated", labels={"app": "x"}))
-        found = await gathered(harness)
+        found = await snapshot(harness)
         assert [each.metadata.name for each in found.children.pods] == ["own"]
-        assert list(found.strays) == []
+        assert list(found.to_claim) == []
 
 
 async def test_orphan_with_our_labels_and_own_pod_without_them_are_strays(
@@ -72,9 +72,9 @@ async def test_orphan_with_our_labels_and_own_pod_without_them_are_strays(
         owner = {"kind": "TFJob", "name": "j", "uid": job["metadata"]["uid"]}
         await harness.server.make(f"{CORE}/pods", pod("orphan"))
         await harness.server.make(f"{CORE}/pods", pod("renamed", labels={"app": "x"}, owner=owner))
-        found = await gathered(harness)
-        strays = {(kind, meta.name, claim) for kind, meta, claim in found.strays}
-        assert strays == {("Pod", "orphan", Claim.ADOPT), ("Pod", "renamed", Claim.RELEASE)}
+        found = await snapshot(harness)
+        to_claim = {(kind, meta.name, claim) for kind, meta, claim in found.to_claim}
+        assert to_claim == {("Pod", "orphan", Claim.ADOPT), ("Pod", "renamed", Claim.RELEASE)}
         assert list(found.children.pods) == []
 
 
@@ -91,11 +91,11 @@ async def test_invalid_job_has_what_it_owns_and_claims_nothing(
         await harness.server.make(f"{CORE}/pods", pod("orphan"))
         service = {"apiVersion": "v1", "kind": "Service", "metadata": own["metadata"]}
         await harness.server.make(f"{CORE}/services", {**service, "spec": {"clusterIP": "None"}})
-        found = await gathered(harness)
+        found = await snapshot(harness)
         assert isinstance(found.job, InvalidJob)
         assert [each.metadata.name for each in found.children.pods] == ["renamed"]
         assert [each.metadata.name for each in found.children.services] == ["renamed"]
-        assert list(found.strays) == []
+        assert list(found.to_claim) == []
 
 
 async def test_job_is_decoded_from_the_bytes_it_came_as(
@@ -121,10 +121,10 @@ async def test_pods_are_those_that_the_jobs_batch_jobs_made() -> None:
         orphan = child("Pod", "orphan", job, toy_example__job="t", toy_example__index="0")
         del orphan["metadata"]["ownerReferences"]
         await harness.server.make(f"{CORE}/pods", orphan)
-        found = await harness.gathered()
+        found = await harness.snapshot()
         assert [each.metadata.name for each in found.children.jobs] == ["toy-mine-0"]
         assert [each.metadata.name for each in found.children.pods] == ["a"]
-        assert list(found.strays) == []
+        assert list(found.to_claim) == []
 
 
 async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() -> None:
@@ -135,7 +135,7 @@ async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() 
             await harness.server.make(f"{CORE}/{plural}", body)
         replica = child("Service", "toy-mine-0", job, toy_example__job="t")
         await harness.server.make(f"{CORE}/services", replica)
-        found = await harness.gathered()
+        found = await harness.snapshot()
         assert isinstance(found.job, Job)
         assert set(found.children.companions) == {
             ("Service", "beside-mine"),
@@ -143,7 +143,7 @@ async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() 
         }
         own = [each.metadata.name for each in replica_services(found.job, found.children)]
         assert own == ["toy-mine-0"]
-        assert list(found.strays) == []
+        assert list(found.to_claim) == []
 
 
 async def test_job_that_became_unreadable_still_has_its_batch_jobs_and_their_pods() -> None:
@@ -151,7 +151,7 @@ async def test_job_that_became_unreadable_still_has_its_batch_jobs_and_their_pod
         job = await harness.submit(id="mine", replicas=0)
         own = await harness.server.make(BATCH, child("Job", "toy-mine-0", job))
         await harness.server.make(f"{CORE}/pods", child("Pod", "a", own))
-        found = await harness.gathered()
+        found = await harness.snapshot()
         assert isinstance(found.job, InvalidJob)
         assert [each.metadata.name for each in found.children.jobs] == ["toy-mine-0"]
         assert [each.metadata.name for each in found.children.pods] == ["a"]
@@ -161,5 +161,5 @@ async def test_spec_is_completed_with_a_word_that_no_service_bears_yet() -> None
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit()
         await harness.server.make(f"{CORE}/services", child("Service", "toy-aaaa-0", job))
-        found = await harness.gathered()
+        found = await harness.snapshot()
         assert harness.reader.completed(found.manifest) == {"replicas": 2, "id": "bbbb"}

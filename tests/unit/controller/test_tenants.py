@@ -10,17 +10,17 @@ from tests.support.fake_dialect import LABEL, FakeDialect, fake_job
 from tests.support.local_apiserver.in_memory import InMemoryApiServer
 from tests.support.tfjobs import tfjob
 from tfjob.client.store import Store
-from tfjob.controller.facts import Facts
-from tfjob.controller.objects import JobObject
+from tfjob.controller.cluster_lookups import ClusterLookups
+from tfjob.controller.job_object import JobObject
 from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
-from tfjob.k8s.standing import Standing
 
 HERE, EVIL = "n", "evil"
 
@@ -38,10 +38,10 @@ def a_reader(dialect: Dialect, job: JobObject, **settings: Any) -> SnapshotReade
         services=Store[Service](label=label),
         batch_jobs=Store[BatchJob](label=label),
         pod_groups=Store[PodGroup](label=label),
-        companions={"ConfigMap": Store[Standing](label=label)},
+        companions={"ConfigMap": Store[CompanionObject](label=label)},
     )
     stores.jobs.put(job)
-    facts = Facts(InMemoryApiServer().api, clock=lambda: 0.0)
+    facts = ClusterLookups(InMemoryApiServer().api, clock=lambda: 0.0)
     return SnapshotReader(
         dialect, Settings(**settings), stores=stores, facts=facts, now=lambda: NOW
     )
@@ -78,7 +78,7 @@ async def test_pods_and_services_of_another_namespace_are_no_children(body: dict
     found = await snapshot_of(reader, "j")
     assert namespaces(found.children.pods) == [HERE]
     assert namespaces(found.children.services) == [HERE]
-    assert list(found.strays) == []
+    assert list(found.to_claim) == []
 
 
 async def test_pods_of_another_namespace_are_neither_adopted_nor_released() -> None:
@@ -89,8 +89,8 @@ async def test_pods_of_another_namespace_are_neither_adopted_nor_released() -> N
         for each in in_both(made):
             reader.stores.pods.put(msgspec.structs.replace(a_pod(), metadata=each))
     found = await snapshot_of(reader, "j")
-    strays = {(each.name, each.namespace) for _, each, _ in found.strays}
-    assert strays == {("orphan", HERE), ("foreign", HERE)}
+    to_claim = {(each.name, each.namespace) for _, each, _ in found.to_claim}
+    assert to_claim == {("orphan", HERE), ("foreign", HERE)}
 
 
 async def test_pod_group_of_another_namespace_admits_nobody() -> None:
@@ -125,7 +125,7 @@ async def test_batch_jobs_of_another_namespace_and_their_pods_are_no_children(
 async def test_companions_of_another_namespace_do_not_stand_for_a_jobs_own() -> None:
     reader = a_reader(FakeDialect(), an_object(fake_job(id="mine")))
     evil = in_both(toy_meta("beside-mine"))[1]
-    reader.stores.companions["ConfigMap"].put(Standing(metadata=evil))
+    reader.stores.companions["ConfigMap"].put(CompanionObject(metadata=evil))
     reader.stores.services.put(Service(metadata=evil))
     assert (await snapshot_of(reader, "t")).children.companions == {}
 

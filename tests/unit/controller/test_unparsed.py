@@ -9,8 +9,8 @@ import pytest
 from tests.support.builders import NOW
 from tests.support.controller_harness import KEY, ControllerHarness
 from tests.support.hostile import DEPTHS, nested
-from tfjob.controller.objects import JobObject, Unreadable
-from tfjob.core.invalid import InvalidJob, reject
+from tfjob.controller.job_object import JobObject, Unreadable
+from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Settings
 from tfjob.dialects.registry import DIALECTS

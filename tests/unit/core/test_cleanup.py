@@ -8,7 +8,7 @@ from tests.support.builders import NOW, a_batch_job, a_service, at, pods, servic
 from tfjob.core import cleanup
 from tfjob.core.job import CleanPolicy
 from tfjob.core.plan import Delete
-from tfjob.core.podstate import has_ended
+from tfjob.core.pod_state import has_ended
 from tfjob.k8s.pod import Pod
 
 LETTERS = "PRUSFT"

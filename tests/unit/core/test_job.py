@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.builders import a_job
-from tfjob.core.job import Decider, ExitCodes
+from tfjob.core.job import ExitCodes, SuccessCriterion
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,15 @@ def test_a_code_both_retryable_and_permanent_is_permanent() -> None:
 @pytest.mark.parametrize(
     ("decider", "kind", "index", "expected"),
     [
-        (Decider(types=("Chief",)), "Chief", 3, True),
-        (Decider(types=("Chief",)), "Worker", 3, False),
-        (Decider(types=("Worker",), index=0), "Worker", 0, True),
-        (Decider(types=("Worker",), index=0), "Worker", 1, False),
-        (Decider(), "Worker", 0, False),
+        (SuccessCriterion(types=("Chief",)), "Chief", 3, True),
+        (SuccessCriterion(types=("Chief",)), "Worker", 3, False),
+        (SuccessCriterion(types=("Worker",), index=0), "Worker", 0, True),
+        (SuccessCriterion(types=("Worker",), index=0), "Worker", 1, False),
+        (SuccessCriterion(), "Worker", 0, False),
     ],
 )
 def test_a_decider_includes_its_types_or_its_one_index(
-    decider: Decider, kind: str, index: int, expected: bool
+    decider: SuccessCriterion, kind: str, index: int, expected: bool
 ) -> None:
     assert decider.includes(kind, index) is expected
 

@@ -21,8 +21,8 @@ from tests.support.builders import (
     status_after,
 )
 from tfjob.core.job import Job
+from tfjob.core.messages import MessageTemplate
 from tfjob.core.plan import Plan
-from tfjob.core.wording import Phrase
 from tfjob.dialects.base import Settings
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
@@ -161,12 +161,12 @@ def test_a_job_without_a_gang_gives_back_a_group_of_earlier_times() -> None:
     assert deleted_names(decide(job, pod_group=GROUP), "PodGroup") == ["j"]
 
 
-def worded(job: Job, **phrases: Phrase) -> Job:
-    return msgspec.structs.replace(job, wording=msgspec.structs.replace(job.wording, **phrases))
+def worded(job: Job, **phrases: MessageTemplate) -> Job:
+    return msgspec.structs.replace(job, messages=msgspec.structs.replace(job.messages, **phrases))
 
 
 def test_a_dialect_may_name_the_namespace_in_every_sentence() -> None:
-    phrase = Phrase("Word", "{namespace}/{name}")
+    phrase = MessageTemplate("Word", "{namespace}/{name}")
     stored = {"startTime": "2026-01-02T03:00:00Z"}
     late = a_job("W2", run_policy={"activeDeadlineSeconds": 5}, status=stored)
     late = worded(late, failed_deadline=phrase)
@@ -184,7 +184,7 @@ def test_a_limit_is_known_by_its_code_and_not_by_its_sentence() -> None:
     stored = {"startTime": "2026-01-02T03:00:00Z"}
     late = a_job("W2", run_policy={"activeDeadlineSeconds": 5}, status=stored)
     ended = msgspec.structs.replace(late, status=status_after(late, decide(late)))
-    reworded = worded(ended, failed_deadline=Phrase("TFJobFailed", "said otherwise today"))
+    reworded = worded(ended, failed_deadline=MessageTemplate("TFJobFailed", "said otherwise today"))
     assert deleted_names(decide(reworded, *pods(worker="RS")), "Pod") == ["j-worker-0"]
 
 

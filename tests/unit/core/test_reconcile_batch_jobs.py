@@ -19,7 +19,7 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import Decider, ExitCodes, Job, Workload
+from tfjob.core.job import ExitCodes, Job, SuccessCriterion, Workload
 from tfjob.core.plan import Plan
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.pod import Pod
@@ -36,7 +36,7 @@ def chief_job(
     job = a_job(roles, restart="OnFailure", **fields)
     rules = msgspec.structs.replace(
         job.rules,
-        decider=Decider(types=(chief[0],), index=chief[1]),
+        decider=SuccessCriterion(types=(chief[0],), index=chief[1]),
         exit_codes=CODES,
         only_decider_fails=True,
     )

@@ -16,12 +16,12 @@ from tests.support.builders import (
     pods,
     stored,
 )
-from tfjob.core.group import Gang
+from tfjob.core.gang_spec import GangSpec
 from tfjob.core.job import Companion, Job
 from tfjob.core.plan import Update
+from tfjob.k8s.companion import CompanionObject, CompanionSpec
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.service import Service
-from tfjob.k8s.standing import Standing, StandingSpec
 
 BOARD = ("Deployment", "board")
 
@@ -32,11 +32,11 @@ def boarded(job: Job, **kept: Any) -> Job:
     return msgspec.structs.replace(job, companions=[door, board])
 
 
-def standing(*, is_leaving: bool = False, **spec: Any) -> Mapping[tuple[str, str], Standing]:
+def standing(*, is_leaving: bool = False, **spec: Any) -> Mapping[tuple[str, str], CompanionObject]:
     deleted = "2026-01-02T03:04:05Z" if is_leaving else None
     meta = ObjectMeta(name="board", uid="b", deletion_timestamp=deleted)
-    stands = Standing(metadata=meta, spec=StandingSpec(**spec))
-    return {BOARD: stands, ("Service", "board"): Standing(metadata=ObjectMeta(name="board"))}
+    stands = CompanionObject(metadata=meta, spec=CompanionSpec(**spec))
+    return {BOARD: stands, ("Service", "board"): CompanionObject(metadata=ObjectMeta(name="board"))}
 
 
 def an_update(**spec: Any) -> Update:
@@ -103,7 +103,7 @@ def test_a_service_beside_the_replicas_outlives_clean_up_suspension_and_scaling(
 
 
 def test_a_companion_does_not_wait_for_the_gangs_group() -> None:
-    gang = Gang(
+    gang = GangSpec(
         api_version="g/v1",
         group_name="j",
         scheduler_name="s",

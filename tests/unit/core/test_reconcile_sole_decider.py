@@ -21,11 +21,11 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import Companion, Decider, ExitCodes, Job, Replica, RestartPolicy
+from tfjob.core.job import Companion, ExitCodes, Job, Replica, RestartPolicy, SuccessCriterion
 from tfjob.core.status import ReplicaStatus
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Running
-from tfjob.k8s.standing import Standing
 
 CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
 
@@ -44,7 +44,7 @@ def master_job(roles: str, restart: str = "OnFailure", **fields: Any) -> Job:
     kinds = [replica.type for replica in job.replicas]
     rules = msgspec.structs.replace(
         job.rules,
-        decider=Decider(types=("Chief" if "Chief" in kinds else "Worker",), index=0),
+        decider=SuccessCriterion(types=("Chief" if "Chief" in kinds else "Worker",), index=0),
         exit_codes=CODES,
         only_decider_fails=True,
         budget_ends_job=False,
@@ -266,7 +266,7 @@ def test_a_success_whose_pod_has_vanished_has_no_time_to_count_by() -> None:
 
 def test_where_nobody_decides_alone_the_deadline_holds() -> None:
     job = overdue()
-    rules = msgspec.structs.replace(job.rules, decider=Decider(types=("Worker",)))
+    rules = msgspec.structs.replace(job.rules, decider=SuccessCriterion(types=("Worker",)))
     job = msgspec.structs.replace(job, rules=rules)
     done = [a_pod("worker", index, "Succeeded", exit_code=0, ran=(-60, -20)) for index in (0, 1)]
     assert status_after(job, decide(job, *done)).is_true("Failed")
@@ -337,7 +337,7 @@ def test_only_the_master_shows_whether_the_job_runs() -> None:
 def test_a_companion_that_is_there_is_not_made_again() -> None:
     board = Companion(kind="Deployment", name="board", manifest={})
     job = msgspec.structs.replace(master_job("W1"), companions=[board])
-    there = {("Deployment", "board"): Standing(metadata=ObjectMeta(name="board"))}
+    there = {("Deployment", "board"): CompanionObject(metadata=ObjectMeta(name="board"))}
     assert created_names(decide(job), "Deployment") == ["board"]
     assert created_names(decide(job, companions=there), "Deployment") == []
     assert status_after(job, decide(job)).start_time == NOW

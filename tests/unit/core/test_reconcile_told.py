@@ -16,14 +16,14 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import Decider, ExitCodes, Job, Workload
-from tfjob.core.wording import Phrase
+from tfjob.core.job import ExitCodes, Job, SuccessCriterion, Workload
+from tfjob.core.messages import MessageTemplate
 
 ENDED = "{name}: {type} {child} ended with {code}"
 
 
-def worded(job: Job, **phrases: Phrase) -> Job:
-    return msgspec.structs.replace(job, wording=msgspec.structs.replace(job.wording, **phrases))
+def worded(job: Job, **phrases: MessageTemplate) -> Job:
+    return msgspec.structs.replace(job, messages=msgspec.structs.replace(job.messages, **phrases))
 
 
 def message_of(job: Job, kind: str, *found: Any, **children: Any) -> str:
@@ -34,31 +34,31 @@ def message_of(job: Job, kind: str, *found: Any, **children: Any) -> str:
 
 @pytest.mark.parametrize(("letter", "code"), [("F", "1"), ("K", "137")])
 def test_a_failure_names_the_first_pod_that_failed_and_its_code(letter: str, code: str) -> None:
-    job = worded(a_job("W2", restart="Never"), failed=Phrase("Failed", ENDED))
+    job = worded(a_job("W2", restart="Never"), failed=MessageTemplate("Failed", ENDED))
     message = message_of(job, "Failed", *pods(worker=f"R{letter}"))
     assert message == f"j: Worker j-worker-1 ended with {code}"
 
 
 def test_a_failure_without_a_code_says_so() -> None:
-    job = worded(a_job(restart="Never"), failed=Phrase("Failed", ENDED))
+    job = worded(a_job(restart="Never"), failed=MessageTemplate("Failed", ENDED))
     evicted = a_pod(phase="Failed")
     assert message_of(job, "Failed", evicted) == "j: Worker j-worker-0 ended with unknown"
 
 
 def test_a_permanent_code_is_named_too() -> None:
-    phrase = Phrase("Failed", ENDED)
+    phrase = MessageTemplate("Failed", ENDED)
     job = worded(a_job("W2", restart="ExitCode"), failed=phrase, failed_exit_code=phrase)
     plan = decide(job, *pods(worker="RF"))
     assert ("Normal", "Failed", "j: Worker j-worker-1 ended with 1") in events_of(plan)
 
 
 def test_a_success_names_the_replica_that_decided() -> None:
-    job = worded(a_job("C1"), succeeded=Phrase("Done", ENDED))
+    job = worded(a_job("C1"), succeeded=MessageTemplate("Done", ENDED))
     assert message_of(job, "Succeeded", *pods(chief="S")) == "j: Chief j-chief-0 ended with 0"
 
 
 def test_a_restart_tells_how_often_there_was_one_and_how_often_there_may_be() -> None:
-    phrase = Phrase("Restart", "{child} {code} {restarts}/{limit}", type="Normal")
+    phrase = MessageTemplate("Restart", "{child} {code} {restarts}/{limit}", type="Normal")
     for limit in (None, 3):
         policy = {} if limit is None else {"backoffLimit": limit}
         job = worded(a_job("W2", restart="ExitCode", run_policy=policy), restarting=phrase)
@@ -69,15 +69,15 @@ def test_a_restart_tells_how_often_there_was_one_and_how_often_there_may_be() ->
 
 
 def test_a_verdict_can_be_told_as_a_warning() -> None:
-    job = worded(a_job(restart="Never"), failed=Phrase("Failed", "no", type="Warning"))
+    job = worded(a_job(restart="Never"), failed=MessageTemplate("Failed", "no", type="Warning"))
     assert ("Warning", "Failed", "no") in events_of(decide(job, *pods(worker="F")))
 
 
 def test_the_pod_that_decides_for_a_batch_job_is_the_one_that_is_named() -> None:
-    job = worded(a_job("C1", restart="OnFailure"), failed=Phrase("Failed", ENDED))
+    job = worded(a_job("C1", restart="OnFailure"), failed=MessageTemplate("Failed", ENDED))
     rules = msgspec.structs.replace(
         job.rules,
-        decider=Decider(types=("Chief",), index=0),
+        decider=SuccessCriterion(types=("Chief",), index=0),
         exit_codes=ExitCodes(at_least=128),
     )
     job = msgspec.structs.replace(job, rules=rules, workload=Workload.JOB)
@@ -104,7 +104,7 @@ def test_the_jobs_own_notices_are_told_as_good_news() -> None:
 
 
 def test_a_verdict_of_a_type_of_its_own_is_the_only_one() -> None:
-    phrase = Phrase("Failed", "no", type="Warning")
+    phrase = MessageTemplate("Failed", "no", type="Warning")
     job = worded(a_job(restart="ExitCode"), failed=phrase, failed_exit_code=phrase)
     told = [each for each in events_of(decide(job, *pods(worker="F"))) if each[1] == "Failed"]
     assert told == [("Warning", "Failed", "no")]

@@ -11,8 +11,8 @@ from tfjob.core.job import Companion, Job, Workload
 from tfjob.core.observe import Children, view
 from tfjob.core.plan import Create
 from tfjob.core.status import JobStatus, RecentRestart, ReplicaStatus
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.standing import Standing
 
 
 def missing(job: Job, **children: Any) -> tuple[list[Create], Any]:
@@ -99,6 +99,6 @@ def test_missing_companions_are_made_as_property_of_the_job() -> None:
             body={"data": {"x": "y"}, "metadata": {"ownerReferences": owners}},
         ),
     ]
-    stands = Standing(metadata=ObjectMeta(name="any"))
+    stands = CompanionObject(metadata=ObjectMeta(name="any"))
     there = Children(companions={("Deployment", "board"): stands, ("Service", "script"): stands})
     assert [each.name for each in replicas.missing_companions(job, there)] == ["script"]

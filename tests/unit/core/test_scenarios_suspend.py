@@ -22,7 +22,7 @@ from tests.support.builders import (
     rejected,
     status_after,
 )
-from tfjob.core.invalid import reject
+from tfjob.core.invalid_job import reject
 from tfjob.core.plan import Plan
 
 BOTH = ["j-chief-0", "j-worker-0"]

@@ -4,11 +4,11 @@ import pytest
 
 from tests.support.builders import a_job, pods
 from tfjob.core import success
-from tfjob.core.job import Decider
+from tfjob.core.job import SuccessCriterion
 from tfjob.core.observe import Children, View, view
 
-ALL = Decider(types=("Worker",))
-SECOND = Decider(types=("Worker",), index=1)
+ALL = SuccessCriterion(types=("Worker",))
+SECOND = SuccessCriterion(types=("Worker",), index=1)
 
 
 def seen(**letters: str) -> View:
@@ -26,19 +26,23 @@ def seen(**letters: str) -> View:
         pytest.param(SECOND, "RsR", False, id="the-chosen-one-without-exit-code"),
         pytest.param(SECOND, "sss", True, id="all-succeeded-beside-a-chosen-one"),
         pytest.param(SECOND, "SRS", False, id="only-others-are-done"),
-        pytest.param(Decider(types=("Worker",), index=3), "SSR", False, id="chosen-out-of-range"),
-        pytest.param(Decider(), "SSS", False, id="nobody-decides"),
-        pytest.param(Decider(types=("Evaluator",)), "SSS", False, id="an-absent-type-decides"),
+        pytest.param(
+            SuccessCriterion(types=("Worker",), index=3), "SSR", False, id="chosen-out-of-range"
+        ),
+        pytest.param(SuccessCriterion(), "SSS", False, id="nobody-decides"),
+        pytest.param(
+            SuccessCriterion(types=("Evaluator",)), "SSS", False, id="an-absent-type-decides"
+        ),
     ],
 )
 def test_a_job_succeeds_with_its_deciding_replicas(
-    decider: Decider, workers: str, expected: bool
+    decider: SuccessCriterion, workers: str, expected: bool
 ) -> None:
     assert success.is_succeeded(decider, seen(worker=workers)) is expected
 
 
 def test_several_types_decide_together() -> None:
-    both = Decider(types=("Chief", "PS"))
+    both = SuccessCriterion(types=("Chief", "PS"))
     assert not success.is_succeeded(both, seen(chief="S", ps="SR"))
     assert success.is_succeeded(both, seen(chief="S", ps="SS", worker="F"))
     assert success.is_running(both, seen(ps="PR"))
@@ -58,8 +62,8 @@ def test_a_sole_decider_shows_alone_whether_the_job_runs(workers: str, expected:
 def test_where_all_decide_nobody_is_chosen() -> None:
     assert success.chosen_slot(ALL, seen(worker="RRR")) is None
     assert success.is_running(ALL, seen(worker="PPR"), only_chosen=True)
-    assert success.chosen_slot(Decider(index=0), seen(worker="RRR")) is None
-    assert success.chosen_slot(Decider(types=("Evaluator",), index=0), seen()) is None
+    assert success.chosen_slot(SuccessCriterion(index=0), seen(worker="RRR")) is None
+    assert success.chosen_slot(SuccessCriterion(types=("Evaluator",), index=0), seen()) is None
     chosen = success.chosen_slot(SECOND, seen())
     assert chosen is not None
     assert chosen.name == "j-worker-1"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.builders import NOW, a_pod, a_service, manifest, manifests_of
 from tests.unit.dialects.almost_right import SPEC
 from tests.unit.k8s.json_values import JSON
-from tfjob.core.invalid import reject
+from tfjob.core.invalid_job import reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile

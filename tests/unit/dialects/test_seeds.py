@@ -8,7 +8,7 @@ import yaml
 
 from tests.support.builders import decide, events_of
 from tests.unit.dialects.rendering import pods_of, services_of, tf_configs, training_container
-from tfjob.core.job import CleanPolicy, Decider, Job, RestartPolicy
+from tfjob.core.job import CleanPolicy, Job, RestartPolicy, SuccessCriterion
 from tfjob.dialects.base import Settings
 from tfjob.dialects.registry import dialect_for
 
@@ -125,4 +125,4 @@ def test_lone_master_of_v1beta1_gets_one_pod_that_is_never_restarted(name: str) 
 def test_published_v1beta1_job_cleans_up_what_runs_and_is_decided_by_its_master(name: str) -> None:
     job = read(name)
     assert job.policy.clean is CleanPolicy.RUNNING
-    assert job.rules.decider == Decider(types=("Master",))
+    assert job.rules.decider == SuccessCriterion(types=("Master",))

@@ -56,7 +56,7 @@ def test_a_house_that_imports_downwards_keeps_every_contract(tmp_path: Path) -> 
         "client.http": "import aiohttp\nimport tfjob.k8s.meta",
         "dialects.base": "import tfjob.core.job",
         "controller.loop": "import tfjob.dialects.base\nimport tfjob.client.http",
-        "manager.app": "import asyncio\nimport tfjob.controller.loop",
+        "manager.app": "import asyncio\nimport tfjob.controller.worker",
         "local.cluster": "import tfjob.manager.app",
         "cli.main": "import tfjob.local.cluster",
     }
@@ -105,7 +105,7 @@ def test_a_pure_room_may_not_reach_outside_through_a_part_of_a_module(tmp_path: 
 
 
 def test_a_policy_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
-    modules = {"core.success": "import tfjob.core.gang", "core.gang": ""}
+    modules = {"core.success": "import tfjob.core.gang_scheduling", "core.gang": ""}
     assert_broken(tmp_path, modules, "The policies of the core are unaware of one another")
 
 
@@ -138,7 +138,7 @@ def test_a_dialect_that_reaches_another_through_a_shared_file_breaks_the_contrac
 ) -> None:
     modules = {
         "dialects.quite_new.v1": "import tfjob.dialects.base",
-        "dialects.base": "import tfjob.dialects.tensorflow.words",
+        "dialects.base": "import tfjob.dialects.tensorflow.api",
         "dialects.tensorflow.words": "",
     }
     assert_broken(tmp_path, modules, _UNAWARE)
@@ -158,8 +158,8 @@ def test_dialects_that_share_files_and_are_registered_keep_the_contract(tmp_path
     modules = {
         "dialects.registry": "import tfjob.dialects.quite_new.descriptor",
         "dialects.quite_new.descriptor": "import tfjob.dialects.quite_new.v1",
-        "dialects.quite_new.v1": "import tfjob.dialects.base\nimport tfjob.dialects.translating",
-        "dialects.translating": "import tfjob.dialects.kubeflow.words",
+        "dialects.quite_new.v1": "import tfjob.dialects.base\nimport tfjob.dialects.conversion_base",
+        "dialects.translating": "import tfjob.dialects.kubeflow.api",
         "dialects.kubeflow.words": "import tfjob.dialects.base",
         "dialects.base": "",
     }

@@ -19,7 +19,7 @@ from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.store import Change
-from tfjob.manager.app import SHARE, Operator, StartError, World
+from tfjob.manager.app import SHARE, Environment, Operator, StartError
 from tfjob.manager.health import AddressError
 from tfjob.manager.settings import Settings
 
@@ -40,7 +40,7 @@ def operator(
         settings,
         dialects=[KubeflowV1()],
         identity=identity,
-        world=World(
+        world=Environment(
             connect=connect or server.connection.connect,
             timing=virtual_time.timing(lambda: 0.5),
             now=virtual_time.now,

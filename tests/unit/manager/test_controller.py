@@ -164,7 +164,7 @@ def test_watch_that_ends_by_a_bug_ends_the_operator_with_its_error(
             await asyncio.sleep(5)
             raise LookupError("a bug of ours")
 
-        monkeypatch.setattr("tfjob.client.cache.Informer.run", broken)
+        monkeypatch.setattr("tfjob.client.informer.Informer.run", broken)
         with pytest.raises(LookupError):
             await world.operator().run()
         assert await world.names(f"{CORE}/pods") == []

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tfjob.controller.kinds import resource_of
+from tfjob.controller.child_kinds import resource_of
 from tfjob.dialects.base import Settings
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.manager.informers import apis_beside

@@ -18,12 +18,12 @@ from tfjob.client.credentials import bearer
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api, Stored
 from tfjob.client.request import Request
-from tfjob.client.wire import LineDecoder, MalformedLine
+from tfjob.client.watch_codec import LineDecoder, MalformedLine
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.pod import Pod
 from tfjob.local.apiserver.request import Answer
 from tfjob.manager import logs
-from tfjob.manager.app import Operator, World
+from tfjob.manager.app import Environment, Operator
 
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
 TOKEN = "token-of-the-operator"  # noqa: S105 - what must not be logged
@@ -44,7 +44,7 @@ def an_operator(world: SimulatedCluster) -> Operator:
         QUIET,
         dialects=(KubeflowV1(),),
         identity="me",
-        world=World(
+        world=Environment(
             connect=world.connections[-1].connect,
             timing=virtual_time.timing(world.chance.random),
             now=virtual_time.now,

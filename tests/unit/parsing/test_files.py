@@ -14,11 +14,11 @@ from tests.support.tfjobs import tfjob
 from tfjob.client import kubeconfig
 from tfjob.client.credentials import ConfigError
 from tfjob.client.exec_plugin import ExecPlugin, ExecSpec
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.registry import DESCRIPTORS
-from tfjob.k8s import yaml_reading
+from tfjob.k8s import safe_yaml
 from tfjob.local.apiserver import decode
 from tfjob.local.apiserver.status import StatusError
 from tfjob.manager import config_file
@@ -79,7 +79,7 @@ def test_aliases_that_mean_too_much_are_refused() -> None:
         f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 10)}]\n" for n in range(9)
     )
     with pytest.raises(yaml.YAMLError, match="aliases make it over"):
-        yaml_reading.load(bomb)
+        safe_yaml.load(bomb)
 
 
 @pytest.mark.parametrize("depth", DEPTHS)

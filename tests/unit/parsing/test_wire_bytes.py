@@ -14,13 +14,13 @@ from tests.support.fake_time import Instant
 from tests.support.hostile import DEPTHS, TEXTS, event, job, listed, nested
 from tests.support.recorded_watch import SCOPE, Faithful, bookmark, follower
 from tfjob.client import errors
-from tfjob.client.cache import Informer
 from tfjob.client.config import Config
 from tfjob.client.errors import ApiError, ServerTimeout
 from tfjob.client.http import Api, Stored, _decoded
+from tfjob.client.informer import Informer
 from tfjob.client.store import Store
 from tfjob.client.watch import Watch
-from tfjob.client.wire import (
+from tfjob.client.watch_codec import (
     Changed,
     Deleted,
     LineDecoder,
@@ -29,16 +29,16 @@ from tfjob.client.wire import (
     Progressed,
     Unreadable,
 )
-from tfjob.controller.objects import JobObject
+from tfjob.controller.job_object import JobObject
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.standing import Standing
 
 ITEM = "/apis/kubeflow.org/v1/namespaces/ns/tfjobs/j"
 
 
 @given(TEXTS)
 def test_any_line_of_a_watch_is_an_event_or_a_fault_of_the_line(text: bytes) -> None:
-    for kind in (JobObject, Pod, Standing):
+    for kind in (JobObject, Pod, CompanionObject):
         try:
             read = LineDecoder(kind).line(text)
         except (MalformedLine, ApiError):
@@ -50,7 +50,7 @@ def test_any_line_of_a_watch_is_an_event_or_a_fault_of_the_line(text: bytes) -> 
 
 @given(TEXTS)
 def test_any_object_of_a_list_is_read_or_skipped(text: bytes) -> None:
-    for kind in (JobObject, Pod, Standing):
+    for kind in (JobObject, Pod, CompanionObject):
         assert isinstance(LineDecoder(kind).item(msgspec.Raw(text)), Changed | Unreadable)
 
 

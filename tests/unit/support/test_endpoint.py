@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tfjob.local.apiserver.credentials import load_certificate
 
 from tests.support.controlplane.endpoint import ApiError, Endpoint
+from tfjob.local.apiserver.credentials import load_certificate
 
 TOKEN = "-".join(("test", "token"))
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from tfjob.dialects.base import Manifest
-from tfjob.dialects.kubeflow import words
-from tfjob.dialects.reading import Reader
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.kubeflow import api
 from tfjob.k8s import field
 from tfjob.k8s.nesting import UNREADABLE, is_deep
 
@@ -29,8 +29,8 @@ def up(manifest: Manifest) -> Manifest:
     if given is None:
         return manifest
     found = dict(restored(Reader(), given))
-    is_old = found.get("apiVersion") != words.OWNER_VERSION
-    found["apiVersion"] = words.OWNER_VERSION
+    is_old = found.get("apiVersion") != api.OWNER_VERSION
+    found["apiVersion"] = api.OWNER_VERSION
     spec, status = _mapping(found.get("spec")), _mapping(found.get("status"))
     if spec is not None:
         found["spec"] = _moved_into_policy(spec, is_old=is_old)
@@ -50,12 +50,12 @@ def down(manifest: Manifest) -> Manifest:
     kept_policy = {key: policy.pop(key) for key in _POLICY_ONLY_V1 if key in policy}
     if kept_policy:
         kept[_POLICY] = kept_policy
-    spec = {_CLEAN: words.CLEAN_POLICY, **_saying(given), **_saying(policy)}
-    found = {**manifest, "apiVersion": words.OLD_API_VERSION, "spec": spec}
+    spec = {_CLEAN: api.CLEAN_POLICY, **_saying(given), **_saying(policy)}
+    found = {**manifest, "apiVersion": api.OLD_API_VERSION, "spec": spec}
     if kept:
         text = msgspec.json.encode(kept, order="sorted").decode()
         metadata = dict(found.get("metadata") or {})
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), words.V1_ONLY: text}
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), api.V1_ONLY: text}
         found["metadata"] = metadata
     return found
 
@@ -67,17 +67,17 @@ def restored(reader: Reader, manifest: Manifest) -> Manifest:
     """
     metadata = _mapping(manifest.get("metadata")) or {}
     annotations = _mapping(metadata.get("annotations")) or {}
-    if words.V1_ONLY not in annotations:
+    if api.V1_ONLY not in annotations:
         return manifest
-    kept = _parsed(annotations[words.V1_ONLY])
+    kept = _parsed(annotations[api.V1_ONLY])
     spec = _mapping(manifest.get("spec"))
     if kept is None:
-        path = f"metadata.annotations[{words.V1_ONLY}]"
+        path = f"metadata.annotations[{api.V1_ONLY}]"
         rule = "must be a JSON object with the fields that only v1 has; remove it if they are gone"
-        reader.note(field.invalid(path, annotations[words.V1_ONLY], rule))
+        reader.note(field.invalid(path, annotations[api.V1_ONLY], rule))
     if kept is None or spec is None:
         return manifest
-    others = {key: value for key, value in annotations.items() if key != words.V1_ONLY}
+    others = {key: value for key, value in annotations.items() if key != api.V1_ONLY}
     named = {key: value for key, value in metadata.items() if key != "annotations"}
     if others:
         named["annotations"] = others
@@ -91,7 +91,7 @@ def _moved_into_policy(spec: Mapping[str, Any], *, is_old: bool) -> Mapping[str,
     if policy is None:
         return spec
     outer = {key: spec[key] for key in _MOVED if key in spec}
-    default = {_CLEAN: words.OLD_CLEAN_POLICY} if is_old else {}
+    default = {_CLEAN: api.OLD_CLEAN_POLICY} if is_old else {}
     joined = {**default, **_saying(outer), **_saying(policy)}
     rest = {key: value for key, value in spec.items() if key not in {_POLICY, *_MOVED}}
     return {**rest, _POLICY: joined} if joined else rest

@@ -8,16 +8,16 @@ from typing import Any
 
 from tfjob.dialects.definition import AGE, Names, column, version
 from tfjob.dialects.definition import definition as define
-from tfjob.dialects.kubeflow import words
+from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow.schema import schema
 
 _NAMES = Names(
-    group=words.GROUP,
-    kind=words.KIND,
-    list_kind=words.LIST_KIND,
-    plural=words.PLURAL,
-    singular=words.SINGULAR,
-    short_names=(words.SHORT_NAME,),
+    group=api.GROUP,
+    kind=api.KIND,
+    list_kind=api.LIST_KIND,
+    plural=api.PLURAL,
+    singular=api.SINGULAR,
+    short_names=(api.SHORT_NAME,),
 )
 _COLUMNS = (column("State", ".status.conditions[-1:].type"), AGE)
 _WORKERS = ".spec.tfReplicaSpecs.Worker"
@@ -33,9 +33,9 @@ _SUBRESOURCES = {
 
 
 def definition() -> dict[str, Any]:
-    current = _version(words.VERSION, clean_pod_policy=None)
-    old = _version(words.OLD_VERSION, clean_pod_policy=words.OLD_CLEAN_POLICY)
-    old |= {"storage": False, "deprecated": True, "deprecationWarning": words.DEPRECATION}
+    current = _version(api.VERSION, clean_pod_policy=None)
+    old = _version(api.OLD_VERSION, clean_pod_policy=api.OLD_CLEAN_POLICY)
+    old |= {"storage": False, "deprecated": True, "deprecationWarning": api.DEPRECATION}
     return define(_NAMES, [current, old])
 
 

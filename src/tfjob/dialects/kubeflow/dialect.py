@@ -3,25 +3,25 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings
+from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import crd as kubeflow_crd
 from tfjob.dialects.kubeflow import status as kubeflow_status
-from tfjob.dialects.kubeflow import words
 from tfjob.dialects.kubeflow.gang import pod_groups
 
 
 class TFJobDialect:
-    group = words.GROUP
-    kind = words.KIND
-    plural = words.PLURAL
-    short_name = words.SHORT_NAME
-    component = words.OPERATOR
+    group = api.GROUP
+    kind = api.KIND
+    plural = api.PLURAL
+    short_name = api.SHORT_NAME
+    component = api.OPERATOR
     workload = Workload.POD
-    child_selector = words.CHILD_SELECTOR
-    job_label = words.LABEL_JOB
+    child_selector = api.CHILD_SELECTOR
+    job_label = api.LABEL_JOB
     companions: tuple[ChildApi, ...] = ()
     shows_children = False
     status_fields = kubeflow_status.FIELDS

@@ -7,7 +7,7 @@ scheduler-plugins PodGroup.
 from collections.abc import Mapping
 from typing import Any
 
-from tfjob.core.group import Gang
+from tfjob.core.gang_spec import GangSpec
 from tfjob.dialects.base import ChildApi
 
 _VOLCANO = "volcano"
@@ -25,7 +25,7 @@ def pod_groups(scheduler: str) -> ChildApi | None:
 
 def gang_for(
     scheduler: str, *, job_name: str, total: int, policy: Mapping[str, Any]
-) -> Gang | None:
+) -> GangSpec | None:
     """How the job is scheduled as a gang, or None where gang scheduling is off."""
     if scheduler.lower() in _OFF:
         return None
@@ -36,13 +36,13 @@ def gang_for(
     return _scheduler_plugins(scheduler, job_name=job_name, min_member=min_member, policy=policy)
 
 
-def _volcano(*, job_name: str, min_member: int, policy: Mapping[str, Any]) -> Gang:
+def _volcano(*, job_name: str, min_member: int, policy: Mapping[str, Any]) -> GangSpec:
     fields = {
         "queue": policy.get("queue") or "default",
         "priorityClassName": policy.get("priorityClass"),
         "minResources": policy.get("minResources"),
     }
-    return Gang(
+    return GangSpec(
         api_version="scheduling.volcano.sh/v1beta1",
         group_name=job_name,
         scheduler_name=_VOLCANO,
@@ -57,12 +57,12 @@ def _volcano(*, job_name: str, min_member: int, policy: Mapping[str, Any]) -> Ga
 
 def _scheduler_plugins(
     scheduler: str, *, job_name: str, min_member: int, policy: Mapping[str, Any]
-) -> Gang:
+) -> GangSpec:
     fields = {
         "minResources": policy.get("minResources"),
         "scheduleTimeoutSeconds": policy.get("scheduleTimeoutSeconds"),
     }
-    return Gang(
+    return GangSpec(
         api_version="scheduling.x-k8s.io/v1alpha1",
         group_name=job_name,
         scheduler_name=scheduler,

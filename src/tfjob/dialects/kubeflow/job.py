@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     CleanPolicy,
-    Decider,
     ExitCodes,
     Job,
     LabelKeys,
@@ -14,18 +13,19 @@ from tfjob.core.job import (
     RestartPolicy,
     Rules,
     RunPolicy,
+    SuccessCriterion,
     TFConfig,
 )
-from tfjob.core.moments import span
 from tfjob.core.naming import child_prefix, label_value
-from tfjob.dialects import widths
+from tfjob.core.time_math import span
+from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
-from tfjob.dialects.kubeflow import status, words
+from tfjob.dialects.field_reader import ROOT, Reader
+from tfjob.dialects.kubeflow import api, status
 from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
-from tfjob.dialects.reading import ROOT, Reader
-from tfjob.dialects.stored import is_deleting, mapping, metadata_of, owner_of
+from tfjob.dialects.stored_values import is_deleting, mapping, metadata_of, owner_of
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = {
@@ -54,7 +54,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     """What a stored job means."""
     reader = Reader()
     given = restored(reader, reader.mapping(manifest, ROOT))
-    owner = owner_of(given, api_version=words.OWNER_VERSION, kind=words.KIND)
+    owner = owner_of(given, api_version=api.OWNER_VERSION, kind=api.KIND)
     stored = status.decode(given.get("status"))
     external = is_external(given)
     deleting = is_deleting(given)
@@ -62,7 +62,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     if reader.faults:
         return InvalidJob(
             owner=owner,
-            wording=words.WORDING,
+            messages=api.WORDING,
             faults=reader.faults,
             status=stored,
             is_external=external,
@@ -80,7 +80,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
         ),
-        wording=words.WORDING,
+        messages=api.WORDING,
         policy=_policy(spec, settings),
         tf_config=TFConfig(is_enabled=total != 1 or spec.is_dynamic, is_dynamic=spec.is_dynamic),
         gang=gang_for(
@@ -90,12 +90,12 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             policy=spec.scheduling,
         ),
         annotations=_annotations(given),
-        claim={words.LABEL_OPERATOR: words.OPERATOR, words.LABEL_JOB: label_value(owner.name)},
+        claim={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
         status=stored,
         is_external=external,
         is_deleting=deleting,
     )
-    return widths.checked(found, path=SPECS)
+    return tf_config_limit.checked(found, path=SPECS)
 
 
 def _annotations(manifest: Manifest) -> Mapping[str, str]:
@@ -103,31 +103,33 @@ def _annotations(manifest: Manifest) -> Mapping[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
-def _decider(spec: Spec) -> Decider:
+def _decider(spec: Spec) -> SuccessCriterion:
     """Types without replicas count as absent; if nothing decides, nothing ends the job."""
     present = [each.type for each in spec.replicas if each.count]
-    for kind in words.DECIDING_TYPES:
+    for kind in api.DECIDING_TYPES:
         if kind in present:
-            return Decider(types=(kind,))
+            return SuccessCriterion(types=(kind,))
     if _WORKER in present:
-        return Decider(types=(_WORKER,), index=None if spec.succeeds_with_all_workers else 0)
-    return Decider(types=tuple(present))
+        return SuccessCriterion(
+            types=(_WORKER,), index=None if spec.succeeds_with_all_workers else 0
+        )
+    return SuccessCriterion(types=tuple(present))
 
 
-def _leaders(spec: Spec) -> Decider:
+def _leaders(spec: Spec) -> SuccessCriterion:
     present = [each.type for each in spec.replicas if each.count]
-    for kind in words.DECIDING_TYPES:
+    for kind in api.DECIDING_TYPES:
         if kind in present:
-            return Decider(types=(kind,))
-    return Decider(types=(_WORKER,), index=0)
+            return SuccessCriterion(types=(kind,))
+    return SuccessCriterion(types=(_WORKER,), index=0)
 
 
-def _label_keys(leaders: Decider, settings: Settings) -> LabelKeys:
+def _label_keys(leaders: SuccessCriterion, settings: Settings) -> LabelKeys:
     weak = settings.has_legacy_labels
     return LabelKeys(
-        type=words.LABEL_TYPE,
-        index=words.LABEL_INDEX,
-        leader=(words.LABEL_ROLE, "master"),
+        type=api.LABEL_TYPE,
+        index=api.LABEL_INDEX,
+        leader=(api.LABEL_ROLE, "master"),
         leaders=leaders,
         weak_index="replica-index" if weak else None,
         weak_leader=("job-role", "master") if weak else None,
@@ -147,9 +149,9 @@ def _policy(spec: Spec, settings: Settings) -> RunPolicy:
 def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) -> Replica:
     role = each.type.lower()
     labels = {
-        words.LABEL_OPERATOR: words.OPERATOR,
-        words.LABEL_JOB: label_value(owner.name),
-        words.LABEL_TYPE: role,
+        api.LABEL_OPERATOR: api.OPERATOR,
+        api.LABEL_JOB: label_value(owner.name),
+        api.LABEL_TYPE: role,
     }
     domain = f".{settings.cluster_domain}" if settings.cluster_domain else ""
     by_exit_code = each.restart is RestartPolicy.EXIT_CODE
@@ -178,7 +180,7 @@ def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) ->
 
 def _weak_labels(owner: Owner, role: str) -> Mapping[str, str]:
     return {
-        "group-name": words.GROUP,
+        "group-name": api.GROUP,
         "job-name": label_value(owner.name),
         "replica-type": role,
     }

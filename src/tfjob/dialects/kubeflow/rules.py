@@ -8,12 +8,12 @@ the new object only, because its size alone is bounded in the eyes of the API se
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
 from tfjob.core.naming import LONGEST_NAME
-from tfjob.dialects.kubeflow import refusals, words
+from tfjob.dialects.kubeflow import api, validation_messages
 from tfjob.dialects.schema import Schema, needs_text, rule
 
-_TYPES = [kind.lower() for kind in words.TYPES]
-_LEADERS = [kind.lower() for kind in words.DECIDING_TYPES]
-_SUPPORTED = ", ".join(f'"{kind}"' for kind in sorted(words.TYPES))
+_TYPES = [kind.lower() for kind in api.TYPES]
+_LEADERS = [kind.lower() for kind in api.DECIDING_TYPES]
+_SUPPORTED = ", ".join(f'"{kind}"' for kind in sorted(api.TYPES))
 _CONTAINERS = ".template.spec.containers"
 _OLD = "oldSelf.value()"
 
@@ -31,24 +31,26 @@ def of_spec() -> list[Schema]:
         rule(
             "has(self.runPolicy) && has(self.runPolicy.managedBy)"
             f" ? {was_set} && {is_same} : !({was_set})",
-            refusals.IMMUTABLE,
+            validation_messages.IMMUTABLE,
             at=".runPolicy.managedBy",
         )
     ]
 
 
 def of_queue() -> list[Schema]:
-    return [rule("self == oldSelf", refusals.QUEUE_IMMUTABLE)]
+    return [rule("self == oldSelf", validation_messages.QUEUE_IMMUTABLE)]
 
 
 def of_types() -> list[Schema]:
     """Rules on the map of replica types as a whole."""
     return [
-        rule("size(self) > 0", refusals.REQUIRED, is_required=True),
+        rule("size(self) > 0", validation_messages.REQUIRED, is_required=True),
         rule(
             "self.all(k, self[k] != null)",
-            refusals.NO_CONTAINERS,
-            says=_says(f"{{}} {refusals.NO_CONTAINERS}", "self.filter(k, self[k] == null)[0]"),
+            validation_messages.NO_CONTAINERS,
+            says=_says(
+                f"{{}} {validation_messages.NO_CONTAINERS}", "self.filter(k, self[k] == null)[0]"
+            ),
             is_required=True,
         ),
         _types_are_known(),
@@ -67,13 +69,13 @@ def of_replica() -> list[Schema]:
     return [
         rule(
             f"{is_there} && size({containers}) > 0",
-            refusals.NO_CONTAINERS,
+            validation_messages.NO_CONTAINERS,
             at=_CONTAINERS,
             is_required=True,
         ),
         rule(
             f"{is_there} && {containers}.exists(c, {is_training})",
-            refusals.NO_TRAINING_CONTAINER,
+            validation_messages.NO_TRAINING_CONTAINER,
             at=_CONTAINERS,
             is_required=True,
         ),
@@ -81,13 +83,13 @@ def of_replica() -> list[Schema]:
 
 
 def of_container() -> list[Schema]:
-    return [needs_text("image", refusals.REQUIRED)]
+    return [needs_text("image", validation_messages.REQUIRED)]
 
 
 def _spec_is_there() -> Schema:
     return rule(
         f"has(self.spec) || (oldSelf.hasValue() && !has({_OLD}.spec))",
-        refusals.REQUIRED,
+        validation_messages.REQUIRED,
         at=".spec.tfReplicaSpecs",
         is_required=True,
     )
@@ -98,13 +100,17 @@ def _name_is_label() -> Schema:
     name = "self.metadata.name"
     is_label = f"{name}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
     is_short = f"size({name}) <= {LONGEST_NAME}"
-    no_label, too_long = _quoted(refusals.NO_LABEL), _quoted(refusals.LONG_LABEL)
-    both = _quoted(f"{refusals.LONG_LABEL},{refusals.NO_LABEL}")
+    no_label, too_long = (
+        _quoted(validation_messages.NO_LABEL),
+        _quoted(validation_messages.LONG_LABEL),
+    )
+    both = _quoted(f"{validation_messages.LONG_LABEL},{validation_messages.NO_LABEL}")
     return rule(
         f"oldSelf.hasValue() || ({is_label} && {is_short})",
-        refusals.BAD_NAME.format(refusals.NO_LABEL),
+        validation_messages.BAD_NAME.format(validation_messages.NO_LABEL),
         says=_says(
-            refusals.BAD_NAME, f"{is_short} ? {no_label} : {is_label} ? {too_long} : {both}"
+            validation_messages.BAD_NAME,
+            f"{is_short} ? {no_label} : {is_label} ? {too_long} : {both}",
         ),
         at=".metadata.name",
     )
@@ -122,7 +128,7 @@ def _child_names_fit() -> Schema:
         f"!has(self.spec) || !has({new}) || {name} > {LONGEST_NAME}"
         f" || {new}.all(k, {fits} || ({was_so}))",
         says=_says(
-            refusals.LONG_NAME.replace("{}", "%d"),
+            validation_messages.LONG_NAME.replace("{}", "%d"),
             f"{LONGEST_NAME} - {new}.map(k, {is_longest}, {_tail(new)})[0]",
         ),
         at=".metadata.name",
@@ -156,7 +162,7 @@ def _one_type_leads() -> Schema:
     was_so = f"self.all(k, !({_is_among(_LEADERS)}) || k in {_OLD})"
     return rule(
         f"!{chief} || !{master} || (oldSelf.hasValue() && {was_so})",
-        refusals.TWO_LEADERS,
+        validation_messages.TWO_LEADERS,
         is_forbidden=True,
     )
 
@@ -166,8 +172,8 @@ def _leader_is_one() -> Schema:
     was_so = f"k in {_OLD} && {_count('self')} == {_count(_OLD)}"
     return rule(
         f"self.all(k, !({is_many}) || (oldSelf.hasValue() && {was_so}))",
-        refusals.MANY_LEADERS.format(" or ".join(words.DECIDING_TYPES)),
-        says=_says(refusals.MANY_LEADERS, f"self.filter(k, {is_many})[0]"),
+        validation_messages.MANY_LEADERS.format(" or ".join(api.DECIDING_TYPES)),
+        says=_says(validation_messages.MANY_LEADERS, f"self.filter(k, {is_many})[0]"),
     )
 
 
@@ -176,7 +182,7 @@ def _total_is_bounded() -> Schema:
     was_so = f"self.all(k, k in {_OLD} && {_count('self')} <= {_count(_OLD)})"
     return rule(
         f"[{counts}].sum() <= {MAX_REPLICAS} || (oldSelf.hasValue() && {was_so})",
-        refusals.MANY_REPLICAS,
+        validation_messages.MANY_REPLICAS,
     )
 
 

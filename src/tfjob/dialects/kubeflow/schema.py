@@ -4,7 +4,7 @@ A pod template passes through as it was written: only what the rules must see is
 """
 
 from tfjob.core.job import MAX_REPLICAS
-from tfjob.dialects.kubeflow import remedies, rules, words
+from tfjob.dialects.kubeflow import api, hints, rules
 from tfjob.dialects.schema import (
     Schema,
     array,
@@ -47,7 +47,7 @@ def schema(*, clean_pod_policy: str | None = None) -> Schema:
 
 def spec(clean_pod_policy: str | None = None) -> Schema:
     twin = "Older place of runPolicy.{}, used where that is absent."
-    types = ", ".join(words.TYPES)
+    types = ", ".join(api.TYPES)
     return record(
         "What shall run.",
         {
@@ -103,9 +103,9 @@ def _run_policy() -> Schema:
             "managedBy": hinted(
                 text(
                     "Which controller runs the job; absent means the operator. Cannot be changed.",
-                    among=sorted(words.MANAGERS),
+                    among=sorted(api.MANAGERS),
                 ),
-                remedy=remedies.MANAGER,
+                remedy=hints.MANAGER,
             ),
             "schedulingPolicy": _scheduling_policy(),
         },
@@ -166,8 +166,8 @@ def _containers() -> Schema:
     port = record(
         "One port.",
         {
-            "containerPort": hinted(number, absent=(rule, remedies.NO_PORT)),
-            "name": text(f"Name of the port; TensorFlow talks on {words.PORT_NAME}."),
+            "containerPort": hinted(number, absent=(rule, hints.NO_PORT)),
+            "name": text(f"Name of the port; TensorFlow talks on {api.PORT_NAME}."),
             "protocol": text("TCP where absent."),
         },
         required=["containerPort"],
@@ -178,9 +178,7 @@ def _containers() -> Schema:
         {
             "name": text("Name; the one called tensorflow decides how the replica ends."),
             "image": text("Image to run."),
-            "ports": array(
-                f"Ports; {words.PORT_NAME} {words.PORT} is added where it is absent.", port
-            ),
+            "ports": array(f"Ports; {api.PORT_NAME} {api.PORT} is added where it is absent.", port),
             "env": array(
                 "Variables; TF_CONFIG is added.",
                 record("One variable.", {"name": text("Name.")}, keeps_unknown=True),
@@ -190,7 +188,7 @@ def _containers() -> Schema:
         rules=rules.of_container(),
     )
     found = array("Containers of the pod.", container, at_most=MOST_CONTAINERS)
-    return hinted(found, remedy=remedies.MANY_CONTAINERS)
+    return hinted(found, remedy=hints.MANY_CONTAINERS)
 
 
 def _status() -> Schema:

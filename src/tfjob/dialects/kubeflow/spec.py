@@ -11,11 +11,11 @@ import msgspec
 
 from tfjob.core.job import MAX_REPLICAS, CleanPolicy, RestartPolicy
 from tfjob.core.naming import LONGEST_NAME, child_prefix
-from tfjob.dialects.kubeflow import refusals, remedies, schema, words
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.kubeflow import api, hints, schema, validation_messages
 from tfjob.dialects.kubeflow.schema import CLEAN_POLICIES
 from tfjob.dialects.kubeflow.template import Template, read_template
-from tfjob.dialects.reading import Reader
-from tfjob.dialects.shape import shaped
+from tfjob.dialects.schema_check import shaped
 from tfjob.k8s import field, names
 
 SPECS = "spec.tfReplicaSpecs"
@@ -93,7 +93,7 @@ def is_external(manifest: Mapping[str, Any]) -> bool:
     spec = manifest.get("spec")
     policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
     manager = policy.get("managedBy") if isinstance(policy, Mapping) else None
-    return isinstance(manager, str) and manager != words.MANAGER
+    return isinstance(manager, str) and manager != api.MANAGER
 
 
 class _Name(NamedTuple):
@@ -118,7 +118,7 @@ def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
         prefix = reader.text(metadata.get("generateName"), path)
         if not prefix:
             rule = "name or generateName is required"
-            reader.note(field.required(given.path, rule, remedy=remedies.NO_NAME))
+            reader.note(field.required(given.path, rule, remedy=hints.NO_NAME))
             return None
         given = _Name(path, prefix, names.GENERATED_SUFFIX)
     return given
@@ -127,7 +127,7 @@ def _read_name(reader: Reader, metadata: Mapping[str, Any]) -> _Name | None:
 def _read_replicas(reader: Reader, spec: Mapping[str, Any]) -> list[ReplicaSpec]:
     given = spec.get("tfReplicaSpecs") or {}
     if not given and all(fault.path != SPECS for fault in reader.faults):
-        reader.note(field.required(SPECS, refusals.REQUIRED, remedy=remedies.NO_TYPES))
+        reader.note(field.required(SPECS, validation_messages.REQUIRED, remedy=hints.NO_TYPES))
     found: dict[str, ReplicaSpec] = {}
     for key, each in given.items():
         kind = _type_of(key)
@@ -136,30 +136,30 @@ def _read_replicas(reader: Reader, spec: Mapping[str, Any]) -> list[ReplicaSpec]
     _check_types(reader, given)
     total = sum(replica.count for replica in found.values())
     if total > MAX_REPLICAS:
-        rule = refusals.MANY_REPLICAS
-        reader.note(field.invalid(SPECS, total, rule, remedy=remedies.MANY_REPLICAS))
-    return [found[kind] for kind in words.TYPES if kind in found]
+        rule = validation_messages.MANY_REPLICAS
+        reader.note(field.invalid(SPECS, total, rule, remedy=hints.MANY_REPLICAS))
+    return [found[kind] for kind in api.TYPES if kind in found]
 
 
 def _type_of(key: object) -> str | None:
     """The type that a key means, whatever its case."""
     text = str(key)
-    return words.BY_LOWER_CASE.get(text.lower()) if text.isascii() else None
+    return api.BY_LOWER_CASE.get(text.lower()) if text.isascii() else None
 
 
 def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
     """Of keys that differ in case alone all but the first, in order of the alphabet, are twins."""
     kinds = {key: _type_of(key) for key in sorted(given, key=str)}
-    if set(words.DECIDING_TYPES) <= set(kinds.values()):
-        rule = refusals.TWO_LEADERS
-        reader.note(field.forbidden(SPECS, rule, remedy=remedies.TWO_LEADERS))
+    if set(api.DECIDING_TYPES) <= set(kinds.values()):
+        rule = validation_messages.TWO_LEADERS
+        reader.note(field.forbidden(SPECS, rule, remedy=hints.TWO_LEADERS))
     seen: set[str] = set()
     for key, kind in kinds.items():
         if kind is None:
-            remedy = remedies.for_type(str(key), words.TYPES)
-            reader.note(field.unsupported(SPECS, str(key), words.TYPES, remedy=remedy))
+            remedy = hints.for_type(str(key), api.TYPES)
+            reader.note(field.unsupported(SPECS, str(key), api.TYPES, remedy=remedy))
         elif kind in seen:
-            reader.note(field.duplicate(SPECS, key, remedy=remedies.TWINS))
+            reader.note(field.duplicate(SPECS, key, remedy=hints.TWINS))
         else:
             seen.add(kind)
 
@@ -167,9 +167,9 @@ def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
 def _read_replica(reader: Reader, given: Mapping[str, Any], *, key: str, kind: str) -> ReplicaSpec:
     path = f"{SPECS}[{key}]"
     count = given.get("replicas")
-    if count is not None and count > 1 and kind in words.DECIDING_TYPES:
-        rule = refusals.MANY_LEADERS.format(key)
-        remedy = remedies.MANY_LEADERS
+    if count is not None and count > 1 and kind in api.DECIDING_TYPES:
+        rule = validation_messages.MANY_LEADERS.format(key)
+        remedy = hints.MANY_LEADERS
         reader.note(field.invalid(f"{path}.replicas", count, rule, remedy=remedy))
     return ReplicaSpec(
         type=kind,
@@ -192,11 +192,11 @@ def _check_name(
     room = longest - len(name.suffix)
     problems = names.dns1035_label_problems(name.whole)
     if problems:
-        rule = refusals.BAD_NAME.format(",".join(problems))
-        remedy = remedies.for_name(name.text, longest=room)
+        rule = validation_messages.BAD_NAME.format(",".join(problems))
+        remedy = hints.for_name(name.text, longest=room)
         reader.faults.insert(place, field.invalid(name.path, name.text, rule, remedy=remedy))
     if longest < len(name.whole) <= LONGEST_NAME:
-        rule, remedy = refusals.LONG_NAME.format(room), remedies.LONG_NAME.format(room)
+        rule, remedy = validation_messages.LONG_NAME.format(room), hints.LONG_NAME.format(room)
         reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
 
 

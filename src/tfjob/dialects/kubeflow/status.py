@@ -9,7 +9,7 @@ from typing import Any
 from tfjob.core import indexes
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.core.status import Condition, JobStatus, ReplicaStatus
-from tfjob.dialects.stored import (
+from tfjob.dialects.stored_values import (
     limit,
     mapping,
     mappings,

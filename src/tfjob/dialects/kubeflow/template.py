@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER, ServicePort
-from tfjob.dialects.kubeflow import refusals, remedies, words
-from tfjob.dialects.reading import Reader
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.kubeflow import api, hints, validation_messages
 from tfjob.k8s import field
 
 
@@ -19,7 +19,7 @@ class Template(msgspec.Struct, frozen=True):
     """A template with its training port, and what was read of it."""
 
     body: Mapping[str, Any] = {}
-    port: int = words.PORT
+    port: int = api.PORT
     ports: Sequence[ServicePort] = ()
     has_restart_policy: bool = False
 
@@ -37,16 +37,18 @@ def read_template(reader: Reader, given: Mapping[str, Any], path: str) -> Templa
 def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> int | None:
     """Where the training container stands, with all that is wrong with the list noted."""
     if not containers:
-        reader.note(field.required(path, refusals.NO_CONTAINERS, remedy=remedies.NO_CONTAINERS))
+        reader.note(
+            field.required(path, validation_messages.NO_CONTAINERS, remedy=hints.NO_CONTAINERS)
+        )
     for place, container in enumerate(containers):
         if not container.get("image"):
-            own, rule = f"{path}[{place}].image", refusals.REQUIRED
-            reader.note(field.required(own, rule, remedy=remedies.NO_IMAGE))
+            own, rule = f"{path}[{place}].image", validation_messages.REQUIRED
+            reader.note(field.required(own, rule, remedy=hints.NO_IMAGE))
     names = [container.get("name") for container in containers]
     if TRAINING_CONTAINER in names:
         return names.index(TRAINING_CONTAINER)
-    remedy = remedies.NO_TRAINING_CONTAINER if containers else remedies.NO_CONTAINERS
-    reader.note(field.required(path, refusals.NO_TRAINING_CONTAINER, remedy=remedy))
+    remedy = hints.NO_TRAINING_CONTAINER if containers else hints.NO_CONTAINERS
+    reader.note(field.required(path, validation_messages.NO_TRAINING_CONTAINER, remedy=remedy))
     return None
 
 
@@ -55,10 +57,10 @@ def _with_port(
 ) -> Template:
     container = containers[place]
     ports = list(container.get("ports") or ())
-    named = [port for port in ports if port.get("name") == words.PORT_NAME]
+    named = [port for port in ports if port.get("name") == api.PORT_NAME]
     body = given
     if not named:
-        named = [{"name": words.PORT_NAME, "containerPort": words.PORT}]
+        named = [{"name": api.PORT_NAME, "containerPort": api.PORT}]
         ports += named
         changed = [*containers]
         changed[place] = {**container, "ports": ports}
@@ -77,7 +79,7 @@ def _service_ports(ports: Sequence[Mapping[str, Any]]) -> list[ServicePort]:
     for port in ports:
         name, protocol = port.get("name") or "", port.get("protocol") or ""
         place = (int(port["containerPort"]), protocol or "TCP")
-        if place not in given or name == words.PORT_NAME:
+        if place not in given or name == api.PORT_NAME:
             given[place] = (name, protocol)
     taken = {name for name, _ in given.values() if name}
     found: list[ServicePort] = []

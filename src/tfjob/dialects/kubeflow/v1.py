@@ -1,16 +1,16 @@
 """kubeflow.org/v1 TFJob: the main dialect, and the version in which jobs are stored."""
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.dialects.base import Manifest, Settings, Translation
+from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import job as kubeflow_job
-from tfjob.dialects.kubeflow import words
 from tfjob.dialects.kubeflow.dialect import TFJobDialect
 from tfjob.k8s.field import Fault
 
 
 class KubeflowV1(TFJobDialect):
-    version = words.VERSION
+    version = api.VERSION
 
     def validate(self, manifest: Manifest) -> list[Fault]:
         return kubeflow_job.validate(manifest)

@@ -3,18 +3,18 @@
 Its jobs are stored as v1 and end as v1: only what stands in a file is different.
 """
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.dialects.base import Manifest, Settings, Translation
+from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import job as kubeflow_job
-from tfjob.dialects.kubeflow import words
 from tfjob.dialects.kubeflow.conversion import down, up
 from tfjob.dialects.kubeflow.dialect import TFJobDialect
 from tfjob.k8s.field import Fault
 
 
 class KubeflowV1beta1(TFJobDialect):
-    version = words.OLD_VERSION
+    version = api.OLD_VERSION
 
     def validate(self, manifest: Manifest) -> list[Fault]:
         return kubeflow_job.validate(manifest)

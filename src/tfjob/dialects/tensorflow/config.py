@@ -11,8 +11,8 @@ import msgspec
 
 from tfjob.core.job import CleanPolicy
 from tfjob.dialects.base import Settings
-from tfjob.dialects.reading import Reader
-from tfjob.dialects.tensorflow.keys import spelt
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.tensorflow.key_aliases import spelt
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 

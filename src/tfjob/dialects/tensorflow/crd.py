@@ -4,16 +4,16 @@ from typing import Any
 
 from tfjob.dialects.definition import AGE, Names, column, version
 from tfjob.dialects.definition import definition as define
-from tfjob.dialects.tensorflow import words
+from tfjob.dialects.tensorflow import api
 from tfjob.dialects.tensorflow.schema import schema
 
 _NAMES = Names(
-    group=words.GROUP,
-    kind=words.KIND,
-    list_kind=words.LIST_KIND,
-    plural=words.PLURAL,
-    singular=words.SINGULAR,
-    short_names=(words.SHORT_NAME,),
+    group=api.GROUP,
+    kind=api.KIND,
+    list_kind=api.LIST_KIND,
+    plural=api.PLURAL,
+    singular=api.SINGULAR,
+    short_names=(api.SHORT_NAME,),
 )
 _COLUMNS = (
     column("State", ".status.state"),
@@ -24,4 +24,4 @@ _COLUMNS = (
 
 
 def definition() -> dict[str, Any]:
-    return define(_NAMES, [version(words.VERSION, schema(), columns=_COLUMNS)])
+    return define(_NAMES, [version(api.VERSION, schema(), columns=_COLUMNS)])

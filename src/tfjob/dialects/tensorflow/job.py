@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
     CleanPolicy,
     Companion,
-    Decider,
     ExitCodes,
     Job,
     LabelKeys,
@@ -18,15 +17,23 @@ from tfjob.core.job import (
     Rules,
     RunPolicy,
     ServicePort,
+    SuccessCriterion,
     TFConfig,
     Workload,
 )
-from tfjob.core.wording import Phrase, Wording
-from tfjob.dialects import widths
+from tfjob.core.messages import Messages, MessageTemplate
+from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
-from tfjob.dialects.reading import ROOT, Reader
-from tfjob.dialects.stored import is_deleting, mapping, metadata_of, owner_of
-from tfjob.dialects.tensorflow import checks, remedies, servers, status, tensorboard, words
+from tfjob.dialects.field_reader import ROOT, Reader
+from tfjob.dialects.stored_values import is_deleting, mapping, metadata_of, owner_of
+from tfjob.dialects.tensorflow import (
+    api,
+    checks,
+    default_parameter_server,
+    hints,
+    status,
+    tensorboard,
+)
 from tfjob.dialects.tensorflow.accelerators import accelerated
 from tfjob.dialects.tensorflow.config import config_of
 from tfjob.dialects.tensorflow.names import Names
@@ -67,7 +74,7 @@ def read(reader: Reader, manifest: Manifest, settings: Settings) -> Spec:
 def names_of(manifest: Manifest, runtime_id: str, settings: Settings) -> Names:
     return Names(
         job=_owner(manifest).name,
-        runtime_id=runtime_id or words.STAND_IN,
+        runtime_id=runtime_id or api.STAND_IN,
         has_job=config_of(settings).has_job_in_names,
     )
 
@@ -83,7 +90,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     if reader.faults:
         return InvalidJob(
             owner=owner,
-            wording=_refusal(reader.faults[0]),
+            messages=_refusal(reader.faults[0]),
             faults=reader.faults,
             status=stored,
             is_deleting=deleting,
@@ -93,14 +100,14 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     found = Job(
         owner=owner,
         replicas=_replicas(spec, names, settings),
-        labels=LabelKeys(type=words.LABEL_TYPE, index=words.LABEL_INDEX),
+        labels=LabelKeys(type=api.LABEL_TYPE, index=api.LABEL_INDEX),
         rules=Rules(
-            decider=Decider(types=(chief.type,), index=chief.index),
+            decider=SuccessCriterion(types=(chief.type,), index=chief.index),
             exit_codes=_EXIT_CODES,
             only_decider_fails=True,
             force_delete_after=settings.force_delete_after,
         ),
-        wording=words.WORDING,
+        messages=api.WORDING,
         policy=RunPolicy(clean=_clean_policy(given, settings)),
         tf_config=TFConfig(replaces_user_value=True, is_in_every_training_container=True),
         workload=Workload.JOB,
@@ -109,14 +116,14 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         status=stored,
         is_deleting=deleting,
     )
-    job = widths.checked(found, path=SPECS)
+    job = tf_config_limit.checked(found, path=SPECS)
     if isinstance(job, InvalidJob):
-        return msgspec.structs.replace(job, wording=_refusal(job.faults[0]))
+        return msgspec.structs.replace(job, messages=_refusal(job.faults[0]))
     return job
 
 
 def _owner(manifest: Manifest) -> Owner:
-    return owner_of(manifest, api_version=words.API_VERSION, kind=words.KIND)
+    return owner_of(manifest, api_version=api.API_VERSION, kind=api.KIND)
 
 
 def _clean_policy(manifest: Manifest, settings: Settings) -> CleanPolicy:
@@ -132,24 +139,26 @@ def _check_name(reader: Reader, manifest: Manifest) -> None:
     prefix = reader.text(metadata.get("generateName"), "metadata.generateName")
     if not name and not prefix:
         rule = "name or generateName is required"
-        reader.note(field.required("metadata.name", rule, remedy=remedies.NAME))
+        reader.note(field.required("metadata.name", rule, remedy=hints.NAME))
         return
     for problem in dns1123_subdomain_problems(name or prefix + GENERATED_SUFFIX):
         reader.note(field.invalid("metadata.name", name or prefix, problem))
 
 
-def _refusal(fault: Fault) -> Wording:
+def _refusal(fault: Fault) -> Messages:
     """Of all faults a failed job shows the first, in the fault's own words and no others."""
     text = (fault.detail or fault.text).replace("{", "{{").replace("}", "}}")
-    phrase = Phrase(words.INVALID, words.INVALID_TEXT + text)
-    return msgspec.structs.replace(words.WORDING, invalid=phrase)
+    phrase = MessageTemplate(api.INVALID, api.INVALID_TEXT + text)
+    return msgspec.structs.replace(api.WORDING, invalid=phrase)
 
 
 def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]:
     """In the order of the spec, which is that of the status."""
     found = [_replica(each, names, settings) for each in spec.entries]
     return [
-        msgspec.structs.replace(replica, commands=servers.commands(found, count=replica.count))
+        msgspec.structs.replace(
+            replica, commands=default_parameter_server.commands(found, count=replica.count)
+        )
         if entry.is_default_server
         else replica
         for entry, replica in zip(spec.entries, found, strict=True)
@@ -157,10 +166,10 @@ def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]
 
 
 def _replica(entry: Entry, names: Names, settings: Settings) -> Replica:
-    labels = {**names.labels, words.LABEL_TYPE: entry.type}
+    labels = {**names.labels, api.LABEL_TYPE: entry.type}
     template = accelerated(entry.template or {}, config_of(settings).accelerators)
     if entry.is_default_server:
-        template = servers.mounted(template, config_map=names.config_map)
+        template = default_parameter_server.mounted(template, config_map=names.config_map)
     return Replica(
         type=entry.type,
         label=entry.type,
@@ -174,7 +183,7 @@ def _replica(entry: Entry, names: Names, settings: Settings) -> Replica:
         pod_labels=labels,
         service_labels=labels,
         selector=labels,
-        service_ports=[ServicePort(name=words.PORT_NAME, port=entry.port)],
+        service_ports=[ServicePort(name=api.PORT_NAME, port=entry.port)],
         task=entry.type.lower(),
         has_cluster_ip=config_of(settings).has_cluster_ips,
     )
@@ -183,8 +192,8 @@ def _replica(entry: Entry, names: Names, settings: Settings) -> Replica:
 def _companions(spec: Spec, names: Names, settings: Settings) -> list[Companion]:
     found: list[Companion] = []
     if any(entry.is_default_server for entry in spec.entries):
-        source = config_of(settings).server_source or servers.SOURCE
-        found.append(servers.config_map(names, source=source))
+        source = config_of(settings).server_source or default_parameter_server.SOURCE
+        found.append(default_parameter_server.config_map(names, source=source))
     if spec.tensorboard is not None:
         image = spec.image
         found += tensorboard.companions_of(spec.tensorboard, names=names, image=image)

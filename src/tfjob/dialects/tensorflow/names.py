@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tfjob.core.naming import child_prefix, label_value
-from tfjob.dialects.tensorflow import words
+from tfjob.dialects.tensorflow import api
 
 _LONGEST_PREFIX = 40
 
@@ -41,9 +41,9 @@ class Names(msgspec.Struct, frozen=True):
     def labels(self) -> Mapping[str, str]:
         """What every child carries."""
         return {
-            words.LABEL_GROUP: "",
-            words.LABEL_RUNTIME: self.runtime_id,
-            words.LABEL_JOB: label_value(self.job),
+            api.LABEL_GROUP: "",
+            api.LABEL_RUNTIME: self.runtime_id,
+            api.LABEL_JOB: label_value(self.job),
         }
 
     def _joined(self, *parts: str) -> str:

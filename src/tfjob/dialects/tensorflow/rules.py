@@ -6,10 +6,10 @@ may stand there in other letters, which no rule can see, so nothing is refused f
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.schema import Schema, has_path, rule
-from tfjob.dialects.tensorflow import refusals, words
+from tfjob.dialects.tensorflow import api, validation_messages
 
 _TYPE = "self.tfReplicaType"
-_LONGEST_ID = words.LONGEST_RUNTIME_ID
+_LONGEST_ID = api.LONGEST_RUNTIME_ID
 
 
 def of_spec() -> list[Schema]:
@@ -18,67 +18,69 @@ def of_spec() -> list[Schema]:
 
 def of_runtime_id() -> list[Schema]:
     """Empty is as good as absent."""
-    is_label = f"self.matches('{words.RUNTIME_ID_PATTERN}') && size(self) <= {_LONGEST_ID}"
-    return [rule(f"self == '' || ({is_label})", refusals.BAD_RUNTIME_ID)]
+    is_label = f"self.matches('{api.RUNTIME_ID_PATTERN}') && size(self) <= {_LONGEST_ID}"
+    return [rule(f"self == '' || ({is_label})", validation_messages.BAD_RUNTIME_ID)]
 
 
 def of_entries() -> list[Schema]:
     """Rules on the list of replica types as a whole."""
     is_twin = f"self.filter(e, {_is_type('e', 't')}).size() > 1"
-    kinds = list(words.TYPES)
+    kinds = list(api.TYPES)
     return [
         rule(
             f"{kinds}.all(t, !({is_twin}))",
-            refusals.TWINS.format("one type"),
-            says=f"{_quoted(refusals.TWINS, '%s')}.format([{kinds}.filter(t, {is_twin})[0]])",
+            validation_messages.TWINS.format("one type"),
+            says=f"{_quoted(validation_messages.TWINS, '%s')}.format([{kinds}.filter(t, {is_twin})[0]])",
         )
     ]
 
 
 def of_entry() -> list[Schema]:
     """Rules on one replica type."""
-    is_one = (
-        f"!has(self.replicas) || self.replicas == 1 || !{_is_type('self', _text(words.MASTER))}"
-    )
-    types = f"!has({_TYPE}) || {_TYPE} == '' || {_TYPE} in {list(words.TYPES)}"
+    is_one = f"!has(self.replicas) || self.replicas == 1 || !{_is_type('self', _text(api.MASTER))}"
+    types = f"!has({_TYPE}) || {_TYPE} == '' || {_TYPE} in {list(api.TYPES)}"
     containers = "self.template.spec.containers"
-    is_judged = f"has({_TYPE}) && {_TYPE} in {[words.MASTER, words.WORKER]} && has(self.template)"
+    is_judged = f"has({_TYPE}) && {_TYPE} in {[api.MASTER, api.WORKER]} && has(self.template)"
     is_there = f"has(self.template.spec) && has({containers})"
     trains = f"{containers}.exists(c, has(c.name) && c.name == '{TRAINING_CONTAINER}')"
     return [
-        rule(is_one, refusals.MANY_MASTERS, at=".replicas"),
+        rule(is_one, validation_messages.MANY_MASTERS, at=".replicas"),
         rule(
             types,
-            refusals.BAD_TYPE.format("unknown"),
-            says=f"{_quoted(refusals.BAD_TYPE, '%s')}.format([{_TYPE}])",
+            validation_messages.BAD_TYPE.format("unknown"),
+            says=f"{_quoted(validation_messages.BAD_TYPE, '%s')}.format([{_TYPE}])",
             at=".tfReplicaType",
         ),
         rule(
             f"!({is_judged}) || ({is_there} && {trains})",
-            refusals.NO_TRAINING_CONTAINER.format("MASTER or WORKER"),
-            says=f"{_quoted(refusals.NO_TRAINING_CONTAINER, '%s')}.format([{_TYPE}])",
+            validation_messages.NO_TRAINING_CONTAINER.format("MASTER or WORKER"),
+            says=f"{_quoted(validation_messages.NO_TRAINING_CONTAINER, '%s')}.format([{_TYPE}])",
             at=".template",
         ),
-        rule("!has(self.replicas) || self.replicas >= 0", refusals.NEGATIVE, at=".replicas"),
+        rule(
+            "!has(self.replicas) || self.replicas >= 0",
+            validation_messages.NEGATIVE,
+            at=".replicas",
+        ),
         rule(
             "!has(self.tfPort) || (self.tfPort >= 1 && self.tfPort <= 65535)",
-            refusals.BAD_PORT,
+            validation_messages.BAD_PORT,
             at=".tfPort",
         ),
     ]
 
 
 def of_restart_policy() -> list[Schema]:
-    return [rule("self in ['', 'OnFailure', 'Never']", refusals.BAD_RESTART_POLICY)]
+    return [rule("self in ['', 'OnFailure', 'Never']", validation_messages.BAD_RESTART_POLICY)]
 
 
 def of_log_dir() -> list[Schema]:
-    return [rule("self != ''", refusals.NO_LOG_DIR)]
+    return [rule("self != ''", validation_messages.NO_LOG_DIR)]
 
 
 def _is_frozen() -> Schema:
     has_none = "!has(oldSelf.RuntimeId) || oldSelf.RuntimeId == ''"
-    return rule(f"{has_none} || self == oldSelf", refusals.FROZEN, is_forbidden=True)
+    return rule(f"{has_none} || self == oldSelf", validation_messages.FROZEN, is_forbidden=True)
 
 
 def _chief_is_there() -> Schema:
@@ -89,8 +91,8 @@ def _chief_is_there() -> Schema:
     return rule(
         f"!({is_named}) || {chief} == '' || !has(self.replicaSpecs)"
         f" || self.replicaSpecs.exists(e, {may_be})",
-        refusals.NO_CHIEF.format("terminationPolicy"),
-        says=f"{_quoted(refusals.NO_CHIEF, '%s')}.format([{chief}])",
+        validation_messages.NO_CHIEF.format("terminationPolicy"),
+        says=f"{_quoted(validation_messages.NO_CHIEF, '%s')}.format([{chief}])",
         at=".replicaSpecs",
     )
 
@@ -106,8 +108,8 @@ def _chief_is_in_range() -> Schema:
     return rule(
         f"!({is_given}) || ({chief}.replicaIndex >= 0"
         f" && (!has(self.replicaSpecs) || !self.replicaSpecs.exists(e, {is_short})))",
-        refusals.BAD_CHIEF_INDEX.format("of the job"),
-        says=f"{_quoted(refusals.BAD_CHIEF_INDEX, '%d')}.format([{chief}.replicaIndex])",
+        validation_messages.BAD_CHIEF_INDEX.format("of the job"),
+        says=f"{_quoted(validation_messages.BAD_CHIEF_INDEX, '%d')}.format([{chief}.replicaIndex])",
         at=".terminationPolicy.chief.replicaIndex",
     )
 

@@ -5,7 +5,7 @@ template: of both only what the rules must see is declared.
 """
 
 from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, ruled, text
-from tfjob.dialects.tensorflow import rules, words
+from tfjob.dialects.tensorflow import api, rules
 from tfjob.dialects.tensorflow.template import MOST_CONTAINERS
 
 _MOST_ENTRIES = 10
@@ -17,8 +17,8 @@ def schema() -> Schema:
     return record(
         "A TensorFlow training job whose replicas are run by batch Jobs.",
         {
-            "apiVersion": text(f"Always {words.API_VERSION}."),
-            "kind": text(f"Always {words.KIND}."),
+            "apiVersion": text(f"Always {api.API_VERSION}."),
+            "kind": text(f"Always {api.KIND}."),
             "metadata": {"type": "object"},
             "spec": _spec(),
             "status": _status(),
@@ -57,7 +57,7 @@ def _entry() -> Schema:
         {
             "tfReplicaType": text("MASTER (default), WORKER or PS."),
             "replicas": _number("How many, 1 where absent. There is one MASTER."),
-            "tfPort": _number(f"The port of its replicas, {words.PORT} where absent."),
+            "tfPort": _number(f"The port of its replicas, {api.PORT} where absent."),
             "template": _template(),
             "IsDefaultPS": boolean("The operator supplied the server; not for users to set."),
         },

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from tfjob.dialects.base import Settings
-from tfjob.dialects.reading import Reader
-from tfjob.dialects.tensorflow import keys, servers, words
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.tensorflow import api, default_parameter_server, key_aliases
 from tfjob.dialects.tensorflow.config import config_of
 from tfjob.dialects.tensorflow.template import check_template
 
@@ -41,7 +41,7 @@ class TensorBoard(msgspec.Struct, frozen=True):
 class Chief(msgspec.Struct, frozen=True):
     """The replica that decides. It is missing where a policy was given without one."""
 
-    type: str = words.MASTER
+    type: str = api.MASTER
     index: int = 0
     is_missing: bool = False
 
@@ -58,9 +58,9 @@ class Spec(msgspec.Struct, frozen=True):
 
 def read_spec(reader: Reader, manifest: Mapping[str, Any], settings: Settings) -> Spec:
     """The spec's meaning; worth nothing when the reader has faults afterwards."""
-    given = keys.spelt(reader.mapping(manifest.get("spec"), "spec"), keys.SPEC)
+    given = key_aliases.spelt(reader.mapping(manifest.get("spec"), "spec"), key_aliases.SPEC)
     image = reader.text(given.get("tfImage"), "spec.tfImage")
-    image = image or config_of(settings).tf_image or words.IMAGE
+    image = image or config_of(settings).tf_image or api.IMAGE
     termination, chief = _read_termination(reader, given.get("terminationPolicy"))
     return Spec(
         entries=[
@@ -77,22 +77,26 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], settings: Settings) -
 
 
 def _read_entry(reader: Reader, value: Mapping[str, Any], path: str, *, image: str) -> Entry:
-    given = keys.spelt(value, keys.REPLICA)
-    kind = reader.text(given.get("tfReplicaType"), f"{path}.tfReplicaType") or words.MASTER
+    given = key_aliases.spelt(value, key_aliases.REPLICA)
+    kind = reader.text(given.get("tfReplicaType"), f"{path}.tfReplicaType") or api.MASTER
     count = reader.integer(given.get("replicas"), f"{path}.replicas", at_least=-_INT32)
     reader.boolean(given.get("IsDefaultPS"), f"{path}.IsDefaultPS")
     port = reader.integer(given.get("tfPort"), f"{path}.tfPort", at_least=-_INT32)
     template = None
     if "template" in given:
         template = check_template(reader, given["template"], f"{path}.template")
-    is_served = kind == words.PS and not reader.faults and servers.is_default(template)
+    is_served = (
+        kind == api.PS and not reader.faults and default_parameter_server.is_default(template)
+    )
     return Entry(
         path=path,
         type=kind,
         count=1 if count is None else count,
-        port=words.PORT if port is None else port,
+        port=api.PORT if port is None else port,
         given=given,
-        template=servers.completed(template, image=image) if is_served else template,
+        template=default_parameter_server.completed(template, image=image)
+        if is_served
+        else template,
         is_default_server=is_served,
     )
 
@@ -100,13 +104,13 @@ def _read_entry(reader: Reader, value: Mapping[str, Any], path: str, *, image: s
 def _read_termination(reader: Reader, value: object) -> tuple[Mapping[str, Any], Chief]:
     path = "spec.terminationPolicy"
     if value is None:
-        return {"chief": {"replicaName": words.MASTER, "replicaIndex": 0}}, Chief()
-    policy = keys.spelt(reader.mapping(value, path), keys.TERMINATION)
+        return {"chief": {"replicaName": api.MASTER, "replicaIndex": 0}}, Chief()
+    policy = key_aliases.spelt(reader.mapping(value, path), key_aliases.TERMINATION)
     if "chief" not in policy:
         return policy, Chief(is_missing=True)
     path = f"{path}.chief"
-    given = keys.spelt(reader.mapping(policy["chief"], path), keys.CHIEF)
-    name = reader.text(given.get("replicaName"), f"{path}.replicaName") or words.MASTER
+    given = key_aliases.spelt(reader.mapping(policy["chief"], path), key_aliases.CHIEF)
+    name = reader.text(given.get("replicaName"), f"{path}.replicaName") or api.MASTER
     index = reader.integer(given.get("replicaIndex"), f"{path}.replicaIndex", at_least=-_INT32)
     given |= {"replicaName": name, "replicaIndex": index or 0}
     return {**policy, "chief": given}, Chief(type=name, index=index or 0)
@@ -116,7 +120,7 @@ def _read_tensorboard(reader: Reader, value: object) -> TensorBoard | None:
     path = "spec.tensorboard"
     if value is None:
         return None
-    given = keys.spelt(reader.mapping(value, path), keys.TENSORBOARD)
+    given = key_aliases.spelt(reader.mapping(value, path), key_aliases.TENSORBOARD)
     return TensorBoard(
         log_dir=reader.text(given.get("logDir"), f"{path}.logDir"),
         service_type=reader.text(given.get("serviceType"), f"{path}.serviceType"),

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import CleanPolicy, Job
+from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import (
     Children,
     Slot,
@@ -21,19 +22,18 @@ from tfjob.core.observe import (
 )
 from tfjob.core.replicas import missing_companions
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
-from tfjob.core.wording import Phrase
 from tfjob.dialects.base import Observed
-from tfjob.dialects.stored import mapping, mappings, number, text
-from tfjob.dialects.tensorflow import words
+from tfjob.dialects.stored_values import mapping, mappings, number, text
+from tfjob.dialects.tensorflow import api
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
 
 FIELDS = frozenset({"conditions", "controlPaused", "phase", "reason", "replicaStatuses", "state"})
-_ENDED = frozenset({words.DONE, words.CLEAN_UP})
+_ENDED = frozenset({api.DONE, api.CLEAN_UP})
 _STATES = {
-    Phase.RUNNING: words.RUNNING,
-    Phase.SUCCEEDED: words.SUCCEEDED,
-    Phase.FAILED: words.FAILED,
+    Phase.RUNNING: api.RUNNING,
+    Phase.SUCCEEDED: api.SUCCEEDED,
+    Phase.FAILED: api.FAILED,
 }
 
 
@@ -57,12 +57,12 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
         return _ended(job, status, observed)
     seen = view(job, observed.children)
     is_running = status.is_true(ConditionType.RUNNING)
-    was_running = phase_of(observed.stored) == words.RUNNING
+    was_running = phase_of(observed.stored) == api.RUNNING
     is_up = is_running and (was_running or _is_whole(job, seen, observed.children))
     return _shown(
-        phase=words.RUNNING if is_up else words.CREATING,
-        state=words.RUNNING,
-        reason=words.TROUBLE_TEXT + observed.trouble if observed.trouble else "",
+        phase=api.RUNNING if is_up else api.CREATING,
+        state=api.RUNNING,
+        reason=api.TROUBLE_TEXT + observed.trouble if observed.trouble else "",
         counts=_counts(job, seen),
     )
 
@@ -72,30 +72,30 @@ def phase_of(stored: Mapping[str, Any]) -> str:
 
 
 def is_final(stored: Mapping[str, Any]) -> bool:
-    return phase_of(stored) in {words.DONE, words.FAILED}
+    return phase_of(stored) in {api.DONE, api.FAILED}
 
 
 def _refused(status: JobStatus, stored: Mapping[str, Any]) -> dict[str, Any]:
     """A job that cannot be read has failed, unless it came to its end before."""
     failed = status.condition(ConditionType.FAILED)
-    if failed is None or failed.reason != words.INVALID:
+    if failed is None or failed.reason != api.INVALID:
         return dict(stored)
     counts = stored.get("replicaStatuses")
     return _shown(
-        phase=words.FAILED,
-        state=words.FAILED,
+        phase=api.FAILED,
+        state=api.FAILED,
         reason=failed.message,
         counts=counts if isinstance(counts, list) else [],
     )
 
 
 def _ended(job: Job, status: JobStatus, observed: Observed) -> dict[str, Any]:
-    phase = words.DONE if _is_clean(job, observed.children) else words.CLEAN_UP
-    if phase_of(observed.stored) == words.CLEAN_UP:
+    phase = api.DONE if _is_clean(job, observed.children) else api.CLEAN_UP
+    if phase_of(observed.stored) == api.CLEAN_UP:
         return {**observed.stored, "phase": phase}
     return _shown(
         phase=phase,
-        state=words.SUCCEEDED if status.is_true(ConditionType.SUCCEEDED) else words.FAILED,
+        state=api.SUCCEEDED if status.is_true(ConditionType.SUCCEEDED) else api.FAILED,
         reason="",
         counts=_counts(job, view(job, observed.children)),
     )
@@ -128,14 +128,14 @@ def _count(kind: str, slots: Sequence[Slot]) -> dict[str, Any]:
 
 
 def _state(slot: Slot) -> str:
-    return words.UNKNOWN if slot.phase is None else _STATES.get(slot.phase, words.UNKNOWN)
+    return api.UNKNOWN if slot.phase is None else _STATES.get(slot.phase, api.UNKNOWN)
 
 
 def _state_of_set(states: Mapping[str, int]) -> str:
-    for state in (words.FAILED, words.RUNNING):
+    for state in (api.FAILED, api.RUNNING):
         if state in states:
             return state
-    return words.SUCCEEDED if set(states) == {words.SUCCEEDED} else words.UNKNOWN
+    return api.SUCCEEDED if set(states) == {api.SUCCEEDED} else api.UNKNOWN
 
 
 def _is_whole(job: Job, seen: View, children: Children) -> bool:
@@ -165,21 +165,21 @@ def _is_clean(job: Job, children: Children) -> bool:
 
 
 def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
-    wording = words.WORDING
-    if phase in {words.CREATING, words.RUNNING, *_ENDED}:
-        yield _condition(ConditionType.CREATED, wording.created)
-    if phase == words.RUNNING:
-        yield _condition(ConditionType.RUNNING, wording.running)
-    if phase in _ENDED and given.get("state") == words.SUCCEEDED:
-        yield _condition(ConditionType.SUCCEEDED, wording.succeeded)
+    messages = api.WORDING
+    if phase in {api.CREATING, api.RUNNING, *_ENDED}:
+        yield _condition(ConditionType.CREATED, messages.created)
+    if phase == api.RUNNING:
+        yield _condition(ConditionType.RUNNING, messages.running)
+    if phase in _ENDED and given.get("state") == api.SUCCEEDED:
+        yield _condition(ConditionType.SUCCEEDED, messages.succeeded)
     elif phase in _ENDED:
-        yield _condition(ConditionType.FAILED, wording.failed)
-    elif phase == words.FAILED:
+        yield _condition(ConditionType.FAILED, messages.failed)
+    elif phase == api.FAILED:
         message = text(given.get("reason"))
-        yield _condition(ConditionType.FAILED, wording.invalid, message=message)
+        yield _condition(ConditionType.FAILED, messages.invalid, message=message)
 
 
-def _condition(kind: ConditionType, phrase: Phrase, *, message: str = "") -> Condition:
+def _condition(kind: ConditionType, phrase: MessageTemplate, *, message: str = "") -> Condition:
     """A condition that is true; when it became so is not stored."""
     return Condition(
         type=kind.value,
@@ -197,8 +197,8 @@ def _replicas(stored: object) -> Mapping[str, ReplicaStatus]:
         kind, states = each.get("tf_replica_type"), mapping(each.get("ReplicasStates"))
         if isinstance(kind, str):
             found[kind] = ReplicaStatus(
-                active=number(states.get(words.RUNNING)),
-                succeeded=number(states.get(words.SUCCEEDED)),
-                failed=number(states.get(words.FAILED)),
+                active=number(states.get(api.RUNNING)),
+                succeeded=number(states.get(api.SUCCEEDED)),
+                failed=number(states.get(api.FAILED)),
             )
     return found

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.reading import Reader
+from tfjob.dialects.field_reader import Reader
 from tfjob.k8s import field
 
 Json = Mapping[str, Any]

@@ -6,7 +6,7 @@ It stays until the job is deleted and never says anything about the job.
 from typing import Any
 
 from tfjob.core.job import Companion
-from tfjob.dialects.tensorflow import words
+from tfjob.dialects.tensorflow import api
 from tfjob.dialects.tensorflow.names import Names
 from tfjob.dialects.tensorflow.spec import TensorBoard
 
@@ -17,7 +17,7 @@ _SERVICE_TYPE = "ClusterIP"
 
 def companions_of(board: TensorBoard, *, names: Names, image: str) -> list[Companion]:
     """The Service first: its name is what people were told."""
-    labels = {**names.labels, words.LABEL_APP: "tensorboard"}
+    labels = {**names.labels, api.LABEL_APP: "tensorboard"}
     return [
         Companion(
             kind="Service",

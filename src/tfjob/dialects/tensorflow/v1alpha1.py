@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
-from tfjob.dialects.tensorflow import completion, hub, words
+from tfjob.dialects.tensorflow import api, conversion, defaulting
 from tfjob.dialects.tensorflow import crd as tf_crd
 from tfjob.dialects.tensorflow import job as tf_job
 from tfjob.dialects.tensorflow import status as tf_status
-from tfjob.dialects.tensorflow.unread import unread
+from tfjob.dialects.tensorflow.unknown_fields import unread
 from tfjob.k8s.field import Fault
 
 CONFIG_MAPS = ChildApi(kind="ConfigMap", group="", version="v1", plural="configmaps")
@@ -19,15 +19,15 @@ DEPLOYMENTS = ChildApi(kind="Deployment", group="apps", version="v1", plural="de
 
 
 class TensorflowV1alpha1:
-    group = words.GROUP
-    version = words.VERSION
-    kind = words.KIND
-    plural = words.PLURAL
-    short_name = words.SHORT_NAME
-    component = words.OPERATOR
+    group = api.GROUP
+    version = api.VERSION
+    kind = api.KIND
+    plural = api.PLURAL
+    short_name = api.SHORT_NAME
+    component = api.OPERATOR
     workload = Workload.JOB
-    child_selector = words.CHILD_SELECTOR
-    job_label = words.LABEL_JOB
+    child_selector = api.CHILD_SELECTOR
+    job_label = api.LABEL_JOB
     companions = (CONFIG_MAPS, DEPLOYMENTS)
     shows_children = True
     status_fields = tf_status.FIELDS
@@ -55,7 +55,7 @@ class TensorflowV1alpha1:
         tokens: Iterator[str],
         is_taken: Callable[[str], bool],
     ) -> dict[str, Any] | None:
-        return completion.completed(manifest, settings, tokens=tokens, is_taken=is_taken)
+        return defaulting.completed(manifest, settings, tokens=tokens, is_taken=is_taken)
 
     def encode_status(
         self, job: Job | InvalidJob, status: JobStatus, observed: Observed
@@ -63,10 +63,10 @@ class TensorflowV1alpha1:
         return tf_status.encode(job, status, observed)
 
     def to_hub(self, manifest: Manifest) -> Translation:
-        return hub.to_hub(manifest)
+        return conversion.to_hub(manifest)
 
     def from_hub(self, manifest: Manifest) -> Translation:
-        return hub.from_hub(manifest)
+        return conversion.from_hub(manifest)
 
     def crd(self) -> dict[str, Any]:
         return tf_crd.definition()

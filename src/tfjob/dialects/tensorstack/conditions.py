@@ -13,7 +13,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Slot, View
 from tfjob.core.status import Condition, ConditionType, JobStatus
 from tfjob.dialects.base import Observed
-from tfjob.dialects.tensorstack import tasks, words
+from tfjob.dialects.tensorstack import api, tasks
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
 
@@ -33,7 +33,7 @@ class Conditions:
         kind: str,
         *,
         is_true: bool,
-        reason: str = words.NO_REASON,
+        reason: str = api.NO_REASON,
         message: str,
         at: datetime | None = None,
     ) -> None:
@@ -49,7 +49,7 @@ class Conditions:
         }
 
     def shown(self) -> list[dict[str, Any]]:
-        order = [*words.CONDITIONS, *sorted(self._found.keys() - set(words.CONDITIONS))]
+        order = [*api.CONDITIONS, *sorted(self._found.keys() - set(api.CONDITIONS))]
         return [self._found[kind] for kind in order if kind in self._found]
 
 
@@ -61,8 +61,8 @@ def advance(
         _set_initialized(found, job, status, seen=seen, observed=observed)
         _set_failure(found, status, seen)
     is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
-    if not is_at_rest and (found.is_true(words.RUNNING) or tasks.is_up(seen, status)):
-        found.set(words.RUNNING, is_true=True, message=words.ALL_WELL)
+    if not is_at_rest and (found.is_true(api.RUNNING) or tasks.is_up(seen, status)):
+        found.set(api.RUNNING, is_true=True, message=api.ALL_WELL)
     conclude(found, status)
 
 
@@ -75,9 +75,9 @@ def conclude(found: Conditions, status: JobStatus) -> None:
     if verdict is not None:
         is_failed = verdict.type == ConditionType.FAILED
         for kind, is_true in (
-            (words.RUNNING, False),
-            (words.COMPLETED, True),
-            (words.FAILED, is_failed),
+            (api.RUNNING, False),
+            (api.COMPLETED, True),
+            (api.FAILED, is_failed),
         ):
             found.set(
                 kind,
@@ -91,13 +91,13 @@ def conclude(found: Conditions, status: JobStatus) -> None:
 def phase_of(found: Conditions, status: JobStatus) -> str:
     verdict = verdict_of(status)
     if verdict is not None:
-        return words.FAILED if verdict.type == ConditionType.FAILED else words.SUCCEEDED
+        return api.FAILED if verdict.type == ConditionType.FAILED else api.SUCCEEDED
     if status.is_true(ConditionType.SUSPENDED):
-        return words.PAUSED
-    if found.is_true(words.RUNNING):
-        return words.RUNNING
+        return api.PAUSED
+    if found.is_true(api.RUNNING):
+        return api.RUNNING
     was_paused = status.condition(ConditionType.SUSPENDED) is not None
-    return words.RESUMING if was_paused else words.PENDING
+    return api.RESUMING if was_paused else api.PENDING
 
 
 def verdict_of(status: JobStatus) -> Condition | None:
@@ -109,14 +109,14 @@ def verdict_of(status: JobStatus) -> Condition | None:
 
 
 def was_finished(found: Conditions) -> bool:
-    return found.is_true(words.COMPLETED) or found.is_true(words.FAILED)
+    return found.is_true(api.COMPLETED) or found.is_true(api.FAILED)
 
 
 def _set_paused(found: Conditions, paused: Condition) -> None:
     """The condition says of a resumed job what is done, its event what is being done."""
-    reason = words.RESUMED if paused.reason == words.RESUMING else paused.reason
+    reason = api.RESUMED if paused.reason == api.RESUMING else paused.reason
     found.set(
-        words.PAUSED,
+        api.PAUSED,
         is_true=paused.is_true,
         reason=reason,
         message=paused.message,
@@ -124,24 +124,24 @@ def _set_paused(found: Conditions, paused: Condition) -> None:
     )
     if paused.is_true:
         at = paused.last_transition
-        found.set(words.RUNNING, is_true=False, reason=reason, message=paused.message, at=at)
+        found.set(api.RUNNING, is_true=False, reason=reason, message=paused.message, at=at)
 
 
 def _set_initialized(
     found: Conditions, job: Job, status: JobStatus, *, seen: View, observed: Observed
 ) -> None:
-    if found.is_true(words.INITIALIZED):
+    if found.is_true(api.INITIALIZED):
         return
     is_paused = status.is_true(ConditionType.SUSPENDED)
     children = observed.children
     if not is_paused and job.gang is not None and children.pod_group is None:
         if observed.trouble:
-            phrase = words.GROUP_UNAVAILABLE
+            phrase = api.GROUP_UNAVAILABLE
             message = phrase.say(error=observed.trouble)
-            found.set(words.INITIALIZED, is_true=False, reason=phrase.reason, message=message)
+            found.set(api.INITIALIZED, is_true=False, reason=phrase.reason, message=message)
         return
     if has_replicas(job, status, seen) and _has_board(job, observed):
-        found.set(words.INITIALIZED, is_true=True, message=words.STARTED.message)
+        found.set(api.INITIALIZED, is_true=True, message=api.STARTED.message)
 
 
 def has_replicas(job: Job, status: JobStatus, seen: View) -> bool:
@@ -164,16 +164,16 @@ def _set_failure(found: Conditions, status: JobStatus, seen: View) -> None:
     slots = seen.all_slots()
     failing = next((slot for slot in slots if _is_failing(slot)), None)
     if failing is not None:
-        message = words.ERROR_IN_POD.say(**failing.facts)
-        reason = words.ERROR_IN_POD.reason
-        found.set(words.REPLICA_FAILURE, is_true=True, reason=reason, message=message)
+        message = api.ERROR_IN_POD.say(**failing.facts)
+        reason = api.ERROR_IN_POD.reason
+        found.set(api.REPLICA_FAILURE, is_true=True, reason=reason, message=message)
         return
     is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
     is_again = any(tasks.is_again(slot, status.of(slot.replica.type)) for slot in slots)
-    if found.is_true(words.REPLICA_FAILURE) and (is_at_rest or is_again):
+    if found.is_true(api.REPLICA_FAILURE) and (is_at_rest or is_again):
         return
-    if found.is_true(words.INITIALIZED) and not status.is_finished:
-        found.set(words.REPLICA_FAILURE, is_true=False, message=words.ALL_WELL)
+    if found.is_true(api.INITIALIZED) and not status.is_finished:
+        found.set(api.REPLICA_FAILURE, is_true=False, message=api.ALL_WELL)
 
 
 def _is_failing(slot: Slot) -> bool:

@@ -7,10 +7,10 @@ gang scheduling at all.
 from collections.abc import Mapping
 from typing import Any
 
-from tfjob.core.group import Gang
+from tfjob.core.gang_spec import GangSpec
 from tfjob.core.naming import label_value
 from tfjob.dialects.base import ChildApi, Settings
-from tfjob.dialects.tensorstack import words
+from tfjob.dialects.tensorstack import api
 from tfjob.dialects.tensorstack.spec import Scheduling
 
 FLAG = "t9k-pod-group-backend"
@@ -39,7 +39,7 @@ def pod_groups(backend: str) -> ChildApi | None:
 
 def gang_for(
     scheduling: Scheduling | None, *, backend: str, job_name: str, total: int
-) -> Gang | None:
+) -> GangSpec | None:
     """How the job is scheduled as a gang, or None where it is not."""
     if scheduling is None:
         return None
@@ -48,25 +48,25 @@ def gang_for(
     return _volcano(scheduling, job_name=job_name, total=total) if backend == VOLCANO else None
 
 
-def scheduled(template: Mapping[str, Any], gang: Gang | None) -> Mapping[str, Any]:
+def scheduled(template: Mapping[str, Any], gang: GangSpec | None) -> Mapping[str, Any]:
     """The template for the gang's scheduler, whichever one it names itself."""
     if gang is None:
         return template
     return {**template, "spec": {**template["spec"], "schedulerName": gang.scheduler_name}}
 
 
-def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
-    return Gang(
+def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> GangSpec:
+    return GangSpec(
         api_version=f"{OWN_GROUPS.group}/{OWN_GROUPS.version}",
         group_name=job_name,
-        scheduler_name=words.SCHEDULER,
+        scheduler_name=api.SCHEDULER,
         min_member=total,
         fields={"queue": scheduling.queue, "priority": scheduling.priority},
         pod_labels={
-            words.LABEL_GROUP: label_value(job_name),
-            words.LABEL_QUEUE: label_value(scheduling.queue),
+            api.LABEL_GROUP: label_value(job_name),
+            api.LABEL_QUEUE: label_value(scheduling.queue),
         },
-        role_key=words.LABEL_GROUP_ROLE,
+        role_key=api.LABEL_GROUP_ROLE,
         is_role_a_label=True,
         computes_resources=False,
         waits_for_group=True,
@@ -74,9 +74,9 @@ def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
     )
 
 
-def _volcano(scheduling: Scheduling, *, job_name: str, total: int) -> Gang:
+def _volcano(scheduling: Scheduling, *, job_name: str, total: int) -> GangSpec:
     """Volcano knows priority classes only: the number has no counterpart there."""
-    return Gang(
+    return GangSpec(
         api_version=f"{VOLCANO_GROUPS.group}/{VOLCANO_GROUPS.version}",
         group_name=job_name,
         scheduler_name=VOLCANO,

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from tfjob.core.group import Gang
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.gang_spec import GangSpec
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
-    Decider,
     ExitCodes,
     Job,
     LabelKeys,
@@ -22,16 +21,17 @@ from tfjob.core.job import (
     Rules,
     RunPolicy,
     ServicePort,
+    SuccessCriterion,
     TFConfig,
 )
-from tfjob.core.moments import span
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.core.status import ConditionType
-from tfjob.dialects import widths
+from tfjob.core.time_math import span
+from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
-from tfjob.dialects.reading import ROOT, Reader
-from tfjob.dialects.stored import is_deleting, mapping, owner_of
-from tfjob.dialects.tensorstack import modes, status, tensorboard, words
+from tfjob.dialects.field_reader import ROOT, Reader
+from tfjob.dialects.stored_values import is_deleting, mapping, owner_of
+from tfjob.dialects.tensorstack import api, run_mode, status, tensorboard
 from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import SPECS, ReplicaSpec, Spec, read_spec
 from tfjob.k8s.field import Fault
@@ -57,20 +57,20 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     """What a stored job means."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
-    owner = owner_of(given, api_version=words.API_VERSION, kind=words.KIND)
+    owner = owner_of(given, api_version=api.API_VERSION, kind=api.KIND)
     stored = mapping(given.get("status"))
     spec = read_spec(reader, given)
     deleting = is_deleting(given)
     if reader.faults:
         return InvalidJob(
             owner=owner,
-            wording=words.WORDING,
+            messages=api.WORDING,
             faults=reader.faults,
             status=status.decode(stored),
             is_deleting=deleting,
         )
     job = _job(spec, owner, settings=settings, stored=stored, is_deleting=deleting)
-    return widths.checked(job, path=SPECS)
+    return tf_config_limit.checked(job, path=SPECS)
 
 
 def instance_id(uid: str) -> str:
@@ -95,13 +95,13 @@ def _job(
             for each in spec.replicas
         ],
         labels=LabelKeys(
-            type=words.LABEL_TYPE,
-            index=words.LABEL_INDEX,
-            leader=(words.LABEL_ROLE, "master"),
+            type=api.LABEL_TYPE,
+            index=api.LABEL_INDEX,
+            leader=(api.LABEL_ROLE, "master"),
             leaders=decider,
         ),
         rules=_rules(decider, settings),
-        wording=words.WORDING,
+        messages=api.WORDING,
         policy=RunPolicy(
             clean=spec.clean,
             deadline=span(spec.deadline),
@@ -118,8 +118,8 @@ def _job(
             stored=board,
         ),
         claim={
-            words.LABEL_COMPONENT: words.COMPONENT,
-            words.LABEL_JOB: label_value(owner.name),
+            api.LABEL_COMPONENT: api.COMPONENT,
+            api.LABEL_JOB: label_value(owner.name),
         },
         warnings=tensorboard.warnings(spec.board, settings=settings, stored=board),
         notices=status.notices(stored, name=owner.name),
@@ -128,12 +128,12 @@ def _job(
     )
 
 
-def _decider(spec: Spec) -> Decider:
+def _decider(spec: Spec) -> SuccessCriterion:
     kinds = {each.type for each in spec.replicas}
-    return Decider(types=(words.CHIEF if words.CHIEF in kinds else words.WORKER,), index=0)
+    return SuccessCriterion(types=(api.CHIEF if api.CHIEF in kinds else api.WORKER,), index=0)
 
 
-def _rules(decider: Decider, settings: Settings) -> Rules:
+def _rules(decider: SuccessCriterion, settings: Settings) -> Rules:
     return Rules(
         decider=decider,
         exit_codes=EXIT_CODES,
@@ -151,15 +151,15 @@ def _rules(decider: Decider, settings: Settings) -> Rules:
 
 
 def _replica(
-    each: ReplicaSpec, owner: Owner, *, spec: Spec, gang: Gang | None, was_paused: bool
+    each: ReplicaSpec, owner: Owner, *, spec: Spec, gang: GangSpec | None, was_paused: bool
 ) -> Replica:
-    named = {words.LABEL_JOB: label_value(owner.name), words.LABEL_TYPE: each.type}
+    named = {api.LABEL_JOB: label_value(owner.name), api.LABEL_TYPE: each.type}
     labels = {
         **named,
-        words.LABEL_COMPONENT: words.COMPONENT,
-        words.LABEL_COMPONENT_TYPE: words.COMPONENT_TYPE,
+        api.LABEL_COMPONENT: api.COMPONENT,
+        api.LABEL_COMPONENT_TYPE: api.COMPONENT_TYPE,
     }
-    template = modes.started(each.template, spec.modes, kind=each.type, was_paused=was_paused)
+    template = run_mode.started(each.template, spec.modes, kind=each.type, was_paused=was_paused)
     return Replica(
         type=each.type,
         label=each.type,
@@ -169,12 +169,12 @@ def _replica(
         template=scheduled(template, gang),
         name_prefix=child_prefix(owner.name, instance_id(owner.uid), each.type),
         host_suffix="",
-        port=words.PORT,
+        port=api.PORT,
         pod_labels=labels,
         service_labels=labels,
         selector=named,
-        service_ports=[ServicePort(words.PORT_NAME, words.PORT)],
+        service_ports=[ServicePort(api.PORT_NAME, api.PORT)],
         task=each.type,
-        is_in_cluster=each.type != words.EVALUATOR,
+        is_in_cluster=each.type != api.EVALUATOR,
         restarts_on_success=each.restart is RestartPolicy.ALWAYS,
     )

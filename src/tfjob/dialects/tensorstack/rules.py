@@ -7,11 +7,11 @@ user may turn at any time.
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.core.naming import LONGEST_NAME
 from tfjob.dialects.schema import Schema, has_path, needs_text, rule
-from tfjob.dialects.tensorstack import refusals, words
+from tfjob.dialects.tensorstack import api, validation_messages
 
 _SPECS = "self.spec.replicaSpecs"
 _CONTAINERS = ".template.spec.containers"
-_ROOM = LONGEST_NAME - len(refusals.LONGEST_SUFFIX)
+_ROOM = LONGEST_NAME - len(validation_messages.LONGEST_SUFFIX)
 _FROZEN_PARTS = ("replicaSpecs", "runPolicy", "scheduler", "runMode.debug")
 _FROZEN_BOARD = ("image", "trainingLogFilesets", "logDir", "scheduler", "resources")
 
@@ -23,14 +23,14 @@ def of_object() -> list[Schema]:
     digits = f"(has(self.spec) && size({_SPECS}) > 0 ? size(string({last})) : 1)"
     return [
         rule(
-            f"oldSelf.hasValue() || {name}.matches('^{words.LABEL}$')",
-            refusals.BAD_NAME,
+            f"oldSelf.hasValue() || {name}.matches('^{api.LABEL}$')",
+            validation_messages.BAD_NAME,
             at=".metadata.name",
         ),
         rule(
             f"oldSelf.hasValue() || size({name}) + {digits} <= {_ROOM}",
-            refusals.LONG_NAME.format(_ROOM - 1),
-            says=f"'{refusals.LONG_NAME.replace('{}', '%d')}'.format([{_ROOM} - {digits}])",
+            validation_messages.LONG_NAME.format(_ROOM - 1),
+            says=f"'{validation_messages.LONG_NAME.replace('{}', '%d')}'.format([{_ROOM} - {digits}])",
             at=".metadata.name",
         ),
     ]
@@ -49,15 +49,15 @@ def of_spec() -> list[Schema]:
 
 def of_replicas() -> list[Schema]:
     """Rules on the list of replicas as a whole."""
-    is_leading = f"r.type == '{words.CHIEF}' || (r.type == '{words.WORKER}' && {_count('r')} > 0)"
-    is_odd_chief = f"r.type == '{words.CHIEF}' && {_count('r')} != 1"
+    is_leading = f"r.type == '{api.CHIEF}' || (r.type == '{api.WORKER}' && {_count('r')} > 0)"
+    is_odd_chief = f"r.type == '{api.CHIEF}' && {_count('r')} != 1"
     return [
         _is_once("self", "type"),
-        rule(f"!self.exists(r, {is_odd_chief})", refusals.ONE_CHIEF),
-        rule(f"self.exists(r, {is_leading})", refusals.NO_MASTER, is_required=True),
+        rule(f"!self.exists(r, {is_odd_chief})", validation_messages.ONE_CHIEF),
+        rule(f"self.exists(r, {is_leading})", validation_messages.NO_MASTER, is_required=True),
         rule(
-            f"self.map(r, {_count('r')}).sum() <= {refusals.MOST_REPLICAS}",
-            refusals.MANY_REPLICAS,
+            f"self.map(r, {_count('r')}).sum() <= {validation_messages.MOST_REPLICAS}",
+            validation_messages.MANY_REPLICAS,
         ),
     ]
 
@@ -75,7 +75,7 @@ def of_replica() -> list[Schema]:
     return [
         rule(
             f"{is_there} && {containers}.exists(c, {is_training})",
-            refusals.NO_CONTAINERS,
+            validation_messages.NO_CONTAINERS,
             at=_CONTAINERS,
             is_required=True,
         )
@@ -83,24 +83,24 @@ def of_replica() -> list[Schema]:
 
 
 def of_container() -> list[Schema]:
-    return [needs_text("image", refusals.NO_IMAGE)]
+    return [needs_text("image", validation_messages.NO_IMAGE)]
 
 
 def of_board() -> list[Schema]:
-    return [needs_text("image", refusals.NO_IMAGE)]
+    return [needs_text("image", validation_messages.NO_IMAGE)]
 
 
 def of_clean_up() -> list[Schema]:
     allowed = "self.lowerAscii() in ['none', 'all', 'unfinished']"
-    return [rule(allowed, refusals.CLEAN_UP)]
+    return [rule(allowed, validation_messages.CLEAN_UP)]
 
 
 def of_fileset() -> list[Schema]:
-    return [rule(f"self.matches('^{words.FILESET}$')", refusals.FILESET)]
+    return [rule(f"self.matches('^{api.FILESET}$')", validation_messages.FILESET)]
 
 
 def of_scheduler() -> list[Schema]:
-    return [needs_text("queue", refusals.NO_QUEUE)]
+    return [needs_text("queue", validation_messages.NO_QUEUE)]
 
 
 def _count(replica: str) -> str:
@@ -113,8 +113,8 @@ def _is_once(entries: str, key: str) -> Schema:
     first = f"{entries}.filter(r, !{is_twice})[0].{key}"
     return rule(
         f"{entries}.all(r, {is_twice})",
-        refusals.TWICE.format("of an entry"),
-        says=f"'{refusals.TWICE.replace('{}', '%s')}'.format([{first}])",
+        validation_messages.TWICE.format("of an entry"),
+        says=f"'{validation_messages.TWICE.replace('{}', '%s')}'.format([{first}])",
     )
 
 
@@ -125,8 +125,8 @@ def _names_known_types(mode: str, field: str) -> Schema:
     unknown = f"{entries}.filter(e, !{is_known})[0].type"
     return rule(
         f"!({has_path('self', path)}) || {entries}.all(e, {is_known})",
-        refusals.ABSENT_TYPE.format("of an entry"),
-        says=f"'{refusals.ABSENT_TYPE.replace('{}', '%s')}'.format([{unknown}])",
+        validation_messages.ABSENT_TYPE.format("of an entry"),
+        says=f"'{validation_messages.ABSENT_TYPE.replace('{}', '%s')}'.format([{unknown}])",
         at=f".{path}",
     )
 
@@ -134,14 +134,14 @@ def _names_known_types(mode: str, field: str) -> Schema:
 def _is_frozen(path: str) -> Schema:
     """A rule on the part itself would not see it come and go."""
     at = path if path.count(".") == 0 else path.partition(".")[0]
-    return rule(_is_same(path), f"{path} {refusals.FROZEN}", at=f".{at}")
+    return rule(_is_same(path), f"{path} {validation_messages.FROZEN}", at=f".{at}")
 
 
 def _board_is_frozen() -> Schema:
     board = "tensorboardSpec"
     parts = " && ".join(_is_same(f"{board}.{each}") for each in _FROZEN_BOARD)
     is_there = f"has(self.{board}) == has(oldSelf.{board})"
-    return rule(f"{is_there} && {parts}", f"{board} {refusals.FROZEN}", at=f".{board}")
+    return rule(f"{is_there} && {parts}", f"{board} {validation_messages.FROZEN}", at=f".{board}")
 
 
 def _is_same(path: str) -> str:

@@ -15,8 +15,8 @@ from tfjob.dialects.schema import (
     ruled,
     text,
 )
-from tfjob.dialects.tensorstack import refusals, remedies, rules, words
-from tfjob.dialects.tensorstack.refusals import MOST_REPLICAS
+from tfjob.dialects.tensorstack import api, hints, rules, validation_messages
+from tfjob.dialects.tensorstack.validation_messages import MOST_REPLICAS
 
 _MOST_ENTRIES = 10
 """More than there are types, so that a wrong type is refused by its name, not by its number."""
@@ -32,8 +32,8 @@ def schema() -> Schema:
     return record(
         "A distributed TensorFlow training job of the T9k platform.",
         {
-            "apiVersion": text(f"Always {words.API_VERSION}."),
-            "kind": text(f"Always {words.KIND}."),
+            "apiVersion": text(f"Always {api.API_VERSION}."),
+            "kind": text(f"Always {api.KIND}."),
             "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
             "spec": spec(),
             "status": _status(),
@@ -69,14 +69,14 @@ def _replica() -> Schema:
         "One replica type.",
         {
             "type": hinted(
-                text("Role of the replicas.", among=words.TYPES),
-                absent=(refusals.REQUIRED, remedies.NO_TYPE),
+                text("Role of the replicas.", among=api.TYPES),
+                absent=(validation_messages.REQUIRED, hints.NO_TYPE),
             ),
             "replicas": integer("How many, 1 where absent.", at_most=MOST_REPLICAS),
             "restartPolicy": text(
                 "When a replica that ended is made again: Never (default), OnFailure, Always, or"
                 " ExitCode: after 130, 137, 138 and 143.",
-                among=words.RESTART_POLICIES,
+                among=api.RESTART_POLICIES,
             ),
             "template": _template(),
         },
@@ -238,8 +238,8 @@ def _log_dir() -> Schema:
                     {
                         "name": hinted(
                             {**text("Its name."), "minLength": 1},
-                            remedy=remedies.NO_CLAIM,
-                            absent=(refusals.REQUIRED, remedies.NO_CLAIM),
+                            remedy=hints.NO_CLAIM,
+                            absent=(validation_messages.REQUIRED, hints.NO_CLAIM),
                         ),
                         "subPath": _texts("Folders of it."),
                     },
@@ -263,7 +263,7 @@ def _texts(about: str) -> Schema:
 
 
 def _status() -> Schema:
-    aggregate = {phase.lower(): integer("Replicas in this phase.") for phase in words.AGGREGATE}
+    aggregate = {phase.lower(): integer("Replicas in this phase.") for phase in api.AGGREGATE}
     return record(
         "What has become of the job; written by the operator.",
         {
@@ -285,7 +285,7 @@ def _condition() -> Schema:
     return record(
         "One thing that is, or was, so.",
         {
-            "type": text(f"{', '.join(words.CONDITIONS[:-1])} or {words.CONDITIONS[-1]}."),
+            "type": text(f"{', '.join(api.CONDITIONS[:-1])} or {api.CONDITIONS[-1]}."),
             "status": text("True, False or Unknown."),
             "reason": text("One word for programs."),
             "message": text("One sentence for people."),

@@ -12,11 +12,11 @@ import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER, CleanPolicy, RestartPolicy
 from tfjob.core.naming import LONGEST_NAME
-from tfjob.dialects.reading import Reader
-from tfjob.dialects.shape import shaped
-from tfjob.dialects.tensorstack import refusals, remedies, schema, words
-from tfjob.dialects.tensorstack.board import Board, read_board
-from tfjob.dialects.tensorstack.modes import Modes, read_modes
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.tensorstack import api, hints, schema, validation_messages
+from tfjob.dialects.tensorstack.run_mode import Modes, read_modes
+from tfjob.dialects.tensorstack.tensorboard_spec import Board, read_board
 from tfjob.k8s import field
 from tfjob.k8s.names import GENERATED_SUFFIX
 
@@ -75,7 +75,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
 def longest_name(replicas: Sequence[ReplicaSpec]) -> int:
     """How long a job's name may be so that the names of its children fit."""
     last = max((each.count for each in replicas), default=1) - 1
-    return LONGEST_NAME - len(refusals.LONGEST_SUFFIX) - len(str(max(last, 0)))
+    return LONGEST_NAME - len(validation_messages.LONGEST_SUFFIX) - len(str(max(last, 0)))
 
 
 class _Name(NamedTuple):
@@ -97,39 +97,44 @@ def _check_name(
         given = _Name(path, reader.text(metadata.get("generateName"), path), GENERATED_SUFFIX)
     if not given.text:
         rule = "name or generateName is required"
-        reader.note(field.required("metadata.name", rule, remedy=remedies.NO_NAME))
+        reader.note(field.required("metadata.name", rule, remedy=hints.NO_NAME))
         return
     longest = longest_name(replicas) - len(given.suffix)
     if len(given.text) > longest:
-        rule, remedy = refusals.LONG_NAME.format(longest), remedies.LONG_NAME.format(longest)
+        rule, remedy = (
+            validation_messages.LONG_NAME.format(longest),
+            hints.LONG_NAME.format(longest),
+        )
         reader.note(field.invalid(given.path, given.text, rule, remedy=remedy))
-    if re.fullmatch(words.LABEL, given.text + given.suffix) is None:
-        remedy = remedies.for_name(given.text, longest=longest)
-        reader.note(field.invalid(given.path, given.text, refusals.BAD_NAME, remedy=remedy))
+    if re.fullmatch(api.LABEL, given.text + given.suffix) is None:
+        remedy = hints.for_name(given.text, longest=longest)
+        reader.note(
+            field.invalid(given.path, given.text, validation_messages.BAD_NAME, remedy=remedy)
+        )
 
 
 def _read_replicas(reader: Reader, given: Sequence[Mapping[str, Any]] | None) -> list[ReplicaSpec]:
     if not given:
         if all(fault.path != SPECS for fault in reader.faults):
-            rule, remedy = refusals.NO_REPLICAS, remedies.NO_REPLICAS
+            rule, remedy = validation_messages.NO_REPLICAS, hints.NO_REPLICAS
             reader.note(field.required(SPECS, rule, remedy=remedy))
         return []
     found = [_read_replica(reader, each, f"{SPECS}[{place}]") for place, each in enumerate(given)]
     _check_types(reader, found)
     total = sum(each.count for each in found)
-    if total > refusals.MOST_REPLICAS:
-        rule, remedy = refusals.MANY_REPLICAS, remedies.MANY_REPLICAS
+    if total > validation_messages.MOST_REPLICAS:
+        rule, remedy = validation_messages.MANY_REPLICAS, hints.MANY_REPLICAS
         reader.note(field.invalid(SPECS, total, rule, remedy=remedy))
     if all(each.type for each in found) and not _has_master(found):
-        rule, remedy = refusals.NO_MASTER, remedies.NO_MASTER
+        rule, remedy = validation_messages.NO_MASTER, hints.NO_MASTER
         reader.note(field.required(SPECS, rule, remedy=remedy))
     return found
 
 
 def _read_replica(reader: Reader, given: Mapping[str, Any], path: str) -> ReplicaSpec:
     kind, count = given.get("type") or "", given.get("replicas")
-    if kind == words.CHIEF and count not in {None, 1}:
-        rule, remedy = refusals.ONE_CHIEF, remedies.ONE_CHIEF
+    if kind == api.CHIEF and count not in {None, 1}:
+        rule, remedy = validation_messages.ONE_CHIEF, hints.ONE_CHIEF
         reader.note(field.invalid(f"{path}.replicas", count, rule, remedy=remedy))
     template = given.get("template") or {}
     _check_containers(reader, template, f"{path}.template.spec.containers")
@@ -145,10 +150,10 @@ def _check_containers(reader: Reader, template: Mapping[str, Any], path: str) ->
     containers = (template.get("spec") or {}).get("containers") or ()
     for place, container in enumerate(containers):
         if not container.get("image"):
-            rule, remedy = refusals.NO_IMAGE, remedies.NO_IMAGE
+            rule, remedy = validation_messages.NO_IMAGE, hints.NO_IMAGE
             reader.note(field.required(f"{path}[{place}].image", rule, remedy=remedy))
     if all(container.get("name") != TRAINING_CONTAINER for container in containers):
-        rule, remedy = refusals.NO_CONTAINERS, remedies.NO_CONTAINERS
+        rule, remedy = validation_messages.NO_CONTAINERS, hints.NO_CONTAINERS
         reader.note(field.required(path, rule, remedy=remedy))
 
 
@@ -157,12 +162,12 @@ def _check_types(reader: Reader, replicas: Sequence[ReplicaSpec]) -> None:
     for place, each in enumerate(replicas):
         if each.type and each.type in seen:
             path = f"{SPECS}[{place}].type"
-            reader.note(field.duplicate(path, each.type, remedy=remedies.TWICE))
+            reader.note(field.duplicate(path, each.type, remedy=hints.TWICE))
         seen.add(each.type)
 
 
 def _has_master(replicas: Sequence[ReplicaSpec]) -> bool:
-    return any(each.count and each.type in {words.CHIEF, words.WORKER} for each in replicas)
+    return any(each.count and each.type in {api.CHIEF, api.WORKER} for each in replicas)
 
 
 def _read_clean(reader: Reader, policy: Mapping[str, Any]) -> CleanPolicy:
@@ -177,7 +182,7 @@ def _read_clean(reader: Reader, policy: Mapping[str, Any]) -> CleanPolicy:
             found.append(chosen)
         else:
             path, allowed = f"spec.runPolicy.{key}", ("None", "All", "Unfinished")
-            reader.note(field.unsupported(path, given, allowed, remedy=remedies.CLEAN_UP))
+            reader.note(field.unsupported(path, given, allowed, remedy=hints.CLEAN_UP))
     return found[0] if found else CleanPolicy.NONE
 
 
@@ -187,6 +192,6 @@ def _read_scheduling(reader: Reader, scheduler: Mapping[str, Any]) -> Scheduling
         return None
     queue = given.get("queue") or ""
     if not queue:
-        path, rule = "spec.scheduler.t9kScheduler.queue", refusals.NO_QUEUE
-        reader.note(field.required(path, rule, remedy=remedies.NO_QUEUE))
+        path, rule = "spec.scheduler.t9kScheduler.queue", validation_messages.NO_QUEUE
+        reader.note(field.required(path, rule, remedy=hints.NO_QUEUE))
     return Scheduling(queue=queue, priority=given.get("priority") or 0)

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from tfjob.core import indexes
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import MAX_REPLICAS, Job
 from tfjob.core.observe import view
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.dialects.base import Observed
-from tfjob.dialects.stored import limit, mapping, mappings, number, rendered, restarts, text
-from tfjob.dialects.tensorstack import conditions, tasks, tensorboard, words
+from tfjob.dialects.stored_values import limit, mapping, mappings, number, rendered, restarts, text
+from tfjob.dialects.tensorstack import api, conditions, tasks, tensorboard
 from tfjob.k8s import time
 
 FIELDS = frozenset(
@@ -33,8 +33,8 @@ FIELDS = frozenset(
     }
 )
 _PROGRESS: Mapping[str, str] = {
-    ConditionType.RUNNING: words.WORDING.running.reason,
-    ConditionType.RESTARTING: words.WORDING.restarting.reason,
+    ConditionType.RUNNING: api.WORDING.running.reason,
+    ConditionType.RESTARTING: api.WORDING.restarting.reason,
 }
 """The core's own view of an unfinished job, and the reason it gives."""
 
@@ -62,7 +62,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
         "backoffCount": status.restarts,
         "aggregate": tasks.aggregate_of(replicas),
         "tensorboard": board,
-        "startTime": rendered(status.start_time) if found.is_true(words.INITIALIZED) else None,
+        "startTime": rendered(status.start_time) if found.is_true(api.INITIALIZED) else None,
         "progress": _progress(status),
         "limitReached": status.limit_reached and str(status.limit_reached),
     }
@@ -85,13 +85,13 @@ def decode(stored: object) -> JobStatus:
 def notices(stored: Mapping[str, Any], *, name: str) -> list[tuple[str, str]]:
     """What is told of a job that has come this far, and not again once it has gone on."""
     if not text(stored.get("phase")):
-        return [(words.CREATED.reason, words.CREATED.say(name=name))]
+        return [(api.CREATED.reason, api.CREATED.say(name=name))]
     found = {each["type"]: each for each in _stored_conditions(stored)}
-    began = mapping(found.get(words.INITIALIZED))
-    runs_since = mapping(found.get(words.RUNNING)).get("lastTransitionTime")
+    began = mapping(found.get(api.INITIALIZED))
+    runs_since = mapping(found.get(api.RUNNING)).get("lastTransitionTime")
     is_new = runs_since is None or runs_since == began.get("lastTransitionTime")
     if began.get("status") == "True" and is_new:
-        return [(words.STARTED.reason, words.STARTED.message)]
+        return [(api.STARTED.reason, api.STARTED.message)]
     return []
 
 
@@ -100,8 +100,8 @@ def _conditions(
 ) -> Iterator[Condition]:
     """What the core would have set to come to this status, in its order."""
     if text(given.get("phase")):
-        yield _set(ConditionType.CREATED, reason=words.CREATED.reason)
-    paused = found.get(words.PAUSED)
+        yield _set(ConditionType.CREATED, reason=api.CREATED.reason)
+    paused = found.get(api.PAUSED)
     if paused is not None:
         yield _paused(paused)
     reason = _PROGRESS.get(text(given.get("progress")))
@@ -127,21 +127,21 @@ def _paused(stored: Mapping[str, Any]) -> Condition:
     reason = text(stored.get("reason"))
     return _read_condition(
         ConditionType.SUSPENDED,
-        {**stored, "reason": words.RESUMING if reason == words.RESUMED else reason},
+        {**stored, "reason": api.RESUMING if reason == api.RESUMED else reason},
     )
 
 
 def _verdict(found: Mapping[str, Mapping[str, Any]], *, phase: object) -> Condition | None:
     """Conditions tell it; a phase that is final counts also where they are lost."""
-    failed, completed = mapping(found.get(words.FAILED)), mapping(found.get(words.COMPLETED))
+    failed, completed = mapping(found.get(api.FAILED)), mapping(found.get(api.COMPLETED))
     if failed.get("status") == "True":
         return _read_condition(ConditionType.FAILED, failed)
     if completed.get("status") == "True":
         return _read_condition(ConditionType.SUCCEEDED, completed)
-    if phase == words.FAILED:
-        return _set(ConditionType.FAILED, reason=words.FAILED)
-    if phase == words.SUCCEEDED:
-        told = words.WORDING.succeeded
+    if phase == api.FAILED:
+        return _set(ConditionType.FAILED, reason=api.FAILED)
+    if phase == api.SUCCEEDED:
+        told = api.WORDING.succeeded
         return _set(ConditionType.SUCCEEDED, reason=told.reason, message=told.message)
     return None
 

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tfjob.core import indexes, podstate
+from tfjob.core import indexes, pod_state
 from tfjob.core.job import Job
 from tfjob.core.observe import Slot, View
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
-from tfjob.dialects.stored import rendered_restarts
-from tfjob.dialects.tensorstack import words
+from tfjob.dialects.stored_values import rendered_restarts
+from tfjob.dialects.tensorstack import api
 from tfjob.k8s.pod import ContainerState, Phase, Pod
 
 _COUNTS = ("active", "succeeded", "failed")
@@ -47,7 +47,7 @@ def tasks_of(
 def aggregate_of(replicas: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """How many replicas there are in each phase, those without any included."""
     phases = Counter(phase for each in replicas if isinstance(phase := each.get("phase"), str))
-    return {phase.lower(): phases[phase] for phase in words.AGGREGATE}
+    return {phase.lower(): phases[phase] for phase in api.AGGREGATE}
 
 
 def is_up(seen: View, status: JobStatus) -> bool:
@@ -103,7 +103,7 @@ def _entry(
     shown: dict[str, Any] = {
         "name": pod.metadata.name,
         "uid": pod.metadata.uid,
-        "phase": words.DELETED if is_gone else str(_phase(slot, pod)),
+        "phase": api.DELETED if is_gone else str(_phase(slot, pod)),
     }
     containers = _containers(pod)
     return {**shown, "containers": containers} if containers else shown
@@ -111,7 +111,7 @@ def _entry(
 
 def _phase(slot: Slot, pod: Pod) -> Phase | None:
     """The pod's own, which says that it has ended a second after its containers do."""
-    has_ended = podstate.has_ended(pod, policy=slot.replica.pod_restart_policy)
+    has_ended = pod_state.has_ended(pod, policy=slot.replica.pod_restart_policy)
     return slot.phase if has_ended else pod.phase
 
 
@@ -122,10 +122,10 @@ def _without_pod(
     was_seen = isinstance(before.get("uid"), str) and bool(before["uid"])
     is_replaced = last is not None and last.is_restart and last.uid == before.get("uid")
     if was_seen and (is_at_rest or is_replaced):
-        return {**_as_seen(before), "name": slot.name, "phase": words.DELETED}
+        return {**_as_seen(before), "name": slot.name, "phase": api.DELETED}
     if slot.is_completed:
-        return {**_as_seen(before), "name": slot.name, "phase": words.SUCCEEDED}
-    return {"name": slot.name, "phase": words.CREATING}
+        return {**_as_seen(before), "name": slot.name, "phase": api.SUCCEEDED}
+    return {"name": slot.name, "phase": api.CREATING}
 
 
 def _as_seen(before: Mapping[str, Any]) -> dict[str, Any]:

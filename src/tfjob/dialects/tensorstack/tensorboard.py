@@ -12,9 +12,9 @@ from tfjob.core.naming import label_value
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import ChildApi, Settings
-from tfjob.dialects.tensorstack import gang, words
-from tfjob.dialects.tensorstack.board import Board
-from tfjob.k8s.standing import Standing
+from tfjob.dialects.tensorstack import api, gang
+from tfjob.dialects.tensorstack.tensorboard_spec import Board
+from tfjob.k8s.companion import CompanionObject
 
 VENDOR = ChildApi("TensorBoard", "tensorstack.dev", "v1beta1", "tensorboards", is_optional=True)
 OWN = ChildApi("Deployment", "apps", "v1", "deployments")
@@ -55,7 +55,7 @@ def warnings(
         f"TensorBoard cannot read {shown}: this cluster has no {VENDOR.name}, without which only"
         " t9k://pvc/ and logDir.pvc can be read; the job runs on"
     )
-    return [(words.TENSORBOARD_UNSUPPORTED, message)]
+    return [(api.TENSORBOARD_UNSUPPORTED, message)]
 
 
 def status_of(job: Job, children: Children, *, trouble: str) -> dict[str, Any] | None:
@@ -79,19 +79,19 @@ def status_of(job: Job, children: Children, *, trouble: str) -> dict[str, Any] |
 
 def _unsupported(job: Job) -> dict[str, Any] | None:
     for reason, text in job.warnings:
-        if reason == words.TENSORBOARD_UNSUPPORTED:
+        if reason == api.TENSORBOARD_UNSUPPORTED:
             return _told(kind="Warning", reason="DependentUnsupported", note=text)
     return None
 
 
-def _state(name: str, found: Standing | None, trouble: str) -> dict[str, Any]:
+def _state(name: str, found: CompanionObject | None, trouble: str) -> dict[str, Any]:
     if found is None and trouble:
         return _told(kind="Warning", note=trouble)
     if found is None:
         return _told(note=f"TensorBoard [{name}] does not exist")
     if found.spec.suspend or found.spec.replicas == 0:
         return _told(note=f"TensorBoard [{name}] is suspended")
-    if found.status.ready_replicas or found.status.phase == words.RUNNING:
+    if found.status.ready_replicas or found.status.phase == api.RUNNING:
         note = f"TensorBoard [{name}] is ready"
         return _told(is_ready=True, reason="DependentReady", note=note)
     return _told(note=f"TensorBoard [{name}] is not ready")
@@ -117,11 +117,11 @@ def _is_vendors(settings: Settings, stored: Mapping[str, Any]) -> bool:
 
 
 def _labels(job_name: str) -> dict[str, str]:
-    return {words.LABEL_JOB: label_value(job_name), "app": "tensorboard"}
+    return {api.LABEL_JOB: label_value(job_name), "app": "tensorboard"}
 
 
 def _metadata(name: str, job_name: str) -> dict[str, Any]:
-    return {"name": name, "labels": {**_labels(job_name), words.LABEL_COMPONENT: words.COMPONENT}}
+    return {"name": name, "labels": {**_labels(job_name), api.LABEL_COMPONENT: api.COMPONENT}}
 
 
 def _vendors(board: Board, *, name: str, job_name: str) -> Companion:
@@ -140,8 +140,8 @@ def _deployment(board: Board, *, name: str, job_name: str, backend: str) -> Comp
     kept = {"replicas": 0 if board.is_suspended else 1}
     pod_labels, scheduler = dict(labels), {}
     if board.queue and backend == gang.T9K:
-        pod_labels[words.LABEL_QUEUE] = label_value(board.queue)
-        scheduler = {"schedulerName": words.SCHEDULER}
+        pod_labels[api.LABEL_QUEUE] = label_value(board.queue)
+        scheduler = {"schedulerName": api.SCHEDULER}
     claims = list(dict.fromkeys(source.claim for source in board.sources))
     manifest = {
         "apiVersion": _API_VERSIONS[OWN.kind],

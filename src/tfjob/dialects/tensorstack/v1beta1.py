@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tfjob.core.invalid import InvalidJob
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.tensorstack import api, conversion, tensorboard
 from tfjob.dialects.tensorstack import crd as tensorstack_crd
-from tfjob.dialects.tensorstack import hub, tensorboard, words
 from tfjob.dialects.tensorstack import job as tensorstack_job
 from tfjob.dialects.tensorstack import status as tensorstack_status
 from tfjob.dialects.tensorstack.gang import backend_of, pod_groups
@@ -16,15 +16,15 @@ from tfjob.k8s.field import Fault
 
 
 class TensorStackV1beta1:
-    group = words.GROUP
-    version = words.VERSION
-    kind = words.KIND
-    plural = words.PLURAL
-    short_name = words.SHORT_NAME
-    component = words.OPERATOR
+    group = api.GROUP
+    version = api.VERSION
+    kind = api.KIND
+    plural = api.PLURAL
+    short_name = api.SHORT_NAME
+    component = api.OPERATOR
     workload = Workload.POD
-    child_selector = words.CHILD_SELECTOR
-    job_label = words.LABEL_JOB
+    child_selector = api.CHILD_SELECTOR
+    job_label = api.LABEL_JOB
     companions: tuple[ChildApi, ...] = (tensorboard.OWN, tensorboard.VENDOR)
     shows_children = True
     status_fields = tensorstack_status.FIELDS
@@ -57,10 +57,10 @@ class TensorStackV1beta1:
         return tensorstack_status.encode(job, status, observed)
 
     def to_hub(self, manifest: Manifest) -> Translation:
-        return hub.to_hub(manifest)
+        return conversion.to_hub(manifest)
 
     def from_hub(self, manifest: Manifest) -> Translation:
-        return hub.from_hub(manifest)
+        return conversion.from_hub(manifest)
 
     def crd(self) -> dict[str, Any]:
         return tensorstack_crd.definition()

@@ -12,7 +12,7 @@ from typing import Any
 
 from tfjob.k8s import names
 from tfjob.k8s.field import duplicate, forbidden, invalid, not_in, required
-from tfjob.k8s.pod_rules import label_faults, pod_spec_faults
+from tfjob.k8s.pod_validation import label_faults, pod_spec_faults
 from tfjob.local.apiserver import metadata, status, workload_validation
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.metadata import Faults

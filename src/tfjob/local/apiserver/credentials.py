@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tfjob.k8s import yaml_reading
+from tfjob.k8s import safe_yaml
 from tfjob.local.data_folder import DataFolderError, write_file
 
 _LIFETIME = timedelta(days=3650)
@@ -122,7 +122,7 @@ def write_kubeconfig(path: Path, *, url: str, token: str, ca: bytes | None) -> N
 def last_port(path: Path) -> int:
     """The port of the previous start, so that clients find the server again; 0 if unknown."""
     try:
-        config = yaml_reading.load(path.read_bytes())
+        config = safe_yaml.load(path.read_bytes())
         return urlsplit(config["clusters"][0]["cluster"]["server"]).port or 0
     except (OSError, yaml.YAMLError, LookupError, TypeError, ValueError):
         # Without a readable file, any port will do.

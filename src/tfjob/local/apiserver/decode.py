@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import yaml
 
-from tfjob.k8s import yaml_reading
+from tfjob.k8s import safe_yaml
 from tfjob.k8s.field import invalid
 from tfjob.k8s.nesting import TOO_DEEP, UNREADABLE, is_deep
-from tfjob.k8s.typed import WrongTypeError, typed_object
+from tfjob.k8s.typed_decode import WrongTypeError, typed_object
 from tfjob.local.apiserver import protobuf, status
 from tfjob.local.apiserver.kinds import Kind
 
@@ -56,7 +56,7 @@ def parse_yaml(body: bytes) -> object:
     except UNREADABLE:
         pass
     try:
-        return yaml_reading.load(body)
+        return safe_yaml.load(body)
     except (yaml.YAMLError, ValueError) as error:
         raise status.bad_request(
             f"the object provided is unrecognized: yaml parse error: {error}"

@@ -6,7 +6,7 @@ Rules return faults; none raises, and none reads other objects.
 from typing import Any
 
 from tfjob.k8s.field import invalid, not_in, required
-from tfjob.k8s.pod_rules import pod_spec_faults
+from tfjob.k8s.pod_validation import pod_spec_faults
 from tfjob.local.apiserver.metadata import Faults
 from tfjob.local.apiserver.selector import SelectorError, labels_from_object
 

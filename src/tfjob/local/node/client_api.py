@@ -12,10 +12,10 @@ import msgspec
 from tfjob.client.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api, Stored
-from tfjob.client.listing import Scope
+from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS, SERVICES, Resource
 from tfjob.client.watch import Watch
-from tfjob.client.wire import Changed, Deleted, Replaced
+from tfjob.client.watch_codec import Changed, Deleted, Replaced
 from tfjob.k8s.event import Event
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.local.node.api import (

@@ -6,34 +6,36 @@ from typing import Any
 import pytest
 
 from tests.support.builders import a_job, decoded, manifest, rejected
-from tfjob.core.invalid import InvalidJob
-from tfjob.core.job import Decider, RestartPolicy
+from tfjob.core.invalid_job import InvalidJob
+from tfjob.core.job import RestartPolicy, SuccessCriterion
 from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow.job import decode, validate
 
-WORKER_0 = Decider(types=("Worker",), index=0)
+WORKER_0 = SuccessCriterion(types=("Worker",), index=0)
 
 
 @pytest.mark.parametrize(
     ("roles", "decider"),
     [
-        ("C1 P1 W2 E1", Decider(types=("Chief",))),
-        ("M1 W2", Decider(types=("Master",))),
+        ("C1 P1 W2 E1", SuccessCriterion(types=("Chief",))),
+        ("M1 W2", SuccessCriterion(types=("Master",))),
         ("P1 W2 E1", WORKER_0),
         ("C0 W2", WORKER_0),
-        ("P2 E1", Decider(types=("PS", "Evaluator"))),
-        ("W0 P1", Decider(types=("PS",))),
-        ("W0", Decider(types=())),
+        ("P2 E1", SuccessCriterion(types=("PS", "Evaluator"))),
+        ("W0 P1", SuccessCriterion(types=("PS",))),
+        ("W0", SuccessCriterion(types=())),
     ],
 )
-def test_deciding_type(roles: str, decider: Decider) -> None:
+def test_deciding_type(roles: str, decider: SuccessCriterion) -> None:
     assert a_job(roles).rules.decider == decider
 
 
 def test_all_workers_decide_under_their_policy_unless_there_is_a_chief() -> None:
-    assert a_job("W2", successPolicy="AllWorkers").rules.decider == Decider(types=("Worker",))
+    assert a_job("W2", successPolicy="AllWorkers").rules.decider == SuccessCriterion(
+        types=("Worker",)
+    )
     chief = a_job("C1 W2", successPolicy="AllWorkers")
-    assert chief.rules.decider == Decider(types=("Chief",))
+    assert chief.rules.decider == SuccessCriterion(types=("Chief",))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.builders import NOW, container, manifest, rejected, replica_spec
-from tfjob.core.invalid import reject
+from tfjob.core.invalid_job import reject
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.field import summary
 

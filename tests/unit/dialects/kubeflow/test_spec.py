@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.support.builders import manifest, replica_spec
+from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.kubeflow.spec import Spec, is_external, read_spec
-from tfjob.dialects.reading import Reader
 from tfjob.k8s.field import summary
 
 NUMBERS = {

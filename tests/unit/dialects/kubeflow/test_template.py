@@ -7,10 +7,10 @@ import pytest
 
 from tests.support.builders import container
 from tfjob.core.job import ServicePort
+from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.kubeflow import schema
 from tfjob.dialects.kubeflow.template import Template, read_template
-from tfjob.dialects.reading import Reader
-from tfjob.dialects.shape import shaped
+from tfjob.dialects.schema_check import shaped
 
 TEMPLATE = schema.template()
 

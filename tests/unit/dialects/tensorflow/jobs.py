@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from tests.support.builders import NOW, manifests_of
-from tfjob.core.invalid import InvalidJob, reject
+from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
@@ -16,10 +16,10 @@ from tfjob.dialects.base import Observed, Settings
 from tfjob.dialects.tensorflow.config import FLAG, ControllerConfig
 from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
 from tfjob.k8s.batch import BatchJob, BatchJobStatus
+from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodStatus, Running, Terminated
 from tfjob.k8s.service import Service
-from tfjob.k8s.standing import Standing
 
 Json = dict[str, Any]
 DIALECT = TensorflowV1alpha1()
@@ -183,7 +183,7 @@ def around(
             *(Service(metadata=_meta(name)) for name in boards),
         ],
         companions={
-            (each.kind, each.name): Standing(metadata=_meta(each.name))
+            (each.kind, each.name): CompanionObject(metadata=_meta(each.name))
             for each in job.companions
             if each.kind != "Service"
         },

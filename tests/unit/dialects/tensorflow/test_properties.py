@@ -13,7 +13,7 @@ from tests.unit.dialects.almost_right import spoilt
 from tests.unit.dialects.tensorflow.almost_right import SPEC
 from tests.unit.dialects.tensorflow.jobs import DIALECT, a_pod, around, end, entry, tfjob
 from tests.unit.k8s.json_values import JSON
-from tfjob.core.invalid import InvalidJob, reject
+from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile

@@ -19,7 +19,7 @@ from tests.unit.dialects.tensorflow.jobs import (
     stored,
     tfjob,
 )
-from tfjob.core.invalid import InvalidJob, reject
+from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.observe import Children
 from tfjob.core.status import Condition, ConditionType, JobStatus
 from tfjob.dialects.base import Observed

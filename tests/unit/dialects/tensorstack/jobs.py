@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tests.support.builders import NOW, at, manifests_of
-from tfjob.core.invalid import InvalidJob, reject
+from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan

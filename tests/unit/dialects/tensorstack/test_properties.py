@@ -11,7 +11,7 @@ from tests.support.builders import NOW, manifests_of
 from tests.unit.dialects.tensorstack.almost_right import SPEC
 from tests.unit.dialects.tensorstack.jobs import DIALECT, pods, training_job
 from tests.unit.k8s.json_values import JSON
-from tfjob.core.invalid import reject
+from tfjob.core.invalid_job import reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile

@@ -218,7 +218,7 @@ def test_no_pod_is_made_where_the_group_cannot_be() -> None:
             "The PodGroup cannot be created, and no pod before it: no matches for kind PodGroup",
         )
     job = decoded(training_job(scheduler=T9K))
-    phrase = job.wording.group_create_failed
+    phrase = job.messages.group_create_failed
     assert phrase is not None
     assert phrase.reason == "PodGroupUnavailable"
 

@@ -7,7 +7,7 @@ import yaml
 
 from tests.unit.dialects.tensorstack.jobs import DIALECT, Json, decoded, replica, training_job
 from tests.unit.dialects.tensorstack.verdicts import of, policy
-from tfjob.core.job import CleanPolicy, Decider, RestartPolicy
+from tfjob.core.job import CleanPolicy, RestartPolicy, SuccessCriterion
 
 PUBLISHED = """
 apiVersion: batch.tensorstack.dev/v1beta1
@@ -57,12 +57,12 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("roles", "decider"),
     [
-        ("C1 W2", Decider(types=("chief",), index=0)),
-        ("W2 P1 E1", Decider(types=("worker",), index=0)),
-        ("E1 W1 C1", Decider(types=("chief",), index=0)),
+        ("C1 W2", SuccessCriterion(types=("chief",), index=0)),
+        ("W2 P1 E1", SuccessCriterion(types=("worker",), index=0)),
+        ("E1 W1 C1", SuccessCriterion(types=("chief",), index=0)),
     ],
 )
-def test_master_decides(roles: str, decider: Decider) -> None:
+def test_master_decides(roles: str, decider: SuccessCriterion) -> None:
     job = decoded(training_job(roles))
     assert job.rules.decider == decider
     assert job.labels.leaders == decider

@@ -18,8 +18,8 @@ from tests.unit.dialects.tensorstack.jobs import (
 from tests.unit.dialects.tensorstack.verdicts import board
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
+from tfjob.k8s.companion import CompanionObject, CompanionSpec, CompanionStatus
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
-from tfjob.k8s.standing import Standing, StandingSpec, StandingStatus
 
 NAME = f"j-{ID}"
 SERVED = frozenset({"tensorstack.dev/v1beta1/tensorboards"})
@@ -27,13 +27,13 @@ LOGS: Json = {"trainingLogFilesets": ["t9k://pvc/p/log"]}
 OWN_KEY, VENDOR_KEY = ("Deployment", NAME), ("TensorBoard", NAME)
 
 
-def standing(**status: Any) -> Standing:
-    return Standing(
+def standing(**status: Any) -> CompanionObject:
+    return CompanionObject(
         metadata=ObjectMeta(
             name=NAME, uid="board", owner_references=[OwnerReference(uid=UID, controller=True)]
         ),
-        spec=StandingSpec(replicas=1),
-        status=StandingStatus(**status),
+        spec=CompanionSpec(replicas=1),
+        status=CompanionStatus(**status),
     )
 
 

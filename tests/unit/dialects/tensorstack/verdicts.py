@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tests.unit.dialects.tensorstack.jobs import Json, container, replica, training_job
-from tfjob.dialects.tensorstack import refusals
+from tfjob.dialects.tensorstack import validation_messages
 
 SPECS = "spec.replicaSpecs"
 T9K = {"t9kScheduler": {"queue": "default", "priority": 50}}
@@ -103,22 +103,26 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
     ),
     "unknown type": (of(replica(), replica("launcher")), (f"{SPECS}[1].type: Unsupported value",)),
     "type twice": (of(replica(), replica()), (SPECS, "the type worker stands here twice")),
-    "two chiefs": (training_job("C2 W1"), (refusals.ONE_CHIEF,)),
-    "no chief": (training_job("C0 W1"), (refusals.ONE_CHIEF,)),
-    "no master": (training_job("P2"), (refusals.NO_MASTER,)),
-    "no worker": (training_job("P1 W0"), (refusals.NO_MASTER,)),
+    "two chiefs": (training_job("C2 W1"), (validation_messages.ONE_CHIEF,)),
+    "no chief": (training_job("C0 W1"), (validation_messages.ONE_CHIEF,)),
+    "no master": (training_job("P2"), (validation_messages.NO_MASTER,)),
+    "no worker": (training_job("P1 W0"), (validation_messages.NO_MASTER,)),
     "less than none": (of(replica(count=-1)), ("greater than or equal to 0",)),
     "too many of one": (of(replica(count=5001)), ("less than or equal to 5000",)),
-    "too many together": (training_job("W3000 P3000"), (refusals.MANY_REPLICAS,)),
+    "too many together": (training_job("W3000 P3000"), (validation_messages.MANY_REPLICAS,)),
     "no tensorflow": (
         containers(container("trainer")),
-        (f"{SPECS}[0].template.spec.containers: Required value: {refusals.NO_CONTAINERS}",),
+        (
+            f"{SPECS}[0].template.spec.containers: Required value: {validation_messages.NO_CONTAINERS}",
+        ),
     ),
-    "no containers": (containers(), (refusals.NO_CONTAINERS,)),
+    "no containers": (containers(), (validation_messages.NO_CONTAINERS,)),
     "no template": (of({"type": "worker"}), (f"{SPECS}[0].template",)),
     "no image": (
         containers({"name": "tensorflow"}),
-        (f"{SPECS}[0].template.spec.containers[0].image: Required value: {refusals.NO_IMAGE}",),
+        (
+            f"{SPECS}[0].template.spec.containers[0].image: Required value: {validation_messages.NO_IMAGE}",
+        ),
     ),
     "unknown policy": (
         training_job(restart="Sometimes"),
@@ -134,8 +138,11 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
         policy(cleanPodPolicy=""),
         ("spec.runPolicy.cleanPodPolicy",),
     ),
-    "no queue": (queue(priority=1), (f"t9kScheduler.queue: Required value: {refusals.NO_QUEUE}",)),
-    "empty queue": (queue(queue=""), (refusals.NO_QUEUE,)),
+    "no queue": (
+        queue(priority=1),
+        (f"t9kScheduler.queue: Required value: {validation_messages.NO_QUEUE}",),
+    ),
+    "empty queue": (queue(queue=""), (validation_messages.NO_QUEUE,)),
     "high priority": (queue(queue="q", priority=101), ("less than or equal to 100",)),
     "low priority": (queue(queue="q", priority=-1), ("greater than or equal to 0",)),
     "debug of an absent type": (
@@ -160,15 +167,15 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
     ),
     "fileset of another kind": (
         board(trainingLogFilesets=["pvc://p/log"]),
-        ("spec.tensorboardSpec.trainingLogFilesets[0]", refusals.FILESET),
+        ("spec.tensorboardSpec.trainingLogFilesets[0]", validation_messages.FILESET),
     ),
     "bucket without a name": (
         board(trainingLogFilesets=["t9k://minio/secret"]),
-        (refusals.FILESET,),
+        (validation_messages.FILESET,),
     ),
     "TensorBoard without an image": (
         training_job(tensorboardSpec={"suspend": False}),
-        (f"spec.tensorboardSpec.image: Required value: {refusals.NO_IMAGE}",),
+        (f"spec.tensorboardSpec.image: Required value: {validation_messages.NO_IMAGE}",),
     ),
     "long name": (
         named("a" * 46),
@@ -178,8 +185,11 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
         named("a" * 44, "W101"),
         ("metadata.name", "must be no more than 43 characters because the names of pods"),
     ),
-    "name that begins with a digit": (named("0-j"), ("metadata.name", refusals.BAD_NAME)),
-    "name with a dot": (named("a.b"), ("metadata.name", refusals.BAD_NAME)),
+    "name that begins with a digit": (
+        named("0-j"),
+        ("metadata.name", validation_messages.BAD_NAME),
+    ),
+    "name with a dot": (named("a.b"), ("metadata.name", validation_messages.BAD_NAME)),
     "several faults": (
         of(replica("worker", -1), replica("ps", 1, restartPolicy="No")),
         ("greater than or equal to 0", "restartPolicy"),
@@ -196,7 +206,7 @@ class Edit(NamedTuple):
 
 
 def frozen(part: str) -> str:
-    return f"{part} {refusals.FROZEN}"
+    return f"{part} {validation_messages.FROZEN}"
 
 
 PAUSED = {"runMode": {"pause": {"enabled": True}}}

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE
-from tfjob.dialects.tensorflow import servers
+from tfjob.dialects.tensorflow import default_parameter_server
 
 CLUSTER = "master|m:1,ps|a:1;b:2"
 PLAY = """
@@ -43,8 +43,8 @@ OLD = "ConfigProto = GPUOptions = dict\n"
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    path = tmp_path / servers.FILE
-    path.write_text(servers.SOURCE)
+    path = tmp_path / default_parameter_server.FILE
+    path.write_text(default_parameter_server.SOURCE)
     return path
 
 
@@ -157,6 +157,6 @@ def test_without_arguments_it_reads_tf_config(program: Path) -> None:
 
 
 def test_it_says_nothing_that_only_new_python_understands() -> None:
-    assert "f'" not in servers.SOURCE
-    assert 'f"' not in servers.SOURCE
-    assert "from __future__ import print_function" in servers.SOURCE
+    assert "f'" not in default_parameter_server.SOURCE
+    assert 'f"' not in default_parameter_server.SOURCE
+    assert "from __future__ import print_function" in default_parameter_server.SOURCE

@@ -1,0 +1,63 @@
+"""Warnings about jobs that are valid, each with the line of the field that it is about.
+
+Advice names a replica type, and perhaps a field of its template. What an API server keeps although
+it means nothing is warned of, too: it may be a field that was misspelt.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tfjob.cli.advice import advice
+from tfjob.cli.documents import Document
+from tfjob.cli.job_documents import Checked
+from tfjob.cli.pod_templates import entry_of
+from tfjob.core.job import Job
+from tfjob.dialects.base import Settings
+
+UNKNOWN_TO_US = (
+    "unknown field of a pod; a cluster that does not know it refuses the pod, so check that yours"
+    " does, or remove the field"
+)
+
+
+class Advice(msgspec.Struct, frozen=True):
+    text: str
+    line: int | None = None
+
+    def place(self, document: Document) -> str:
+        """`file:line: `, or nothing where it is about the job as a whole."""
+        return "" if self.line is None else f"{document.file}:{self.line}: "
+
+
+def advice_on(checked: Checked) -> list[Advice]:
+    """Nothing for a job with faults: they come first."""
+    if checked.dialect is None or checked.faults:
+        return []
+    job = checked.dialect.decode(checked.document.value, Settings())
+    return placed_advice(checked, job) if isinstance(job, Job) else []
+
+
+def placed_advice(checked: Checked, job: Job) -> list[Advice]:
+    """`job` is what the document means under the settings that are wanted."""
+    document = checked.document
+    texts = [*advice(job), *(message for _, message in job.warnings)]
+    placed = [Advice(text, _line_of(document, text)) for text in texts]
+    return [*_on_unread(checked), *placed]
+
+
+def _on_unread(checked: Checked) -> Iterator[Advice]:
+    document = checked.document
+    for path in checked.dialect.unread(document.value) if checked.dialect is not None else ():
+        yield Advice(f"{path}: unknown field, which is ignored", document.line_of(path))
+    for path in checked.unknown_pod_fields:
+        yield Advice(f"{path}: {UNKNOWN_TO_US}", document.line_of(path))
+
+
+def _line_of(document: Document, text: str) -> int | None:
+    role, _, said = text.partition(": ")
+    entry = entry_of(document, role)
+    if entry is None:
+        return None
+    field = said.split(" ", 1)[0].rstrip(":") if said.startswith("template.") else ""
+    return document.line_of(f"{entry}.{field}" if field else entry)

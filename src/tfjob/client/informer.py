@@ -1,0 +1,99 @@
+"""Keeps a store equal to a collection of an API server, and tells of each difference.
+
+Only the watch writes here: the effect of our own writes comes back the same way as anybody's. A
+writer that must see its own write waits for its version. What is told is old and new, never why.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Generic, Protocol, TypeVar
+
+from tfjob.client.interning import Interner
+from tfjob.client.resource_version import Progress, is_older
+from tfjob.client.store import Store
+from tfjob.client.watch_codec import Changed, Deleted, Event, HasMetadata, Key, Replaced, key_of
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class Session(Protocol[T]):
+    """Where the events come from."""
+
+    def events(self) -> AsyncGenerator[Event[T]]: ...
+
+
+class Informer(Generic[T]):
+    """One collection, followed into one store."""
+
+    def __init__(
+        self,
+        session: Session[T],
+        *,
+        store: Store[T],
+        on_change: Callable[[T | None, T | None], None],
+    ) -> None:
+        self._session = session
+        self._on_change = on_change
+        self._progress = Progress()
+        self._sharing = Interner()
+        self.store = store
+        self.has_synced = asyncio.Event()
+
+    async def run(self) -> None:
+        """Follow for ever; has_synced is set once the store holds the whole collection."""
+        async with aclosing(self._session.events()) as events:
+            async for event in events:
+                self._apply(event)
+
+    def is_caught_up(self, key: Key, version: str) -> bool:
+        """Whether a write that was answered with this version has come back."""
+        stored = self.store.get(key)
+        if stored is not None and stored.metadata.resource_version == version:
+            return True
+        return self._progress.reaches(version)
+
+    def _apply(self, event: Event[T]) -> None:
+        match event:
+            case Replaced():
+                self._replace(event)
+            case Changed():
+                self._put(event.object)
+            case Deleted():
+                self._remove(event)
+        self._progress.advance(event.version)
+        if isinstance(event, Replaced):
+            self.has_synced.set()
+
+    def _replace(self, event: Replaced[T]) -> None:
+        """What vanished while nobody looked is told as deleted; a list is never out of date."""
+        listed = {key_of(item.metadata) for item in event.objects} | event.skipped
+        for known in self.store:
+            if key_of(known.metadata) not in listed:
+                self._on_change(self.store.remove(key_of(known.metadata)), None)
+        for item in event.objects:
+            self._store(item)
+
+    def _put(self, item: T) -> None:
+        """A replayed event must not turn the store back."""
+        old = self.store.get(key_of(item.metadata))
+        version = item.metadata.resource_version
+        if old is None or not is_older(version, old.metadata.resource_version):
+            self._store(item)
+
+    def _store(self, item: T) -> None:
+        self._sharing.compact(item)
+        old = self.store.put(item)
+        if old is None:
+            self._on_change(None, item)
+        elif old.metadata.uid != item.metadata.uid:
+            self._on_change(old, None)
+            self._on_change(None, item)
+        elif old.metadata.resource_version != item.metadata.resource_version:
+            self._on_change(old, item)
+
+    def _remove(self, event: Deleted) -> None:
+        old = self.store.get(event.key)
+        if old is None or is_older(event.version, old.metadata.resource_version):
+            return
+        self._on_change(self.store.remove(event.key), None)

@@ -1,0 +1,145 @@
+"""Children as manifests: the pod, service or batch Job of one replica.
+
+A template passes through untouched but for what is named here; nothing in it is changed in place,
+and parts that stay the same are shared between the manifests of a job.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tfjob.core.cluster_spec import ClusterSpec
+from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, ServicePort
+from tfjob.core.plan import ChildKind, Create
+
+TF_CONFIG = "TF_CONFIG"
+_NO_LIMIT = 2_147_483_647
+"""A batch Job's own limit would end a replica that is promised endless restarts."""
+
+
+class ManifestBuilder:
+    """Renders the children of one job. What its replicas share is computed once."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._owners = [job.owner.reference()]
+        self._cluster = ClusterSpec(job)
+        self._replicas = {replica.type: replica for replica in job.replicas}
+
+    def manifest(self, create: Create) -> dict[str, Any]:
+        if create.body is not None:
+            return dict(create.body)
+        replica = self._replicas[create.type]
+        if create.kind == ChildKind.SERVICE:
+            return self.service(replica, create.index)
+        if create.kind == ChildKind.JOB:
+            return self.batch_job(replica, create.index)
+        return self.pod(replica, create.index)
+
+    def pod(self, replica: Replica, index: int) -> dict[str, Any]:
+        template = self._template(replica, index)
+        metadata = {"name": replica.name(index), **template["metadata"]}
+        metadata["ownerReferences"] = self._owners
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+    def service(self, replica: Replica, index: int) -> dict[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {
+                "name": replica.name(index),
+                "labels": self._indexed(replica.service_labels, index),
+                "ownerReferences": self._owners,
+            },
+            "spec": {
+                **({} if replica.has_cluster_ip else {"clusterIP": "None"}),
+                "publishNotReadyAddresses": True,
+                "selector": self._indexed(replica.selector, index),
+                "ports": [_port(port) for port in replica.service_ports],
+            },
+        }
+
+    def batch_job(self, replica: Replica, index: int) -> dict[str, Any]:
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": replica.name(index),
+                "labels": self._indexed(replica.pod_labels, index),
+                "ownerReferences": self._owners,
+            },
+            "spec": {
+                "completions": 1,
+                "parallelism": 1,
+                "backoffLimit": _NO_LIMIT,
+                "template": self._template(replica, index),
+            },
+        }
+
+    def _template(self, replica: Replica, index: int) -> dict[str, Any]:
+        given: Mapping[str, Any] = replica.template.get("metadata") or {}
+        labels = self._pod_labels(replica, index, given.get("labels") or {})
+        annotations = dict(given.get("annotations") or {})
+        spec = self._spec(replica, index)
+        if self._job.gang is not None:
+            self._job.gang.mark(spec, labels=labels, annotations=annotations, role=replica.label)
+        metadata: dict[str, Any] = {"labels": labels}
+        if annotations:
+            metadata["annotations"] = annotations
+        if given.get("finalizers"):
+            metadata["finalizers"] = given["finalizers"]
+        return {"metadata": metadata, "spec": spec}
+
+    def _pod_labels(self, replica: Replica, index: int, given: Mapping[str, str]) -> dict[str, str]:
+        """Weak labels, then the template's, then ours: the later ones win."""
+        keys = self._job.labels
+        labels = {**replica.weak_labels}
+        if keys.weak_index is not None:
+            labels[keys.weak_index] = str(index)
+        leads = keys.leaders.includes(replica.type, index)
+        if leads and keys.weak_leader is not None:
+            labels[keys.weak_leader[0]] = keys.weak_leader[1]
+        labels |= given
+        labels |= self._indexed(replica.pod_labels, index)
+        if leads and keys.leader is not None:
+            labels[keys.leader[0]] = keys.leader[1]
+        return labels
+
+    def _spec(self, replica: Replica, index: int) -> dict[str, Any]:
+        spec: dict[str, Any] = {**replica.template["spec"]}
+        spec["restartPolicy"] = replica.pod_restart_policy
+        variable = self._cluster.text(replica, index)
+        command = replica.commands[index] if replica.commands else None
+        if variable is None and command is None:
+            return spec
+        containers = list(spec["containers"])
+        for place, container in enumerate(containers):
+            if container.get("name") != TRAINING_CONTAINER:
+                continue
+            containers[place] = self._container(container, variable=variable, command=command)
+            if not self._job.tf_config.is_in_every_training_container:
+                break
+        spec["containers"] = containers
+        return spec
+
+    def _container(
+        self, container: Mapping[str, Any], *, variable: str | None, command: object
+    ) -> dict[str, Any]:
+        changed = {**container}
+        if command is not None:
+            changed["command"] = command
+        if variable is not None:
+            env = list(container.get("env") or ())
+            if self._job.tf_config.replaces_user_value:
+                env = [each for each in env if each.get("name") != TF_CONFIG]
+            changed["env"] = [*env, {"name": TF_CONFIG, "value": variable}]
+        return changed
+
+    def _indexed(self, labels: Mapping[str, str], index: int) -> dict[str, str]:
+        return {**labels, self._job.labels.index: str(index)}
+
+
+def _port(port: ServicePort) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": port.name, "port": port.port}
+    if port.protocol:
+        shown["protocol"] = port.protocol
+    return shown

@@ -1,0 +1,63 @@
+"""The children of one pass: the gang's group first, then what is missing and what is too much."""
+
+from collections.abc import Set as AbstractSet
+
+from tfjob.core import gang_scheduling, replicas, scale_down
+from tfjob.core.messages import MessageTemplate
+from tfjob.core.observe import Children, View
+from tfjob.core.plan import EventType
+from tfjob.core.plan_builder import PlanBuilder
+from tfjob.core.time_math import shifted
+
+
+def is_admitted(builder: PlanBuilder, children: Children) -> bool:
+    """The gang's PodGroup stands and its scheduler lets the pods come."""
+    group = builder.job.gang
+    if group is None:
+        return True
+    step = gang_scheduling.step(
+        group,
+        children.pod_group,
+        members=builder.job.replicas,
+        priorities=children.priorities,
+        owner=builder.job.owner.reference(),
+        annotations=builder.job.annotations,
+    )
+    builder.creates.extend([step.create] if step.create else ())
+    builder.updates.extend([step.update] if step.update else ())
+    if step.may_create_pods:
+        return True
+    if gang_scheduling.is_note_due(builder.status.last_reconcile_time, builder.now):
+        builder.set_status(last_reconcile_time=builder.stamp)
+    builder.creates.extend(replicas.missing_companions(builder.job, children))
+    builder.wake(shifted(builder.now, gang_scheduling.POLL))
+    return False
+
+
+def create_children(builder: PlanBuilder, children: Children, seen: View) -> None:
+    scale_down.shrink(builder, children, seen)
+    builder.creates.extend(replicas.missing_companions(builder.job, children))
+    builder.creates.extend(replicas.missing_services(builder.job, seen))
+    workloads, due = replicas.missing_workloads(
+        builder.job, seen, status=builder.status, now=builder.now
+    )
+    builder.creates.extend(workloads)
+    builder.wake(due)
+    _warn_of_templates(builder, {create.type for create in workloads})
+
+
+def _warn_of_templates(builder: PlanBuilder, created: AbstractSet[str]) -> None:
+    """Once per type: what a template asks for that the job decides otherwise."""
+    group = builder.job.gang
+    for replica in builder.job.replicas:
+        if replica.type not in created:
+            continue
+        if replica.overrides_template_policy:
+            _warn(builder, builder.job.messages.template_policy, replica.type)
+        if group is not None and group.is_refused_by(replica.template):
+            _warn(builder, builder.job.messages.other_scheduler, replica.type)
+
+
+def _warn(builder: PlanBuilder, phrase: MessageTemplate, kind: str) -> None:
+    key = f"template/{builder.job.owner.uid}/{phrase.reason}/{kind}"
+    builder.tell(EventType.WARNING, phrase.reason, phrase.say(), key=key)

@@ -1,0 +1,47 @@
+"""A gang as a value: what a gang scheduler wants to be told about a job and its pods."""
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+import msgspec
+
+
+class GangSpec(msgspec.Struct, frozen=True):
+    """What a gang scheduler wants to be told: the group's fields and the marks on its pods."""
+
+    api_version: str
+    group_name: str
+    scheduler_name: str
+    min_member: int
+    fields: Mapping[str, Any] = {}
+    pod_labels: Mapping[str, str] = {}
+    pod_annotations: Mapping[str, str] = {}
+    role_key: str = ""
+    is_role_a_label: bool = False
+    keeps_stored_queue: bool = False
+    computes_resources: bool = True
+    waits_for_admission: bool = False
+    waits_for_group: bool = False
+    """No pod is made before the group stands; its scheduler need not have said anything."""
+    stays_with_pods: bool = False
+
+    def mark(
+        self,
+        spec: MutableMapping[str, Any],
+        *,
+        labels: MutableMapping[str, str],
+        annotations: MutableMapping[str, str],
+        role: str,
+    ) -> None:
+        """Write the scheduler's marks on a pod under construction."""
+        if not spec.get("schedulerName"):
+            spec["schedulerName"] = self.scheduler_name
+        labels.update(self.pod_labels)
+        annotations.update(self.pod_annotations)
+        if self.role_key:
+            (labels if self.is_role_a_label else annotations)[self.role_key] = role
+
+    def is_refused_by(self, template: Mapping[str, Any]) -> bool:
+        """The template names a scheduler of its own, which is kept."""
+        own = (template.get("spec") or {}).get("schedulerName")
+        return bool(own) and own != self.scheduler_name

@@ -1,0 +1,49 @@
+"""The sentences a job says, as patterns: reasons and messages of conditions and events.
+
+Tools match these texts, so each API brings its own; who fills in the facts does not choose words.
+"""
+
+import msgspec
+
+
+class MessageTemplate(msgspec.Struct, frozen=True):
+    reason: str
+    message: str
+    type: str = ""
+    """`Normal` or `Warning`, where its event is of another type than is usual."""
+
+    def say(self, **facts: object) -> str:
+        return self.message.format(**facts)
+
+
+class Messages(msgspec.Struct, frozen=True):
+    created: MessageTemplate
+    running: MessageTemplate
+    restarting: MessageTemplate
+    succeeded: MessageTemplate
+    suspended: MessageTemplate
+    resumed: MessageTemplate
+    failed: MessageTemplate
+    failed_exit_code: MessageTemplate
+    failed_backoff: MessageTemplate
+    failed_deadline: MessageTemplate
+    invalid: MessageTemplate
+    exited: MessageTemplate
+    template_policy: MessageTemplate
+    other_scheduler: MessageTemplate
+    container_terminated: MessageTemplate
+    container_waiting: MessageTemplate
+    pod_condition: MessageTemplate
+    stuck_terminating: MessageTemplate
+    group_terminated: MessageTemplate
+    child_created: MessageTemplate
+    child_create_failed: MessageTemplate
+    child_deleted: MessageTemplate
+    child_delete_failed: MessageTemplate
+    component: str
+    master_advice: str
+    """What to do about a distributed job with the task type `master`."""
+    coordinator_advice: str
+    """What to do about parameter servers without a chief."""
+    group_create_failed: MessageTemplate | None = None
+    """Said instead where it is the gang's group that cannot be made."""

@@ -1,0 +1,99 @@
+"""What pods report that a user should see on the job: ends, failures, waits, refusals.
+
+Each is one fact with a key of its own, so that it is told once however often it is seen.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tfjob.core.job import TRAINING_CONTAINER, Job
+from tfjob.core.messages import MessageTemplate
+from tfjob.core.observe import Slot
+from tfjob.core.plan import EventType, JobEvent
+from tfjob.k8s.pod import ContainerStatus, Pod
+
+_UNKNOWN = "Unknown"
+
+
+def exits(job: Job, slots: Sequence[Slot]) -> Iterator[JobEvent]:
+    """Ends of training containers that the status does not know of yet."""
+    for slot in slots:
+        pod = slot.pod
+        if pod is None or slot.is_completed or slot.is_leaving:
+            continue
+        ended = pod.terminated(TRAINING_CONTAINER)
+        if ended is None:
+            continue
+        phrase = job.messages.exited
+        yield JobEvent(
+            type=EventType.NORMAL,
+            reason=phrase.reason,
+            message=phrase.say(
+                namespace=job.namespace, pod=pod.metadata.name, code=ended.exit_code
+            ),
+            key=f"exited/{pod.metadata.uid}/{ended.started_at}",
+        )
+
+
+def troubles(job: Job, slots: Sequence[Slot]) -> Iterator[JobEvent]:
+    """What keeps pods that should be running from doing so."""
+    for slot in slots:
+        pod = slot.pod
+        if pod is None or slot.is_terminating or slot.is_leaving:
+            continue
+        if slot.is_succeeded or slot.is_failed:
+            continue
+        yield from _of_pod(job, pod)
+
+
+def _of_pod(job: Job, pod: Pod) -> Iterator[JobEvent]:
+    statuses = pod.status.container_statuses or pod.status.init_container_statuses
+    if statuses:
+        for status in statuses:
+            yield from _of_container(job, pod, status)
+        return
+    newest = max(
+        pod.status.conditions, key=lambda each: each.last_transition_time or "", default=None
+    )
+    if newest is not None and newest.status != "True":
+        yield _warning(
+            job.messages.pod_condition,
+            pod,
+            reason=newest.reason,
+            key=newest.type,
+            msg=newest.message,
+        )
+
+
+def _of_container(job: Job, pod: Pod, status: ContainerStatus) -> Iterator[JobEvent]:
+    ended, waiting = status.state.terminated, status.state.waiting
+    if ended is not None and ended.exit_code != 0:
+        yield _warning(
+            job.messages.container_terminated,
+            pod,
+            reason=ended.reason,
+            key=f"{status.name}/{status.restart_count}",
+            container=status.name,
+            code=ended.exit_code,
+            msg=ended.message,
+        )
+    if waiting is not None and waiting.message:
+        yield _warning(
+            job.messages.container_waiting,
+            pod,
+            reason=waiting.reason,
+            key=status.name,
+            container=status.name,
+            msg=waiting.message,
+        )
+
+
+def _warning(
+    phrase: MessageTemplate, pod: Pod, *, reason: str, key: str, **facts: object
+) -> JobEvent:
+    reason = reason or _UNKNOWN
+    return JobEvent(
+        type=EventType.WARNING,
+        reason=reason,
+        message=phrase.say(pod=pod.metadata.name, **facts),
+        key=f"pod/{pod.metadata.uid}/{reason}/{key}",
+    )

@@ -1,0 +1,112 @@
+"""Values held against the schema that API servers are given: types, bounds and lists of words.
+
+Law: no constraint is stated here. What the schema refuses is noted in the words of an API server
+and left out, so that a reader of the rest meets right types alone; what it accepts is the very
+same object as before. Null is absent, except in a list: there it would have to be an item.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.schema import ABSENT, REMEDY, Schema
+from tfjob.k8s import field
+
+_MOST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
+_EMPTY: Mapping[str, Any] = {"object": {}, "array": [], "string": ""}
+_FEWER = "remove what the job can do without"
+_Check = Callable[[Reader, Any, Schema, str], Any]
+
+
+def shaped(reader: Reader, value: object, schema: Schema, path: str) -> Any:
+    """The value without what the schema refuses; None where nothing is left of it."""
+    if value is None:
+        return None
+    if schema.get("x-kubernetes-int-or-string"):
+        return value if reader.is_quantity(value, path) else None
+    return _CHECKS[schema["type"]](reader, value, schema, path)
+
+
+def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
+    if not isinstance(value, Mapping):
+        reader.wrong_type(path, value, "object")
+        return None
+    known, others = schema.get("properties", {}), schema.get("additionalProperties")
+    changes: dict[str, Any] = {}
+    for key, each in value.items():
+        piece = known.get(key, others)
+        if piece is None:
+            continue
+        is_entry = key not in known and piece.get("type") == "object"
+        own = f"{path}[{key}]" if is_entry else f"{path}.{key}"
+        found = shaped(reader, each, piece, own)
+        if found is not each:
+            changes[key] = found
+    for key in schema.get("required", ()):
+        if value.get(key) is None and ABSENT in known[key]:
+            rule, remedy = known[key][ABSENT]
+            reader.note(field.required(f"{path}.{key}", rule, remedy=remedy))
+    merged = {**value, **changes} if changes else value
+    if others is None or others.get("nullable") or None not in merged.values():
+        return merged
+    return {key: each for key, each in merged.items() if each is not None}
+
+
+def _array(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
+    if not isinstance(value, list | tuple):
+        reader.wrong_type(path, value, "array")
+        return None
+    most = schema.get("maxItems", len(value))
+    if len(value) > most:
+        rule = f"{path} in body should have at most {most} items"
+        remedy = schema.get(REMEDY, _FEWER)
+        reader.note(field.invalid(path, len(value), rule, remedy=remedy))
+    items = schema["items"]
+    found = [_item(reader, each, items, f"{path}[{place}]") for place, each in enumerate(value)]
+    is_same = all(new is old for new, old in zip(found, value, strict=True))
+    return value if is_same else found
+
+
+def _item(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
+    """An item that is refused leaves its place behind: those after it keep theirs."""
+    if value is None:
+        reader.wrong_type(path, value, schema["type"])
+    found = shaped(reader, value, schema, path)
+    return _EMPTY[schema["type"]] if found is None else found
+
+
+def _text(reader: Reader, value: Any, schema: Schema, path: str) -> str | None:
+    if "enum" in schema:
+        return reader.choice(value, path, schema["enum"], remedy=schema.get(REMEDY, ""))
+    if not isinstance(value, str):
+        reader.wrong_type(path, value, "string")
+        return None
+    if len(value) < schema.get("minLength", 0):
+        rule = f"{path} in body should be at least {schema['minLength']} chars long"
+        reader.note(field.invalid(path, value, rule, remedy=schema.get(REMEDY, "write a text")))
+    most = schema.get("maxLength", len(value))
+    if len(value) > most:
+        rule = f"{path} in body should be at most {most} chars long"
+        reader.note(field.invalid(path, value, rule, remedy=f"shorten it to {most} characters"))
+    return value
+
+
+def _boolean(reader: Reader, value: Any, schema: Schema, path: str) -> bool | None:  # noqa: ARG001 - as the others
+    if not isinstance(value, bool):
+        reader.wrong_type(path, value, "boolean")
+        return None
+    return value
+
+
+def _integer(reader: Reader, value: Any, schema: Schema, path: str) -> int | None:
+    most = schema.get("maximum", _MOST[schema["format"]])
+    return reader.integer(value, path, at_least=schema["minimum"], at_most=most)
+
+
+_CHECKS: Mapping[str, _Check] = {
+    "object": _object,
+    "array": _array,
+    "string": _text,
+    "boolean": _boolean,
+    "integer": _integer,
+}

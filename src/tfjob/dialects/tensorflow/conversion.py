@@ -1,0 +1,319 @@
+"""A TfJob said in the words of the hub, `kubeflow.org/v1`, and the other way round.
+
+Law: what the other side cannot express is named as a loss with what happens instead. Both ways the
+job is without faults.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.dialects.base import Manifest, Translation
+from tfjob.dialects.conversion_base import (
+    HUB,
+    HUB_MANAGER,
+    Fields,
+    HubJob,
+    HubReplica,
+    Losses,
+    Taken,
+    as_kind,
+    hub_manifest,
+    hub_path,
+    hub_port,
+    objects,
+    training_place,
+    with_container,
+    with_hub_port,
+)
+from tfjob.dialects.tensorflow import default_parameter_server
+from tfjob.dialects.tensorflow.api import API_VERSION, IMAGE, KIND, MASTER, PORT, PS, WORKER
+
+_TO_HUB = {MASTER: "Master", WORKER: "Worker", PS: "PS"}
+_FROM_HUB = {"Master": MASTER, "Chief": MASTER, "Worker": WORKER, "PS": PS}
+_SERVER = (
+    "import json, os, tensorflow as tf;"
+    " config = json.loads(os.environ['TF_CONFIG']); task = config['task'];"
+    " home = tf.distribute if hasattr(getattr(tf, 'distribute', None), 'Server') else tf.train;"
+    " cluster = tf.train.ClusterSpec(config['cluster']);"
+    " home.Server(cluster, job_name=task['type'], task_index=task['index']).join()"
+)
+"""A parameter server as one line, for old and new TensorFlow."""
+_UNSAID_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
+    "cleanPodPolicy": (("None",), "pods stay until the job is deleted"),
+    "ttlSecondsAfterFinished": ((), "a finished job stays until somebody deletes it"),
+    "activeDeadlineSeconds": ((), "the job may take as long as it likes"),
+    "backoffLimit": ((), "replicas are restarted without a limit"),
+    "suspend": ((False,), "the job starts at once"),
+    "schedulingPolicy": (({},), "pods are scheduled one by one"),
+    "managedBy": ((HUB_MANAGER,), "the operator runs the job itself"),
+}
+"""Values that mean the same as absence, and what happens without the field."""
+
+
+class _Chief(msgspec.Struct, frozen=True):
+    path: str
+    type: str
+    index: int
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """One entry of replicaSpecs, with its defaults."""
+
+    path: str
+    type: str
+    count: Taken
+    port: Taken
+    template: Taken
+    has_default_server: bool
+
+    @property
+    def size(self) -> int:
+        return 1 if self.count.value is None else int(self.count.value)
+
+    @property
+    def policy(self) -> Taken:
+        spec = (self.template.value or {}).get("spec") or {}
+        return Taken(f"{self.template.path}.spec.restartPolicy", spec.get("restartPolicy"))
+
+
+def to_hub(manifest: Manifest) -> Translation:
+    losses = Losses(HUB)
+    spec = Fields(manifest.get("spec"), "spec", folds_case=True)
+    entries = list(_entries(spec, losses))
+    chief = _chief(spec)
+    _check_chief(chief, entries, losses)
+    image = spec.take("tfImage")
+    specs, origins = {}, {}
+    for entry in entries:
+        kind = _TO_HUB[entry.type]
+        origins[hub_path(kind)] = entry.path
+        origins[f"{hub_path(kind)}.restartPolicy"] = entry.policy.path
+        specs[kind] = _hub_replica(entry, chief, str(image.value or IMAGE), losses)
+        port = hub_port(specs[kind]["template"])
+        if port is not None and entry.port.value is not None:
+            origins[f"{hub_path(kind)}.{port.path}"] = entry.port.path
+    _drop_extras(spec, image, losses, uses_image=any(each.has_default_server for each in entries))
+    return Translation(hub_manifest(manifest, {"tfReplicaSpecs": specs}), losses.found, origins)
+
+
+def _entries(spec: Fields, losses: Losses) -> Iterator[_Entry]:
+    path, given = spec.take("replicaSpecs", "replica_specs")
+    for place, each in enumerate(given):
+        fields = spec.enter_item(each, f"{path}[{place}]")
+        kind = fields.take("tfReplicaType").value or MASTER
+        template = fields.take("template")
+        has_default_server = kind == PS and default_parameter_server.is_default(template.value)
+        losses.drop(
+            fields.take("IsDefaultPS"), same=(has_default_server,), instead="it counts for nothing"
+        )
+        yield _Entry(
+            path=fields.path,
+            type=kind,
+            count=fields.take("replicas"),
+            port=fields.take("tfPort"),
+            template=template,
+            has_default_server=has_default_server,
+        )
+
+
+def _chief(spec: Fields) -> _Chief:
+    chief = spec.enter("terminationPolicy").enter("chief")
+    kind, index = chief.take("replicaName").value, chief.take("replicaIndex").value
+    return _Chief(chief.path, kind or MASTER, index or 0)
+
+
+def _check_chief(chief: _Chief, entries: list[_Entry], losses: Losses) -> None:
+    sizes = {entry.type: entry.size for entry in entries if entry.size}
+    decider = next(kind for kind in (MASTER, WORKER, PS) if kind in sizes)
+    is_alone = decider != PS or sizes[PS] == 1
+    if (chief.type, chief.index) != (decider, 0) or not is_alone:
+        who = f"{_TO_HUB[decider]} 0" if decider != PS else "all replicas together"
+        losses.note(
+            chief.path,
+            f"{HUB} lets no job choose who decides; {who} instead of"
+            f" {_TO_HUB[chief.type]} {chief.index} will end the job",
+        )
+
+
+def _hub_replica(entry: _Entry, chief: _Chief, image: str, losses: Losses) -> dict[str, Any]:
+    found: dict[str, Any] = {} if entry.count.value is None else {"replicas": entry.count.value}
+    found["restartPolicy"] = _hub_policy(entry, chief, losses)
+    template = entry.template.value or {}
+    if entry.has_default_server:
+        losses.note(
+            entry.template.path,
+            f"{HUB} has no parameter server of its own; a container with image {image} that"
+            " starts one by a line of Python is written into the template",
+        )
+        template = _with_server(template, image)
+    template = _without_policy(template)
+    number = entry.port.value or PORT
+    named = hub_port(template)
+    if named is not None and named.value != number:
+        losses.note(
+            f"{entry.path}.{named.path}",
+            f"a port of this name is the replica's address in {HUB}; its number becomes {number}",
+        )
+    found["template"] = with_hub_port(template, number)
+    return found
+
+
+def _hub_policy(entry: _Entry, chief: _Chief, losses: Losses) -> str:
+    path, given = entry.policy
+    if entry.type != chief.type:
+        if given == "Never":
+            losses.note(path, f"{HUB} has no Never that tries again; restarts happen in place")
+        return "OnFailure"
+    if given != "Never":
+        losses.note(
+            path,
+            f"{HUB} does not restart in place by exit code; it becomes ExitCode: a new pod for"
+            " each restart, also for one that ran out of memory, which here ends the job",
+        )
+    if entry.size > 1:
+        losses.note(
+            path,
+            f"{HUB} has one policy for all replicas of a type; a permanent failure of any"
+            f" {_TO_HUB[entry.type]} will end the job, not of number {chief.index} alone",
+        )
+    return "ExitCode"
+
+
+def _without_policy(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec = template.get("spec") or {}
+    return {
+        **template,
+        "spec": {key: each for key, each in spec.items() if key != "restartPolicy"},
+    }
+
+
+def _with_server(template: Mapping[str, Any], image: str) -> Mapping[str, Any]:
+    place = training_place(template)
+    command = ["python", "-c", _SERVER]
+    if place is None:
+        server = {"name": TRAINING_CONTAINER, "image": image, "command": command}
+        number = len((template.get("spec") or {}).get("containers") or ())
+        return with_container(template, number, server)
+    stored = template["spec"]["containers"][place]
+    mounts = [each for _, each in objects(stored["volumeMounts"]) if not _is_program(each)]
+    kept = {key: each for key, each in stored.items() if key != "volumeMounts"}
+    more = {"volumeMounts": mounts} if mounts else {}
+    return with_container(template, place, {**kept, "command": command, **more})
+
+
+def _is_program(mount: Mapping[str, Any]) -> bool:
+    return mount.get("name") == default_parameter_server.VOLUME
+
+
+def _drop_extras(spec: Fields, image: Taken, losses: Losses, *, uses_image: bool) -> None:
+    losses.drop(
+        spec.take("tensorboard"),
+        same=(),
+        instead="no TensorBoard is started: run one beside the job",
+    )
+    if not uses_image:
+        losses.drop(image, same=("",), instead="every container names its own image")
+    losses.drop(
+        spec.take("RuntimeId"), same=("",), instead="children are named after the job itself"
+    )
+    losses.drop_rest(spec)
+
+
+def from_hub(manifest: Manifest) -> Translation:
+    job, losses = HubJob(manifest), Losses(API_VERSION)
+    kept = [each for each in job.replicas if _has_place(each, losses)]
+    spec: dict[str, Any] = {
+        "replicaSpecs": [_own_replica(each, job.decider, losses) for each in kept]
+    }
+    chief = _own_chief(job.decider, losses)
+    if chief:
+        spec["terminationPolicy"] = {"chief": chief}
+    for key, (same, instead) in _UNSAID_POLICIES.items():
+        losses.drop(job.policy.take(key), same=same, instead=instead)
+    losses.drop(
+        job.spec.take("successPolicy"), same=("",), instead="one replica alone ends the job"
+    )
+    losses.drop(
+        job.spec.take("enableDynamicWorker"),
+        same=(False,),
+        instead="TF_CONFIG names every replica to all of them",
+    )
+    losses.drop_rest(job.spec)
+    found = as_kind(job.metadata, api_version=API_VERSION, kind=KIND, spec=spec)
+    return Translation(found, losses.found)
+
+
+def _has_place(replica: HubReplica, losses: Losses) -> bool:
+    kind = _FROM_HUB.get(replica.type)
+    if kind is None:
+        losses.note(replica.path, f"{API_VERSION} knows no {replica.type}; it is left out")
+        return False
+    if kind == MASTER and not replica.count:
+        losses.note(replica.path, f"{API_VERSION} wants 1 MASTER or none; it is left out")
+        return False
+    if replica.type == "Chief":
+        losses.note(
+            replica.path,
+            f"{API_VERSION} knows no Chief; it becomes MASTER, and its task type in TF_CONFIG"
+            " is master",
+        )
+    return True
+
+
+def _own_chief(decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
+    if decider is None:
+        losses.note("spec.tfReplicaSpecs", f"{API_VERSION} refuses a job in which nobody decides")
+    if decider is None or _FROM_HUB[decider.type] == MASTER:
+        return {}
+    if decider.type == "PS" and decider.count > 1:
+        losses.note(
+            f"{decider.path}.replicas",
+            f"in {API_VERSION} one replica decides; PS 0 will end the job instead of all together",
+        )
+    return {"replicaName": _FROM_HUB[decider.type], "replicaIndex": 0}
+
+
+def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
+    found: dict[str, Any] = {"tfReplicaType": _FROM_HUB[replica.type], **replica.fields}
+    port = hub_port(replica.template)
+    if port is not None and port.value != PORT:
+        found["tfPort"] = port.value
+    path = f"{replica.path}.template.spec.restartPolicy"
+    given = replica.template["spec"].get("restartPolicy")
+    if given:
+        losses.note(path, f"{given} counts for nothing in {HUB}; what the replica says is written")
+    policy = _own_policy(replica, losses, is_decider=replica is decider)
+    spec = {**replica.template["spec"], "restartPolicy": policy}
+    return {**found, "template": {**replica.template, "spec": spec}}
+
+
+def _own_policy(replica: HubReplica, losses: Losses, *, is_decider: bool) -> str:
+    path, given = replica.restart
+    policy = given or "Never"
+    if not is_decider:
+        if policy != "OnFailure":
+            losses.note(
+                path,
+                f"{API_VERSION} restarts {replica.type} replicas after every failure and bears it;"
+                f" {policy} becomes OnFailure",
+            )
+        return "OnFailure"
+    if policy != "ExitCode":
+        losses.note(
+            path,
+            f"in {API_VERSION} the exit code of this replica decides, whatever its policy: below"
+            f" 128 the job fails, from 128 on it is tried again; its pods get {_PODS_OF[policy]}",
+        )
+    elif replica.count > 1:
+        losses.note(
+            path,
+            f"in {API_VERSION} {replica.type} 0 alone can fail the job;"
+            " the others are restarted after every failure",
+        )
+    return _PODS_OF[policy]
+
+
+_PODS_OF = {"ExitCode": "Never", "Never": "Never", "OnFailure": "OnFailure", "Always": "OnFailure"}

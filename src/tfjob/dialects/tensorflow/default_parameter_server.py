@@ -1,0 +1,88 @@
+"""The parameter server that a TfJob gets without asking: its container, program and command.
+
+Whether a PS is such a one follows from its template alone: it names no container that trains, or
+the one it names was made here, which shows in the folder it mounts.
+"""
+
+import pkgutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfjob.core.job import TRAINING_CONTAINER, Companion, Replica
+from tfjob.dialects.tensorflow import api
+from tfjob.dialects.tensorflow.names import Names
+from tfjob.dialects.tensorflow.template import (
+    containers,
+    has_training_container,
+    pod_spec,
+    with_spec,
+    with_volumes,
+)
+
+FILE = "grpc_tensorflow_server.py"
+FOLDER = "/ps-server"
+VOLUME = "ps-config-volume"
+RESTART_POLICY = "OnFailure"
+SOURCE = (pkgutil.get_data(__package__, f"scripts/{FILE}") or b"").decode()
+"""The program that runs where an admin names no other."""
+
+
+def is_default(template: Mapping[str, Any] | None) -> bool:
+    if not has_training_container(template):
+        return True
+    return any(_is_ours(each) for each in containers(template))
+
+
+def completed(template: Mapping[str, Any] | None, *, image: str) -> Mapping[str, Any]:
+    """The template with the server's container, as it is stored."""
+    if has_training_container(template):
+        return template or {}
+    container = {
+        "name": TRAINING_CONTAINER,
+        "image": image,
+        "volumeMounts": [{"name": VOLUME, "mountPath": FOLDER}],
+    }
+    policy = pod_spec(template).get("restartPolicy") or RESTART_POLICY
+    return with_spec(template, containers=[*containers(template), container], restartPolicy=policy)
+
+
+def mounted(template: Mapping[str, Any], *, config_map: str) -> Mapping[str, Any]:
+    """The template with the program's volume."""
+    return with_volumes(template, [{"name": VOLUME, "configMap": {"name": config_map}}])
+
+
+def config_map(names: Names, *, source: str) -> Companion:
+    """The program as an object that pods can mount."""
+    return Companion(
+        kind="ConfigMap",
+        name=names.config_map,
+        manifest={
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": names.config_map, "labels": names.labels},
+            "data": {FILE: source},
+        },
+    )
+
+
+def commands(replicas: Sequence[Replica], *, count: int) -> list[list[str]]:
+    """How the server of each index starts: with its peers and its own place among them."""
+    start = ["python", f"{FOLDER}/{FILE}", "--cluster_spec", _cluster(replicas)]
+    own = ["--job_name", api.PS.lower(), "--task_id"]
+    return [[*start, *own, str(index)] for index in range(count)]
+
+
+def _cluster(replicas: Sequence[Replica]) -> str:
+    """All addresses by type, as the program reads them: it takes no type without any."""
+    return ",".join(
+        f"{each.task}|{';'.join(each.address(index) for index in range(each.count))}"
+        for each in sorted(replicas, key=lambda replica: replica.task)
+        if each.count
+    )
+
+
+def _is_ours(container: Mapping[str, Any]) -> bool:
+    if container.get("name") != TRAINING_CONTAINER or container.get("command"):
+        return False
+    mounts = container.get("volumeMounts") or ()
+    return any(each.get("name") == VOLUME for each in mounts)

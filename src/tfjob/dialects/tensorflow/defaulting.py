@@ -1,0 +1,81 @@
+"""The spec of a TfJob as it is stored before its first child is made: defaults and a runtime id.
+
+A spec that carries its id already is never written again: an API server holds it as it is.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tfjob.dialects.base import Manifest, Settings
+from tfjob.dialects.field_reader import ROOT, Reader
+from tfjob.dialects.stored_values import is_deleting
+from tfjob.dialects.tensorflow import job, status
+from tfjob.dialects.tensorflow.spec import Entry, Spec
+
+_MOST_DRAWS = 10
+
+
+def completed(
+    manifest: Manifest,
+    settings: Settings,
+    *,
+    tokens: Iterator[str],
+    is_taken: Callable[[str], bool],
+) -> dict[str, Any] | None:
+    """The spec to store, or None where there is nothing to store or no job to run."""
+    reader = Reader()
+    given = reader.mapping(manifest, ROOT)
+    if _is_settled(given):
+        return None
+    spec = job.read(reader, given, settings)
+    if reader.faults:
+        return None
+
+    first = next(each.type for each in spec.entries if each.count)
+
+    def is_free(token: str) -> bool:
+        return not is_taken(job.names_of(given, token, settings).replica(first, 0))
+
+    return _stored(spec, runtime_id=spec.runtime_id or _drawn(tokens, is_free))
+
+
+def _is_settled(manifest: Manifest) -> bool:
+    """It has its id, or has come to its end, or is being deleted."""
+    spec, stored = manifest.get("spec"), manifest.get("status")
+    has_id = isinstance(spec, Mapping) and bool(spec.get("RuntimeId"))
+    is_over = isinstance(stored, Mapping) and status.is_final(stored)
+    return has_id or is_over or is_deleting(manifest)
+
+
+def _drawn(tokens: Iterator[str], is_free: Callable[[str], bool]) -> str:
+    """The first free token; after too many taken ones the last, whose trouble will be told."""
+    token = next(tokens)
+    for _ in range(_MOST_DRAWS - 1):
+        if is_free(token):
+            break
+        token = next(tokens)
+    return token
+
+
+def _stored(spec: Spec, *, runtime_id: str) -> dict[str, Any]:
+    found = {
+        **spec.given,
+        "RuntimeId": runtime_id,
+        "replicaSpecs": [_entry(each) for each in spec.entries],
+        "terminationPolicy": spec.termination,
+        "tfImage": spec.image,
+    }
+    if spec.tensorboard is not None:
+        found["tensorboard"] = spec.tensorboard.given
+    return found
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        **entry.given,
+        "IsDefaultPS": entry.is_default_server,
+        "replicas": entry.count,
+        "template": entry.template,
+        "tfPort": entry.port,
+        "tfReplicaType": entry.type,
+    }

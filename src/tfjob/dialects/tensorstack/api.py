@@ -1,0 +1,140 @@
+"""The words of batch.tensorstack.dev: names, labels, phases, and every sentence of such a job.
+
+Workflows and scripts match these texts byte for byte.
+"""
+
+from tfjob.core.messages import Messages, MessageTemplate
+
+GROUP = "batch.tensorstack.dev"
+VERSION = "v1beta1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "TensorFlowTrainingJob"
+LIST_KIND = "TensorFlowTrainingJobList"
+PLURAL = "tensorflowtrainingjobs"
+SINGULAR = "tensorflowtrainingjob"
+SHORT_NAME = "tj"
+OPERATOR = "tensorflowtrainingjob-controller"
+
+CHIEF = "chief"
+WORKER = "worker"
+EVALUATOR = "evaluator"
+TYPES = (CHIEF, WORKER, "ps", EVALUATOR)
+RESTART_POLICIES = ("Always", "ExitCode", "Never", "OnFailure")
+LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
+"""The form of a job's name."""
+FILESET = r"t9k://(pvc/[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/.*)?|minio/[^/]+/[^/]+(/.*)?)"
+"""The form of a place where TensorBoard finds logs."""
+PORT = 2222
+PORT_NAME = "tf-port"
+
+LABEL_JOB = "tensorflowtrainingjob"
+LABEL_TYPE = "replica-type"
+LABEL_INDEX = "replica-index"
+LABEL_ROLE = "job-role"
+LABEL_COMPONENT = "tensorstack.dev/component"
+COMPONENT = "tensorflowtrainingjob"
+LABEL_COMPONENT_TYPE = "tensorstack.dev/component-type"
+COMPONENT_TYPE = "user"
+CHILD_SELECTOR = f"{LABEL_COMPONENT}={COMPONENT}"
+
+SCHEDULER = "t9k-scheduler"
+LABEL_GROUP = "scheduler.tensorstack.dev/group-name"
+LABEL_QUEUE = "scheduler.tensorstack.dev/queue"
+LABEL_GROUP_ROLE = "scheduler.tensorstack.dev/role"
+
+PENDING = "Pending"
+RUNNING = "Running"
+PAUSED = "Paused"
+RESUMING = "Resuming"
+SUCCEEDED = "Succeeded"
+FAILED = "Failed"
+
+INITIALIZED = "Initialized"
+REPLICA_FAILURE = "ReplicaFailure"
+COMPLETED = "Completed"
+CONDITIONS = (INITIALIZED, RUNNING, REPLICA_FAILURE, COMPLETED, FAILED, PAUSED)
+"""The types of conditions, in the order in which they are shown."""
+
+CREATING = "Creating"
+DELETED = "Deleted"
+AGGREGATE = (CREATING, PENDING, RUNNING, SUCCEEDED, FAILED, "Unknown", DELETED)
+"""What a replica can be, in the order in which the numbers are shown."""
+
+NO_REASON = "-"
+STARTED = MessageTemplate("Start", "The job has been initialized successfully.")
+ALL_WELL = "All pods are running normally."
+ERROR_IN_POD = MessageTemplate("ErrorInPod", "Pod[{child}] exited with error code {code}")
+RESUMED = "Resumed"
+"""The reason that the condition gives for what the event calls `Resuming`."""
+GROUP_UNAVAILABLE = MessageTemplate(
+    "PodGroupUnavailable", "The PodGroup cannot be created, and no pod before it: {error}"
+)
+TENSORBOARD_UNSUPPORTED = "TensorBoardUnsupported"
+CREATED = MessageTemplate("Created", "A TensorFlowTrainingJob has been created: {name}")
+
+_FAILURE = MessageTemplate(
+    FAILED,
+    "TensorFlowTrainingJob {name} has failed: {child} failed with exit code {code}",
+    type="Warning",
+)
+
+WORDING = Messages(
+    created=CREATED,
+    running=MessageTemplate(NO_REASON, ALL_WELL),
+    restarting=MessageTemplate(
+        "Restart",
+        "Pod {child} ended with exit code {code} and is made again; restarts: {restarts}/{limit}",
+        type="Normal",
+    ),
+    succeeded=MessageTemplate(SUCCEEDED, "The job has finished successfully."),
+    suspended=MessageTemplate(
+        PAUSED, "TensorFlowTrainingJob {name} is paused; its pods are gone until it is resumed."
+    ),
+    resumed=MessageTemplate(
+        RESUMING, "TensorFlowTrainingJob {name} is resumed; its pods are made again."
+    ),
+    failed=_FAILURE,
+    failed_exit_code=_FAILURE,
+    failed_backoff=MessageTemplate(
+        FAILED,
+        "TensorFlowTrainingJob {name} has failed: its restarts have reached backoffLimit",
+        type="Warning",
+    ),
+    failed_deadline=MessageTemplate(
+        "DeadlineExceeded",
+        "TensorFlowTrainingJob {name} has failed: it ran longer than activeDeadlineSeconds",
+        type="Warning",
+    ),
+    invalid=MessageTemplate(
+        "InvalidSpec", "The spec of the job is invalid, and no pod is made for it: {detail}"
+    ),
+    exited=MessageTemplate("Exited", "Pod {pod} ended with exit code {code}"),
+    template_policy=MessageTemplate(
+        "RestartPolicyOverwritten",
+        "The restart policy of the pod template gives way to that of the replica spec",
+    ),
+    other_scheduler=MessageTemplate(
+        "SchedulerKept", "The pod template names a scheduler of its own, which is kept"
+    ),
+    container_terminated=MessageTemplate(
+        "", "Pod {pod}: container {container} ended with exit code {code}: {msg}"
+    ),
+    container_waiting=MessageTemplate("", "Pod {pod}: container {container} waits: {msg}"),
+    pod_condition=MessageTemplate("", "Pod {pod}: {msg}"),
+    stuck_terminating=MessageTemplate(
+        "PodStuckTerminating",
+        "Pod {pod} on {node} should have been gone for 5 minutes and is still terminating;"
+        " its replica starts again once the pod is gone",
+    ),
+    group_terminated=MessageTemplate(
+        "PodGroupDeleted", "The PodGroup is deleted: no pod needs it any more"
+    ),
+    child_created=MessageTemplate("SuccessfulCreate", "Created {noun}: {child}"),
+    child_create_failed=MessageTemplate("FailedCreate", "Error creating: {error}"),
+    child_deleted=MessageTemplate("SuccessfulDelete", "Deleted {noun}: {child}"),
+    child_delete_failed=MessageTemplate("FailedDelete", "Error deleting: {error}"),
+    component=OPERATOR,
+    master_advice="name the replica type chief",
+    coordinator_advice="add an entry of type chief",
+    group_create_failed=GROUP_UNAVAILABLE,
+)

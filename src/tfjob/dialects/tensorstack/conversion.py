@@ -1,0 +1,298 @@
+"""A TensorFlowTrainingJob said in the words of the hub, `kubeflow.org/v1`, and back.
+
+Law: what the other side cannot express is named as a loss with what happens instead. Both ways the
+job is without faults.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from tfjob.dialects.base import Manifest, Translation
+from tfjob.dialects.conversion_base import (
+    HUB,
+    HUB_MANAGER,
+    Fields,
+    HubJob,
+    HubReplica,
+    Losses,
+    Taken,
+    as_kind,
+    hub_manifest,
+    hub_path,
+    hub_port,
+    with_hub_port,
+)
+from tfjob.dialects.tensorstack.api import API_VERSION, KIND, PORT
+
+_TO_HUB = {"chief": "Chief", "worker": "Worker", "ps": "PS", "evaluator": "Evaluator"}
+_FROM_HUB = {kind: word for word, kind in _TO_HUB.items()} | {"Master": "chief"}
+_CLEAN_TO_HUB = {"none": "None", "all": "All", "unfinished": "Running"}
+_CLEAN_FROM_HUB = {"None": "None", "All": "All", "Running": "Unfinished"}
+_LIMIT = "backoffLimit"
+_DEADLINE = "activeDeadlineSeconds"
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """One entry of replicaSpecs, with its defaults."""
+
+    path: str
+    type: str
+    count: Taken
+    policy: Taken
+    template: Taken
+
+    @property
+    def size(self) -> int:
+        return 1 if self.count.value is None else int(self.count.value)
+
+
+def to_hub(manifest: Manifest) -> Translation:
+    losses = Losses(HUB)
+    spec = Fields(manifest.get("spec"), "spec")
+    entries = list(_entries(spec))
+    master = _master({entry.type for entry in entries})
+    specs = {_TO_HUB[each.type]: _hub_replica(each, master, losses) for each in entries}
+    origins = {hub_path(_TO_HUB[each.type]): each.path for each in entries}
+    policy = _hub_policy(spec, losses, origins)
+    losses.drop(
+        spec.take("tensorboardSpec"),
+        same=({},),
+        instead="no TensorBoard is started: run one beside the job",
+    )
+    losses.drop_rest(spec)
+    found = hub_manifest(manifest, {"runPolicy": policy, "tfReplicaSpecs": specs})
+    return Translation(found, losses.found, origins)
+
+
+def _entries(spec: Fields) -> Iterator[_Entry]:
+    path, given = spec.take("replicaSpecs")
+    for place, each in enumerate(given):
+        fields = spec.enter_item(each, f"{path}[{place}]")
+        yield _Entry(
+            path=fields.path,
+            type=fields.take("type").value,
+            count=fields.take("replicas"),
+            policy=fields.take("restartPolicy"),
+            template=fields.take("template"),
+        )
+
+
+def _master(types: set[str]) -> str:
+    return "chief" if "chief" in types else "worker"
+
+
+def _hub_replica(entry: _Entry, master: str, losses: Losses) -> dict[str, Any]:
+    found: dict[str, Any] = {} if entry.count.value is None else {"replicas": entry.count.value}
+    is_master = entry.type == master
+    _tell_hub_restarts(entry, losses, is_master=is_master)
+    policy = entry.policy.value
+    if policy is not None:
+        found["restartPolicy"] = "OnFailure" if is_master and policy == "Always" else policy
+    named = hub_port(entry.template.value)
+    if named is not None and named.value != PORT:
+        losses.note(
+            f"{entry.path}.{named.path}",
+            f"a port of this name is the replica's address in {HUB}; its number becomes {PORT}",
+        )
+    return {**found, "template": with_hub_port(entry.template.value, PORT)}
+
+
+def _tell_hub_restarts(entry: _Entry, losses: Losses, *, is_master: bool) -> None:
+    path, policy = entry.policy.path, entry.policy.value or "Never"
+    if policy in {"OnFailure", "Always"}:
+        losses.note(path, f"{HUB} restarts under {policy} in place instead of by a new pod")
+    if policy == "Always" and is_master:
+        losses.note(
+            path,
+            f"in {HUB} a replica under Always never ends, and so would the job;"
+            " it becomes OnFailure",
+        )
+    if policy == "ExitCode":
+        losses.note(
+            path,
+            f"{HUB} takes every exit code from 129 on but 139 as worth another try,"
+            " not 130, 137, 138 and 143 alone",
+        )
+    if policy in {"Never", "ExitCode"} and entry.size > is_master:
+        losses.note(
+            path,
+            f"in {HUB} every replica can fail the job: any {_TO_HUB[entry.type]} that fails for"
+            " good will, not the deciding replica alone",
+        )
+
+
+def _hub_policy(spec: Fields, losses: Losses, origins: dict[str, str]) -> dict[str, Any]:
+    given = spec.enter("runPolicy")
+    found: dict[str, Any] = {}
+    clean = given.take("cleanUpPolicy", "cleanPodPolicy")
+    if clean.value:
+        found["cleanPodPolicy"] = _CLEAN_TO_HUB[clean.value.lower()]
+        origins["spec.runPolicy.cleanPodPolicy"] = clean.path
+    limit = given.take(_LIMIT)
+    if limit.value is not None:
+        found[_LIMIT] = limit.value
+        losses.note(
+            limit.path,
+            f"{HUB} counts restarts in place, too, and a spent limit fails the job at once",
+        )
+    deadline = given.take(_DEADLINE)
+    if deadline.value is not None:
+        found[_DEADLINE] = deadline.value
+    found |= _hub_mode(spec, losses, origins)
+    return found | _hub_scheduling(spec, losses, origins)
+
+
+def _hub_mode(spec: Fields, losses: Losses, origins: dict[str, str]) -> dict[str, Any]:
+    mode = spec.enter("runMode")
+    pause = mode.enter("pause")
+    enabled = pause.take("enabled", "enable")
+    losses.drop(
+        pause.take("resumeSpecs"),
+        same=([],),
+        instead="pods start after a pause as they started before it",
+    )
+    debug = mode.enter("debug")
+    losses.drop(
+        debug.take("enabled", "enable"), same=(False,), instead="the replicas begin to train"
+    )
+    losses.drop(debug.take("replicaSpecs"), same=([],), instead="there is no debug mode")
+    if not enabled.value:
+        return {}
+    origins["spec.runPolicy.suspend"] = enabled.path
+    return {"suspend": True}
+
+
+def _hub_scheduling(spec: Fields, losses: Losses, origins: dict[str, str]) -> dict[str, Any]:
+    given = spec.enter("scheduler").enter("t9kScheduler")
+    queue = given.take("queue")
+    losses.drop(
+        given.take("priority"), same=(0,), instead="jobs of one queue have the same priority"
+    )
+    if queue.value is None:
+        return {}
+    origins["spec.runPolicy.schedulingPolicy"] = given.path
+    return {"schedulingPolicy": {"queue": queue.value}}
+
+
+def from_hub(manifest: Manifest) -> Translation:
+    job, losses = HubJob(manifest), Losses(API_VERSION)
+    kept = [each for each in job.replicas if _has_place(each, losses)]
+    specs = [_own_replica(each, job.decider, losses) for each in kept]
+    if job.decider is None or job.decider.type == "PS":
+        why = f"{API_VERSION} refuses a job without a chief and without a worker"
+        losses.note("spec.tfReplicaSpecs", why)
+    spec: dict[str, Any] = {}
+    policy = _own_policy(job.policy, losses)
+    if policy:
+        spec["runPolicy"] = policy
+    scheduler = _own_scheduler(job, losses)
+    if scheduler:
+        spec["scheduler"] = {"t9kScheduler": scheduler}
+    if job.policy.take("suspend").value:
+        spec["runMode"] = {"pause": {"enabled": True}}
+    spec["replicaSpecs"] = specs
+    _drop_unsaid(job, losses)
+    found = as_kind(job.metadata, api_version=API_VERSION, kind=KIND, spec=spec)
+    return Translation(found, losses.found)
+
+
+def _has_place(replica: HubReplica, losses: Losses) -> bool:
+    if _FROM_HUB[replica.type] == "chief" and not replica.count:
+        losses.note(replica.path, f"{API_VERSION} wants 1 chief or none; it is left out")
+        return False
+    if replica.type == "Master":
+        losses.note(
+            replica.path,
+            f"{API_VERSION} knows no Master; it becomes chief, and its task type in TF_CONFIG"
+            " is chief",
+        )
+    return True
+
+
+def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": _FROM_HUB[replica.type], **replica.fields}
+    _tell_own_restarts(replica, losses, is_master=replica is decider)
+    if replica.restart.value is not None:
+        found["restartPolicy"] = replica.restart.value
+    port = hub_port(replica.template)
+    if port is not None and port.value != PORT:
+        losses.note(
+            f"{replica.path}.{port.path}",
+            f"{API_VERSION} names port {PORT} to every replica, whatever the container says",
+        )
+    return {**found, "template": replica.template}
+
+
+def _tell_own_restarts(replica: HubReplica, losses: Losses, *, is_master: bool) -> None:
+    path, policy = replica.restart.path, replica.restart.value or "Never"
+    if policy in {"OnFailure", "Always"}:
+        losses.note(path, f"{API_VERSION} restarts under {policy} by a new pod instead of in place")
+    if policy == "Always" and is_master:
+        losses.note(path, f"in {API_VERSION} the job ends when its deciding replica succeeds")
+    if policy == "ExitCode":
+        losses.note(
+            path,
+            f"{API_VERSION} takes exit codes 130, 137, 138 and 143 alone as worth another try",
+        )
+    if policy in {"Never", "ExitCode"} and replica.count > is_master:
+        losses.note(
+            path,
+            f"in {API_VERSION} the chief alone can fail the job, or worker 0 where there is none;"
+            f" any other {_FROM_HUB[replica.type]} that fails for good is borne",
+        )
+
+
+def _own_policy(policy: Fields, losses: Losses) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    clean = policy.take("cleanPodPolicy").value
+    if clean:
+        found["cleanUpPolicy"] = _CLEAN_FROM_HUB[clean]
+    limit = policy.take(_LIMIT)
+    if limit.value is not None:
+        found[_LIMIT] = limit.value
+        losses.note(
+            limit.path,
+            f"{API_VERSION} counts new pods, and a spent limit does not fail the job: it ends"
+            " the restarts",
+        )
+    deadline = policy.take(_DEADLINE)
+    if deadline.value is not None:
+        found[_DEADLINE] = max(deadline.value, 1)
+        if deadline.value < 1:
+            losses.note(deadline.path, f"{API_VERSION} wants a second at least; it becomes 1")
+    return found
+
+
+def _own_scheduler(job: HubJob, losses: Losses) -> Mapping[str, Any]:
+    given = job.policy.enter("schedulingPolicy")
+    queue = given.take("queue")
+    losses.drop(
+        given.take("minAvailable"),
+        same=(job.total,) if queue.value else (),
+        instead="pods are gathered all or none in a queue, and one by one without",
+    )
+    if not queue.value:
+        return {}
+    return {"queue": queue.value}
+
+
+def _drop_unsaid(job: HubJob, losses: Losses) -> None:
+    losses.drop(
+        job.policy.take("ttlSecondsAfterFinished"),
+        same=(),
+        instead="a finished job stays until somebody deletes it",
+    )
+    losses.drop(
+        job.policy.take("managedBy"),
+        same=(HUB_MANAGER,),
+        instead="the operator runs the job itself",
+    )
+    losses.drop(job.spec.take("successPolicy"), same=("",), instead="one replica ends the job")
+    losses.drop(
+        job.spec.take("enableDynamicWorker"),
+        same=(False,),
+        instead="TF_CONFIG names every replica to all of them",
+    )
+    losses.drop_rest(job.spec)

@@ -1,0 +1,119 @@
+"""runMode: how the containers of a job start while it is debugged, or after it was paused.
+
+Debugging is applied last, so that it wins over what a resumed job would start.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.tensorstack import hints, validation_messages
+from tfjob.k8s import field
+
+_PATH = "spec.runMode"
+_IDLE = ("sleep", "inf")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+class Start(msgspec.Struct, frozen=True):
+    """What is different in the pods of one type; an empty list leaves what the template says."""
+
+    skips_init: bool = False
+    command: Sequence[str] = ()
+    args: Sequence[str] = ()
+
+
+class Modes(msgspec.Struct, frozen=True):
+    is_debugged: bool = False
+    debug: Mapping[str, Start] = {}
+    is_paused: bool = False
+    resume: Mapping[str, Start] = {}
+
+
+def read_modes(reader: Reader, given: Mapping[str, Any], *, types: Iterable[str]) -> Modes:
+    debug, pause = given.get("debug") or {}, given.get("pause") or {}
+    known = frozenset(types)
+    starts, resumptions = f"{_PATH}.debug.replicaSpecs", f"{_PATH}.pause.resumeSpecs"
+    return Modes(
+        is_debugged=_is_enabled(debug),
+        debug=_read_starts(reader, debug.get("replicaSpecs"), starts, types=known),
+        is_paused=_is_enabled(pause),
+        resume=_read_starts(reader, pause.get("resumeSpecs"), resumptions, types=known),
+    )
+
+
+def started(
+    template: Mapping[str, Any], modes: Modes, *, kind: str, was_paused: bool
+) -> Mapping[str, Any]:
+    """The template as the pods of a type are made from it now."""
+    if was_paused and kind in modes.resume:
+        template = _resumed(template, modes.resume[kind])
+    if modes.is_debugged:
+        template = _debugged(template, modes.debug.get(kind, Start()))
+    return template
+
+
+def _is_enabled(given: Mapping[str, Any]) -> bool:
+    """`enable` is an older spelling, and counts where the newer one is absent."""
+    newer = given.get("enabled")
+    return bool(given.get("enable") if newer is None else newer)
+
+
+def _read_starts(
+    reader: Reader,
+    entries: Sequence[Mapping[str, Any]] | None,
+    path: str,
+    *,
+    types: frozenset[str],
+) -> Mapping[str, Start]:
+    found: dict[str, Start] = {}
+    for place, given in enumerate(entries or ()):
+        kind, own_path = given.get("type") or "", f"{path}[{place}].type"
+        if kind not in types:
+            rule, remedy = validation_messages.ABSENT_TYPE.format(kind or '""'), hints.ABSENT_TYPE
+            reader.note(field.invalid(own_path, kind, rule, remedy=remedy))
+        elif kind in found:
+            reader.note(field.duplicate(own_path, kind, remedy=hints.TWO_MODES))
+        found[kind] = Start(
+            skips_init=bool(given.get("skipInitContainer")),
+            command=given.get("command") or (),
+            args=given.get("args") or (),
+        )
+    return found
+
+
+def _resumed(template: Mapping[str, Any], start: Start) -> Mapping[str, Any]:
+    changes: dict[str, Any] = {}
+    if start.command:
+        changes["command"] = list(start.command)
+    if start.args:
+        changes["args"] = list(start.args)
+    return _changed(template, start, changes=changes, dropped=())
+
+
+def _debugged(template: Mapping[str, Any], start: Start) -> Mapping[str, Any]:
+    """The training does not start; a probe that waits for it would end the pod."""
+    command = {"command": list(start.command or _IDLE)}
+    return _changed(template, start, changes=command, dropped=("args", *_PROBES))
+
+
+def _changed(
+    template: Mapping[str, Any],
+    start: Start,
+    *,
+    changes: Mapping[str, Any],
+    dropped: Sequence[str],
+) -> Mapping[str, Any]:
+    """The template with its training container changed; the given one stays as it is."""
+    spec = dict(template["spec"])
+    if start.skips_init:
+        spec.pop("initContainers", None)
+    containers = list(spec["containers"])
+    names = [each.get("name") for each in containers]
+    place = names.index(TRAINING_CONTAINER)
+    kept = {key: value for key, value in containers[place].items() if key not in dropped}
+    containers[place] = {**kept, **changes}
+    return {**template, "spec": {**spec, "containers": containers}}

@@ -1,0 +1,83 @@
+"""tensorboardSpec: from which image and logs a TensorBoard is asked for, read with every fault.
+
+Two spellings of the places exist and mean the same: a list of URLs, and the newer `logDir`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.tensorstack import api, hints, validation_messages
+from tfjob.k8s import field
+
+_PATH = "spec.tensorboardSpec"
+_CLAIM = "t9k://pvc/"
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A folder of a PersistentVolumeClaim; an empty path is all of it."""
+
+    claim: str
+    path: str
+
+
+class Board(msgspec.Struct, frozen=True):
+    image: str
+    sources: Sequence[Source] = ()
+    elsewhere: Sequence[str] = ()
+    """Places that are no volumes: only the vendor's own TensorBoard reads them."""
+    is_suspended: bool = False
+    queue: str = ""
+    resources: Mapping[str, Any] = {}
+    given: Mapping[str, Any] = {}
+    """The block as the user wrote it."""
+
+
+def read_board(reader: Reader, given: Mapping[str, Any] | None) -> Board | None:
+    if given is None:
+        return None
+    image = given.get("image") or ""
+    if not image:
+        rule, remedy = validation_messages.NO_IMAGE, hints.NO_IMAGE_OF_BOARD
+        reader.note(field.required(f"{_PATH}.image", rule, remedy=remedy))
+    filesets = list(_filesets(reader, given.get("trainingLogFilesets") or ()))
+    folders, elsewhere = _log_dir(given.get("logDir") or {})
+    scheduler = given.get("scheduler") or {}
+    return Board(
+        image=image,
+        sources=[*filter(None, map(_source_of, filesets)), *folders],
+        elsewhere=[*(each for each in filesets if _source_of(each) is None), *elsewhere],
+        is_suspended=bool(given.get("suspend")),
+        queue=(scheduler.get("t9kScheduler") or {}).get("queue") or "",
+        resources=given.get("resources") or {},
+        given=given,
+    )
+
+
+def _filesets(reader: Reader, given: Sequence[str]) -> Iterator[str]:
+    for place, each in enumerate(given):
+        if re.fullmatch(api.FILESET, each) is None:
+            path, rule = f"{_PATH}.trainingLogFilesets[{place}]", validation_messages.FILESET
+            reader.note(field.invalid(path, each, rule, remedy=hints.FILESET))
+            continue
+        yield each
+
+
+def _source_of(fileset: str) -> Source | None:
+    if not fileset.startswith(_CLAIM):
+        return None
+    claim, _, path = fileset.removeprefix(_CLAIM).partition("/")
+    return Source(claim=claim, path=path.strip("/"))
+
+
+def _log_dir(given: Mapping[str, Any]) -> tuple[list[Source], list[str]]:
+    sources = [
+        Source(claim=entry.get("name") or "", path=folder.strip("/"))
+        for entry in given.get("pvc") or ()
+        for folder in entry.get("subPath") or [""]
+    ]
+    bucket, pages = given.get("s3") or {}, given.get("http") or {}
+    return sources, [*(bucket.get("uri") or ()), *(pages.get("url") or ())]

@@ -1,0 +1,32 @@
+"""Refuses a job whose replicas could never start: TF_CONFIG must fit into one variable.
+
+Every replica is named in it, and Linux starts no program with a longer variable.
+"""
+
+from tfjob.core.cluster_spec import LONGEST_VALUE, longest_size
+from tfjob.core.invalid_job import InvalidJob
+from tfjob.core.job import Job
+from tfjob.k8s import field
+
+TOO_WIDE = (
+    "TF_CONFIG names every replica and would be {} bytes long; Linux starts no program with one"
+    f" of more than {LONGEST_VALUE}"
+)
+REMEDY = "use fewer replicas, or shorter names of job and namespace"
+_SURELY_FITS = 100
+"""Replicas whose names fit whatever they are."""
+
+
+def checked(job: Job, *, path: str) -> Job | InvalidJob:
+    """The job itself, or that it is invalid; `path` is the field that holds its replicas."""
+    size = 0 if job.total <= _SURELY_FITS else longest_size(job)
+    if size <= LONGEST_VALUE:
+        return job
+    return InvalidJob(
+        owner=job.owner,
+        messages=job.messages,
+        faults=[field.invalid(path, job.total, TOO_WIDE.format(size), remedy=REMEDY)],
+        status=job.status,
+        is_external=job.is_external,
+        is_deleting=job.is_deleting,
+    )

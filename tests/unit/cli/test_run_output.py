@@ -1,0 +1,60 @@
+import io
+
+from tfjob.cli.run_output import PlainScreen, ReplicaLine, screen_for
+
+
+def line(phase: str, why: str = "") -> ReplicaLine:
+    return ReplicaLine(replica="worker-0", phase=phase, restarts=0, why=why)
+
+
+def test_what_is_no_terminal_gets_plain_lines() -> None:
+    stream = io.StringIO()
+    with screen_for(stream, title="job", is_plain=False) as screen:
+        screen.tell("it is made")
+        screen.log("worker-0", "one")
+    assert stream.getvalue() == "it is made\n[worker-0] one\n"
+
+
+def test_a_phase_is_told_when_it_changes() -> None:
+    stream = io.StringIO()
+    screen = PlainScreen(stream)
+    for each in (line("Pending"), line("Running"), line("Running"), line("Failed", "exit code 3")):
+        screen.show([each], state="Running")
+    assert stream.getvalue().splitlines() == [
+        "worker-0: Pending",
+        "worker-0: Running",
+        "worker-0: Failed exit code 3",
+    ]
+
+
+def test_the_end_names_who_failed_with_its_last_lines() -> None:
+    stream = io.StringIO()
+    screen = PlainScreen(stream)
+    screen.failure("worker-0", "exit code 3", ["a", "b"])
+    screen.verdict("the job has failed", is_good=False)
+    assert stream.getvalue().splitlines() == [
+        "worker-0 failed first (exit code 3); its last lines:",
+        "    a",
+        "    b",
+        "failed: the job has failed",
+    ]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_lines_of_programs_are_raw_in_a_pipe_and_harmless_on_a_terminal() -> None:
+    evil = "\x1b[2Jx"
+    for stream, shown in ((io.StringIO(), evil), (Terminal(), "␛[2Jx")):
+        screen = PlainScreen(stream)
+        screen.log("w-0", evil)
+        screen.failure("w-0", evil, [evil])
+        screen.verdict(evil, is_good=False)
+        assert stream.getvalue().splitlines() == [
+            f"[w-0] {shown}",
+            "w-0 failed first (␛[2Jx); its last lines:",
+            f"    {shown}",
+            "failed: ␛[2Jx",
+        ]

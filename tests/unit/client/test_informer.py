@@ -1,0 +1,173 @@
+"""Claims about keeping a store equal to a collection."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.fake_time import settle
+from tfjob.client.informer import Informer
+from tfjob.client.store import Store
+from tfjob.client.watch_codec import Changed, Deleted, Event, Progressed, Replaced
+from tfjob.k8s.meta import ObjectMeta
+
+Told = list[tuple[str | None, str | None]]
+
+
+class Thing(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+def thing(name: str, version: str, uid: str = "u") -> Thing:
+    return Thing(ObjectMeta(namespace="ns", name=name, uid=uid, resource_version=version))
+
+
+def text(item: Thing | None) -> str | None:
+    return None if item is None else f"{item.metadata.name}{item.metadata.resource_version}"
+
+
+class Fed:
+    """An informer that is fed by the test, and what it told."""
+
+    def __init__(self) -> None:
+        self._events: asyncio.Queue[Event[Thing]] = asyncio.Queue()
+        self.told: Told = []
+        self.informer = Informer(
+            self,
+            store=Store[Thing](),
+            on_change=lambda old, new: self.told.append((text(old), text(new))),
+        )
+
+    async def events(self) -> AsyncGenerator[Event[Thing]]:
+        while True:
+            yield await self._events.get()
+
+    async def feed(self, *events: Event[Thing]) -> None:
+        """Run until all of it has been taken in."""
+        for event in events:
+            self._events.put_nowait(event)
+        running = asyncio.create_task(self.informer.run())
+        while not self._events.empty():
+            await settle()
+        running.cancel()
+        await asyncio.wait([running])
+
+    @property
+    def stored(self) -> set[str | None]:
+        return {text(item) for item in self.informer.store}
+
+
+async def test_changes_are_told_as_old_and_new() -> None:
+    fed = Fed()
+    await fed.feed(
+        Replaced([thing("a", "1")], "1"),
+        Changed(thing("b", "2")),
+        Changed(thing("a", "3")),
+        Deleted(("ns", "b"), "4"),
+    )
+    assert fed.told == [(None, "a1"), (None, "b2"), ("a1", "a3"), ("b2", None)]
+    assert fed.stored == {"a3"}
+
+
+async def test_an_equal_version_is_no_news() -> None:
+    fed = Fed()
+    await fed.feed(Replaced([thing("a", "1")], "1"), Changed(thing("a", "1")))
+    await fed.feed(Replaced([thing("a", "1")], "1"))
+    assert fed.told == [(None, "a1")]
+
+
+async def test_a_new_state_tells_what_vanished_meanwhile() -> None:
+    fed = Fed()
+    await fed.feed(
+        Replaced([thing("a", "1"), thing("b", "2"), thing("c", "3")], "3"),
+        Replaced([thing("a", "1"), thing("c", "9"), thing("d", "8")], "9"),
+    )
+    assert fed.told[3:] == [("b2", None), ("c3", "c9"), (None, "d8")]
+    assert fed.stored == {"a1", "c9", "d8"}
+
+
+async def test_what_could_not_be_read_is_not_taken_for_vanished() -> None:
+    fed = Fed()
+    await fed.feed(Replaced([thing("a", "1")], "1"), Replaced([], "2", frozenset({("ns", "a")})))
+    assert fed.stored == {"a1"}
+
+
+async def test_an_object_made_anew_under_its_name_is_told_as_gone_and_new() -> None:
+    fed = Fed()
+    await fed.feed(
+        Replaced([thing("a", "1", uid="u1")], "1"), Replaced([thing("a", "5", uid="u2")], "5")
+    )
+    assert fed.told == [(None, "a1"), ("a1", None), (None, "a5")]
+
+
+async def test_replayed_events_do_not_turn_the_store_back() -> None:
+    fed = Fed()
+    await fed.feed(
+        Replaced([thing("a", "7")], "7"), Changed(thing("a", "3")), Deleted(("ns", "a"), "5")
+    )
+    assert fed.stored == {"a7"}
+    assert fed.told == [(None, "a7")]
+
+
+async def test_a_state_from_before_a_restore_is_believed() -> None:
+    fed = Fed()
+    await fed.feed(Replaced([thing("a", "90")], "90"), Replaced([thing("a", "7")], "7"))
+    assert fed.stored == {"a7"}
+
+
+async def test_it_is_synced_once_the_whole_state_is_stored() -> None:
+    fed = Fed()
+    assert not fed.informer.has_synced.is_set()
+    await fed.feed(Replaced([], "1"))
+    assert fed.informer.has_synced.is_set()
+
+
+async def test_a_writer_sees_its_own_write_come_back() -> None:
+    fed = Fed()
+    await fed.feed(Replaced([], "1"))
+    await fed.feed(Changed(thing("b", "4")))
+    assert not fed.informer.is_caught_up(("ns", "a"), "5")
+    await fed.feed(Changed(thing("a", "5")))
+    assert fed.informer.is_caught_up(("ns", "a"), "5")
+
+
+async def test_a_bookmark_shows_that_a_write_has_passed() -> None:
+    fed = Fed()
+    await fed.feed(Replaced([], "1"), Progressed("9"))
+    assert fed.informer.is_caught_up(("ns", "a"), "8")
+
+
+async def test_versions_that_are_no_numbers_are_met_in_the_object_itself() -> None:
+    fed = Fed()
+    await fed.feed(Replaced([thing("a", "x-1")], "x-9"))
+    assert fed.informer.is_caught_up(("ns", "a"), "x-1")
+    assert not fed.informer.is_caught_up(("ns", "a"), "x-2")
+
+
+moves = st.lists(
+    st.tuples(st.sampled_from(["put", "delete", "relist"]), st.sampled_from("abc")), max_size=30
+)
+
+
+@given(moves=moves)
+async def test_what_was_told_adds_up_to_what_is_stored(moves: list[tuple[str, str]]) -> None:
+    fed = Fed()
+    server: dict[str, Thing] = {}
+    events: list[Event[Thing]] = [Replaced([], "0")]
+    for version, (kind, name) in enumerate(moves, start=1):
+        if kind == "put":
+            server[name] = thing(name, str(version))
+            events.append(Changed(server[name]))
+        elif kind == "delete" and name in server:
+            del server[name]
+            events.append(Deleted(("ns", name), str(version)))
+        elif kind == "relist":
+            server.pop(name, None)
+            events.append(Replaced(list(server.values()), str(version)))
+    await fed.feed(*events)
+    counted: set[str | None] = set()
+    for old, new in fed.told:
+        counted = (counted - {old}) | ({new} - {None})
+    assert fed.stored == {text(item) for item in server.values()} == counted

@@ -1,0 +1,297 @@
+"""Children are made and removed: each for itself, never twice, never somebody else's."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager as Opened
+
+import msgspec
+import pytest
+
+from tests.support.controller_harness import KEY, ControllerHarness, child
+from tests.support.local_apiserver.in_memory import CORE, Json
+from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFound, Transient
+from tfjob.client.fair_semaphore import FairSemaphore
+from tfjob.client.request import Request
+from tfjob.controller.child_writer import ChildWriter, Report
+from tfjob.controller.job_events import JobEventRecorder
+from tfjob.controller.slow_start import LONGEST_BACKOFF
+from tfjob.controller.snapshot import Snapshot
+from tfjob.core.job import Job
+from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
+
+POD = Create(ChildKind.POD, "j-worker-0", "Worker", 0)
+POD_PATH = f"{CORE}/pods/j-worker-0"
+
+
+async def carried_out(harness: ControllerHarness, plan: Plan) -> Report:
+    await harness.look()
+    snapshot = await harness.reader.read(KEY)
+    assert isinstance(snapshot, Snapshot)
+    assert isinstance(snapshot.job, Job)
+    reporter = JobEventRecorder(harness.recorder, snapshot.job.owner, component="me", version="1")
+    return await harness.child_writer.carry_out(snapshot.job, plan, reporter)
+
+
+def foreign_pod(**metadata: object) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "j-worker-0", **metadata},
+        "spec": {"containers": [{"name": "c", "image": "x"}]},
+    }
+
+
+async def test_pod_of_somebody_else_under_our_name_is_an_error_and_stays(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        theirs = await harness.server.make(f"{CORE}/pods", foreign_pod())
+        report = await carried_out(harness, Plan(creates=[POD]))
+        assert len(report.errors) == 1
+        stored = await harness.server.ask("GET", POD_PATH)
+        assert stored["metadata"]["uid"] == theirs["metadata"]["uid"]
+        told = await harness.told()
+        assert [(kind, reason) for kind, reason, _ in told] == [("Warning", "FailedCreatePod")]
+        assert 'pods "j-worker-0" already exists' in told[0][2]
+
+
+async def test_pod_that_is_on_its_way_out_is_waited_for(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        await harness.server.make(f"{CORE}/pods", foreign_pod(finalizers=["example.com/wait"]))
+        await harness.server.ask("DELETE", POD_PATH)
+        report = await carried_out(harness, Plan(creates=[POD]))
+        assert (report.errors, report.is_waiting) == ([], True)
+
+
+async def test_pod_of_our_own_counts_as_made_with_its_version(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        await carried_out(harness, Plan(creates=[POD]))
+        stored = await harness.server.ask("GET", POD_PATH)
+        report = await carried_out(harness, Plan(creates=[POD]))
+        assert report.errors == []
+        assert report.versions == {"Pod": stored["metadata"]["resourceVersion"]}
+        assert harness.counted("created_pods_total") == 1
+
+
+async def test_pod_that_vanishes_between_two_looks_is_waited_for(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        await harness.server.make(f"{CORE}/pods", foreign_pod())
+        harness.server.refuse = lambda request: (
+            NotFound("gone") if request.verb == "get" and request.path == POD_PATH else None
+        )
+        report = await carried_out(harness, Plan(creates=[POD]))
+        assert (report.errors, report.is_waiting) == ([], True)
+
+
+async def test_relabelled_pod_of_ours_is_released_and_its_name_stays_taken(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        await carried_out(harness, Plan(creates=[POD]))
+        pod = await harness.server.ask("GET", POD_PATH)
+        pod["metadata"]["labels"] = {"app": "other"}
+        await harness.server.ask("PUT", POD_PATH, pod)
+        harness.stores.pods.remove(("default", "j-worker-0"))
+        report = await carried_out(harness, Plan(creates=[POD]))
+        assert len(report.errors) == 1
+        stored = await harness.server.ask("GET", POD_PATH)
+        assert "ownerReferences" not in stored["metadata"]
+
+
+async def test_release_that_fails_stops_no_other_child(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W2")
+        await carried_out(harness, Plan(creates=[POD]))
+        pod = await harness.server.ask("GET", POD_PATH)
+        pod["metadata"]["labels"] = {"app": "other"}
+        await harness.server.ask("PUT", POD_PATH, pod)
+        harness.server.refuse = lambda request: (
+            Transient("500") if request.verb == "patch" else None
+        )
+        other = Create(ChildKind.POD, "j-worker-1", "Worker", 1)
+        report = await carried_out(harness, Plan(creates=[POD, other]))
+        assert await harness.server.names("pods") == ["j-worker-0", "j-worker-1"]
+        assert Transient in {type(error) for error in report.errors}
+
+
+async def test_only_the_pod_that_was_meant_is_deleted(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        await carried_out(harness, Plan(creates=[POD]))
+        report = await carried_out(harness, Plan(deletes=[Delete("Pod", "j-worker-0", "old-uid")]))
+        assert report.errors == []
+        assert await harness.server.names("pods") == ["j-worker-0"]
+        assert harness.counted("deleted_pods_total") == 0
+        absent = await carried_out(harness, Plan(deletes=[Delete("Pod", "j-worker-7", "x")]))
+        assert absent.errors == []
+
+
+async def test_delete_that_is_refused_is_told(controller: Opened[ControllerHarness]) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        await carried_out(harness, Plan(creates=[POD]))
+        uid = (await harness.server.ask("GET", POD_PATH))["metadata"]["uid"]
+        harness.server.refuse = lambda request: (
+            Forbidden("not you") if request.verb == "delete" else None
+        )
+        report = await carried_out(harness, Plan(deletes=[Delete("Pod", "j-worker-0", uid)]))
+        assert [error.message for error in report.errors] == ["not you"]
+        harness.server.refuse = lambda _: None
+        told = await harness.told()
+        assert any(reason == "FailedDeletePod" for _, reason, _ in told)
+
+
+async def test_misspelt_field_of_a_template_is_refused_in_the_servers_words(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        job = await harness.submit("W1")
+        containers = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
+        containers[0]["imagePulPolicy"] = "Always"
+        path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/j"
+        assert (await harness.server.ask("PUT", path, job))["code"] == 200
+        report = await carried_out(harness, Plan(creates=[POD]))
+        assert 'unknown field "spec.containers[0].imagePulPolicy"' in report.errors[0].message
+        assert await harness.server.names("pods") == []
+
+
+async def test_namespace_that_goes_away_is_hopeless_and_not_told(
+    controller: Opened[ControllerHarness],
+) -> None:
+    def refuse(request: Request) -> ApiError | None:
+        is_pod = request.verb == "create" and request.path.endswith("/pods")
+        return NamespaceTerminating("going") if is_pod else None
+
+    async with controller as harness:
+        await harness.submit("W1")
+        harness.server.refuse = refuse
+        report = await carried_out(harness, Plan(creates=[POD]))
+        assert report.namespace_terminating
+        assert await harness.told() == []
+
+
+async def test_newest_version_of_each_kind_is_what_is_waited_for(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W12")
+        creates = [Create(ChildKind.POD, f"j-worker-{n}", "Worker", n) for n in range(12)]
+        report = await carried_out(harness, Plan(creates=creates))
+        pods = await harness.server.ask("GET", f"{CORE}/pods")
+        versions = [int(pod["metadata"]["resourceVersion"]) for pod in pods["items"]]
+        assert report.versions == {"Pod": str(max(versions))}
+
+
+@pytest.mark.parametrize("name", ["j-worker-0", "j-worker-9"])
+async def test_update_of_a_child_that_changed_hands_is_tried_later(
+    controller: Opened[ControllerHarness], name: str
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        await carried_out(harness, Plan(creates=[POD]))
+        update = Update("Pod", name, "another-uid", {"spec": {"activeDeadlineSeconds": 5}})
+        report = await carried_out(harness, Plan(updates=[update]))
+        assert (report.errors, report.is_waiting) == ([], True)
+
+
+async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
+    controller: Opened[ControllerHarness],
+) -> None:
+    def refuse(request: Request) -> ApiError | None:
+        is_pod = request.verb == "create" and request.path.endswith("/pods")
+        name = "0" if b'"name":"j-worker-0"' in (request.body or b"") else "1"
+        return Forbidden(f"no room for {name}") if is_pod else None
+
+    async with controller as harness:
+        await harness.submit("W2")
+        harness.server.refuse = refuse
+        creates = [Create(ChildKind.POD, f"j-worker-{index}", "Worker", index) for index in (0, 1)]
+        assert (await carried_out(harness, Plan(creates=creates))).trouble == "no room for 0"
+        harness.elapsed += LONGEST_BACKOFF
+        creates.reverse()
+        assert (await carried_out(harness, Plan(creates=creates))).trouble == "no room for 1"
+        assert (await carried_out(harness, Plan())).trouble == ""
+
+
+async def test_companion_of_our_own_counts_as_made_whatever_its_labels_say(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        job = await harness.submit("W1")
+        body = child("Service", "beside", job)
+        stored = await harness.server.make(f"{CORE}/services", body)
+        report = await carried_out(harness, Plan(creates=[Create("Service", "beside", body=body)]))
+        assert report.errors == []
+        found = await harness.server.ask("GET", f"{CORE}/services/beside")
+        assert found["metadata"]["ownerReferences"] == stored["metadata"]["ownerReferences"]
+
+
+async def test_jobs_of_one_name_in_two_apis_wait_for_their_own_turn(
+    controller: Opened[ControllerHarness],
+) -> None:
+    order: list[str] = []
+
+    async with controller as harness:
+        await harness.submit("W1")
+        await harness.look()
+        snapshot = await harness.reader.read(KEY)
+        assert snapshot is not None
+        assert isinstance(snapshot.job, Job)
+        reporter = JobEventRecorder(
+            harness.recorder, snapshot.job.owner, component="me", version="1"
+        )
+        owner = msgspec.structs.replace(snapshot.job.owner, kind="Other", uid="another")
+        other = msgspec.structs.replace(snapshot.job, owner=owner)
+        child_writer = ChildWriter(harness.server.api, FairSemaphore(1), harness.metrics)
+        harness.server.refuse = lambda request: order.append(request.path)
+
+        def plan(prefix: str, count: int) -> Plan:
+            names = [f"{prefix}-{number}" for number in range(count)]
+            return Plan(deletes=[Delete(ChildKind.POD, name, "uid") for name in names])
+
+        await asyncio.gather(
+            child_writer.carry_out(snapshot.job, plan("wide", 20), reporter),
+            child_writer.carry_out(other, plan("narrow", 1), reporter),
+        )
+    assert order.index(f"{CORE}/pods/narrow-0") < 3
+
+
+async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_one(
+    controller: Opened[ControllerHarness],
+) -> None:
+    order: list[str] = []
+
+    async with controller as harness:
+        await harness.submit("W1")
+        await harness.look()
+        snapshot = await harness.reader.read(KEY)
+        assert snapshot is not None
+        job = snapshot.job
+        assert isinstance(job, Job)
+        reporter = JobEventRecorder(harness.recorder, job.owner, component="me", version="1")
+        child_writer = ChildWriter(harness.server.api, FairSemaphore(1), harness.metrics)
+        harness.server.refuse = lambda request: order.append(request.path)
+
+        def of(namespace: str, uid: str) -> Job:
+            owner = msgspec.structs.replace(job.owner, namespace=namespace, uid=uid)
+            return msgspec.structs.replace(job, owner=owner)
+
+        plan = Plan(deletes=[Delete(ChildKind.POD, "p", "uid")])
+        many = [of("default", str(number)) for number in range(50)]
+        jobs = [*many, of("small", "one")]
+        await asyncio.gather(*(child_writer.carry_out(each, plan, reporter) for each in jobs))
+    assert order.index("/api/v1/namespaces/small/pods/p") < 3

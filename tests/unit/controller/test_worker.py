@@ -1,0 +1,362 @@
+"""What becomes of a key after its pass: done, retried, or looked at again in time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+
+from tests.support.builders import NOW, at
+from tests.support.fake_time import FakeTime, settle
+from tfjob.client.errors import ApiError, Forbidden, Transient, Unauthorized
+from tfjob.client.watch_codec import Key
+from tfjob.client.workqueue import Priority, WorkQueue
+from tfjob.controller.expectations import LONGEST_WAIT, Expectations
+from tfjob.controller.reconciler import Outcome
+from tfjob.controller.worker import (
+    FEW_CREATES,
+    HOPELESS,
+    LOOK_AGAIN,
+    OUTAGE,
+    WAIT_FOR_NAME,
+    Times,
+    Worker,
+)
+from tfjob.manager.metrics import Metrics
+
+JOB: Key = ("n", "j")
+Answer = Callable[[], Outcome]
+
+
+class World:
+    """A loop over passes that end as a test says, under time that stands still."""
+
+    def __init__(self) -> None:
+        self.time = FakeTime()
+        self.queue = WorkQueue[Key](timers=self.time)
+        self.answer: Answer = Outcome
+        self.passes: list[float] = []
+        self.most_creates: int | None = None
+        self.priorities: list[Priority] = []
+        self.reached = 0
+        self.leads = True
+        self.metrics = Metrics()
+        self.expectations = Expectations({"Pod": self}, clock=self.time.time)
+        self.loop = Worker(
+            self,
+            self.queue,
+            expectations=self.expectations,
+            observer=self.metrics.passes_of("tfjob-controller"),
+            times=Times(
+                now=lambda: NOW + timedelta(seconds=self.time.time() - 1000),
+                elapsed=self.time.time,
+            ),
+            may_write=lambda: self.leads,
+        )
+
+    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
+        assert key == JOB
+        self.most_creates = most_creates
+        self.priorities.append(self.queue.priority_of(key))
+        self.passes.append(self.time.time() - 1000)
+        return self.answer()
+
+    def is_caught_up(self, key: Key, version: str) -> bool:
+        assert key == JOB
+        return self.reached >= int(version)
+
+    async def advance(self, seconds: float) -> list[float]:
+        """Let time pass; the moments of the passes that it brought."""
+        known = len(self.passes)
+        await self.time.advance(seconds)
+        return self.passes[known:]
+
+    def counted(self, result: str) -> float:
+        labels = {"controller": "tfjob-controller", "result": result}
+        name = "controller_runtime_reconcile_total"
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+@asynccontextmanager
+async def worked() -> AsyncIterator[World]:
+    harness = World()
+    worker = asyncio.create_task(harness.loop.run())
+    harness.queue.add(JOB)
+    try:
+        yield harness
+    finally:
+        harness.queue.close()
+        await worker
+
+
+def failing(*errors: ApiError) -> Answer:
+    return lambda: Outcome(errors=list(errors))
+
+
+async def test_pass_that_ends_well_leaves_nothing_behind() -> None:
+    async with worked() as harness:
+        assert await harness.advance(3600) == [0]
+        assert (len(harness.queue), harness.queue.delayed, len(harness.expectations)) == (0, 0, 0)
+        assert harness.counted("success") == 1
+
+
+async def test_job_is_looked_at_again_when_it_asked_to_be() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(wake_at=at(40) if len(harness.passes) == 1 else None)
+        assert await harness.advance(3600) == [0, 40]
+        assert harness.counted("requeue_after") == 1
+
+
+async def test_moment_that_has_passed_is_looked_at_at_once() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(wake_at=at(-40) if len(harness.passes) == 1 else None)
+        assert await harness.advance(1) == [0, pytest.approx(0.001)]
+
+
+async def test_failed_pass_is_tried_again_ever_less_often() -> None:
+    async with worked() as harness:
+        harness.answer = failing(Forbidden("quota"))
+        moments = await harness.advance(3600)
+        gaps = [round(later - earlier, 6) for earlier, later in pairwise(moments)]
+        assert gaps[:4] == [0.005, 0.01, 0.02, 0.04]
+        assert gaps == sorted(gaps)
+        assert gaps[-1] == 300
+        assert harness.counted("error") == len(moments)
+
+
+async def test_refused_creates_are_tried_again_when_their_wait_is_over_and_not_before() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
+        assert await harness.advance(50) == [0, 20, 40]
+        assert harness.queue.failures(JOB) == 0
+
+
+async def test_refused_creates_do_not_hold_up_children_that_one_pass_left_over() -> None:
+    async with worked() as harness:
+        refused = Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0, has_more=True)
+        harness.answer = lambda: refused if len(harness.passes) == 1 else Outcome()
+        assert await harness.advance(10) == [0, 0]
+
+
+async def test_other_errors_beside_refused_creates_are_retried_as_ever() -> None:
+    async with worked() as harness:
+        errors: list[ApiError] = [Forbidden("quota"), Transient("500")]
+        harness.answer = lambda: Outcome(errors=errors, refused=1, retry_after=20.0)
+        assert (await harness.advance(1))[:2] == [0, pytest.approx(0.005)]
+
+
+@pytest.mark.parametrize("error", [Transient("500"), Unauthorized("401")])
+async def test_outage_is_never_waited_out_for_long(error: ApiError) -> None:
+    async with worked() as harness:
+        harness.answer = failing(error)
+        moments = await harness.advance(600)
+        gaps = [round(later - earlier, 6) for earlier, later in pairwise(moments)]
+        assert max(gaps) == OUTAGE
+
+
+async def test_success_makes_the_next_failure_the_first() -> None:
+    async with worked() as harness:
+        harness.answer = failing(Forbidden("quota"))
+        await harness.advance(100)
+        assert harness.queue.failures(JOB) > 5
+        harness.answer = Outcome
+        await harness.advance(400)
+        assert harness.queue.failures(JOB) == 0
+
+
+async def test_status_that_waits_is_looked_at_in_time_although_reconciles_fail() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], deferred=100)
+        moments = await harness.advance(3600)
+        assert max(later - earlier for earlier, later in pairwise(moments)) == 100
+
+
+async def test_deadline_is_kept_although_passes_fail() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(500))
+        assert 500 in await harness.advance(3600)
+
+
+async def test_deadline_that_has_passed_hurries_no_failing_job() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(-1))
+        assert len(await harness.advance(3600)) < 30
+
+
+async def test_fault_of_our_own_is_retried_and_ends_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with worked() as harness:
+
+        def broken() -> Outcome:
+            raise ZeroDivisionError
+
+        harness.answer = broken
+        assert len(await harness.advance(1)) > 3
+        harness.answer = Outcome
+        await harness.advance(10)
+        assert harness.queue.delayed == 0
+    assert caplog.records[0].message == "pass failed"
+    assert vars(caplog.records[0])["job"] == "j"
+
+
+async def test_api_error_that_a_pass_raises_is_retried() -> None:
+    async with worked() as harness:
+
+        def refused() -> Outcome:
+            raise Forbidden("no nodes for you")
+
+        harness.answer = refused
+        assert len(await harness.advance(1)) > 3
+
+
+async def test_namespace_that_goes_away_is_visited_rarely() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(
+            namespace_terminating=True, errors=[Forbidden("terminating")]
+        )
+        assert await harness.advance(150) == [0, HOPELESS, 2 * HOPELESS]
+
+
+async def test_name_that_is_still_taken_is_asked_for_again() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(is_waiting=len(harness.passes) == 1)
+        assert await harness.advance(60) == [0, WAIT_FOR_NAME]
+
+
+async def test_job_is_not_decided_on_before_our_writes_have_come_back() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
+        await harness.advance(0)
+        for _ in range(100):
+            harness.queue.add(JOB)
+            assert await harness.advance(0.01) == []
+        assert len(harness.expectations) == 1
+        harness.reached = 7
+        assert await harness.advance(LOOK_AGAIN) == [pytest.approx(LOOK_AGAIN)]
+        assert len(harness.expectations) == 0
+
+
+async def test_writes_that_never_come_back_hold_a_job_up_for_seconds_only() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
+        await harness.advance(0)
+        harness.queue.add(JOB)
+        assert await harness.advance(60) == [pytest.approx(LONGEST_WAIT)]
+
+
+async def test_version_of_a_kind_that_nobody_follows_is_not_waited_for() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"ConfigMap": "7"})
+        await harness.advance(0)
+        harness.queue.add(JOB)
+        assert await harness.advance(0) == [0]
+
+
+async def test_operator_that_does_not_lead_leaves_jobs_alone() -> None:
+    async with worked() as harness:
+        harness.leads = False
+        assert await harness.advance(60) == []
+        assert len(harness.queue) == 0
+
+
+async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"Pod": "7"})
+        await harness.advance(0)
+        harness.leads = False
+        harness.queue.add(JOB)
+        await harness.advance(1)
+        assert len(harness.expectations) == 0
+
+
+async def test_job_with_more_children_to_make_is_not_kept_waiting() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(versions={"Pod": "5"}, has_more=len(harness.passes) == 1)
+        await harness.time.advance(0.25)
+        harness.reached = 5
+        assert await harness.advance(0.1) == [pytest.approx(0.3)]
+
+
+class Endless:
+    """A pass that never ends by itself, unless it has been told to."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.is_endless = True
+
+    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
+        self.begun += 1
+        assert (key, most_creates) == (JOB, None)
+        if self.is_endless:
+            await asyncio.get_running_loop().create_future()
+        return Outcome(wake_at=at(5))
+
+
+async def test_cancelled_pass_has_no_outcome_and_its_worker_goes_on() -> None:
+    async with worked() as harness:
+        passer = Endless()
+        harness.loop._reconciler = passer
+        await harness.advance(1)
+        harness.loop.cancel_reconciles()
+        await harness.advance(1)
+        assert (passer.begun, harness.queue.delayed, len(harness.expectations)) == (1, 0, 0)
+        passer.is_endless = False
+        harness.queue.add(JOB)
+        await harness.advance(1)
+        assert (passer.begun, harness.queue.delayed) == (2, 1)
+
+
+async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
+    queue = WorkQueue[Key]()
+    harness = World()
+    passer = Endless()
+    harness.loop._reconciler, harness.loop._queue = passer, queue
+    worker = asyncio.create_task(harness.loop.run())
+    queue.add(JOB)
+    await settle()
+    worker.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await worker
+    assert (passer.begun, len(harness.loop._under_way)) == (1, 0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_status_that_waits_has_a_high_priority_when_it_is_due() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Outcome(deferred=2.0 if len(harness.passes) == 1 else None)
+        assert await harness.advance(60) == [0, 2]
+        assert harness.priorities == [Priority.NORMAL, Priority.HIGH]
+
+
+@pytest.mark.parametrize(("least", "most"), [(Priority.NORMAL, None), (Priority.HIGH, FEW_CREATES)])
+async def test_worker_for_high_priority_creates_few_children(
+    least: Priority, most: int | None
+) -> None:
+    harness = World()
+    worker = asyncio.create_task(harness.loop.run(least))
+    harness.queue.add(JOB, Priority.HIGH)
+    assert await harness.advance(1) == [0]
+    assert harness.most_creates == most
+    harness.queue.close()
+    await worker
+
+
+async def test_job_that_is_left_to_another_worker_keeps_its_failures_and_loses_its_priority() -> (
+    None
+):
+    harness = World()
+    worker = asyncio.create_task(harness.loop.run(Priority.HIGH))
+    harness.queue.add(JOB, Priority.HIGH)
+    harness.answer = failing(Forbidden("quota"))
+    await harness.advance(1)
+    failures = harness.queue.failures(JOB)
+    harness.answer = lambda: Outcome(is_left=True)
+    known = len(harness.passes)
+    await harness.advance(60)
+    assert len(harness.passes) == known + 1
+    assert (harness.queue.failures(JOB), len(harness.queue)) == (failures, 1)
+    harness.queue.close()
+    await worker

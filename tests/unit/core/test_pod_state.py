@@ -1,0 +1,126 @@
+"""Whether one pod has ended, and whether it was disrupted."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.builders import a_job, a_pod, at, meta
+from tfjob.core import pod_state
+from tfjob.core.job import Rules
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Phase, Pod, Running, Terminated
+
+RULES: Rules = a_job("W1").rules
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase", "code", "expected"),
+    [
+        ("Never", "Running", None, Phase.RUNNING),
+        ("Never", "Running", 0, Phase.SUCCEEDED),
+        ("Never", "Running", 1, Phase.FAILED),
+        ("Never", "Failed", 0, Phase.SUCCEEDED),
+        ("Never", "Unknown", 1, Phase.FAILED),
+        ("Never", "Pending", 1, Phase.PENDING),
+        ("Never", "Succeeded", 1, Phase.SUCCEEDED),
+        ("OnFailure", "Running", 0, Phase.SUCCEEDED),
+        ("OnFailure", "Running", 1, Phase.RUNNING),
+        ("OnFailure", "Failed", 1, Phase.FAILED),
+        ("OnFailure", "Failed", 0, Phase.SUCCEEDED),
+        ("Always", "Running", 0, Phase.RUNNING),
+        ("Always", "Running", 1, Phase.RUNNING),
+        ("Always", "Failed", 0, Phase.FAILED),
+        ("Always", "Failed", None, Phase.FAILED),
+    ],
+)
+def test_a_replica_is_judged_by_its_training_container_if_that_has_ended_for_good(
+    policy: str, phase: str, code: int | None, expected: Phase
+) -> None:
+    assert pod_state.judged_phase(a_pod(phase=phase, exit_code=code), policy=policy) is expected
+
+
+def beside(name: str = "sidecar", *, code: int | None = None) -> ContainerStatus:
+    """Another container, which runs on or has ended."""
+    ended = None if code is None else Terminated(exit_code=code)
+    runs = Running() if code is None else None
+    return ContainerStatus(name=name, state=ContainerState(running=runs, terminated=ended))
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "expected"),
+    [
+        ("Never", 0, True),
+        ("Never", 1, True),
+        ("OnFailure", 0, True),
+        ("OnFailure", 1, False),
+        ("Always", 0, False),
+        ("Always", 1, False),
+        ("", 0, False),
+        ("Never", None, False),
+    ],
+)
+def test_a_pod_has_ended_when_its_containers_have_though_its_phase_says_running(
+    policy: str, code: int | None, expected: bool
+) -> None:
+    assert pod_state.has_ended(a_pod(exit_code=code), policy=policy) is expected
+
+
+def test_what_the_pod_itself_says_of_its_policy_counts() -> None:
+    pod = a_pod(exit_code=1)
+    spec = msgspec.structs.replace(pod.spec, restart_policy="Never")
+    assert pod_state.has_ended(msgspec.structs.replace(pod, spec=spec), policy="Always")
+
+
+@pytest.mark.parametrize("policy", ["Never", "OnFailure"])
+def test_a_pod_in_which_another_container_runs_has_not_ended(policy: str) -> None:
+    assert not pod_state.has_ended(a_pod(exit_code=0, others=[beside()]), policy=policy)
+    assert pod_state.has_ended(a_pod(exit_code=0, others=[beside(code=0)]), policy=policy)
+
+
+def test_a_native_sidecar_that_goes_on_does_not_count() -> None:
+    assert pod_state.has_ended(a_pod(exit_code=0, init=[beside("proxy")]), policy="Never")
+
+
+def test_nothing_is_started_again_in_a_pod_that_is_being_deleted() -> None:
+    assert pod_state.has_ended(a_pod(exit_code=1, deleted=-5), policy="Always")
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"),
+    [("Pending", False), ("Running", False), ("Unknown", False), ("Succeeded", True)],
+)
+def test_without_reports_of_containers_the_phase_tells(phase: str, expected: bool) -> None:
+    assert pod_state.has_ended(a_pod(phase=phase), policy="Never") is expected
+
+
+@pytest.mark.parametrize("code", [0, 1, 143])
+@pytest.mark.parametrize(
+    ("deleted", "expected"),
+    [
+        pytest.param(-9, True, id="ended-after-the-deletion"),
+        pytest.param(-1, True, id="ended-in-the-second-of-the-deletion"),
+        pytest.param(0, False, id="ended-before-the-deletion"),
+    ],
+)
+def test_an_end_after_the_deletion_is_a_disruption_whatever_the_exit_code(
+    code: int, deleted: float, expected: bool
+) -> None:
+    pod = a_pod(phase="Failed" if code else "Succeeded", exit_code=code, deleted=deleted)
+    assert pod_state.is_disrupted(pod, RULES) is expected
+
+
+def held(pod: Pod) -> Pod:
+    kept = msgspec.structs.replace(pod.metadata, finalizers=["example.com/archive"])
+    return msgspec.structs.replace(pod, metadata=kept)
+
+
+def test_a_kubelets_final_deletion_does_not_hide_that_another_came_first() -> None:
+    gone: dict[str, Any] = {"phase": "Succeeded", "exit_code": 0, "deleted": 1, "grace": 0}
+    assert pod_state.is_disrupted(a_pod(**gone), RULES)
+    assert not pod_state.is_disrupted(held(a_pod(**gone)), RULES)
+
+
+def test_the_moment_a_deletion_was_asked_for_is_its_end_less_the_grace() -> None:
+    assert pod_state.deletion_asked_at(meta("x", deleted=-5, grace=30)) == at(-5)
+    assert pod_state.deletion_asked_at(meta("x", deleted=-5, grace=0)) == at(-5)
+    assert pod_state.deletion_asked_at(meta("x")) is None

@@ -1,0 +1,94 @@
+"""The record of restarts over a job's life: what it keeps, and when it is made shorter."""
+
+from tests.support.builders import manifest
+from tests.support.fake_kubelet import model_kubelet
+from tests.support.model_cluster import ModelCluster
+from tfjob.core.restart_policy import STEADY
+
+STEADILY = STEADY.total_seconds()
+
+
+def restarted(roles: str = "W3", *, failing: int = 2) -> ModelCluster:
+    """A cluster in which the first workers of a job have failed once and run again."""
+    cluster = ModelCluster(manifest(roles, restart="ExitCode"))
+    cluster.run_pass()
+    model_kubelet.start_all(cluster)
+    cluster.run_pass()
+    for index in range(failing):
+        model_kubelet.leave(cluster, f"j-worker-{index}", code=137)
+    cluster.settle(most=5)
+    model_kubelet.start_all(cluster)
+    cluster.settle(most=5)
+    return cluster
+
+
+def told(cluster: ModelCluster) -> list[int]:
+    return [each.index for each in cluster.status.of("Worker").recent]
+
+
+def fail_last(cluster: ModelCluster) -> None:
+    """Something else about the workers changes."""
+    model_kubelet.leave(cluster, "j-worker-2", code=137)
+    cluster.settle(most=5)
+
+
+def test_restarts_are_forgotten_with_the_next_change_once_their_replicas_run_steadily() -> None:
+    cluster = restarted()
+    cluster.advance(STEADILY)
+    fail_last(cluster)
+    assert told(cluster) == [2]
+
+
+def test_restarts_are_told_while_their_replicas_do_not_run_steadily() -> None:
+    cluster = restarted()
+    cluster.advance(STEADILY - 1)
+    fail_last(cluster)
+    assert told(cluster) == [0, 1, 2]
+
+
+def test_a_record_that_could_be_shorter_is_no_reason_to_write() -> None:
+    cluster = restarted()
+    cluster.advance(STEADILY)
+    assert cluster.run_pass().plan.is_quiet
+    assert told(cluster) == [0, 1]
+
+
+def test_a_pass_that_forgets_is_followed_by_rest() -> None:
+    cluster = restarted()
+    cluster.advance(STEADILY)
+    model_kubelet.leave(cluster, "j-worker-2", code=0)
+    assert cluster.run_pass().plan.status is not None
+    assert told(cluster) == []
+    assert cluster.run_pass().plan.is_quiet
+
+
+def test_the_restart_of_a_replica_that_has_succeeded_is_forgotten_at_once() -> None:
+    cluster = restarted()
+    model_kubelet.leave(cluster, "j-worker-1", code=0)
+    cluster.settle(most=5)
+    assert told(cluster) == [0]
+
+
+def test_the_restart_of_a_replica_that_is_too_many_is_forgotten_without_a_pod_to_remove() -> None:
+    cluster = restarted("W2")
+    model_kubelet.vanish(cluster, "j-worker-1")
+    cluster.scale("Worker", 1)
+    cluster.settle(most=5)
+    assert told(cluster) == [0]
+
+
+def test_a_forgotten_restart_stays_counted() -> None:
+    cluster = restarted()
+    cluster.advance(STEADILY)
+    fail_last(cluster)
+    assert cluster.status.of("Worker").restarts == 3
+
+
+def test_a_job_that_has_succeeded_tells_of_no_restart_of_what_completed() -> None:
+    cluster = restarted("C1 W3")
+    for index in range(3):
+        model_kubelet.leave(cluster, f"j-worker-{index}", code=0)
+    model_kubelet.leave(cluster, "j-chief-0", code=0)
+    cluster.settle(most=5)
+    assert cluster.status.is_finished
+    assert told(cluster) == []
