@@ -30,18 +30,16 @@ SUITES: Mapping[str, str] = {
 # A long module without a test file of its name -> the file that tests it.
 _CASES = "tests/conformance/test_api_cases.py"
 ELSEWHERE: Mapping[str, str] = {
-    "core/ending": "tests/unit/core/test_reconcile.py",
+    "core/completion": "tests/unit/core/test_reconcile.py",
     "dialects/tensorstack/schema": "tests/unit/dialects/tensorstack/test_crd.py",
     "local/apiserver/admission": _CASES,
     "local/apiserver/cel_syntax": "tests/unit/local/apiserver/test_cel.py",
-    "local/apiserver/decode": _CASES,
     "local/apiserver/defaults": _CASES,
-    "local/apiserver/rows": _CASES,
-    "local/apiserver/rules": _CASES,
+    "local/apiserver/printers": _CASES,
+    "local/apiserver/builtin_validation": _CASES,
     "local/apiserver/schema": _CASES,
-    "local/apiserver/validation": _CASES,
-    "local/apiserver/verbs/delete": _CASES,
-    "local/node/supervise": "tests/unit/local/node/test_process.py",
+    "local/apiserver/schema_validation": _CASES,
+    "local/apiserver/handlers/delete": _CASES,
 }
 
 

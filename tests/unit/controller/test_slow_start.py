@@ -4,10 +4,10 @@ from contextlib import AbstractAsyncContextManager as Opened
 
 import msgspec
 import pytest
-from tests.unit.controller.test_child_writer import carried_out
 
 from tests.support.builders import a_job
 from tests.support.controller_harness import ControllerHarness
+from tests.unit.controller.test_child_writer import carried_out
 from tfjob.client.errors import (
     ApiError,
     BadRequest,

@@ -158,9 +158,11 @@ def test_dialects_that_share_files_and_are_registered_keep_the_contract(tmp_path
     modules = {
         "dialects.registry": "import tfjob.dialects.quite_new.descriptor",
         "dialects.quite_new.descriptor": "import tfjob.dialects.quite_new.v1",
-        "dialects.quite_new.v1": "import tfjob.dialects.base\nimport tfjob.dialects.conversion_base",
-        "dialects.translating": "import tfjob.dialects.kubeflow.api",
-        "dialects.kubeflow.words": "import tfjob.dialects.base",
+        "dialects.quite_new.v1": (
+            "import tfjob.dialects.base\nimport tfjob.dialects.conversion_base"
+        ),
+        "dialects.conversion_base": "import tfjob.dialects.kubeflow.api",
+        "dialects.kubeflow.api": "import tfjob.dialects.base",
         "dialects.base": "",
     }
     done = run_linter(tmp_path, modules)

@@ -30,7 +30,8 @@ def of_entries() -> list[Schema]:
         rule(
             f"{kinds}.all(t, !({is_twin}))",
             validation_messages.TWINS.format("one type"),
-            says=f"{_quoted(validation_messages.TWINS, '%s')}.format([{kinds}.filter(t, {is_twin})[0]])",
+            says=f"{_quoted(validation_messages.TWINS, '%s')}"
+            f".format([{kinds}.filter(t, {is_twin})[0]])",
         )
     ]
 

@@ -30,7 +30,8 @@ def of_object() -> list[Schema]:
         rule(
             f"oldSelf.hasValue() || size({name}) + {digits} <= {_ROOM}",
             validation_messages.LONG_NAME.format(_ROOM - 1),
-            says=f"'{validation_messages.LONG_NAME.replace('{}', '%d')}'.format([{_ROOM} - {digits}])",
+            says=f"'{validation_messages.LONG_NAME.replace('{}', '%d')}'"
+            f".format([{_ROOM} - {digits}])",
             at=".metadata.name",
         ),
     ]

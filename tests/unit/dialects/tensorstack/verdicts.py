@@ -113,7 +113,8 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
     "no tensorflow": (
         containers(container("trainer")),
         (
-            f"{SPECS}[0].template.spec.containers: Required value: {validation_messages.NO_CONTAINERS}",
+            f"{SPECS}[0].template.spec.containers: Required value: "
+            f"{validation_messages.NO_CONTAINERS}",
         ),
     ),
     "no containers": (containers(), (validation_messages.NO_CONTAINERS,)),
@@ -121,7 +122,8 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
     "no image": (
         containers({"name": "tensorflow"}),
         (
-            f"{SPECS}[0].template.spec.containers[0].image: Required value: {validation_messages.NO_IMAGE}",
+            f"{SPECS}[0].template.spec.containers[0].image: Required value: "
+            f"{validation_messages.NO_IMAGE}",
         ),
     ),
     "unknown policy": (
