@@ -20,12 +20,21 @@ WHOLE = "house"
 
 # A test file that is named after no module -> what it is about.
 SUITES: Mapping[str, str] = {
-    "controller/test_rest": "jobs that have settled are not reconciled again",
+    "cli/test_bad_yaml": "files with mistakes, and what each verb says about them",
+    "controller/test_settled": "jobs that have settled are not reconciled again",
+    "controller/test_tenants": "objects of another namespace are never touched or trusted",
+    "controller/test_unparsed": "jobs that cannot be parsed are left alone",
     "dialects/kubeflow/test_worked_objects": "whole objects, byte for byte",
     "dialects/tensorstack/test_verdicts": "the CRD and the offline check agree",
+    "dialects/test_one_truth": "the CRD and the operator agree on what is valid",
     "dialects/test_seeds": "published jobs mean what their documents say",
+    "dialects/test_vendor_values": "each API lists its own values",
     "dialects/test_verdicts": "the CRD and the offline check agree",
     "local/apiserver/test_proxy": "requests that are passed on to pods",
+    "manager/test_secrets": "no log holds a credential or a user's data",
+    "parsing/test_files": "hostile files, in every place that reads one",
+    "parsing/test_nesting": "hostile nesting, in every place that reads JSON",
+    "parsing/test_wire_bytes": "hostile bytes from an API server",
 }
 # A long module without a test file of its name -> the file that tests it.
 _CASES = "tests/conformance/test_api_cases.py"
