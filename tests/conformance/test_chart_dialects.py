@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.support.helm import CHART, EVERY_DIALECT, Helm, Json, Rendered, helm_at
-from tests.support.toy_checkout import ToyCheckout
+from tests.support.fake_checkout import FakeCheckout
 from tfjob import __version__
 from tfjob.dialects.descriptor import Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
@@ -207,7 +207,7 @@ def test_api_that_is_not_served_leaves_nothing_of_itself(helm: Helm) -> None:
 
 def test_api_that_is_added_is_one_value_away(helm: Helm, tmp_path: Path) -> None:
     """The chart of a checkout to which the made-up API of the tests was added."""
-    chart = str(ToyCheckout(tmp_path).root / "charts" / "tfjob")
+    chart = str(FakeCheckout(tmp_path).root / "charts" / "tfjob")
     helm("lint", "--strict", chart)
     assert "toy" not in helm("template", "tfjob", chart)
     on = ("--set", "dialects.toy=true,operator.toyBoards=on")

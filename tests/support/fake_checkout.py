@@ -23,7 +23,7 @@ raise SystemExit(generate.main({arguments}, root=Path(), files=files))
 """
 
 
-class ToyCheckout:
+class FakeCheckout:
     """The copy; its own sources are what runs in it."""
 
     def __init__(self, root: Path) -> None:
@@ -82,7 +82,7 @@ def _copy(source: Path, target: Path) -> None:
 def _write_folder(folder: Path) -> None:
     folder.mkdir()
     (folder / "__init__.py").write_text('"""The parts of toy.example ToyJobs."""\n')
-    for source, target in (("toy_dialect.py", "v1.py"), ("toy_descriptor.py", "descriptor.py")):
+    for source, target in (("fake_dialect.py", "v1.py"), ("fake_descriptor.py", "descriptor.py")):
         text = (ROOT / "tests" / "support" / source).read_text("utf-8")
         own = text.replace("tests.support.fake_dialect", "tfjob.dialects.toy.v1")
         (folder / target).write_text(own, "utf-8")
