@@ -240,8 +240,9 @@ async def test_job_gets_through_while_another_writer_changes_it_all_the_time(
         for index in range(2):
             await fixture.kubelet.run(f"j-worker-{index}")
         await fixture.until("both run", lambda job: counts_of(job) == {"active": 2})
-        await fixture.kubelet.finish("j-worker-1", exit_code=137)
+        failed = await fixture.kubelet.finish("j-worker-1", exit_code=137)
         await fixture.until("restarted", lambda job: restarts_of(job) == 1)
+        await fixture.kubelet.gone(failed)
         await fixture.kubelet.appears("j-worker-1")
         for index in (1, 0):
             pod = await fixture.kubelet.run(f"j-worker-{index}")

@@ -186,6 +186,7 @@ async def test_each_permission_is_asked_for_and_nothing_is_missing(
         await _orphans_are_adopted(fixture)
         await _names_are_taken(fixture, operator)
         await _a_pod_does_not_go_away(fixture, audit)
+        await scenarios.old_job_fails_for_good(fixture)
         await _the_lease_is_lost(fixture, home, audit)
     await asyncio.to_thread(operator.stop)
     for scheduler, groups in _GROUPS.items():

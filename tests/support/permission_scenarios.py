@@ -31,6 +31,22 @@ async def old_job_is_completed_and_cleared_away(fixture: JobFixture) -> None:
     await jobs.clear()
 
 
+async def old_job_fails_for_good(fixture: JobFixture) -> None:
+    """Needs an operator that keeps everything: the batch Job of the master is suspended."""
+    jobs = Jobs(fixture, "tensorflow.org/v1alpha1")
+    await jobs.create(tf_job(name="lost"))
+    job = await jobs.until("it has its id", id_of, name="lost")
+    master = f"master-{id_of(job)}-0"
+    await fixture.kubelet.finish(await jobs.pod(master), exit_code=1)
+    await jobs.comes_to("Done", name="lost")
+
+    async def is_suspended() -> bool:
+        return bool((await jobs.object("jobs", master))["spec"].get("suspend"))
+
+    await jobs.eventually("its batch Job is suspended", is_suspended)
+    await jobs.clear()
+
+
 def _is_running(job: Json) -> bool:
     counts = job.get("status", {}).get("replicaStatuses", [])
     return [each["state"] for each in counts] == ["Running", "Running"]
