@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.helm import CHART, EVERY_DIALECT, Helm, Json, Rendered, helm_at
 from tests.support.fake_checkout import FakeCheckout
+from tests.support.helm import CHART, EVERY_DIALECT, Helm, Json, Rendered, helm_at
 from tfjob import __version__
 from tfjob.dialects.descriptor import Descriptor
 from tfjob.dialects.registry import DESCRIPTORS

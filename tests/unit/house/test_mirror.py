@@ -85,9 +85,8 @@ def test_long_module_without_a_test_file_is_refused_unless_it_is_tested_elsewher
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tree(tmp_path, src__tfjob__core__gang=LONG_MODULE, src__tfjob__core__short="\n")
-    assert (
-        "src/tfjob/core/gang.py: 201 lines and no tests/unit/core/test_gang.py"
-        in faults(root, capsys)
+    assert "src/tfjob/core/gang.py: 201 lines and no tests/unit/core/test_gang.py" in faults(
+        root, capsys
     )
     missing = faults(root, capsys, elsewhere={"core/gang": "tests/e2e/test_gang.py"})
     assert "tests/e2e/test_gang.py, which does not exist" in missing

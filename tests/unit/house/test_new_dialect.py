@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.fake_dialect import FakeDialect, fake_job
 from tests.support.fake_checkout import FOLDER, REGISTRY, ROOT, FakeCheckout
+from tests.support.fake_dialect import FakeDialect, fake_job
 from tools.generate import GENERATED
 
 GUIDE = (ROOT / "docs" / "guide" / "add-a-dialect.md").read_text("utf-8")
