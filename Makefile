@@ -141,9 +141,9 @@ test: setup control-plane ## Set up and run the tests
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/pytest -n $(TEST_JOBS) $(TESTS)
 
 # What parses bytes of others behaves differently from one Python to the next.
-PARSING := tests/unit/parsing tests/unit/k8s tests/unit/controller/test_objects.py \
+PARSING := tests/unit/parsing tests/unit/k8s tests/unit/controller/test_job_object.py \
   tests/unit/controller/test_unparsed.py $(addprefix tests/unit/client/test_,errors.py http.py \
-  kubeconfig.py listing.py watch.py wire.py) tests/unit/dialects/test_reading.py
+  kubeconfig.py pager.py watch.py watch_codec.py) tests/unit/dialects/test_field_reader.py
 .PHONY: test-parsing
 test-parsing: ## Run the tests of what parses bytes of others on Python 3.12, 3.13 and 3.14
 	@$(PYTHON) -m tools.pythons 3.12 3.13 3.14 -- -q -p no:cacheprovider $(PARSING)
