@@ -1,6 +1,7 @@
 """The verbs of the house do what they promise, and no guard is left out of `make check`."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,3 +83,9 @@ def test_an_older_python_is_told_so_before_anything_is_made(tmp_path: Path) -> N
     assert done.returncode != 0
     assert f"tfjob needs Python 3.11 or newer, and {old} is 3.10." in done.stderr
     assert not (tmp_path / ".venv").exists()
+
+
+def test_every_test_of_parsing_exists() -> None:
+    paths = re.findall(r"tests/\S+", make("-n", "test-parsing").stdout)
+    assert paths
+    assert [each for each in paths if not (ROOT / each).exists()] == []
