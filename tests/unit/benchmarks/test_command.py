@@ -1,4 +1,4 @@
-"""Claims about what can be asked of a benchmark."""
+"""The command line of the benchmarks."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Claims about judging what was measured."""
+"""Checking records against the limits."""
 
 from pathlib import Path
 

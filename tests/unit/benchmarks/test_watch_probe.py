@@ -1,4 +1,4 @@
-"""Claims about the moments that a benchmark sees."""
+"""The timestamps of the watch probe."""
 
 import pytest
 
