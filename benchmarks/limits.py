@@ -69,14 +69,14 @@ class Verdict(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         limit = self.limit
         if self.value is None:
-            word = "NOT MEASURED" if self.is_failure else "not asked for"
+            word = "NOT MEASURED" if self.is_failure else "not requested"
             missing = limit.of if self.of is None else limit.to
             return f"{word}  {limit.name}: {missing} is missing"
         spread = " over ".join(str(each) for each in (self.of, self.to) if each is not None)
-        said = f"{limit.name}: {self.value:.3f}, at most {limit.at_most} ({spread})"
+        text = f"{limit.name}: {self.value:.3f}, at most {limit.at_most} ({spread})"
         if not self.holds and limit.out_of_reach:
-            return f"BROKEN, and out of reach  {said}: {limit.out_of_reach}"
-        return f"{'holds ' if self.holds else 'BROKEN'}  {said}"
+            return f"BROKEN, and out of reach  {text}: {limit.out_of_reach}"
+        return f"{'holds ' if self.holds else 'BROKEN'}  {text}"
 
 
 def read(path: Path = LIMITS) -> list[Limit]:

@@ -114,14 +114,14 @@ async def _watchers(server: LocalServer) -> list[Figure]:
         seen = await asyncio.gather(*following)
     wall, cpu = time.monotonic() - began, cpu_seconds(server.pid) - before
     lost = sum(EVENTS - len(set(each)) for each in seen)
-    told = WATCHERS * EVENTS
+    received = WATCHERS * EVENTS
     return [
         Figure(title=f"events lost by {WATCHERS} watchers", unit="", value=lost, limit=0),
         Figure(
-            title=f"events told to {WATCHERS} watchers",
+            title=f"events received by {WATCHERS} watchers",
             unit="/s",
-            value=told / wall,
-            by_cpu=told / cpu,
+            value=received / wall,
+            by_cpu=received / cpu,
         ),
     ]
 

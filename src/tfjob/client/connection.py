@@ -165,8 +165,10 @@ class ResponseReader:
         return _UntilEnd()
 
     def _response(self, body: "_Body") -> Response:
-        asked = _RETRY_AFTER.search(self._head or b"")
-        return Response(self._status, body.content(), asked[1].decode("latin-1") if asked else None)
+        retry_after = _RETRY_AFTER.search(self._head or b"")
+        return Response(
+            self._status, body.content(), retry_after[1].decode("latin-1") if retry_after else None
+        )
 
 
 class _Body:

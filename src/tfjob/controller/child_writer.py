@@ -321,8 +321,8 @@ class _ChildWrites:
         except NotFound:
             self.report.is_blocked = True
             return
-        except ApiError as trouble:
-            self.report.errors.append(trouble)
+        except ApiError as get_error:
+            self.report.errors.append(get_error)
             return
         if found.is_terminating:
             self.report.is_blocked = True

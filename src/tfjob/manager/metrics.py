@@ -186,7 +186,7 @@ class Metrics:
         )
 
     def observe_request(self, verb: str, resource: str, code: int, seconds: float) -> None:  # noqa: ARG002 - the hook's shape
-        # Finding a counter by its labels costs more than counting, and this is asked all the time.
+        # Cached, because looking up a counter by its labels is slow and this runs per request.
         found = self._requests_by.get((code, verb, resource))
         if found is None:
             found = self._requests.labels(str(code), verb, resource)
