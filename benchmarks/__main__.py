@@ -1,6 +1,6 @@
-"""`python -m benchmarks`: measure what was asked for, turn by turn, and write down what came of it.
+"""`python -m benchmarks`: run the benchmark suite and write the results.
 
-What was measured is kept after each turn, so that whatever ends a benchmark costs one turn.
+Results are saved after each run, so that an interruption costs one run at most.
 """
 
 import asyncio
@@ -15,80 +15,82 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import command, limits, plot, record, table
-from benchmarks.bench_env import stage_for
-from benchmarks.command import Asked, Turn
+from benchmarks.bench_env import bench_env_for
+from benchmarks.command import Options, PlannedRun
 from benchmarks.contestants import CONTESTANTS
-from benchmarks.watch_probe import Failed, Sight
+from benchmarks.watch_probe import BenchmarkFailed, WatchProbe
 from tests.support.controlplane.toolchain import Unavailable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    asked = command.parsed(arguments)
+    options = command.parse_options(arguments)
     try:
-        if asked.judge is not None:
-            return _judge(record.load(asked.judge))
-        found = _begun(asked)
+        if options.judge is not None:
+            return _judge(record.load(options.judge))
+        found = _start_record(options)
     except record.RecordError as reason:
         sys.stderr.write(f"python -m benchmarks: {reason}\n")
         return 1
     try:
-        _run(found, asked)
-    except (Unavailable, Failed) as reason:
-        return _stopped(str(reason), asked)
+        _run(found, options)
+    except (Unavailable, BenchmarkFailed) as reason:
+        return _report_stop(str(reason), options)
     except KeyboardInterrupt:
-        return _stopped("interrupted", asked)
-    _write(found, asked.results)
-    if asked.turns:
-        asked.partial.unlink(missing_ok=True)
-    return _judge(found) if asked.is_checked else 0
+        return _report_stop("interrupted", options)
+    _write(found, options.results)
+    if options.runs:
+        options.partial.unlink(missing_ok=True)
+    return _judge(found) if options.is_checked else 0
 
 
-def _begun(asked: Asked) -> record.Record:
+def _start_record(options: Options) -> record.Record:
     this = record.Record(
         command=record.command(sys.argv[1:]), machine=record.this_machine(), runs=[]
     )
-    return record.joined([*map(record.load, asked.add), this], planned=asked.titles)
+    return record.joined([*map(record.load, options.add), this], planned=options.titles)
 
 
-def _stopped(reason: str, asked: Asked) -> int:
-    kept = asked.partial
-    so_far = f"so far: {kept}; go on with --add {kept}" if kept.exists() else "nothing was measured"
+def _report_stop(reason: str, options: Options) -> int:
+    kept = options.partial
+    so_far = (
+        f"results so far: {kept}; continue with --add {kept}" if kept.exists() else "no results"
+    )
     sys.stderr.write(f"\nSTOPPED: {reason}\n{so_far}\n")
     return 1
 
 
-def _run(found: record.Record, asked: Asked) -> None:
-    if not asked.turns:
+def _run(found: record.Record, options: Options) -> None:
+    if not options.runs:
         return
     with _bar() as bar:
-        whole = bar.add_task("all", total=len(asked.turns), seen="")
-        for turn in asked.turns:
-            asyncio.run(_course(found, turn, bar))
+        whole = bar.add_task("all", total=len(options.runs), seen="")
+        for run in options.runs:
+            asyncio.run(_run_session(found, run, bar))
             bar.advance(whole)
-            record.save(found, asked.partial)
+            record.save(found, options.partial)
 
 
-async def _course(found: record.Record, turn: Turn, bar: Progress) -> None:
-    course, contestant = turn.course, CONTESTANTS[turn.contestant]
-    task = bar.add_task(f"{course.name}: {contestant.title}", total=len(course.steps), seen="")
-    told_at = 0.0
+async def _run_session(found: record.Record, run: PlannedRun, bar: Progress) -> None:
+    session, contestant = run.session, CONTESTANTS[run.contestant]
+    task = bar.add_task(f"{session.name}: {contestant.title}", total=len(session.steps), seen="")
+    shown_at = 0.0
 
-    def show(sight: Sight) -> None:
-        nonlocal told_at
-        if time.monotonic() - told_at > 0.25:
-            told_at = time.monotonic()
-            bar.update(task, seen=str(sight))
+    def show(probe: WatchProbe) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at > 0.25:
+            shown_at = time.monotonic()
+            bar.update(task, seen=str(probe))
 
     load, commit = os.getloadavg()[0], record.commit()
-    async with stage_for(contestant, on_change=show) as stage:
-        for step in course.steps:
-            measured = await step.measure(stage)
+    async with bench_env_for(contestant, on_change=show) as env:
+        for step in session.steps:
+            measured = await step.measure(env)
             found.runs.append(
                 record.Run(
                     scenario=step.name,
                     title=step.title,
-                    contestant=turn.contestant,
-                    repetition=turn.repetition,
+                    contestant=run.contestant,
+                    repetition=run.repetition,
                     figures=measured.figures,
                     requests=measured.requests,
                     load=load,
@@ -112,7 +114,7 @@ def _bar() -> Progress:
 
 
 def _write(found: record.Record, folder: Path) -> None:
-    """The raw data, the table and the plot, if there is anything to compare, under one name."""
+    """Write the raw data, the table and, if there is anything to compare, the plot."""
     name = time.strftime("%Y-%m-%d-%H%M%S")
     record.save(found, folder / f"{name}.json")
     (folder / f"{name}.md").write_text(table.page(found))

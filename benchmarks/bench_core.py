@@ -1,7 +1,7 @@
-"""How long one decision takes: a pass with nothing to do, one that makes a job, one after a storm.
+"""Benchmarks of the core: a reconcile without changes, one that creates a job, one after failures.
 
-Everything is measured in this process and without IO; a figure is the median of repeated runs.
-Run as `python -m benchmarks.bench_core`, with `--quick` for a first impression.
+Everything is measured in this process without IO; a figure is the median of repeated runs.
+Run as `python -m benchmarks.bench_core`, with `--quick` for a short run.
 """
 
 import argparse
@@ -36,14 +36,14 @@ FAILED = {
 
 
 class Row(msgspec.Struct):
-    """One line of the table: what was measured, for how many replicas, and the median time."""
+    """One row of the table: what was measured, the number of replicas, and the median time."""
 
     what: str
     replicas: int
     seconds: float
 
 
-class World:
+class StoredJob:
     """A stored job of `workers` workers and one parameter server, with its children."""
 
     def __init__(self, workers: int) -> None:
@@ -59,7 +59,7 @@ class World:
         return decoded(self.manifest)
 
     def settle(self, status: Mapping[str, Any]) -> None:
-        """Make every child, with pods in this status, and store what passes say until rest."""
+        """Create every child, with pods in this status, and reconcile until nothing changes."""
         job = self.job
         plan = reconcile(job=job, children=Children(), now=NOW)
         self.children = _children(job, plan, status)
@@ -69,7 +69,7 @@ class World:
                 return
             shown = DIALECT.encode_status(self.job, plan.status, Observed(children=self.children))
             self.manifest = {**self.manifest, "status": shown}
-        raise AssertionError("the job does not come to rest: nothing can be measured")
+        raise AssertionError("the job's status keeps changing: nothing can be measured")
 
 
 def decoded(manifest: Mapping[str, Any]) -> Job:
@@ -83,13 +83,13 @@ def read(body: bytes) -> Job:
 
 
 def render(job: Job, plan: Plan) -> int:
-    """Every manifest as JSON, one at a time; the number of bytes."""
+    """Encode every manifest as JSON and return the number of bytes."""
     builder = ManifestBuilder(job)
     return sum(len(msgspec.json.encode(builder.manifest(each))) for each in plan.creates)
 
 
 def measured(work: Callable[[], object], *, seconds: float) -> float:
-    """The median of runs over about this time, and of three at least; without the collector."""
+    """The median of at least three runs over about this time, with garbage collection off."""
     work()
     taken: list[float] = []
     gc.collect()
@@ -106,10 +106,10 @@ def measured(work: Callable[[], object], *, seconds: float) -> float:
 
 
 def quiet_rows(seconds: float) -> list[Row]:
-    """A pass over a job of four replicas that runs as it should."""
-    world = World(workers=3)
-    world.settle(RUNNING)
-    body, job, children = world.body, world.job, world.children
+    """Reconciles of a healthy running job of four replicas."""
+    stored = StoredJob(workers=3)
+    stored.settle(RUNNING)
+    body, job, children = stored.body, stored.job, stored.children
     assert reconcile(job=job, children=children, now=NOW).is_quiet
     works: dict[str, Callable[[], object]] = {
         "nothing to do: read the stored job": lambda: read(body),
@@ -120,9 +120,9 @@ def quiet_rows(seconds: float) -> list[Row]:
 
 
 def growing_rows(total: int, seconds: float) -> list[Row]:
-    """The same passes over jobs of growing size."""
-    world = World(workers=total - 1)
-    body, nothing = world.body, Children()
+    """The same for jobs of growing size."""
+    stored = StoredJob(workers=total - 1)
+    body, nothing = stored.body, Children()
 
     def create() -> int:
         job = read(body)
@@ -132,24 +132,24 @@ def growing_rows(total: int, seconds: float) -> list[Row]:
         Row("create: read, decide, render all as JSON", total, measured(create, seconds=seconds))
     ]
     for what, status in (("run: read, decide", RUNNING), ("all failed: read, decide", FAILED)):
-        rows.append(Row(what, total, _pass_time(World(total - 1), status, seconds=seconds)))
+        rows.append(Row(what, total, _pass_time(StoredJob(total - 1), status, seconds=seconds)))
     return rows
 
 
-def _pass_time(world: World, status: Mapping[str, Any], *, seconds: float) -> float:
+def _pass_time(stored: StoredJob, status: Mapping[str, Any], *, seconds: float) -> float:
     """A pass over children in this status: the first that sees a failure, else one at rest."""
     if status is RUNNING:
-        world.settle(status)
-        body, children = world.body, world.children
+        stored.settle(status)
+        body, children = stored.body, stored.children
     else:
-        body = world.body
-        world.settle(status)
-        children = world.children
+        body = stored.body
+        stored.settle(status)
+        children = stored.children
     return measured(lambda: reconcile(job=read(body), children=children, now=NOW), seconds=seconds)
 
 
 def table(rows: Sequence[Row]) -> str:
-    lines = [f"{'pass':<44}{'replicas':>9}{'µs':>12}{'µs/replica':>12}"]
+    lines = [f"{'reconcile':<44}{'replicas':>9}{'µs':>12}{'µs/replica':>12}"]
     lines += [
         f"{row.what:<44}{row.replicas:>9}{row.seconds * 1e6:>12.0f}"
         f"{row.seconds * 1e6 / row.replicas:>12.1f}"
@@ -160,7 +160,7 @@ def table(rows: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="How long one decision takes.")
-    parser.add_argument("--quick", action="store_true", help="a first impression in seconds")
+    parser.add_argument("--quick", action="store_true", help="a short run of a few seconds")
     seconds = 0.1 if parser.parse_args(arguments).quick else 2.0
     rows = quiet_rows(seconds)
     for total in SIZES:
@@ -196,7 +196,7 @@ def _manifest(workers: int) -> dict[str, Any]:
 
 
 def _children(job: Job, plan: Plan, status: Mapping[str, Any]) -> Children:
-    """The planned children as an API server would show them, pods in the given status."""
+    """The planned children as the API server would return them, pods in the given status."""
     builder = ManifestBuilder(job)
     pods: list[Pod] = []
     services: list[Service] = []

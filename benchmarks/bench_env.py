@@ -1,7 +1,7 @@
-"""Where one contestant is measured: a fresh control plane with nodes, the operator, and our eyes.
+"""The environment of one contestant: a fresh control plane with nodes, the operator and a probe.
 
-Law: everything is on loopback and ends with the stage. What is measured is counted from `Mark`s,
-so that neither the start of an operator nor an earlier scenario weighs on a later one.
+Everything listens on loopback and ends with the environment. Usage is counted from a `Mark`, so
+that the start of the operator and earlier scenarios do not count.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ import msgspec
 from benchmarks.contestants import Contestant, Operator
 from benchmarks.process import cpu_seconds, peak_memory_mb
 from benchmarks.server import Server, difference
-from benchmarks.watch_probe import JOBS, NAMESPACE, Sight, job
+from benchmarks.watch_probe import JOBS, NAMESPACE, WatchProbe, job
 from tests.support.controlplane.cluster import STAGES, ControlPlane
 
 NODES: Final = 10
-AT_REST: Final = 2.0
-"""Seconds without a request after which an operator has done all it owes, events and all."""
-LONGEST_REST: Final = 300.0
+SETTLED_SECONDS: Final = 2.0
+"""Seconds without a request after which the operator counts as idle."""
+MAX_SETTLE_SECONDS: Final = 300.0
 
 
 class Measured(msgspec.Struct):
@@ -32,7 +32,7 @@ class Measured(msgspec.Struct):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """What had been used when a scenario began."""
+    """Usage at the start of a scenario."""
 
     at: float
     operator_cpu: float
@@ -40,17 +40,17 @@ class Mark(msgspec.Struct, frozen=True):
     requests: dict[str, int]
 
 
-class Stage:
+class BenchEnv:
     def __init__(
-        self, plane: ControlPlane, operator: Operator, *, server: Server, sight: Sight
+        self, plane: ControlPlane, operator: Operator, *, server: Server, probe: WatchProbe
     ) -> None:
         self._plane = plane
         self.operator = operator
         self.server = server
-        self.sight = sight
+        self.probe = probe
 
     async def namespaces(self, count: int) -> list[str]:
-        """The usual one, or so many new ones."""
+        """The default namespace, or `count` new ones."""
         if count == 1:
             return [NAMESPACE]
         return [await asyncio.to_thread(self._plane.create_namespace) for _ in range(count)]
@@ -65,8 +65,8 @@ class Stage:
         )
 
     async def used_since(self, mark: Mark, **figures: float) -> Measured:
-        """The given figures and what the operator has used, after it came to rest."""
-        requests = await self._come_to_rest(mark)
+        """The given figures and the operator's usage, once it is idle."""
+        requests = await self._wait_until_settled(mark)
         used = {
             "cpu": self.cpu_since(mark),
             "memory": peak_memory_mb(self.operator.pid),
@@ -80,11 +80,11 @@ class Stage:
     async def requests_since(self, mark: Mark) -> dict[str, int]:
         return difference(mark.requests, await self.server.requests())
 
-    async def _come_to_rest(self, mark: Mark) -> dict[str, int]:
-        """All requests, once there are no more of them."""
-        before, ends = await self.requests_since(mark), time.monotonic() + LONGEST_REST
+    async def _wait_until_settled(self, mark: Mark) -> dict[str, int]:
+        """Wait until no more requests come, and return their counts."""
+        before, ends = await self.requests_since(mark), time.monotonic() + MAX_SETTLE_SECONDS
         while time.monotonic() < ends:
-            await asyncio.sleep(AT_REST)
+            await asyncio.sleep(SETTLED_SECONDS)
             requests = await self.requests_since(mark)
             if requests == before:
                 break
@@ -92,7 +92,7 @@ class Stage:
         return before
 
     async def restart(self) -> None:
-        """End the operator as a crash would, and start it; returns when it is ready."""
+        """Kill the operator and start it again; returns when it is ready."""
         await asyncio.to_thread(self.operator.kill)
         await asyncio.to_thread(self.operator.start)
 
@@ -101,9 +101,9 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage_for(
-    contestant: Contestant, *, on_change: Callable[[Sight], None]
-) -> AsyncIterator[Stage]:
+async def bench_env_for(
+    contestant: Contestant, *, on_change: Callable[[WatchProbe], None]
+) -> AsyncIterator[BenchEnv]:
     """A fresh control plane on which only this contestant runs."""
     plane = ControlPlane(scheduler=True, kwok=STAGES)
     await asyncio.to_thread(plane.start)
@@ -111,8 +111,8 @@ async def stage_for(
         operator = contestant.build(plane)
         try:
             await asyncio.to_thread(_prepare, plane, operator)
-            async with _seen(plane, on_change) as (server, sight):
-                yield Stage(plane, operator, server=server, sight=sight)
+            async with _probe_of(plane, on_change) as (server, probe):
+                yield BenchEnv(plane, operator, server=server, probe=probe)
         finally:
             await asyncio.to_thread(operator.close)
     finally:
@@ -120,16 +120,16 @@ async def stage_for(
 
 
 @asynccontextmanager
-async def _seen(
-    plane: ControlPlane, on_change: Callable[[Sight], None]
-) -> AsyncIterator[tuple[Server, Sight]]:
+async def _probe_of(
+    plane: ControlPlane, on_change: Callable[[WatchProbe], None]
+) -> AsyncIterator[tuple[Server, WatchProbe]]:
     server = Server.connect(plane.endpoint)
-    sight = Sight(server, on_change=lambda: on_change(sight))
+    probe = WatchProbe(server, on_change=lambda: on_change(probe))
     try:
-        sight.open()
-        yield server, sight
+        probe.open()
+        yield server, probe
     finally:
-        await sight.close()
+        await probe.close()
         await server.close()
 
 
@@ -138,7 +138,7 @@ def _prepare(plane: ControlPlane, operator: Operator) -> None:
     for number in range(NODES):
         plane.endpoint.request("POST", "/api/v1/nodes", _node(number))
     operator.start()
-    # The server holds up creates of a kind that it has learned within the last 2 seconds.
+    # The server delays creates of a CRD for 2 seconds after it was installed.
     plane.endpoint.request("POST", f"{JOBS}?dryRun=All", job("first", workers=1))
 
 

@@ -1,4 +1,4 @@
-"""What is asked for on the command line, checked as a whole before anything is measured."""
+"""The command line of the benchmarks, checked completely before anything is measured."""
 
 import argparse
 import os
@@ -10,23 +10,23 @@ import msgspec
 
 from benchmarks import record
 from benchmarks.contestants import CONTESTANTS
-from benchmarks.suite import FULL, LARGE, QUICK, Course, Sizes, courses, titles
+from benchmarks.suite import FULL, LARGE, QUICK, Session, Sizes, sessions, titles
 
-_ABOUT: Final = """tfjob beside the Go training-operator, on real control planes.
+_ABOUT: Final = """Compares tfjob with the Go training-operator on real control planes.
 
-Contestants take turns, and the whole programme is repeated, so that a busy minute of the machine
-does not fall on one of them alone. It ends its own processes and listens on loopback only."""
-_ADD: Final = "go on with an earlier or interrupted record; may be repeated"
+Contestants alternate and the suite is repeated, so that other load on the machine does not affect
+only one of them. All processes are stopped at the end and listen on loopback only."""
+_ADD: Final = "continue an earlier or interrupted record; repeatable"
 
 
-class Turn(msgspec.Struct, frozen=True):
+class PlannedRun(msgspec.Struct, frozen=True):
     repetition: int
-    course: Course
+    session: Session
     contestant: str
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    turns: list[Turn]
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    runs: list[PlannedRun]
     results: Path
     add: list[Path]
     judge: Path | None
@@ -34,38 +34,38 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def partial(self) -> Path:
-        """Where what was measured is kept until all is."""
+        """The file that keeps the results until the benchmark is complete."""
         return self.results / "partial.json"
 
     @property
     def titles(self) -> dict[str, str]:
-        """The scenarios that are to be measured."""
-        return titles(turn.course for turn in self.turns)
+        """The scenarios to measure."""
+        return titles(run.session for run in self.runs)
 
 
-def parsed(arguments: Sequence[str] | None) -> Asked:
-    """Ends the program with a message where what is asked for makes no sense."""
+def parse_options(arguments: Sequence[str] | None) -> Options:
+    """Parse the arguments; exits with a message if they are invalid."""
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.judge is not None:
-        return Asked(turns=[], results=given.results, add=[], judge=given.judge, is_checked=True)
-    turns = _turns(parser, given)
-    if not turns and not given.add:
-        parser.error("nothing is left to be measured, and no record was given with --add")
+        return Options(runs=[], results=given.results, add=[], judge=given.judge, is_checked=True)
+    runs = _planned_runs(parser, given)
+    if not runs and not given.add:
+        parser.error("nothing to measure, and no record was given with --add")
     if not _can_be_written(given.results):
-        parser.error(f"--results {given.results}: nothing can be written there")
-    asked = Asked(
-        turns=turns, results=given.results, add=given.add, judge=None, is_checked=given.check
+        parser.error(f"--results {given.results}: the directory is not writable")
+    options = Options(
+        runs=runs, results=given.results, add=given.add, judge=None, is_checked=given.check
     )
-    if turns and asked.partial.exists() and asked.partial not in asked.add:
-        what = f"{asked.partial} is what an interrupted benchmark has measured"
-        parser.error(f"{what}: go on with --add {asked.partial}, or remove it")
-    return asked
+    if runs and options.partial.exists() and options.partial not in options.add:
+        what = f"{options.partial} holds the results of an interrupted benchmark"
+        parser.error(f"{what}: continue with --add {options.partial}, or remove it")
+    return options
 
 
 def scenario_names() -> list[str]:
-    """All that `--only` knows: courses, and the steps of those that have several."""
-    names = (name for each in courses(FULL, large=True) for name in _names(each))
+    """The values of `--only`: sessions, and the steps of those that have several."""
+    names = (name for each in sessions(FULL, large=True) for name in _names(each))
     return list(dict.fromkeys(names))
 
 
@@ -79,50 +79,50 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     only: dict[str, Any] = {"choices": scenario_names(), "metavar": "SCENARIO"}
-    add("--quick", action="store_true", help="small sizes: a first impression within 5 minutes")
-    add("--large", action="store_true", help="5,000 jobs as well")
-    add("--fleet", type=_at_least(1), metavar="JOBS", help="how many jobs the fleet has (2,000)")
-    add("--only", action="append", help="only this one; may be repeated", **only)
-    add("--without", action="append", default=[], choices=list(CONTESTANTS), help="leave one out")
-    add("--repeat", type=_at_least(0), metavar="N", help="how often (3; quick: 1; 0: only --add)")
-    add("--results", type=Path, default=record.RESULTS, metavar="FOLDER", help="where to write")
+    add("--quick", action="store_true", help="small sizes: a short run within 5 minutes")
+    add("--large", action="store_true", help="also run the scenario of 5,000 jobs")
+    add("--fleet", type=_at_least(1), metavar="JOBS", help="number of jobs in the fleet (2,000)")
+    add("--only", action="append", help="run only this scenario; repeatable", **only)
+    add("--without", action="append", default=[], choices=list(CONTESTANTS), help="skip this one")
+    add("--repeat", type=_at_least(0), metavar="N", help="repetitions (3; quick: 1; 0: only --add)")
+    add("--results", type=Path, default=record.RESULTS, metavar="DIR", help="output directory")
     add("--add", type=Path, action="append", default=[], metavar="JSON", help=_ADD)
-    add("--check", action="store_true", help="fail when a limit is broken or was not measured")
-    add("--judge", type=Path, metavar="JSON", help="measure nothing; judge an earlier record")
+    add("--check", action="store_true", help="fail if a limit is exceeded or was not measured")
+    add("--judge", type=Path, metavar="JSON", help="only check an earlier record")
     return parser
 
 
 def _at_least(least: int) -> Any:
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
         return int(text)
 
     return read
 
 
-def _turns(parser: argparse.ArgumentParser, given: argparse.Namespace) -> list[Turn]:
-    """Contestants take turns within a scenario, and scenarios within a repetition."""
+def _planned_runs(parser: argparse.ArgumentParser, given: argparse.Namespace) -> list[PlannedRun]:
+    """Contestants alternate within a session, and sessions within a repetition."""
     sizes: Sizes = QUICK if given.quick else FULL
     if given.fleet is not None:
         sizes = msgspec.structs.replace(sizes, fleet=given.fleet)
     wanted = given.only or []
     if given.quick and (given.large or LARGE in wanted):
-        parser.error("--quick has no large scenario: leave one of them out")
-    programme = courses(sizes, large=given.large or LARGE in wanted)
+        parser.error("--quick has no large scenario: remove one of the two")
+    planned = sessions(sizes, large=given.large or LARGE in wanted)
     usual = 1 if given.quick else 3
     return [
-        Turn(number, course, name)
+        PlannedRun(number, session, name)
         for number in range(usual if given.repeat is None else given.repeat)
-        for course in programme
-        if not wanted or not set(wanted).isdisjoint(_names(course))
-        for name in course.contestants
+        for session in planned
+        if not wanted or not set(wanted).isdisjoint(_names(session))
+        for name in session.contestants
         if name not in given.without
     ]
 
 
-def _names(course: Course) -> list[str]:
-    return [course.name, *(step.name for step in course.steps)]
+def _names(session: Session) -> list[str]:
+    return [session.name, *(step.name for step in session.steps)]
 
 
 def _can_be_written(folder: Path) -> bool:

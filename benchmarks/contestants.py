@@ -1,6 +1,6 @@
-"""Who is measured: the Go training-operator with its defaults and tuned, tfjob, and bare creates.
+"""The contestants: the Go training-operator (default and tuned), tfjob, and bare creates.
 
-Law: each runs as its users run it, as a process of its own with the flags that are named here.
+Each runs as its users run it, in its own process, with the flags named here.
 """
 
 import os
@@ -16,7 +16,7 @@ from tests.support.go_operator import GoOperator
 from tests.support.operator_process import OperatorProcess
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
-PEER_TUNED: Final = ("--controller-threads=16", "--kube-api-qps=5000", "--kube-api-burst=10000")
+GO_TUNED_FLAGS: Final = ("--controller-threads=16", "--kube-api-qps=5000", "--kube-api-burst=10000")
 
 
 class Operator(Protocol):
@@ -36,7 +36,7 @@ class Contestant(msgspec.Struct, frozen=True):
     build: Callable[[ControlPlane], Operator]
 
 
-class _Ours:
+class _Tfjob:
     def __init__(self, plane: ControlPlane) -> None:
         self._processes = Processes(plane.folder)
         self._operator = OperatorProcess(plane.kubeconfig, name="tfjob", processes=self._processes)
@@ -59,16 +59,16 @@ class _Ours:
         self._processes.close()
 
 
-class _Peer(GoOperator):
-    """The peer, with what its installation makes beside it."""
+class _GoOperator(GoOperator):
+    """The Go operator, with the objects that its installation creates."""
 
     def start(self) -> None:
         self.prepare()
         super().start()
 
 
-class _Nobody:
-    """No operator at all: the harness itself makes the children."""
+class _NoOperator:
+    """No operator: the benchmark itself creates the children."""
 
     pid = os.getpid()
 
@@ -76,29 +76,31 @@ class _Nobody:
         return KubeflowV1().crd()
 
     def start(self) -> None:
-        """Nothing has to run."""
+        """Nothing to start."""
 
     def kill(self) -> None:
-        """Nothing runs."""
+        """Nothing to kill."""
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Nothing to close."""
 
 
-def _peer(flags: Sequence[str]) -> Callable[[ControlPlane], Operator]:
-    return lambda plane: _Peer(plane, Toolchain(os.environ), flags=flags)
+def _go_operator(flags: Sequence[str]) -> Callable[[ControlPlane], Operator]:
+    return lambda plane: _GoOperator(plane, Toolchain(os.environ), flags=flags)
 
 
-PEER_DEFAULT: Final = "peer-default"
-PEER: Final = "peer-tuned"
-OURS: Final = "tfjob"
+GO_DEFAULT: Final = "go-default"
+GO_TUNED: Final = "go-tuned"
+TFJOB: Final = "tfjob"
 RAW: Final = "raw"
 CONTESTANTS: Final = {
     each.name: each
     for each in (
-        Contestant(PEER_DEFAULT, "training-operator, defaults", _peer(())),
-        Contestant(PEER, "training-operator, 16 threads, 5,000 QPS", _peer(PEER_TUNED)),
-        Contestant(OURS, "tfjob, defaults", _Ours),
-        Contestant(RAW, "bare creates, 64 at a time", lambda _: _Nobody()),
+        Contestant(GO_DEFAULT, "training-operator, defaults", _go_operator(())),
+        Contestant(
+            GO_TUNED, "training-operator, 16 threads, 5,000 QPS", _go_operator(GO_TUNED_FLAGS)
+        ),
+        Contestant(TFJOB, "tfjob, defaults", _Tfjob),
+        Contestant(RAW, "bare creates, 64 at a time", lambda _: _NoOperator()),
     )
 }

@@ -1,22 +1,22 @@
-"""A measured figure beside its limit, by the clock and by the CPU time it took."""
+"""A measured figure and its limit, in wall-clock time and in CPU time."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """`value` is what a person waits for; `by_cpu` what it would be on a machine of its own."""
+    """`value` is wall-clock time; `by_cpu` estimates it for an otherwise idle machine."""
 
     title: str
     unit: str
     value: float
     limit: float | None = None
     is_least: bool = False
-    """Whether the limit is the least that is allowed, and not the most."""
+    """Whether the limit is a minimum instead of a maximum."""
     by_cpu: float | None = None
 
     def is_within(self, *, is_busy: bool) -> bool:
-        """Whether the limit is kept; on a busy machine CPU time is judged where it is known."""
+        """Whether the figure is within its limit; on a busy machine by CPU time, if known."""
         if self.limit is None:
             return True
         judged = self.by_cpu if is_busy and self.by_cpu is not None else self.value

@@ -1,7 +1,7 @@
-"""Folded stacks as one picture: how wide a box is says how much of the time was spent below it.
+"""Draws a flame graph from folded stacks: the width of a box is its share of the time.
 
-Run as `python -m benchmarks.flame STACKS PNG` on what `py-spy record --format raw` has written.
-Frames that nearly every sample shares are left out, and so are boxes too small to be seen.
+Run as `python -m benchmarks.flame STACKS PNG` on the output of `py-spy record --format raw`.
+Frames that nearly all samples share are omitted, and so are boxes too small to see.
 """
 
 import re
@@ -19,13 +19,13 @@ _LEAST: Final = 0.004
 _DEEPEST: Final = 22
 _SHARED: Final = 0.9
 _WIDTH: Final = 150
-"""Characters that fit beside each other."""
+"""Characters that fit in a row."""
 _PLACE: Final = re.compile(r"^(?P<name>[^(]+) \((?P<file>.+?)(?::\d+)?\)$")
 _COLOURS: Final = (("tfjob/", "#8fc7a5"), ("aiohttp", "#e8b26a"), ("", "#c9ced6"))
 
 
 class Box(msgspec.Struct):
-    """A function, called by those above it, and the samples in which it was seen."""
+    """A function in its call stack, and the number of samples that contain it."""
 
     name: str
     file: str = ""
@@ -48,7 +48,7 @@ def read(text: str) -> Box:
 
 
 def without_shared(box: Box) -> Box:
-    """The first box below which nearly all samples do not go one way."""
+    """The first box below which the samples branch."""
     while box.below:
         widest = max(box.below.values(), key=lambda below: below.samples)
         if widest.samples < _SHARED * box.samples:
@@ -58,7 +58,7 @@ def without_shared(box: Box) -> Box:
 
 
 def boxes(box: Box, *, left: float, level: int, whole: int) -> Iterator[tuple[Box, float, int]]:
-    """Each box that can be seen, with its left edge and its level."""
+    """Each visible box, with its left edge and its level."""
     if box.samples / whole < _LEAST or level > _DEEPEST:
         return
     yield box, left, level

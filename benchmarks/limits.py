@@ -1,8 +1,8 @@
-"""Limits as ratios: what a benchmark must show, and whether one did.
+"""Limits of the benchmarks, mostly as ratios, and the check of a record against them.
 
-Law: a limit that was not measured, or not in the size that it is for, is told as such and is no
-success, unless it is measured on demand only. One that is out of reach says why, and is shown all
-the same. A ratio stands beside the spread of both its figures.
+A limit that was not measured, or not at its full size, is reported and fails the check, unless it
+is measured on request only. A limit that is out of reach gives its reason and does not fail the
+check. Ratios are shown with the ranges of both figures.
 """
 
 import tomllib
@@ -12,13 +12,13 @@ from typing import Final
 import msgspec
 
 from benchmarks.record import Record, Summary, summary
-from benchmarks.suite import FULL, courses, titles
+from benchmarks.suite import FULL, sessions, titles
 
 LIMITS: Final = Path(__file__).parent / "limits.toml"
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a figure stands."""
+    """The scenario, contestant and name of a figure."""
 
     scenario: str
     contestant: str
@@ -32,16 +32,16 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure is at most so much, or so many times another one."""
+    """The maximum of one figure, or of its ratio to another one."""
 
     name: str
     of: Place
     at_most: float
     to: Place | None = None
     is_on_demand: bool = False
-    """Measured only where it was asked for."""
+    """Measured only on request."""
     out_of_reach: str = ""
-    """Why it cannot be kept, where that was found out: it is told then, and fails nothing."""
+    """Why the limit cannot be met. It is then reported but does not fail the check."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> float | None:
-        """None where it was not measured, or not what it is compared with."""
+        """The figure or ratio; None if it was not measured."""
         if self.of is None or self.limit.to is None:
             return None if self.of is None else self.of.median
         return self.of.median / self.to.median if self.to and self.to.median else None
@@ -69,14 +69,14 @@ class Verdict(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         limit = self.limit
         if self.value is None:
-            word = "NOT MEASURED" if self.is_failure else "not asked for"
+            word = "NOT MEASURED" if self.is_failure else "not requested"
             missing = limit.of if self.of is None else limit.to
             return f"{word}  {limit.name}: {missing} is missing"
         spread = " over ".join(str(each) for each in (self.of, self.to) if each is not None)
-        said = f"{limit.name}: {self.value:.3f}, at most {limit.at_most} ({spread})"
+        text = f"{limit.name}: {self.value:.3f}, at most {limit.at_most} ({spread})"
         if not self.holds and limit.out_of_reach:
-            return f"BROKEN, and out of reach  {said}: {limit.out_of_reach}"
-        return f"{'holds ' if self.holds else 'BROKEN'}  {said}"
+            return f"BROKEN, and out of reach  {text}: {limit.out_of_reach}"
+        return f"{'holds ' if self.holds else 'BROKEN'}  {text}"
 
 
 def read(path: Path = LIMITS) -> list[Limit]:
@@ -93,7 +93,7 @@ def verdicts(record: Record, limits: list[Limit]) -> list[Verdict]:
 
 
 def _of_full_size(record: Record) -> Record:
-    """Without what was measured with fewer jobs than the limits speak of."""
-    full = titles(courses(FULL, large=True))
+    """The record without runs of fewer jobs than the limits apply to."""
+    full = titles(sessions(FULL, large=True))
     runs = [run for run in record.runs if full.get(run.scenario) == run.title]
     return msgspec.structs.replace(record, runs=runs)

@@ -1,4 +1,4 @@
-"""How fast the local API server is: its start, its creates, its watchers, its memory."""
+"""Benchmarks of the local API server: startup, creates, watches and memory."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ _NAME = re.compile(rb'"name":"(event-\d+)"')
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """Everything about the API server, on data folders below `folder`."""
+    """All figures of the API server, with data directories below `folder`."""
     yield from _starts(folder)
     with LocalServer(folder / "load") as server:
         yield from asyncio.run(_creates(server))
@@ -72,7 +72,7 @@ async def _creates(server: LocalServer) -> list[Figure]:
 async def _create(
     server: LocalServer, path: str, *, count: int, spec: dict[str, Any], prefix: str
 ) -> None:
-    """So many objects through a few clients, each of which waits for every answer."""
+    """Create objects with a few clients, each of which sends one request at a time."""
     numbers = iter(range(count))
 
     async def work(client: aiohttp.ClientSession) -> None:
@@ -114,20 +114,20 @@ async def _watchers(server: LocalServer) -> list[Figure]:
         seen = await asyncio.gather(*following)
     wall, cpu = time.monotonic() - began, cpu_seconds(server.pid) - before
     lost = sum(EVENTS - len(set(each)) for each in seen)
-    told = WATCHERS * EVENTS
+    received = WATCHERS * EVENTS
     return [
         Figure(title=f"events lost by {WATCHERS} watchers", unit="", value=lost, limit=0),
         Figure(
-            title=f"events told to {WATCHERS} watchers",
+            title=f"events received by {WATCHERS} watchers",
             unit="/s",
-            value=told / wall,
-            by_cpu=told / cpu,
+            value=received / wall,
+            by_cpu=received / cpu,
         ),
     ]
 
 
 async def _follow(client: aiohttp.ClientSession, ready: asyncio.Semaphore) -> list[bytes]:
-    """The names that one watcher is told, until it has heard as many as there are events."""
+    """The names that one watch receives, until it has received all events."""
     seen: list[bytes] = []
     path = f"{MAPS}?watch=1&timeoutSeconds=240"
     async with client.get(path, timeout=aiohttp.ClientTimeout(total=300)) as answer:

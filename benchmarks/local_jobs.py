@@ -1,4 +1,4 @@
-"""What the local cluster adds to the processes of a job, and how it bears many jobs at once."""
+"""Benchmarks of jobs on the local cluster: overhead per job, and many jobs at once."""
 
 import json
 import resource
@@ -22,7 +22,7 @@ TFJOB = [sys.executable, "-m", "tfjob.cli.main"]
 
 
 def figures(folder: Path) -> Iterator[Figure]:
-    """Everything about jobs, on data folders below `folder`."""
+    """All figures of jobs, with data directories below `folder`."""
     yield _overhead(folder)
     yield from _fifty(folder / "fifty")
 
@@ -34,7 +34,7 @@ def _overhead(folder: Path) -> Figure:
     def by_tfjob() -> None:
         subprocess.run([*TFJOB, "run", str(file)], check=True, stdout=subprocess.DEVNULL)
 
-    # In turn, so that a busy moment of the machine falls on both.
+    # Alternate, so that other load on the machine affects both.
     found = [(_cost(by_tfjob), _cost(_by_hand)) for _ in range(REPEATS)]
     return Figure(
         title=f"`tfjob run` over starting {REPLICAS} processes by hand",
@@ -52,7 +52,7 @@ def _by_hand() -> None:
 
 
 def _cost(work: Callable[[], None]) -> tuple[float, float]:
-    """Seconds by the clock and of CPU, of all processes that the work started and waited for."""
+    """Wall-clock and CPU seconds of the work and its child processes."""
     cpu, began = _cpu_of_children(), time.monotonic()
     work()
     return time.monotonic() - began, _cpu_of_children() - cpu
@@ -84,7 +84,7 @@ def _fifty(data: Path) -> Iterator[Figure]:
 
 
 def _through(kubeconfig: Path, items: list[dict[str, Any]]) -> tuple[float, int]:
-    """Seconds until no job is unfinished, and how many succeeded."""
+    """Seconds until all jobs are finished, and how many succeeded."""
     endpoint = endpoint_of(kubeconfig)
     path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
     began = time.monotonic()

@@ -1,7 +1,7 @@
-"""The local API server alone, as a process that can be measured from outside.
+"""The local API server in its own process, so that it can be measured from outside.
 
-Law: it is the server of `tfjob local up` with TLS and all, and nothing else is in its process. Run
-as a module it is that process: `python -m benchmarks.local_server DATA`.
+It is the server of `tfjob local up`, with TLS, and nothing else runs in its process, which is
+started by `python -m benchmarks.local_server DATA`.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class LocalServer:
-    """`with LocalServer(data) as server`: it answers inside, and has ended afterwards."""
+    """A context manager: the server is ready inside, and stopped afterwards."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -47,8 +47,8 @@ class LocalServer:
 
     @asynccontextmanager
     async def client(self) -> "AsyncIterator[aiohttp.ClientSession]":
-        """A client of it with as many connections as are asked for."""
-        # The server's own start is measured without what a client needs.
+        """A client without a connection limit."""
+        # Imported here so that the startup figure of the server does not include it.
         import aiohttp  # noqa: PLC0415
 
         from tests.support.local_apiserver.process import endpoint_of  # noqa: PLC0415
@@ -62,12 +62,12 @@ class LocalServer:
 
 
 async def serve(data: Path) -> None:
-    """Serve until SIGTERM; says so when it listens."""
-    asked = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked.set)
+    """Serve until SIGTERM; prints `ready` when it listens."""
+    options = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, options.set)
     async with ApiServer(data):
         print("ready", flush=True)
-        await asked.wait()
+        await options.wait()
 
 
 if __name__ == "__main__":

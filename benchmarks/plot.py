@@ -1,7 +1,7 @@
-"""The results as one picture: by how much tfjob is below or above the tuned peer, and bare creates.
+"""Plots the ratios of tfjob's figures to those of the tuned Go operator and of bare creates.
 
-Law: every bar is a ratio of medians of one run. It begins at 1, the other's figure, and goes to the
-left where ours is less; half and double are equally long.
+Every bar is a ratio of medians of one run. It starts at 1 and extends to the left if tfjob's figure
+is smaller; the scale is logarithmic.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from benchmarks.contestants import OURS, PEER, RAW
+from benchmarks.contestants import GO_TUNED, RAW, TFJOB
 from benchmarks.record import Record, scenarios, summary
 from benchmarks.table import FIGURES
 
@@ -18,13 +18,13 @@ _WHOLE: Final = {
     "job_writes_per_job": "writes to the job itself until all run",
     "all_writes_per_job": "writes per job in all, children not counted",
 }
-"""What a figure is called where the one it refers to does not stand above it."""
+"""Complete titles for figures whose titles refer to another figure."""
 _OURS_IS_LESS: Final = "#2a7f62"
 _OURS_IS_MORE: Final = "#b5543a"
 
 
 def draw(record: Record, path: Path) -> bool:
-    """Write a PNG, and tell whether: there is nothing to draw where nobody was compared."""
+    """Write a PNG; returns False if there is nothing to compare."""
     bars = ratios(record)
     if not bars:
         return False
@@ -49,16 +49,16 @@ def draw(record: Record, path: Path) -> bool:
 
 
 def ratios(record: Record) -> list[tuple[str, float]]:
-    """What is compared, in words, and how ours stands to it."""
+    """The title of each comparison, and tfjob's ratio to the other."""
     runs, found = record.runs, list[tuple[str, float]]()
     for scenario, title in scenarios(runs).items():
         for figure, (words, _) in FIGURES.items():
-            ours = summary(runs, scenario, OURS, figure)
-            theirs = summary(runs, scenario, PEER, figure)
+            ours = summary(runs, scenario, TFJOB, figure)
+            theirs = summary(runs, scenario, GO_TUNED, figure)
             if ours and theirs and ours.median and theirs.median and figure not in _LEFT_OUT:
                 name = _WHOLE.get(figure, words)
                 found.append((f"{title}: {name}", ours.median / theirs.median))
-    ours, bare = summary(runs, "many", OURS, "children"), summary(runs, "raw", RAW, "children")
+    ours, bare = summary(runs, "many", TFJOB, "children"), summary(runs, "raw", RAW, "children")
     if ours and bare:
         found.append(("÷ bare creates: all pods and services exist", ours.median / bare.median))
     return found

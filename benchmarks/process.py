@@ -1,7 +1,6 @@
-"""What a process has used, as the kernel counts it.
+"""CPU and memory usage of a process, from /proc.
 
-Law: read from outside, so that every contestant is measured by the same hand. It must not know
-what the process does.
+Read from outside, so that all contestants are measured in the same way.
 """
 
 import os
@@ -11,18 +10,18 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all its threads since it began."""
+    """User and system time of all threads since the process started."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def peak_memory_mb(pid: int) -> float:
-    """The most memory that it ever held."""
+    """Peak resident memory."""
     return _status(pid, "VmHWM:") / 1024
 
 
 def memory_mb(pid: int) -> float:
-    """The memory that it holds now."""
+    """Current resident memory."""
     return _status(pid, "VmRSS:") / 1024
 
 
@@ -30,4 +29,4 @@ def _status(pid: int, field: str) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(field):
             return int(line.split()[1])
-    raise LookupError(f"process {pid}: the kernel tells no {field} of it; has it ended?")
+    raise LookupError(f"process {pid}: no {field} in /proc; has it ended?")

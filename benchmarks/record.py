@@ -1,6 +1,6 @@
-"""What was measured, as data: kept whole as JSON, and summed up by medians.
+"""Benchmark records: raw results as JSON, summarised by medians.
 
-Law: nothing measured is thrown away, and a figure is never shown without its spread.
+All results are kept, and a figure is always shown with its range.
 """
 
 import os
@@ -66,11 +66,11 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class RecordError(Exception):
-    """A record that cannot be read, or not together with others: the message says why."""
+    """A record is invalid or cannot be combined with others; the message says why."""
 
 
 def commit() -> str:
-    """The code that runs, with a plus where it was changed since; nothing outside a repository."""
+    """The commit, with a plus if there are local changes; empty outside a repository."""
     here = Path(__file__).parent
     found = subprocess.run(
         ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
@@ -83,14 +83,14 @@ def commit() -> str:
 
 
 def command(arguments: Sequence[str]) -> str:
-    """What was to be measured; where files are is nobody's business later."""
-    asked, is_file = list[str](), False
+    """The command line without file paths."""
+    options, is_file = list[str](), False
     for each in arguments:
         name, _, value = each.partition("=")
         if not is_file and name not in _FILES:
-            asked.append(each)
+            options.append(each)
         is_file = name in _FILES and not value
-    return shlex.join(["python", "-m", "benchmarks", *asked])
+    return shlex.join(["python", "-m", "benchmarks", *options])
 
 
 def joined(records: Sequence[Record], *, planned: Mapping[str, str]) -> Record:
@@ -105,7 +105,7 @@ def joined(records: Sequence[Record], *, planned: Mapping[str, str]) -> Record:
     runs = [run for each in records for run in each.runs]
     for place, run in enumerate(runs):
         if run in runs[:place]:
-            raise RecordError(f"the records have the same run of {run.scenario} twice")
+            raise RecordError(f"the records contain the same run of {run.scenario} twice")
     for scenario in scenarios(runs):
         titles = {run.title for run in runs if run.scenario == scenario}
         titles |= {title for name, title in planned.items() if name == scenario}
@@ -120,7 +120,7 @@ def this_machine() -> Machine:
 
 
 def summary(runs: Iterable[Run], scenario: str, contestant: str, figure: str) -> Summary | None:
-    """None where it was not measured."""
+    """The summary of a figure; None if it was not measured."""
     values = [
         run.figures[figure]
         for run in runs
@@ -141,12 +141,12 @@ def requests_per_run(runs: Iterable[Run], scenario: str, contestant: str) -> dic
 
 
 def scenarios(runs: Iterable[Run]) -> dict[str, str]:
-    """Names and titles in the order in which they were run."""
+    """Names and titles of the scenarios in the order of the runs."""
     return {run.scenario: run.title for run in runs}
 
 
 def contestants(runs: Iterable[Run], scenario: str) -> list[str]:
-    """Those who ran it, in the order of the programme."""
+    """The contestants that ran a scenario, in the order of the suite."""
     found = {run.contestant for run in runs if run.scenario == scenario}
     return [name for name in CONTESTANTS if name in found]
 
@@ -157,7 +157,7 @@ def load(path: Path) -> Record:
     except OSError as fault:
         raise RecordError(f"{path}: {fault.strerror}") from fault
     except (msgspec.MsgspecError, UnicodeDecodeError) as fault:
-        raise RecordError(f"{path} is no record of a benchmark (JSON): {fault}") from fault
+        raise RecordError(f"{path} is not a benchmark record: {fault}") from fault
 
 
 def save(record: Record, path: Path) -> None:

@@ -1,7 +1,7 @@
-"""The API server as the one who measures speaks to it: many writes at a time, and its own counts.
+"""The benchmark's own client for the API server, and the server's request counts.
 
-Law: the same few requests for every contestant, at most so many at once. Requests are counted by
-the server itself, by verb and resource; nothing is asked of an operator.
+It sends the same requests for every contestant, with limited concurrency. Requests are counted by
+the server's metrics, by verb and resource; operators are not instrumented.
 """
 
 import asyncio
@@ -14,46 +14,46 @@ import msgspec
 
 from tests.support.controlplane.endpoint import MERGE_PATCH, Endpoint
 
-AT_ONCE = 64
-"""Writes of the harness at one time."""
+MAX_CONCURRENT = 64
+"""Concurrent writes of the benchmark."""
 _BUSY_SECONDS = 0.2
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _COUNTER = re.compile(r"^apiserver_request_total\{(?P<labels>.*)\} (?P<value>\S+)$", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _WRITES = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 _OPERATORS = {"pods", "services", "tfjobs", "tfjobs/status", "events"}
-"""What operators write. The scheduler tells its events in another API group."""
+"""What operators write. The scheduler writes its events in another API group."""
 
 
 class Server:
-    """One API server, spoken to over one pool of connections."""
+    """A client for one API server."""
 
     def __init__(self, session: aiohttp.ClientSession, endpoint: Endpoint) -> None:
         self._session = session
         self._endpoint = endpoint
         self._tls = endpoint.ssl_context() or True
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
     @classmethod
     def connect(cls, endpoint: Endpoint) -> Self:
-        pool = aiohttp.TCPConnector(limit=AT_ONCE + 16)
+        pool = aiohttp.TCPConnector(limit=MAX_CONCURRENT + 16)
         return cls(aiohttp.ClientSession(connector=pool), endpoint)
 
     async def close(self) -> None:
         await self._session.close()
 
     async def create(self, path: str, body: object) -> dict[str, Any]:
-        async with self._turns:
+        async with self._slots:
             return await self._send("POST", path, body)
 
     async def create_all(self, objects: Iterable[tuple[str, object]]) -> list[dict[str, Any]]:
-        """Each object at its path, so many at a time; in the order in which they were given."""
+        """Create objects concurrently; the results are in the order of the objects."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self.create(path, body)) for path, body in objects]
         return [task.result() for task in tasks]
 
     async def patch(self, path: str, body: object) -> dict[str, Any]:
-        async with self._turns:
+        async with self._slots:
             return await self._send("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def delete(self, path: str, body: object = None) -> None:
@@ -63,9 +63,9 @@ class Server:
         return await self._send("GET", path)
 
     async def watch(self, path: str, *, version: str, accept: str) -> AsyncGenerator[bytes]:
-        """The lines of a watch, none where the server is too busy to begin one.
+        """The lines of a watch; none if the server is too busy.
 
-        From version 0 on it begins with what there is.
+        A watch from version 0 starts with the existing objects.
         """
         url = f"{self._endpoint.server}{path}?watch=true&resourceVersion={version}"
         headers = {**self._endpoint.headers(), "Accept": accept}
@@ -82,7 +82,7 @@ class Server:
                     yield line
 
     async def requests(self) -> dict[str, int]:
-        """How often each thing that an operator asks for was asked for, by verb and resource."""
+        """The server's counts of operator requests, by verb and resource."""
         url = f"{self._endpoint.server}/metrics"
         async with self._session.get(
             url, ssl=self._tls, headers=self._endpoint.headers()
@@ -115,7 +115,7 @@ class Server:
 
 
 def _request(labels: dict[str, str]) -> str | None:
-    """`create pods` and the like; None for what is no operator's."""
+    """A name such as `create pods`; None for requests that operators do not send."""
     below = labels.get("subresource", "")
     thing = f"{labels.get('resource', '')}/{below}".rstrip("/")
     verb = _WRITES.get(labels.get("verb", ""))
@@ -125,6 +125,6 @@ def _request(labels: dict[str, str]) -> str | None:
 
 
 def difference(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """What was asked for in between."""
+    """The requests between two counts."""
     grown = {name: count - before.get(name, 0) for name, count in after.items()}
     return {name: count for name, count in sorted(grown.items()) if count}

@@ -1,6 +1,6 @@
-"""Which scenarios are run by whom and how large: the programme of a benchmark.
+"""The benchmark suite: which contestants run which scenarios, and at which size.
 
-A course is what happens on one control plane, step by step; a step is one scenario.
+A session runs its steps on one control plane; each step is one scenario.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from benchmarks.bench_env import Measured, Stage
-from benchmarks.contestants import OURS, PEER, PEER_DEFAULT, RAW
+from benchmarks.bench_env import BenchEnv, Measured
+from benchmarks.contestants import GO_DEFAULT, GO_TUNED, RAW, TFJOB
 from benchmarks.scenarios import behind, fleet, foreign, many, raw, recovery, wide
 
 
@@ -19,17 +19,17 @@ class Step(msgspec.Struct, frozen=True):
 
     name: str
     title: str
-    measure: Callable[[Stage], Awaitable[Measured]]
+    measure: Callable[[BenchEnv], Awaitable[Measured]]
 
 
-class Course(msgspec.Struct, frozen=True):
+class Session(msgspec.Struct, frozen=True):
     name: str
     contestants: tuple[str, ...]
     steps: tuple[Step, ...]
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
-    """How large the scenarios are."""
+    """The sizes of the scenarios."""
 
     few: int = 100
     many: int = 1000
@@ -55,37 +55,38 @@ QUICK: Final = Sizes(
     foreign=200,
 )
 LARGE: Final = "large"
-"""The only course that is run on demand."""
-_BOTH: Final = (PEER, OURS)
-_ALL: Final = (PEER_DEFAULT, PEER, OURS)
+"""The only session that runs on request."""
+_BOTH: Final = (GO_TUNED, TFJOB)
+_ALL: Final = (GO_DEFAULT, GO_TUNED, TFJOB)
 
 
-def courses(sizes: Sizes, *, large: bool) -> list[Course]:
+def sessions(sizes: Sizes, *, large: bool) -> list[Session]:
     found = [
         _many("few", sizes.few, _ALL),
         _many("many", sizes.many, _BOTH),
-        Course("raw", (RAW,), (_floor(), _raw(sizes.many))),
-        Course("wide", _BOTH, (_wide(*sizes.wide),)),
-        Course("behind", _ALL, (_behind(sizes.large_job),)),
-        Course("recovery", _BOTH, (_recovery(sizes.recovering, sizes.load),)),
-        Course("fleet", _BOTH, _fleet(sizes)),
-        Course("foreign", _BOTH, (_foreign(sizes.foreign),)),
+        Session("raw", (RAW,), (_floor(), _raw(sizes.many))),
+        Session("wide", _BOTH, (_wide(*sizes.wide),)),
+        Session("behind", _ALL, (_behind(sizes.large_job),)),
+        Session("recovery", _BOTH, (_recovery(sizes.recovering, sizes.load),)),
+        Session("fleet", _BOTH, _fleet(sizes)),
+        Session("foreign", _BOTH, (_foreign(sizes.foreign),)),
     ]
     return [*found, _many(LARGE, 5000, _BOTH, spread=5)] if large else found
 
 
-def titles(programme: Iterable[Course]) -> dict[str, str]:
-    """What each scenario is called, which tells its size."""
-    return {step.name: step.title for course in programme for step in course.steps}
+def titles(planned: Iterable[Session]) -> dict[str, str]:
+    """The title of each scenario, which includes its size."""
+    return {step.name: step.title for session in planned for step in session.steps}
 
 
-def _many(name: str, jobs: int, contestants: tuple[str, ...], *, spread: int = 1) -> Course:
-    """Spread, for the controller manager compares each pod with each service of its namespace."""
+def _many(name: str, jobs: int, contestants: tuple[str, ...], *, spread: int = 1) -> Session:
+    """Many jobs, in several namespaces if they are very many: the controller manager compares
+    each pod with each service of its namespace."""
     title = f"{jobs:,} jobs of {many.REPLICAS} replicas"
     if spread > 1:
         title += f" in {spread} namespaces"
     measure = partial(many.measure, jobs=jobs, spread=spread)
-    return Course(name, contestants, (Step(name, title, measure),))
+    return Session(name, contestants, (Step(name, title, measure),))
 
 
 def _raw(jobs: int) -> Step:

@@ -1,9 +1,9 @@
-"""The results as a page of Markdown: figures, ratios to the tuned peer, requests per run."""
+"""The results as a page of Markdown: figures, ratios to the tuned Go operator, requests per run."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from benchmarks.contestants import CONTESTANTS, OURS, PEER, PEER_DEFAULT
+from benchmarks.contestants import CONTESTANTS, GO_DEFAULT, GO_TUNED, TFJOB
 from benchmarks.record import (
     Record,
     Run,
@@ -39,7 +39,7 @@ FIGURES: Final = {
     "job_writes_per_job": ("of these to the job itself", ""),
     "all_writes_per_job": ("the same in all", ""),
 }
-"""What a figure means, and its unit."""
+"""The title and unit of each figure."""
 
 
 def page(record: Record) -> str:
@@ -62,7 +62,7 @@ def _lines(record: Record) -> Iterator[str]:
 
 def _figures(runs: list[Run], scenario: str) -> Iterator[str]:
     names = contestants(runs, scenario)
-    rivals = [name for name in (PEER_DEFAULT, PEER) if name in names and OURS in names]
+    rivals = [name for name in (GO_DEFAULT, GO_TUNED) if name in names and TFJOB in names]
     heads = [CONTESTANTS[name].title for name in names] + [f"ours ÷ {name}" for name in rivals]
     yield f"| | {' | '.join(heads)} |"
     yield f"|---|{'---|' * len(heads)}"
@@ -70,7 +70,7 @@ def _figures(runs: list[Run], scenario: str) -> Iterator[str]:
         found = {name: summary(runs, scenario, name, figure) for name in names}
         if any(found.values()):
             cells = [_cell(found[name], unit) for name in names]
-            cells += [_ratio(found[OURS], found[name]) for name in rivals]
+            cells += [_ratio(found[TFJOB], found[name]) for name in rivals]
             yield f"| {title} | {' | '.join(cells)} |"
 
 

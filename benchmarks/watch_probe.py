@@ -1,7 +1,7 @@
-"""What of the jobs and their children exists, as three watches of the harness tell it.
+"""Observes jobs, pods and services through three watches of the benchmark's own.
 
-Law: every contestant is seen by the same eyes, which cost the API server as little as can be:
-services are seen without their bodies. A moment is when the watch told it, never a poll later.
+All contestants are observed in the same way, at little cost for the API server: services are
+watched by metadata only. Times are taken when a watch event arrives; nothing is polled.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ _ALL_JOBS: Final = "/apis/kubeflow.org/v1/tfjobs"
 _ALL_PODS: Final = "/api/v1/pods"
 _ALL_SERVICES: Final = "/api/v1/services"
 _OWN_SERVICE: Final = "kubernetes"
-_MOST_WATCHES: Final = 1000
+_MAX_WATCHES: Final = 1000
 
 
-class Failed(Exception):  # noqa: N818 - says what happened
-    """What was waited for did not come; says what was there instead."""
+class BenchmarkFailed(Exception):  # noqa: N818 - says what happened
+    """An expected state was not reached; the message says what was observed instead."""
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -64,9 +64,9 @@ _LINE: Final = msgspec.json.Decoder(_Line)
 _JOB_LABEL: Final = "training.kubeflow.org/job-name"
 
 
-class Moments:
-    """When each job was first seen, had its first condition, was shown to run, and when the last of
-    its pods was seen to start; all on the clock that never jumps, by the name of the job."""
+class Timestamps:
+    """By job name: when the job was first seen, got its first condition and its Running condition,
+    and when its last pod started; all on the monotonic clock."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -90,40 +90,40 @@ class Moments:
             self.last_start[job] = self._clock()
 
     def first_conditions(self) -> list[float]:
-        """Seconds from a job to its first condition."""
+        """Seconds from the creation of each job to its first condition."""
         return [at - self.seen[name] for name, at in self.first_condition.items()]
 
     def delays_of_running(self) -> list[float]:
-        """Seconds from the start of a job's last pod until the job is shown to run; 0 where one
-        pod was enough."""
+        """Seconds from the start of each job's last pod to its Running condition; 0 if the
+        condition came earlier."""
         shown = self.shown_running
         return [max(shown[name] - at, 0.0) for name, at in self.last_start.items() if name in shown]
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least value that this share of them all does not exceed."""
+    """The smallest value that is not exceeded by this share of the values."""
     return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
-class Sight:
-    """Names and UIDs of what exists, and which jobs are in which condition.
+class WatchProbe:
+    """Names and UIDs of the existing objects, and the conditions of jobs.
 
-    Names are enough, for no scenario uses one in two namespaces.
+    Names identify objects, because no scenario uses a name in two namespaces.
     """
 
     def __init__(self, server: Server, *, on_change: Callable[[], None]) -> None:
         self._server = server
         self._on_change = on_change
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.pods: dict[str, str] = {}
         self.services: dict[str, str] = {}
         self.jobs: dict[str, str] = {}
         self.in_condition: dict[str, set[str]] = {"Running": set(), "Succeeded": set()}
-        self.moments = Moments()
+        self.timestamps = Timestamps()
 
     def open(self) -> None:
-        """Look from now on."""
+        """Start watching."""
         followed = (
             (_ALL_PODS, self.pods),
             (_ALL_SERVICES, self.services),
@@ -152,15 +152,15 @@ class Sight:
         return len(self.pods) + len(self.services)
 
     async def until(self, is_so: Callable[[], bool], *, what: str, limit: float = 1800.0) -> float:
-        """The moment at which it was so, on the clock that never jumps."""
+        """Wait until the predicate holds, and return that time on the monotonic clock."""
         try:
             async with asyncio.timeout(limit):
                 while not is_so():
-                    self._news.clear()
-                    await self._news.wait()
+                    self._changed.clear()
+                    await self._changed.wait()
                     self._raise_faults()
         except TimeoutError as fault:
-            raise Failed(f"{what}: not after {limit:.0f} s; there are {self}") from fault
+            raise BenchmarkFailed(f"{what}: not within {limit:.0f} s; observed {self}") from fault
         return time.monotonic()
 
     def __str__(self) -> str:
@@ -170,21 +170,21 @@ class Sight:
         )
 
     async def _follow(self, path: str, known: dict[str, str], *, accept: str) -> None:
-        """A busy server ends the watch of who does not keep up; it goes on where it was."""
+        """Watch a collection, and resume when a busy server ends the watch."""
         version = "0"
         try:
-            for _ in range(_MOST_WATCHES):
+            for _ in range(_MAX_WATCHES):
                 async for text in self._server.watch(path, version=version, accept=accept):
                     line = _LINE.decode(text)
                     if line.type == "ERROR":
-                        raise Failed(f"the watch of {path} says {text!r}")
+                        raise BenchmarkFailed(f"the watch of {path} failed: {text!r}")
                     version = line.object.metadata.resource_version
-                    self._take(line, known)
-            raise Failed(f"the watch of {path} has ended {_MOST_WATCHES} times")
+                    self._apply(line, known)
+            raise BenchmarkFailed(f"the watch of {path} has ended {_MAX_WATCHES} times")
         finally:
-            self._news.set()
+            self._changed.set()
 
-    def _take(self, line: _Line, known: dict[str, str]) -> None:
+    def _apply(self, line: _Line, known: dict[str, str]) -> None:
         name = line.object.metadata.name
         if line.type == "BOOKMARK" or name == _OWN_SERVICE:
             return
@@ -193,19 +193,19 @@ class Sight:
         else:
             known[name] = line.object.metadata.uid
         if known is self.jobs:
-            self._judge(line, name)
+            self._update_job(line, name)
         elif known is self.pods:
             meta, status = line.object.metadata, line.object.status
             job_name = (meta.labels or {}).get(_JOB_LABEL, "")
-            self.moments.pod(meta.uid, job_name, status.phase if status else None)
-        self._news.set()
+            self.timestamps.pod(meta.uid, job_name, status.phase if status else None)
+        self._changed.set()
         self._on_change()
 
-    def _judge(self, line: _Line, name: str) -> None:
+    def _update_job(self, line: _Line, name: str) -> None:
         status = line.object.status
         conditions = (status.conditions if status else None) or []
         holds = {each.type for each in conditions if each.status == "True"}
-        self.moments.job(name, holds)
+        self.timestamps.job(name, holds)
         for condition, names in self.in_condition.items():
             if condition in holds and line.type != "DELETED":
                 names.add(name)
@@ -219,7 +219,7 @@ class Sight:
 
 
 def ended_pod(*, exit_code: int) -> dict[str, Any]:
-    """What a kubelet writes when the training container of a pod has ended."""
+    """The pod status that a kubelet writes when the training container has ended."""
     ended = {
         "exitCode": exit_code,
         "reason": "Error" if exit_code else "Completed",
@@ -238,7 +238,7 @@ def ended_pod(*, exit_code: int) -> dict[str, Any]:
 
 
 def lone_pod(name: str, **labels: str) -> Mapping[str, Any]:
-    """A pod of nobody's. It is not scheduled, so it stays as it is."""
+    """A pod without an owner. It is never scheduled."""
     container = {"name": "main", "image": "registry.example/web:1"}
     return {
         "apiVersion": "v1",
@@ -249,7 +249,7 @@ def lone_pod(name: str, **labels: str) -> Mapping[str, Any]:
 
 
 def job(name: str, *, workers: int, servers: int = 1, **run_policy: Any) -> Mapping[str, Any]:
-    """A TFJob whose failed pods are replaced."""
+    """A TFJob with restartPolicy ExitCode."""
     container = {"name": "tensorflow", "image": "registry.example/train:1"}
     template = {"spec": {"containers": [container]}}
     counts = {"PS": servers, "Worker": workers}

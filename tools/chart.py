@@ -1,8 +1,8 @@
-"""The parts of the chart that follow from the dialects' descriptors.
+"""Generates the parts of the chart that depend on the dialects' descriptors.
 
-Definitions, the template that says what each dialect needs, and the places in the values and in
-their schema that name dialects. The rest of the chart is written by hand and names none, but for
-the extras of one dialect, such as its ConfigMap.
+These are the CRDs, the template of each dialect's needs, and the parts of the values and their
+schema that name dialects. The rest of the chart is written by hand and names no dialect, except
+for extras of a single dialect, such as its ConfigMap.
 """
 
 import json
@@ -26,24 +26,24 @@ _END = "# End of {name}"
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes everything out where it stands: a reader of a diff follows no anchors."""
+    """Writes YAML without anchors, so that diffs are easy to read."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - asked about each value
         return True
 
 
 def definition_path(descriptor: Descriptor) -> str:
-    """Where the definition of a dialect's API stands, below the chart."""
+    """The path of a dialect's CRD in the chart."""
     return f"files/crds/{descriptor.group}_{descriptor.stored.plural}.yaml"
 
 
 def definition(descriptor: Descriptor) -> str:
-    """The definition of a dialect's API, as it can be applied."""
+    """The CRD of a dialect, ready to apply."""
     return _HEADER + yaml.dump(descriptor.definition, Dumper=_Dumper, sort_keys=False, width=100)
 
 
 def template(descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
-    """The dialects that are served, as a list for other templates to walk through."""
+    """A template that lists the enabled dialects for other templates."""
     about = "The dialects that are served, each with what the chart must know of it."
     lines = (line for each in descriptors for line in _entry(each))
     return (
@@ -56,7 +56,7 @@ def template(descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
 
 
 def values(text: str, descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
-    """The file of values with the parts that name dialects made anew."""
+    """The values file with its generated parts updated."""
     switches = ["dialects:"]
     for each in descriptors:
         switches.append(f"  # {each.title}; `kubectl get {each.stored.short_name}`")
@@ -66,13 +66,13 @@ def values(text: str, descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
         for flag in each.flags:
             _, _, name = flag.value.rpartition(".")
             flags.append(f"  # {', '.join(flag.choices)}: {flag.help}.")
-            # A word such as `off` needs its quotes.
+            # YAML words such as `off` must be quoted.
             flags.append(f"  {yaml.safe_dump({name: flag.choices[0]}).strip()}")
     return _with_part(_with_part(text, "dialects", switches), "their flags", flags)
 
 
 def schema(text: str, descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
-    """The schema of the values with the dialects, at least one of which is on, and their flags."""
+    """The values schema with the dialects and their flags; at least one must be enabled."""
     found = json.loads(text)
     names = [each.name for each in descriptors]
     found["properties"]["dialects"] = {
@@ -131,11 +131,11 @@ def _word(*, is_on: bool) -> str:
 
 
 def _with_part(text: str, name: str, lines: Iterable[str]) -> str:
-    """The text with other lines between the two that mark a generated part."""
+    """The text with the lines between the two markers replaced."""
     before, found, rest = text.partition(_BEGIN.format(name=name))
     part, end, after = rest.partition(_END.format(name=name))
     if not (found and end):
-        raise ValueError(f"{VALUES}: holds no part {name!r}; put its two comments back")
+        raise ValueError(f"{VALUES}: no generated part {name!r}; restore its two marker comments")
     opening = part.partition("\n")[0]
     indent = part.rpartition("\n")[2]
     body = "".join(f"{line}\n" for line in lines)

@@ -1,6 +1,6 @@
-"""The demonstration: trains with parameter servers on this machine and shows what came of it.
+"""The demo: trains with parameter servers on this machine and shows the result.
 
-All it makes is in one folder, which the next demonstration replaces.
+All files are in one directory, which the next run replaces.
 """
 
 import shutil
@@ -19,7 +19,7 @@ TFJOB = str(Path(sys.executable).with_name("tfjob"))
 
 
 def main() -> int:
-    """Train; then ask the stored cluster about the job. The exit code is the training's."""
+    """Train, then describe the job; the exit code is that of the training."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     _announce(f"tfjob run {JOB} --data {FOLDER}")
     code = subprocess.run([TFJOB, "run", str(JOB), "--data", str(FOLDER)], check=False).returncode
@@ -47,7 +47,7 @@ def _asked(*words: str) -> str:
 
 @contextmanager
 def _cluster() -> Iterator[None]:
-    """The same cluster again, with what it knew."""
+    """Start the same cluster again from its stored data."""
     command = [TFJOB, "local", "up", "--data", str(FOLDER)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

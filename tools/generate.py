@@ -1,7 +1,7 @@
 """Writes the generated files of the project, or checks that they are current.
 
-A generated file is a pure function of the checkout, which may hold parts of it that are written by
-hand. GENERATED is the list of them: path and function. Nothing else may write what they generate.
+GENERATED lists each file with the function that returns its content from the checkout. A file may
+have parts that are written by hand. Nothing else writes these files.
 """
 
 import difflib
@@ -17,19 +17,19 @@ from tools import chart, reference, roles, scenarios
 
 
 class Generated(NamedTuple):
-    """A file, and the function of the checkout's root that says what must be in it."""
+    """A file, and the function that returns its content for a checkout root."""
 
     path: str
     render: Callable[[Path], str]
 
 
 def _definition(descriptor: Descriptor) -> Generated:
-    """One file for each API: its versions share a definition."""
+    """One CRD file per API; its versions share a CRD."""
     path = f"{chart.CHART}/{chart.definition_path(descriptor)}"
     return Generated(path, lambda _root: chart.definition(descriptor))
 
 
-# Enough to see what changed; the whole is one command away.
+# Enough to see what changed.
 DIFFERENCE_LINES = 20
 GENERATED = (
     Generated("docs/scenarios.md", scenarios.page),
@@ -54,7 +54,7 @@ def write(root: Path, files: Iterable[Generated]) -> None:
 
 
 def stale(root: Path, files: Iterable[Generated]) -> list[str]:
-    """How each file that is not current differs, stored against generated; its beginning."""
+    """The first lines of the diff of each file that is not current."""
     found = []
     for each in files:
         before, after = _stored(root / each.path), each.render(root)
@@ -76,7 +76,7 @@ def _stored(path: Path) -> str:
 
 
 def main(arguments: list[str], *, root: Path, files: Iterable[Generated] = GENERATED) -> int:
-    """Write the files; with --check only compare, 1 if any is stale."""
+    """Write the files; with --check only compare them, and return 1 if any is stale."""
     if "--check" not in arguments:
         write(root, files)
         return 0

@@ -1,8 +1,7 @@
-"""Breaks the core in small ways, one at a time, and tells which breaks no test notices.
+"""Mutation testing of the core: lists the mutants that no test detects.
 
-A break that survives is a line that could be wrong without anybody seeing it. A break that makes
-the tests hang or crash is noticed too. This is a measurement for people to read: it refuses
-nothing, and it takes too long for every change.
+A surviving mutant is code that could be wrong without a failing test. Mutants that make the tests
+hang or crash count as detected. This is a report, not a check: it takes too long for every change.
 """
 
 import os
@@ -16,7 +15,7 @@ UNCOUNTED = frozenset({"skipped"})
 
 
 def report(results: Iterable[str], *, patterns: Sequence[str] = ("*",)) -> str:
-    """The breaks that were not noticed, one a line, and at last the share of those that were.
+    """The surviving mutants, one per line, followed by the share of detected ones.
 
     A result is a line `name: verdict`; only names that match one of the patterns count.
     """
@@ -44,11 +43,11 @@ def _mutmut(*arguments: str, stdout: int | None = None) -> str:
 
 
 def main(patterns: list[str]) -> int:
-    """Break, test and report; without patterns the whole core."""
+    """Run mutation tests and print the report; without patterns for the whole core."""
     try:
         _mutmut("run", *patterns)
     except subprocess.CalledProcessError as error:
-        print(f"mutate: the tests could not be run, see above; nothing was measured: {error}")
+        print(f"mutate: the tests could not be run, see above: {error}")
         return 1
     results = _mutmut("results", "--all", "true", stdout=subprocess.PIPE).splitlines()
     print(report(results, patterns=patterns or ("*",)))

@@ -1,7 +1,6 @@
-"""Finds promises of the prose that lead nowhere.
+"""Checks the links and `make` targets in the project's Markdown files.
 
-In every Markdown file of the project a relative link must lead to a file, and a `make` verb must
-be one that the Makefile has. Prose that nothing checks rots.
+A relative link must lead to a file, and a `make` target must exist in the Makefile.
 """
 
 import re
@@ -17,7 +16,7 @@ TARGET = re.compile(r"^([a-z][a-z0-9-]*):", re.MULTILINE)
 
 
 def faults_in(page: Path, *, root: Path, verbs: Set[str]) -> Iterator[str]:
-    """Each link of a page that leads nowhere, and each verb that does not exist."""
+    """The broken links and unknown `make` targets of a page."""
     name, text = page.relative_to(root).as_posix(), page.read_text("utf-8")
     for target in LINK.findall(text):
         if not (page.parent / target).exists():
@@ -28,7 +27,7 @@ def faults_in(page: Path, *, root: Path, verbs: Set[str]) -> Iterator[str]:
 
 
 def main(root: Path) -> int:
-    """Print the faults; 1 if there are any."""
+    """Print the faults; return 1 if there are any."""
     verbs = frozenset(TARGET.findall((root / "Makefile").read_text("utf-8")))
     pages = [root / name for name in files_of(root) if name.endswith(".md")]
     found = [fault for page in pages for fault in faults_in(page, root=root, verbs=verbs)]

@@ -1,8 +1,8 @@
 """Runs tests on other versions of Python: `python -m tools.pythons 3.12 3.13 -- tests/unit`.
 
-A version is looked for on PATH as `python3.X`, then among those of pyenv. Each has an environment
-of its own, `.venv-3.X`, with what requirements/test.txt locks. One that this machine does not have
-is told in a line with the word SKIPPED.
+A version is looked for on PATH as `python3.X`, then in pyenv. Each has its own environment,
+`.venv-3.X`, with the locked requirements of requirements/test.txt. Versions that are not installed
+are reported as SKIPPED.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "requirements" / "test.txt"
 STAMP = ".test"
-"""Holds the digest of the lock that an environment was made from."""
+"""A file with the digest of the lock file that an environment was created from."""
 
 
 def found(version: str, environment: Mapping[str, str]) -> Path | None:
-    """The interpreter of a version that this machine has and that starts."""
+    """The interpreter of an installed version, if it works."""
     return next((each for each in _candidates(version, environment) if _starts(each)), None)
 
 
@@ -39,12 +39,12 @@ def _release(python: Path) -> list[int]:
 
 
 def _starts(python: Path) -> bool:
-    """A shim of pyenv stands on PATH for versions that are not chosen, too."""
+    """Whether the interpreter starts: pyenv has shims for versions that are not selected."""
     return subprocess.run([python, "--version"], capture_output=True, check=False).returncode == 0
 
 
 def environment_of(version: str, python: Path) -> Path:
-    """The interpreter of an environment with everything locked in it."""
+    """The interpreter of an environment with the locked requirements."""
     folder = ROOT / f".venv-{version}"
     inner, stamp = folder / "bin" / "python", folder / STAMP
     digest = hashlib.sha256(LOCK.read_bytes()).hexdigest()
@@ -66,10 +66,10 @@ def environment_of(version: str, python: Path) -> Path:
 
 
 def run(version: str, arguments: Sequence[str]) -> bool:
-    """Whether the tests pass on a version; True also where the machine does not have it."""
+    """Whether the tests pass on a version; also True if it is not installed."""
     python = found(version, os.environ)
     if python is None:
-        print(f"python {version}: SKIPPED, this machine has none (on PATH or in pyenv)", flush=True)
+        print(f"python {version}: SKIPPED, not installed (PATH, pyenv)", flush=True)
         return True
     print(f"python {version}: {python}", flush=True)
     inner = environment_of(version, python)

@@ -1,7 +1,4 @@
-"""Pages of the reference that follow from the code: the operator's flags and its metrics.
-
-Each is a pure function of the code; what the code does not say is not in them.
-"""
+"""Generates reference pages from the code: the operator's flags and its metrics."""
 
 import argparse
 from collections.abc import Iterable
@@ -15,7 +12,7 @@ from tfjob.manager.metrics import Metrics
 
 _MADE = "<!-- Made from the code by `make generate`; not edited by hand. -->\n"
 _FROM_THE_PROCESS = ("process_", "python_")
-"""Metrics that the library adds for every process, other ones on each platform."""
+"""Process metrics that the library adds; they depend on the platform."""
 _UNITS = ((3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -41,7 +38,7 @@ def flags(_root: Path) -> str:
 
 
 def metrics(_root: Path) -> str:
-    """What /metrics shows."""
+    """The page of all metrics."""
     found = sorted(Metrics().registry.collect(), key=lambda each: each.name)
     own = [each for each in found if not each.name.startswith(_FROM_THE_PROCESS)]
     return (

@@ -1,7 +1,7 @@
-"""The operator's permissions as rules that the chart's roles include.
+"""Generates the RBAC rules that the chart's roles include.
 
-One template per need, so that a role holds what its operator can ask for and no more. The reason
-of each rule is written above it, where whoever reviews a role will read it.
+There is one template per need, so that a role contains only what the operator uses. The reason of
+each rule is a comment above it.
 """
 
 import textwrap
@@ -38,7 +38,7 @@ def _rule(permission: Permission) -> str:
 
 
 def _parts(permission: Permission) -> Iterator[tuple[list[str], bool]]:
-    """The verbs of a permission, apart where only some can be limited to one name."""
+    """The verbs of a permission, split if only some of them can be limited to one name."""
     if not permission.has_one_name:
         yield list(permission.verbs), False
         return

@@ -1,8 +1,8 @@
-"""Reads which scenarios the tests say they show, without running a test.
+"""Reads from the test sources which scenarios the tests cover, without running them.
 
-A test says so with `@pytest.mark.scenario(41, "A-01")`, on itself, on its class, on one case of its
-parameters, or as `pytestmark` of its module. Its numbers are literals: what cannot be read off the
-source is a fault, because then nobody could read it.
+A test is marked with `@pytest.mark.scenario(41, "A-01")`, on itself, on its class, on one of its
+parameters, or as `pytestmark` of its module. The arguments must be literals; anything else is a
+fault.
 """
 
 import ast
@@ -14,7 +14,7 @@ Number = int | str
 
 
 class Shown(NamedTuple):
-    """A test that says it shows a scenario."""
+    """A test that is marked with a scenario."""
 
     number: Number
     path: str
@@ -22,7 +22,7 @@ class Shown(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """All that a set of test files says, and what in it could not be read."""
+    """The marks of a set of test files, and those that could not be read."""
 
     shown: tuple[Shown, ...]
     faults: tuple[str, ...]
@@ -70,7 +70,7 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 class _Reader:
-    """Walks one file and remembers each mark it has given to a test."""
+    """Collects the marks of one file."""
 
     def __init__(self, name: str, assigned: Mapping[str, ast.expr]) -> None:
         self.name = name
@@ -109,7 +109,7 @@ class _Reader:
         return [number for each in node.decorator_list for number in self._numbers(each)]
 
     def _numbers(self, node: ast.expr) -> list[Number]:
-        """The numbers of all marks in an expression, also in the tables that it names."""
+        """The arguments of all marks in an expression, including tables that it refers to."""
         found = [number for call in _calls(node) for number in self._arguments(call)]
         for each in ast.walk(node):
             if isinstance(each, ast.Name) and each.id in self.assigned:

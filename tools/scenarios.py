@@ -1,8 +1,7 @@
-"""Keeps the map from the scenarios of the contract to the tests that show them.
+"""Generates the page that maps the scenarios of the contract to the tests that cover them.
 
-docs/scenarios.toml is the list of scenarios; the tests name the ones they show. The page made of
-both says for each scenario which tests show it, or why none does yet. A scenario that needs
-nothing outside this process must have a test, and a test may name no scenario that does not exist.
+docs/scenarios.toml lists the scenarios; tests are marked with those they cover. A scenario that
+needs no API server must have a test, and a test may only name existing scenarios.
 """
 
 import sys
@@ -18,7 +17,7 @@ SHAPE = "expected { claim = TEXT } with either offline = true or needs = TEXT"
 
 
 class Scenario(NamedTuple):
-    """One promise. What it needs is empty when it can be shown without an API server."""
+    """One scenario. `needs` is empty if it can be tested without an API server."""
 
     number: Number
     claim: str
@@ -33,11 +32,11 @@ class Group(NamedTuple):
 
 
 class ScenarioListError(ValueError):
-    """The list of scenarios itself cannot be read."""
+    """The list of scenarios is invalid."""
 
 
 def groups_of(text: str) -> tuple[Group, ...]:
-    """The scenarios of a list, in its order. Raises ScenarioListError."""
+    """The scenarios of the list, in order. Raises ScenarioListError."""
     raw = tomllib.loads(text)
     groups = tuple(
         Group(each["title"], tuple(_scenario(*item) for item in each["scenarios"].items()))
@@ -61,7 +60,7 @@ def _scenario(key: str, row: Mapping[str, Any]) -> Scenario:
 
 
 def faults(groups: Iterable[Group], marks: Marks) -> list[str]:
-    """What cannot be read, what nobody promised, and what nobody shows."""
+    """Unreadable marks, unknown scenarios, and scenarios without a test."""
     known = {each.number: each for group in groups for each in group.scenarios}
     shown = {each.number for each in marks.shown}
     unknown = [
@@ -115,7 +114,7 @@ def page(root: Path) -> str:
 
 
 def main(root: Path) -> int:
-    """Print the faults; 1 if there are any."""
+    """Print the faults; return 1 if there are any."""
     found = faults(*_read(root))
     print("\n".join(found) or "scenarios: every offline scenario is shown by a test")
     return 1 if found else 0

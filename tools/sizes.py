@@ -1,8 +1,7 @@
-"""Finds files and functions that have grown too long.
+"""Finds files of more than 400 lines and functions of more than 60.
 
-A file of more than 400 lines or a function of more than 60 hides a missing concept. What may stay
-long stands in ALLOWED with its reason; an entry that nothing needs any more is a fault as well.
-Docstrings and decorators are not counted in a function: a table of cases is not a long thought.
+Exceptions are listed in ALLOWED with their reasons; an entry that is no longer needed is a fault.
+Docstrings and decorators do not count as part of a function.
 """
 
 import ast
@@ -14,12 +13,12 @@ from typing import NamedTuple
 FILE_LINES = 400
 FUNCTION_LINES = 60
 
-# "path" or "path::function" -> why it may be long.
+# "path" or "path::function" -> the reason for the exception.
 ALLOWED: Mapping[str, str] = {}
 
 
 class Long(NamedTuple):
-    """Something longer than its limit: where it is, how long, and how long it may be."""
+    """A file or function that exceeds its limit."""
 
     place: str
     lines: int
@@ -27,7 +26,7 @@ class Long(NamedTuple):
 
 
 def long_places(root: Path, folders: Iterable[str]) -> Iterator[Long]:
-    """Every file and function under the folders that is over its limit."""
+    """All files and functions below the directories that exceed their limits."""
     for folder in folders:
         for path in sorted((root / folder).rglob("*.py")):
             yield from _long_in(path.relative_to(root).as_posix(), path.read_text("utf-8"))
@@ -53,7 +52,7 @@ def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def faults(found: Iterable[Long], allowed: Mapping[str, str]) -> list[str]:
-    """What is long without leave, and what has leave without being long."""
+    """Excesses without an exception, and exceptions that are not needed."""
     places = {each.place: each for each in found}
     too_long = [
         f"{each.place}: {each.lines} lines, at most {each.limit}: split it by concept, or give "
@@ -70,7 +69,7 @@ def faults(found: Iterable[Long], allowed: Mapping[str, str]) -> list[str]:
 
 
 def main(folders: list[str], *, root: Path, allowed: Mapping[str, str] = ALLOWED) -> int:
-    """Print the faults; 1 if there are any."""
+    """Print the faults; return 1 if there are any."""
     found = faults(long_places(root, folders), allowed)
     print("\n".join(found) or "sizes: nothing too long")
     return 1 if found else 0

@@ -1,8 +1,7 @@
-"""Finds words that no file of the project may contain, in its text or in its name.
+"""Finds forbidden words in the text and names of the project's files.
 
-The project speaks of itself alone: no path of the machine it was written on, no host of a package
-registry, no word of who wrote it in which circumstances. And no room called after nothing: a file
-named utils or common shows a missing concept. What git ignores is not looked at.
+Forbidden are paths of the development machine, hosts of package registries, words about the
+authors' working environment, and file names such as utils or common. Ignored files are skipped.
 """
 
 import re
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """A pattern that must not occur, and what to do instead."""
+    """A forbidden pattern, and what to use instead."""
 
     pattern: re.Pattern[str]
     remedy: str
@@ -53,7 +52,7 @@ NAMELESS = frozenset({"utils", "util", "common", "helpers", "helper", "constants
 
 
 class Fault(NamedTuple):
-    """One forbidden word where it stands."""
+    """One forbidden word and its location."""
 
     place: str
     word: str
@@ -64,7 +63,7 @@ class Fault(NamedTuple):
 
 
 def faults_in_text(name: str, text: str) -> Iterator[Fault]:
-    """Every forbidden word of a text, with its line."""
+    """All forbidden words of a text, with their lines."""
     for number, line in enumerate(text.splitlines(), start=1):
         for rule in TEXT:
             for match in rule.pattern.finditer(line):
@@ -72,14 +71,14 @@ def faults_in_text(name: str, text: str) -> Iterator[Fault]:
 
 
 def faults_in_name(name: str) -> Iterator[Fault]:
-    """Every part of a path that names a drawer instead of a concept."""
+    """All parts of a path with a forbidden name."""
     for part in PurePosixPath(name).parts:
         if part.split(".", maxsplit=1)[0].lower() in NAMELESS:
             yield Fault(name, part, "name it after the concept it holds")
 
 
 def files_of(root: Path) -> Iterator[str]:
-    """The files that are, or could be, committed."""
+    """The files that are not ignored by git."""
     listing = ["git", "-C", str(root), "ls-files", "-z", "-c", "-o", "--exclude-standard"]
     done = subprocess.run(listing, check=True, capture_output=True, text=True)
     for name in sorted(set(done.stdout.split("\0"))):
@@ -90,12 +89,12 @@ def files_of(root: Path) -> Iterator[str]:
 def _faults(root: Path) -> Iterator[Fault]:
     for name in files_of(root):
         yield from faults_in_name(name)
-        # A stray byte must not end the search: what is not text cannot hold a forbidden word.
+        # Invalid bytes must not stop the search.
         yield from faults_in_text(name, (root / name).read_text("utf-8", errors="replace"))
 
 
 def main(root: Path) -> int:
-    """Print the faults; 1 if there are any."""
+    """Print the faults; return 1 if there are any."""
     found = list(_faults(root))
     print("\n".join(map(str, found)) or "words: nothing forbidden")
     return 1 if found else 0

@@ -27,7 +27,7 @@ JOBS = {
     "tensorflow.org": tf_job(),
     "batch.tensorstack.dev": training_job(),
 }
-MISSING = "API not there: its jobs are served once it is"
+MISSING = "API not served, waiting for its CRD"
 
 
 @pytest.fixture(params=["kubernetes", "local"])

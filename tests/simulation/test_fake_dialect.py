@@ -211,7 +211,7 @@ def test_missing_api_is_said_once_and_served_once_it_is_there(
 
     with caplog.at_level(logging.WARNING):
         simulated(act, a_world)
-    missing = [each for each in caplog.records if "API not there" in each.getMessage()]
+    missing = [each for each in caplog.records if "API not served" in each.getMessage()]
     assert [vars(each)["kind"] for each in missing] == ["ToyJob.toy.example"]
 
 

@@ -98,7 +98,7 @@ async def _wave(pacing: PacingConfig, *batches: Sequence[dict[str, Any]]) -> tup
         Settings(metrics_address="0", health_address="0", pacing=pacing),
         dialects=[KubeflowV1()],
         identity="me",
-        world=Environment(
+        environment=Environment(
             connect=Connection(server.backend, injector).connect,
             timing=virtual_time.timing(chance.random),
             now=virtual_time.now,

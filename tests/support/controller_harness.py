@@ -32,9 +32,9 @@ from tfjob.controller.child_writer import ChildWriter
 from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Pacer, PacingConfig
-from tfjob.controller.reconciler import Outcome, Reconciler
+from tfjob.controller.reconciler import Reconciler, Result
 from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
-from tfjob.controller.status_writer import StatusWriter, Written
+from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
@@ -100,7 +100,7 @@ class ControllerHarness:
             kind.dialect,
             Settings(),
             stores=self.stores,
-            facts=ClusterLookups(server.api, clock=lambda: 0.0),
+            lookups=ClusterLookups(server.api, clock=lambda: 0.0),
             now=self.now,
             token=lambda: next(self.tokens),
         )
@@ -114,7 +114,7 @@ class ControllerHarness:
         return Reconciler(
             reader=self.reader,
             child_writer=self.child_writer,
-            statuses=self.statuses,
+            status_writer=self.statuses,
             recorder=self.recorder,
             observer=self.metrics,
             pacer=pacer,
@@ -150,19 +150,19 @@ class ControllerHarness:
         assert found is not None
         return found
 
-    async def one_pass(self) -> Outcome:
+    async def one_pass(self) -> Result:
         """See everything, then decide and act once; a new job gets its first status before."""
         await self.look()
         stored = self.stores.jobs.get(self.kind.key)
-        outcome = await self.reconciler.reconcile(self.kind.key)
-        if stored is None or stored.has_status or not outcome.has_more:
-            return outcome
+        result = await self.reconciler.reconcile(self.kind.key)
+        if stored is None or stored.has_status or not result.requeue:
+            return result
         await self.look()
         return await self.reconciler.reconcile(self.kind.key)
 
     async def written(
         self, seen: Snapshot, plan: Plan | None = None, trouble: str = ""
-    ) -> Written | None:
+    ) -> WriteResult | None:
         """Write the status of a gathered job; after a conflict nothing is left to do."""
 
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:

@@ -99,7 +99,7 @@ class Follower:
 
     def __init__(self, api: Api, time: Instant, patience: WatchConfig) -> None:
         self.time = time
-        self.watch = Watch(api, SCOPE, decode=Pod, patience=patience, timing=time.timing)
+        self.watch = Watch(api, SCOPE, decode=Pod, config=patience, timing=time.timing)
         self.told: list[tuple[str | None, str | None]] = []
         self.informer = Informer(self, store=Store[Pod](), on_change=self._note)
         self._awaited = ""

@@ -6,12 +6,12 @@
 - apiGroups: ["kubeflow.org"]
   resources: ["tfjobs"]
   verbs: ["get", "list", "watch", "delete"]
-# conditions and counts
+# write conditions and replica counts
 - apiGroups: ["kubeflow.org"]
   resources: ["tfjobs/status"]
   verbs: ["update"]
-# never sent: servers that enforce permissions on owner references ask for it before a child may
-# hold up the deletion of its job
+# never sent; required by OwnerReferencesPermissionEnforcement to set blockOwnerDeletion on
+# children
 - apiGroups: ["kubeflow.org"]
   resources: ["tfjobs/finalizers"]
   verbs: ["update"]
@@ -36,12 +36,12 @@
 - apiGroups: ["tensorflow.org"]
   resources: ["tfjobs"]
   verbs: ["get", "list", "watch", "update"]
-# conditions and counts
+# write conditions and replica counts
 - apiGroups: ["tensorflow.org"]
   resources: ["tfjobs/status"]
   verbs: ["update"]
-# never sent: servers that enforce permissions on owner references ask for it before a child may
-# hold up the deletion of its job
+# never sent; required by OwnerReferencesPermissionEnforcement to set blockOwnerDeletion on
+# children
 - apiGroups: ["tensorflow.org"]
   resources: ["tfjobs/finalizers"]
   verbs: ["update"]
@@ -65,12 +65,12 @@
 - apiGroups: ["batch.tensorstack.dev"]
   resources: ["tensorflowtrainingjobs"]
   verbs: ["get", "list", "watch"]
-# conditions and counts
+# write conditions and replica counts
 - apiGroups: ["batch.tensorstack.dev"]
   resources: ["tensorflowtrainingjobs/status"]
   verbs: ["update"]
-# never sent: servers that enforce permissions on owner references ask for it before a child may
-# hold up the deletion of its job
+# never sent; required by OwnerReferencesPermissionEnforcement to set blockOwnerDeletion on
+# children
 - apiGroups: ["batch.tensorstack.dev"]
   resources: ["tensorflowtrainingjobs/finalizers"]
   verbs: ["update"]
@@ -99,29 +99,29 @@
 {{- end -}}
 
 {{- define "tfjob.rules.jobs" -}}
-# the replicas; get when a name is taken, patch to adopt and to let go
+# run the replicas; get when a name is taken, patch to adopt and release
 - apiGroups: [""]
   resources: ["pods"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
-# one per replica, for its address; get and patch as for pods
+# one per replica, for its DNS name; get and patch as for pods
 - apiGroups: [""]
   resources: ["services"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
-# what happened to a job; get and patch to count on what was told before
+# record events of jobs; get and patch to update the count of earlier ones
 - apiGroups: [""]
   resources: ["events"]
   verbs: ["get", "create", "patch"]
 {{- end -}}
 
 {{- define "tfjob.rules.cluster" -}}
-# whether the node of a pod that does not go away still exists
+# check whether the node of a stuck pod still exists
 - apiGroups: [""]
   resources: ["nodes"]
   verbs: ["get"]
 {{- end -}}
 
 {{- define "tfjob.rules.leadership" -}}
-# only one of several operators works
+# leader election
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
   verbs: ["create"]
@@ -132,7 +132,7 @@
 {{- end -}}
 
 {{- define "tfjob.rules.priorities" -}}
-# which replicas a group that is too small for all of them counts first
+# compute minResources of a PodGroup whose minMember is below the replica count
 - apiGroups: ["scheduling.k8s.io"]
   resources: ["priorityclasses"]
   verbs: ["get"]

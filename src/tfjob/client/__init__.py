@@ -1,5 +1,5 @@
-"""Talks to an API server: configuration, requests, watches, caches, queues, leases, events.
+"""A Kubernetes client: configuration, requests, watches, informers, workqueue, leases, events.
 
-It is true of any Kubernetes cluster and knows nothing of jobs. It starts no task of its own:
-what must run beside other work is a coroutine that the caller runs.
+It works with any cluster and knows nothing about jobs. It starts no background tasks: whatever
+must run in the background is a coroutine that the caller runs.
 """

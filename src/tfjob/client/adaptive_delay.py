@@ -1,19 +1,19 @@
-"""How long requests that nobody waits for leave a busy server alone.
+"""Delays low-priority requests while the API server is slow.
 
-A server is as far away as its quickest answer lately; what an answer takes beyond that is time
-for which the server was busy with others.
+The fastest recent response is the baseline latency. Latency beyond it means that the server is
+busy.
 """
 
 from typing import Final
 
-PROMPT: Final = 0.01
-"""Seconds by which any answer may be late."""
-TIMES: Final = 40.0
-"""The server is left alone for so many times what an answer took beyond that."""
-LONGEST: Final = 1.0
-"""Seconds after which it is asked again, however busy it was."""
-FADING: Final = 1.01
-"""By how much an answer that is one older counts less: a server may move away."""
+TOLERANCE: Final = 0.01
+"""Seconds of extra latency that are ignored."""
+MULTIPLIER: Final = 40.0
+"""Back off for this multiple of the observed extra latency."""
+MAX_DELAY: Final = 1.0
+"""The longest delay in seconds."""
+AGING: Final = 1.01
+"""The baseline grows by this factor per response, so that it adapts to a longer network path."""
 
 
 class AdaptiveDelay:
@@ -21,7 +21,7 @@ class AdaptiveDelay:
         self._quickest = float("inf")
 
     def after(self, took: float) -> float:
-        """Seconds to wait after an answer that took so long."""
-        self._quickest = min(self._quickest * FADING, took)
-        late = took - self._quickest - PROMPT
-        return min(max(late, 0.0) * TIMES, LONGEST)
+        """Seconds to wait after a response that took this long."""
+        self._quickest = min(self._quickest * AGING, took)
+        late = took - self._quickest - TOLERANCE
+        return min(max(late, 0.0) * MULTIPLIER, MAX_DELAY)

@@ -1,40 +1,40 @@
-"""How long to wait before the next try.
+"""Exponential backoff with jitter.
 
-The delay doubles with each try up to a limit. Chance only ever lengthens a wait, so that a
-server's own Retry-After is never undercut and many clients do not return in step.
+The delay doubles with each failure up to a maximum. Jitter only lengthens a delay, so that a
+server's Retry-After is respected and clients do not retry in step.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-_MOST_DOUBLINGS: Final = 62
-_SHARE: Final = 0.5
+_MAX_DOUBLINGS: Final = 62
+_MAX_JITTER: Final = 0.5
 
 
-def exponential(attempt: int, *, first: float, longest: float) -> float:
-    """The delay after so many earlier failures: the first, then doubled each time."""
-    return min(longest, first * 2.0 ** min(attempt, _MOST_DOUBLINGS))
+def exponential_delay(attempt: int, *, initial: float, maximum: float) -> float:
+    """The delay after `attempt` earlier failures: `initial`, doubled each time."""
+    return min(maximum, initial * 2.0 ** min(attempt, _MAX_DOUBLINGS))
 
 
-def lengthened(seconds: float, chance: Callable[[], float]) -> float:
-    """A wait of at least `seconds`, longer by up to a half of it."""
-    return seconds * (1.0 + _SHARE * chance())
+def with_jitter(seconds: float, chance: Callable[[], float]) -> float:
+    """A delay of `seconds` plus up to half of it."""
+    return seconds * (1.0 + _MAX_JITTER * chance())
 
 
 class Backoff:
-    """Delays of a loop that tries for ever; progress starts it anew."""
+    """The delays of an endless retry loop; reset it after progress."""
 
-    def __init__(self, *, first: float, longest: float, chance: Callable[[], float]) -> None:
-        self._first = first
-        self._longest = longest
+    def __init__(self, *, initial: float, maximum: float, chance: Callable[[], float]) -> None:
+        self._initial = initial
+        self._maximum = maximum
         self._chance = chance
         self._attempt = 0
 
     def next(self) -> float:
-        """The next delay, never above the limit."""
-        delay = exponential(self._attempt, first=self._first, longest=self._longest)
+        """The next delay, at most the maximum."""
+        delay = exponential_delay(self._attempt, initial=self._initial, maximum=self._maximum)
         self._attempt += 1
-        return min(self._longest, lengthened(delay, self._chance))
+        return min(self._maximum, with_jitter(delay, self._chance))
 
     def reset(self) -> None:
         self._attempt = 0

@@ -1,7 +1,7 @@
-"""How to reach an API server: where it is, whom to trust, who we are.
+"""Client configuration: server address, TLS and credentials.
 
-Found in the order: an explicit file, $KUBECONFIG, the service account of the pod we run in,
-~/.kube/config. What was tried is told when nothing is found.
+Looked for in this order: an explicit file, $KUBECONFIG, the pod's service account, and
+~/.kube/config. If none exists, the error lists the places.
 """
 
 import base64
@@ -22,7 +22,7 @@ from tfjob.client.credentials import (
     AuthorityFile,
     ConfigError,
     Credentials,
-    Fixed,
+    StaticHeader,
     TokenFile,
     basic,
     bearer,
@@ -33,11 +33,11 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a client needs to know of a cluster."""
+    """Everything a client needs to connect to a cluster."""
 
     server: str
     tls: ssl.SSLContext | None = None
-    credentials: Credentials = Fixed()
+    credentials: Credentials = StaticHeader()
     namespace: str = "default"
     server_hostname: str | None = None
     proxy: str | None = None
@@ -51,7 +51,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Config:
-    """The configuration to use here, by the usual order of places."""
+    """Load the configuration from the first place that has one."""
     env = os.environ if environment is None else environment
     if path is not None:
         return from_kubeconfig(path, context=context)
@@ -66,13 +66,13 @@ def load(
     if home.exists():
         return from_kubeconfig(home, context=context)
     tried = [*(f"$KUBECONFIG ({entry})" for entry in listed), str(service_account), str(home)]
-    raise ConfigError(f"no cluster is configured here; looked at: {', '.join(tried)}")
+    raise ConfigError(f"no cluster is configured; looked at: {', '.join(tried)}")
 
 
 def in_cluster(
     *, environment: Mapping[str, str] | None = None, folder: Path = SERVICE_ACCOUNT
 ) -> Config:
-    """The configuration of a pod: its mounted token and authority, read again as they rotate."""
+    """The configuration of a pod. The mounted token and CA are read again as they rotate."""
     env = os.environ if environment is None else environment
     host, port = env.get("KUBERNETES_SERVICE_HOST"), env.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
@@ -94,7 +94,7 @@ def in_cluster(
 
 
 def from_kubeconfig(path: Path, *, context: str | None = None) -> Config:
-    """The configuration that a context of a kubeconfig file describes."""
+    """The configuration of a context in a kubeconfig file."""
     selected = kubeconfig.read(path, context=context)
     cluster = selected.cluster
     server = cluster.server.rstrip("/")
@@ -114,7 +114,7 @@ def from_kubeconfig(path: Path, *, context: str | None = None) -> Config:
 
 
 def proxy_for(server: str) -> str | None:
-    """The proxy that the environment names for this server; never one for this machine."""
+    """The proxy from the environment for this server; None for the local host."""
     parts = urlsplit(server)
     host = parts.hostname or ""
     if host in {"localhost", "::1"} or host.startswith("127.") or proxy_bypass(parts.netloc):
@@ -123,7 +123,7 @@ def proxy_for(server: str) -> str | None:
 
 
 def _credentials(selected: kubeconfig.Selected) -> Credentials:
-    """In kubectl's order of precedence."""
+    """The user's credentials, in kubectl's order of precedence."""
     user = selected.user
     if user.auth_provider is not None:
         raise ConfigError(
@@ -138,7 +138,7 @@ def _credentials(selected: kubeconfig.Selected) -> Credentials:
         return _plugin(selected)
     if user.username:
         return basic(user.username, user.password)
-    return Fixed()
+    return StaticHeader()
 
 
 def _plugin(selected: kubeconfig.Selected) -> ExecPlugin:
@@ -157,7 +157,7 @@ def _plugin(selected: kubeconfig.Selected) -> ExecPlugin:
 
 
 def _impersonation(user: kubeconfig.User) -> tuple[tuple[str, str], ...]:
-    """A kubeconfig that asks to act with another's rights must not act with more."""
+    """Impersonation headers. Ignoring them would grant more rights than intended."""
     headers = [("Impersonate-Group", group) for group in user.impersonated_groups]
     if user.impersonated_user:
         headers.append(("Impersonate-User", user.impersonated_user))
@@ -191,13 +191,13 @@ def _trust(*, cafile: Path | None = None, cadata: str | None = None) -> ssl.SSLC
             f"certificate authority {cafile or '(inline)'}: PEM certificates are needed, "
             f"got: {fault}"
         ) from fault
-    # Newer Pythons refuse authorities without key identifiers, which many clusters still have.
+    # Python 3.13 rejects CAs without key identifiers, which many clusters still use.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
 
 def _present(context: ssl.SSLContext, selected: kubeconfig.Selected) -> None:
-    """Load the client certificate; the ssl module takes files only."""
+    """Load the client certificate, through files because the ssl module accepts nothing else."""
     user = selected.user
     with tempfile.TemporaryDirectory(prefix="tfjob-") as folder:
         certificate = _as_file(

@@ -1,7 +1,7 @@
-"""One kept HTTP/1.1 connection: a whole request out, a whole answer in, one after the other.
+"""One keep-alive HTTP/1.1 connection that carries one request and response at a time.
 
-An answer is complete or it is a failure; nothing half read is ever handed on. It knows bytes, not
-objects, and neither who may use the connection next nor when to send again.
+A response is either complete or an error; partial responses are never returned. Connections are
+shared by the pool and requests retried by the transport.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ _CLOSE: Final = re.compile(rb"\r\nconnection:[^\r]*close", re.IGNORECASE)
 _RETRY_AFTER: Final = re.compile(rb"\r\nretry-after:[ \t]*([^\r]*)", re.IGNORECASE)
 _STATUS: Final = re.compile(rb"HTTP/1\.(\d) (\d{3})[ \r]")
 _END_OF_HEAD: Final = b"\r\n\r\n"
-_LONGEST_HEAD: Final = 65_536
+_MAX_HEAD: Final = 65_536
 _BODILESS: Final = frozenset({204, 304})
 
 
-class Answer(NamedTuple):
-    """A complete answer."""
+class Response(NamedTuple):
+    """A complete response."""
 
     status: int
     body: bytes
@@ -27,9 +27,9 @@ class Answer(NamedTuple):
 
 
 class BrokenConnectionError(ConnectionError):
-    """The connection ended, or spoke nonsense, before an answer was complete.
+    """The connection ended, or sent invalid data, before the response was complete.
 
-    `was_silent` says that not a byte had come: a server may have closed it before it was used.
+    `was_silent` means that no byte was received: the server may have closed an idle connection.
     """
 
     def __init__(self, what: str, *, was_silent: bool) -> None:
@@ -38,12 +38,12 @@ class BrokenConnectionError(ConnectionError):
 
 
 class Connection(asyncio.Protocol):
-    """Carries one exchange at a time; `is_open` says whether another one may follow."""
+    """Carries one exchange at a time; `is_open` tells whether it can be used again."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[Answer] | None = None
-        self._reader = AnswerReader()
+        self._waiter: asyncio.Future[Response] | None = None
+        self._reader = ResponseReader()
         self.is_open = False
         self.idle_since = 0.0
 
@@ -53,33 +53,33 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
-        answer = self._reader.end()
-        if answer is not None:
-            self._settle(answer)
+        response = self._reader.end()
+        if response is not None:
+            self._resolve(response)
         else:
-            self._break(str(exc or "the server closed the connection"))
+            self._fail(str(exc or "the server closed the connection"))
 
     def data_received(self, data: bytes) -> None:
         if self._waiter is None:
-            # Nothing was asked, so whatever this is must not be taken for the next answer.
+            # Data without a request must not be taken for the next response.
             self.close()
             return
         try:
-            answer = self._reader.feed(data)
+            response = self._reader.feed(data)
         except ValueError as fault:
-            self._break(str(fault))
+            self._fail(str(fault))
             self.close()
             return
-        if answer is not None:
+        if response is not None:
             if not self._reader.keeps_open:
                 self.close()
-            self._settle(answer)
+            self._resolve(response)
 
-    async def exchange(self, request: bytes) -> Answer:
-        """The answer to a request; whoever is cancelled meanwhile leaves a closed connection."""
+    async def exchange(self, request: bytes) -> Response:
+        """Send a request and return the response. Cancellation closes the connection."""
         if self._transport is None or not self.is_open:
             raise BrokenConnectionError("the connection is closed", was_silent=True)
-        self._reader = AnswerReader()
+        self._reader = ResponseReader()
         self._waiter = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         try:
@@ -95,18 +95,18 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _settle(self, answer: Answer) -> None:
+    def _resolve(self, response: Response) -> None:
         if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(answer)
+            self._waiter.set_result(response)
 
-    def _break(self, what: str) -> None:
+    def _fail(self, what: str) -> None:
         if self._waiter is not None and not self._waiter.done():
             fault = BrokenConnectionError(what, was_silent=self._reader.is_untouched)
             self._waiter.set_exception(fault)
 
 
-class AnswerReader:
-    """Puts one answer together from the pieces in which it comes."""
+class ResponseReader:
+    """Parses one response incrementally."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -116,8 +116,8 @@ class AnswerReader:
         self.keeps_open = True
         self.is_untouched = True
 
-    def feed(self, data: bytes) -> Answer | None:
-        """The answer, once it is whole; ValueError for what is no HTTP."""
+    def feed(self, data: bytes) -> Response | None:
+        """The response once it is complete; raises ValueError for invalid HTTP."""
         self.is_untouched = False
         self._buffer = self._buffer + data if self._buffer else data
         while self._body is None:
@@ -127,24 +127,24 @@ class AnswerReader:
         if not is_whole:
             return None
         if self._buffer:
-            raise ValueError("the server sent more than it was asked for")
-        return self._answer(self._body)
+            raise ValueError("the server sent data after the end of the response")
+        return self._response(self._body)
 
-    def end(self) -> Answer | None:
-        """The answer whose end is the end of the connection, if this is one."""
+    def end(self) -> Response | None:
+        """The response, if it is one that ends with the connection."""
         if self._body is None or not isinstance(self._body, _UntilEnd):
             return None
-        return self._answer(self._body)
+        return self._response(self._body)
 
     def _read_head(self) -> bool:
         head, found, rest = self._buffer.partition(_END_OF_HEAD)
         if not found:
-            if len(self._buffer) > _LONGEST_HEAD:
-                raise ValueError(f"no end of the headers in {_LONGEST_HEAD} bytes")
+            if len(self._buffer) > _MAX_HEAD:
+                raise ValueError(f"headers are longer than {_MAX_HEAD} bytes")
             return False
         status = _STATUS.match(head)
         if status is None:
-            raise ValueError(f"not an HTTP/1.1 answer: {head[:80]!r}")
+            raise ValueError(f"not an HTTP/1.1 response: {head[:80]!r}")
         self._buffer = rest
         self._status = int(status[2])
         if self._status >= 200:
@@ -164,13 +164,15 @@ class AnswerReader:
         self.keeps_open = False
         return _UntilEnd()
 
-    def _answer(self, body: "_Body") -> Answer:
-        asked = _RETRY_AFTER.search(self._head or b"")
-        return Answer(self._status, body.content(), asked[1].decode("latin-1") if asked else None)
+    def _response(self, body: "_Body") -> Response:
+        retry_after = _RETRY_AFTER.search(self._head or b"")
+        return Response(
+            self._status, body.content(), retry_after[1].decode("latin-1") if retry_after else None
+        )
 
 
 class _Body:
-    """A body in pieces: `feed` says whether it is whole and what is left over."""
+    """A body that is read incrementally: `feed` returns whether it is complete, and the rest."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -201,7 +203,7 @@ class _UntilEnd(_Body):
 
 
 class _Chunked(_Body):
-    """Chunks with their sizes; what follows the last one is skipped to its end."""
+    """A body in chunked encoding; trailers are skipped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -226,12 +228,12 @@ class _Chunked(_Body):
             self._take_line(line)
 
     def _take_line(self, line: bytes) -> None:
-        """The break after a chunk, the size of the next one, or a trailer that nobody reads."""
+        """Handle the line break after a chunk, the size of the next one, or a trailer."""
         if self._is_last:
             return
         if self._is_in_chunk:
             if line:
-                raise ValueError(f"a chunk is longer than it says: {line[:40]!r} follows it")
+                raise ValueError(f"a chunk is longer than its size: {line[:40]!r} follows it")
             self._is_in_chunk = False
             return
         self._missing = _size(line)
@@ -242,5 +244,5 @@ class _Chunked(_Body):
 def _size(line: bytes) -> int:
     digits = line.partition(b";")[0].strip()
     if not re.fullmatch(rb"[0-9a-fA-F]{1,8}", digits):
-        raise ValueError(f"not the size of a chunk: {line[:40]!r}")
+        raise ValueError(f"not a chunk size: {line[:40]!r}")
     return int(digits, 16)

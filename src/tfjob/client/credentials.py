@@ -1,7 +1,7 @@
-"""Who we are, as an Authorization header.
+"""Credentials: sources of the Authorization header.
 
-Credentials change while we run: tokens in files rotate, plugins hand out short-lived ones.
-So the header is asked for at each request, and a 401 sends us back for a new one.
+Tokens in files rotate and exec plugins return short-lived ones. So the header is requested for
+each request, and a 401 renews it.
 """
 
 import base64
@@ -17,23 +17,23 @@ _RECHECK_SECONDS: Final = 60.0
 
 
 class ConfigError(Exception):
-    """The settings do not say how to reach a cluster, or say it wrongly."""
+    """The client configuration is missing or invalid."""
 
 
 class Credentials(Protocol):
     """A source of Authorization headers."""
 
     async def header(self) -> str | None:
-        """The header to send now; None to send none."""
+        """The current header; None to send none."""
         ...
 
     def renew(self, refused: str | None) -> bool:
-        """The server refused this header: is it worth asking for another one?"""
+        """Called after the server refused a header; whether a different one may be available."""
         ...
 
 
-class Fixed:
-    """A header that never changes, or none at all."""
+class StaticHeader:
+    """A fixed header, or none."""
 
     def __init__(self, header: str | None = None) -> None:
         self._header = header
@@ -45,19 +45,19 @@ class Fixed:
         return self._header != refused
 
 
-def bearer(token: str) -> Fixed:
-    return Fixed(f"Bearer {token.strip()}")
+def bearer(token: str) -> StaticHeader:
+    return StaticHeader(f"Bearer {token.strip()}")
 
 
-def basic(username: str, password: str) -> Fixed:
-    return Fixed("Basic " + base64.b64encode(f"{username}:{password}".encode()).decode())
+def basic(username: str, password: str) -> StaticHeader:
+    return StaticHeader("Basic " + base64.b64encode(f"{username}:{password}".encode()).decode())
 
 
 class AuthorityFile:
-    """Certificates of an authority that somebody else rewrites.
+    """A CA file that is rotated.
 
-    New ones are added to what a context trusts, for every connection from then on. Old ones stay
-    trusted for as long as the process runs.
+    New certificates are added to the TLS context and apply to new connections. Old ones stay
+    trusted until the process ends.
     """
 
     def __init__(self, path: Path, context: ssl.SSLContext) -> None:
@@ -66,7 +66,7 @@ class AuthorityFile:
         self._modified = path.stat().st_mtime_ns
 
     def refresh(self) -> None:
-        """Read the file again if it has changed; one that cannot be read is tried again later."""
+        """Load the file again if it has changed. If that fails, it is retried later."""
         try:
             modified = self._path.stat().st_mtime_ns
             if modified != self._modified:
@@ -74,15 +74,15 @@ class AuthorityFile:
                 self._modified = modified
         except OSError as fault:
             _log.warning(
-                "certificate authority not read again; the former one stays",
+                "reading the CA file failed, the previous one stays in use",
                 extra={"file": str(self._path), "fault": str(fault)},
             )
 
 
 class TokenFile:
-    """A token that somebody else rewrites: looked at once a minute, and after each refusal.
+    """A token file that is rotated: checked once a minute, and after each 401.
 
-    The authority that is mounted beside it is looked at then, too.
+    The CA file is checked at the same time.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class TokenFile:
         return self._header != refused
 
     def _refresh(self) -> None:
-        """Keep the last token while the file is away: a rotation replaces it by rename."""
+        """Read the file if it has changed. While it is missing, the last token stays in use."""
         self._checked_at = self._clock()
         if self._authority is not None:
             self._authority.refresh()

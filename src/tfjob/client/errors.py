@@ -1,22 +1,22 @@
-"""What an API server can answer instead of success, as a tree of exceptions.
+"""The errors of API requests, as a tree of exceptions.
 
-    ApiError                    the server said no; asking again changes nothing
+    ApiError                    the request failed; retrying does not help
     ├── BadRequest              400
-    ├── Unauthorized            401, or the credentials could not be had
-    ├── Forbidden               403: rights, quota, admission
+    ├── Unauthorized            401, or no credentials could be obtained
+    ├── Forbidden               403: permissions, quota, admission
     │   └── NamespaceTerminating
     ├── NotFound                404
     ├── AlreadyExists           409 on create
-    ├── Conflict                409: read again, decide again
-    ├── Gone                    410: the version asked for is no longer kept
+    ├── Conflict                409: read the object and decide again
+    ├── Gone                    410: the server no longer has the requested version
     ├── Invalid                 422
     └── Transient               5xx; the same request may succeed later
-        ├── TooManyRequests     429, with the wait the server asked for; was not carried out
-        ├── Unreachable         no connection was made; was surely not carried out
-        └── ServerTimeout       no answer in time, or the answer was lost; MAY have been carried out
-            └── Silent          an open stream brought nothing for too long
+        ├── TooManyRequests     429, with Retry-After; the request was not executed
+        ├── Unreachable         no connection; the request was not executed
+        └── ServerTimeout       no response; the request MAY have been executed
+            └── IdleTimeout     an open stream received nothing for too long
 
-The two families are told apart by `is_retryable`. `message` holds the server's own words.
+`is_retryable` tells whether the same request may succeed later. `message` is the server's text.
 """
 
 # ruff: noqa: N818 - the classes are named after the reasons Kubernetes gives
@@ -28,10 +28,10 @@ import msgspec
 
 from tfjob.k8s.nesting import UNREADABLE
 
-_LONGEST_TEXT: Final = 1000
-_LONGEST_WAIT: Final = 86_400
-"""Seconds that a server may ask for: a number from the network is not trusted to be sane."""
-_MOST_DIGITS: Final = 9
+_MAX_TEXT: Final = 1000
+_MAX_RETRY_AFTER: Final = 86_400
+"""The longest Retry-After in seconds that is accepted from a server."""
+_MAX_DIGITS: Final = 9
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class Details(msgspec.Struct, frozen=True, rename="camel"):
-    """The machine-readable part of a Kubernetes Status."""
+    """The details of a Kubernetes Status."""
 
     name: str = ""
     group: str = ""
@@ -54,7 +54,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """A Kubernetes Status, as far as errors need it."""
+    """The fields of a Kubernetes Status that errors use."""
 
     kind: str = ""
     code: int = 0
@@ -64,7 +64,7 @@ class Status(msgspec.Struct, frozen=True):
 
 
 class ApiError(Exception):
-    """A request was not carried out; `message` keeps the API server's own words."""
+    """A request failed; `message` is the API server's text."""
 
     is_retryable: ClassVar[bool] = False
 
@@ -90,23 +90,23 @@ class ApiError(Exception):
 
 
 class NotLeadingError(Exception):
-    """A write was not sent: another operator may lead by now. It says nothing about the server."""
+    """A write was not sent because this process is no longer the leader."""
 
 
 class BadRequest(ApiError):
-    """The server could not make sense of the request."""
+    """The server did not understand the request."""
 
 
 class Unauthorized(ApiError):
-    """The server does not know who asks, or no credentials could be had."""
+    """The server rejected the credentials, or none could be obtained."""
 
 
 class Forbidden(ApiError):
-    """Rights, a quota or an admission rule refuse the request."""
+    """Permissions, a quota or an admission rule refused the request."""
 
 
 class NamespaceTerminating(Forbidden):
-    """Nothing can be created any more in a namespace that is being deleted."""
+    """The namespace is being deleted: nothing can be created in it."""
 
 
 class NotFound(ApiError):
@@ -122,38 +122,38 @@ class Conflict(ApiError):
 
 
 class Gone(ApiError):
-    """The resourceVersion or continue token is older than what the server keeps."""
+    """The resourceVersion or continue token has expired."""
 
 
 class Invalid(ApiError):
-    """The object breaks a rule of its schema."""
+    """The object failed validation."""
 
 
 class Transient(ApiError):
-    """The server is in trouble; the same request may succeed later."""
+    """A temporary failure: the same request may succeed later."""
 
     is_retryable: ClassVar[bool] = True
 
 
 class TooManyRequests(Transient):
-    """The server asks to come back later; the request was not carried out."""
+    """The server asks to retry later; the request was not executed."""
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds to wait, or None when the server named no time."""
+        """Seconds to wait, or None if the server gave no time."""
         return float(self.details.retry_after_seconds) or None
 
 
 class Unreachable(Transient):
-    """No connection could be made, so the request was surely not carried out."""
+    """No connection could be made: the request was not executed."""
 
 
 class ServerTimeout(Transient):
-    """The answer did not come, so the request may or may not have been carried out."""
+    """There was no response: the request may or may not have been executed."""
 
 
 class IdleTimeout(ServerTimeout):
-    """An open stream brought nothing in the time allowed."""
+    """An open stream received no data in time."""
 
 
 _BY_STATUS: Final[dict[int, type[ApiError]]] = {
@@ -179,14 +179,14 @@ _BY_REASON: Final[dict[str, type[ApiError]]] = {
 _decode_status: Final[Callable[[bytes], Status]] = msgspec.json.Decoder(Status).decode
 
 
-def from_answer(
+def from_response(
     status: int, body: bytes, *, request: str = "", retry_after: str | None = None
 ) -> ApiError:
-    """The error that an HTTP answer means, whatever its body is."""
+    """The error for an HTTP response, whatever its body."""
     answer = _status_of(status, body)
     details = answer.details or Details()
     seconds = details.retry_after_seconds or _seconds(retry_after)
-    seconds = max(0, min(seconds, _LONGEST_WAIT))
+    seconds = max(0, min(seconds, _MAX_RETRY_AFTER))
     return from_status(
         msgspec.structs.replace(
             answer, details=msgspec.structs.replace(details, retry_after_seconds=seconds)
@@ -196,7 +196,7 @@ def from_answer(
 
 
 def from_status(status: Status, *, request: str = "") -> ApiError:
-    """The error that a Kubernetes Status means, as in an answer or in an ERROR of a watch."""
+    """The error for a Kubernetes Status, from a response or from an ERROR event of a watch."""
     return _class_of(status)(
         status.message,
         status=status.code,
@@ -214,18 +214,18 @@ def _class_of(status: Status) -> type[ApiError]:
 
 
 def _status_of(code: int, body: bytes) -> Status:
-    """The body as a Status; proxies answer with pages, text or nothing, and that is told too."""
+    """The body as a Status. Proxies send HTML, text or nothing; that becomes the message."""
     try:
         answer = _decode_status(body)
     except UNREADABLE:
         answer = Status()
     if answer.kind == "Status":
         return msgspec.structs.replace(answer, code=code)
-    text = body.decode(errors="replace").strip()[:_LONGEST_TEXT]
+    text = body.decode(errors="replace").strip()[:_MAX_TEXT]
     return Status(code=code, message=text or f"HTTP {code} with an empty body")
 
 
 def _seconds(header: str | None) -> int:
-    """Retry-After as Kubernetes sends it; the date form is for proxies and is not obeyed."""
+    """Retry-After in seconds, as Kubernetes sends it; the date form is ignored."""
     text = (header or "").strip()
-    return int(text[:_MOST_DIGITS]) if text.isascii() and text.isdigit() else 0
+    return int(text[:_MAX_DIGITS]) if text.isascii() and text.isdigit() else 0

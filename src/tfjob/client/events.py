@@ -1,9 +1,9 @@
-"""Records events in the background, without ever holding up its caller.
+"""Event recorder: sends events in the background and never blocks its caller.
 
-The same fact has the same name, so sending it twice is harmless. An event that repeats is counted,
-and its count is written ever less often. Namespaces take turns: what waits in one delays no event
-of another. When too many wait, the namespace with most of them loses one. What is dropped is
-counted. Memory is bounded both in what waits and in what was sent.
+An event's name is derived from its content, so that sending it twice is harmless. Repeated events
+are counted, and the count is written less and less often. Namespaces take turns, so that a backlog
+in one does not delay the others. When the queue is full, the namespace with the most events loses
+one. Memory is bounded.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ _log: Final = logging.getLogger(__name__)
 
 _Id = tuple[str, str]
 """Namespace and name of the Event object."""
-_MOST_GROWTHS: Final = 32
-"""Writes after which a pause grows no more: a power without a bound overflows."""
+_MAX_GROWTHS: Final = 32
+"""Writes after which the interval stops growing; prevents an overflow."""
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """An Event of which only the count matters."""
+    """An Event of which only the count is read."""
 
     count: int | None = None
 
 
 class Sender(Protocol):
-    """What a recorder needs of an API server."""
+    """The API calls that a recorder uses."""
 
     async def get(self, path: str, *, decode: type[Counted]) -> Counted: ...
 
@@ -49,37 +49,38 @@ class Sender(Protocol):
 
 
 class EventRecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a recorder keeps and how often it writes; times in seconds."""
+    """Limits of memory, and the times between writes in seconds."""
 
     waiting: int = 50_000
-    """Over all namespaces, of about 1 kB each; none is dropped before."""
+    """Events in the queue, of about 1 kB each. Beyond that, events are dropped."""
     remembered: int = 50_000
-    """The latest news told once, known again for certain; up to twice as many, of 80 bytes each."""
+    """Sent events that are not sent again; up to twice as many are kept, of 80 bytes each."""
     repeated: int = 4_096
-    """News told again and again whose count is kept."""
+    """Repeated events whose count is kept."""
     interval: float = 60.0
+    """The first interval between two writes of a count; it grows by `growth`."""
     growth: float = 3.0
-    longest_interval: float = 6 * 3600.0
-    tries: int = 14
+    max_interval: float = 6 * 3600.0
+    max_attempts: int = 14
 
 
 class Backlog(msgspec.Struct, frozen=True, gc=False):
-    """What a sender knows when it is about to send an event."""
+    """The state of the queue just before an event is sent."""
 
     is_half_full: bool
-    """Whether more than half as many events wait as can."""
+    """Whether the queue is more than half full."""
     age: float
-    """For how many seconds this event has been due."""
+    """Seconds since this event was due."""
     took: float
-    """For how many seconds the server was at the last one; 0 where it did not take it."""
+    """Seconds that the last write took; 0 if it failed."""
 
 
 async def _at_once(_: Backlog) -> None:
-    """Without pacing an event is sent as soon as there is a sender."""
+    """The default: send each event as soon as a sender is free."""
 
 
 class _Series(msgspec.Struct, gc=False):
-    """One piece of news and how often it was told."""
+    """An event and how often it occurred."""
 
     event: Event
     first: datetime
@@ -91,7 +92,8 @@ class _Series(msgspec.Struct, gc=False):
     writes: int = 0
     not_before: float = 0.0
     """When it is due."""
-    is_doubtful: bool = False
+    may_exist: bool = False
+    """Whether a create without a response may have succeeded."""
 
 
 def _now() -> datetime:
@@ -123,30 +125,30 @@ class EventRecorder:
         self._queue = WorkQueue[_Id](timers=timers, group=_namespace)
         self._waiting: dict[_Id, _Series] = {}
         self._waiting_in: dict[str, dict[_Id, None]] = {}
-        self._told_once = SeenSet(self._config.remembered)
-        self._told: OrderedDict[_Id, _Series] = OrderedDict()
+        self._sent_once = SeenSet(self._config.remembered)
+        self._sent: OrderedDict[_Id, _Series] = OrderedDict()
         self._sending: set[_Id] = set()
         self._on_drop = on_drop
-        self.turn: Callable[[Backlog], Awaitable[None]] = _at_once
-        """Returns when the next event may be sent."""
+        self.before_send: Callable[[Backlog], Awaitable[None]] = _at_once
+        """Awaited before each event is sent."""
         self._dropped_lately = 0
         self._dropped_at = 0.0
         self._is_closed = False
         self.dropped = 0
 
     def record(self, event: Event, *, key: str, is_once: bool = True) -> None:
-        """Tell news; the key says which news of one object are the same."""
+        """Queue an event. Events of one object with the same key are the same event."""
         identity = (event.namespace or "default", event_name(event, key))
-        if self._told_once.saw(identity):
+        if self._sent_once.saw(identity):
             return
-        series = self._waiting.get(identity) or self._told.get(identity)
+        series = self._waiting.get(identity) or self._sent.get(identity)
         if series is None:
-            self._begin(identity, event, is_once=is_once)
+            self._start_series(identity, event, is_once=is_once)
         elif not series.is_once:
             self._repeat(identity, series, event)
 
     async def run(self) -> None:
-        """Send what waits, until the recorder is closed."""
+        """Send queued events until the recorder is closed."""
         took = 0.0
         while True:
             try:
@@ -154,32 +156,32 @@ class EventRecorder:
             except QueueClosed:
                 return
             try:
-                await self.turn(self._backlog(identity, took))
+                await self.before_send(self._backlog(identity, took))
                 if not self._is_closed:
                     took = await self._deliver(identity)
             finally:
                 self._queue.done(identity)
 
     async def close(self, limit: float = 5.0) -> None:
-        """Send what still waits, in at most `limit` seconds; the rest is dropped and counted."""
+        """Send the queued events in at most `limit` seconds, then drop the rest."""
         self._is_closed = True
         self._queue.close()
-        with suppress(TimeoutError):  # What is left then is told below.
+        with suppress(TimeoutError):  # The rest is dropped below.
             async with asyncio.timeout(limit):
-                for identity in self._left():
+                for identity in self._unsent():
                     await self._deliver(identity)
-        for identity in self._left():
-            self._drop(identity, f"not sent within the last {limit} s")
-        self._sum_up()
+        for identity in self._unsent():
+            self._drop(identity, f"not sent within {limit} s of shutdown")
+        self._log_dropped()
 
     @property
-    def due(self) -> int:
-        """Events that could be sent now; counts that wait for their time are not among them."""
+    def due_count(self) -> int:
+        """Events that are due now, without counts whose interval has not passed."""
         return len(self._queue)
 
     @property
-    def oldest(self) -> float:
-        """For how many seconds the first of the events that wait has been due."""
+    def oldest_seconds(self) -> float:
+        """Seconds since the oldest queued event was due."""
         now = self._time()
         due = (each.not_before for each in self._waiting.values() if each.not_before <= now)
         return now - next(due, now)
@@ -189,21 +191,21 @@ class EventRecorder:
         age = 0.0 if series is None else self._time() - series.not_before
         return Backlog(len(self._waiting) > self._config.waiting // 2, age, took)
 
-    def _keep(self, identity: _Id, series: _Series) -> None:
+    def _enqueue(self, identity: _Id, series: _Series) -> None:
         self._waiting[identity] = series
         self._waiting_in.setdefault(identity[0], {})[identity] = None
 
     def _release(self, identity: _Id) -> None:
         if self._waiting.pop(identity, None) is None:
             return
-        mates = self._waiting_in[identity[0]]
-        del mates[identity]
-        if not mates:
+        siblings = self._waiting_in[identity[0]]
+        del siblings[identity]
+        if not siblings:
             del self._waiting_in[identity[0]]
 
     def _make_room(self, namespace: str) -> bool:
-        """Whether one more may wait in a namespace. For one with fewer events than the largest,
-        the latest event of the largest goes."""
+        """Whether the namespace may queue one more event. When the queue is full, the namespace
+        with the most events loses its latest one, unless it is this one."""
         if len(self._waiting) < self._config.waiting:
             return True
         largest = max(self._waiting_in.values(), key=len)
@@ -212,15 +214,15 @@ class EventRecorder:
         latest = next((each for each in reversed(largest) if each not in self._sending), None)
         if latest is None:
             return False
-        self._drop(latest, f"{len(self._waiting)} events wait, most of them in its namespace")
+        self._drop(latest, f"{len(self._waiting)} events queued, most of them in its namespace")
         return True
 
-    def _left(self) -> list[_Id]:
-        """What waits and is not just being sent."""
+    def _unsent(self) -> list[_Id]:
+        """Queued events that are not being sent right now."""
         return [identity for identity in self._waiting if identity not in self._sending]
 
     def _drop(self, identity: _Id, cause: object) -> None:
-        """The first of many is told at once, their number when it is over."""
+        """Drop an event. The first of many is logged at once, their number when it is over."""
         self._release(identity)
         self._queue.forget(identity)
         if not self._dropped_lately:
@@ -233,32 +235,32 @@ class EventRecorder:
         if self._on_drop is not None:
             self._on_drop()
 
-    def _sum_up(self) -> None:
+    def _log_dropped(self) -> None:
         if self._dropped_lately:
             _log.warning("events were dropped", extra={"count": self._dropped_lately})
             self._dropped_lately = 0
 
-    def _begin(self, identity: _Id, event: Event, *, is_once: bool) -> None:
+    def _start_series(self, identity: _Id, event: Event, *, is_once: bool) -> None:
         if self._is_closed or not self._make_room(identity[0]):
-            self._drop(identity, f"{len(self._waiting)} events wait already")
+            self._drop(identity, f"{len(self._waiting)} events queued already")
             return
         now = self._now()
         series = _Series(event, first=now, last=now, is_once=is_once, not_before=self._time())
-        self._keep(identity, series)
+        self._enqueue(identity, series)
         self._queue.add(identity)
 
     def _repeat(self, identity: _Id, series: _Series, event: Event) -> None:
         series.event = event
         series.count += 1
         series.last = self._now()
-        if self._told.pop(identity, None) is not None:
-            self._keep(identity, series)
+        if self._sent.pop(identity, None) is not None:
+            self._enqueue(identity, series)
             series.not_before = max(series.not_before, self._time())
         if series.sent:
             self._queue.add_after(identity, series.not_before - self._time())
 
     async def _deliver(self, identity: _Id) -> float:
-        """The seconds that the server took for it, or nothing where it did not take it."""
+        """Send an event and return how many seconds that took; 0 if it failed."""
         series = self._waiting.get(identity)
         if series is None:
             return 0.0
@@ -266,11 +268,11 @@ class EventRecorder:
         count, began, took = series.count, self._time(), 0.0
         try:
             await self._write(identity, series, count=count)
-            self._settle(identity, series, count=count)
+            self._mark_sent(identity, series, count=count)
             took = self._time() - began
         except ApiError as fault:
             self._fail(identity, series, fault)
-        except Exception as fault:  # noqa: BLE001 - one piece of news must not end the telling
+        except Exception as fault:  # noqa: BLE001 - one bad event must not stop the recorder
             self._drop(identity, fault)
         finally:
             self._sending.discard(identity)
@@ -280,21 +282,21 @@ class EventRecorder:
         if series.sent:
             try:
                 await self._update(identity, series, count=count)
-            except NotFound:  # The server forgets events after a while.
+            except NotFound:  # Events expire on the server.
                 await self._create(identity, series, count=count)
             return
         try:
             await self._create(identity, series, count=count)
         except AlreadyExists:
-            if not series.is_once and not series.is_doubtful:
-                await self._continue(identity, series, count=count)
+            if not series.is_once and not series.may_exist:
+                await self._continue_count(identity, series, count=count)
 
     async def _create(self, identity: _Id, series: _Series, *, count: int) -> None:
         body = self._manifest(identity, series, count=count)
         await self._api.create(EVENTS.collection(identity[0]), body, decode=Stored)
 
-    async def _continue(self, identity: _Id, series: _Series, *, count: int) -> None:
-        """The news were told before our time: count on from there."""
+    async def _continue_count(self, identity: _Id, series: _Series, *, count: int) -> None:
+        """The event was recorded before this process started: continue its count."""
         namespace, name = identity
         found = await self._api.get(EVENTS.item(name, namespace), decode=Counted)
         series.earlier = found.count or 0
@@ -316,14 +318,14 @@ class EventRecorder:
             count=series.earlier + count,
         )
 
-    def _settle(self, identity: _Id, series: _Series, *, count: int) -> None:
-        growths = min(series.writes, _MOST_GROWTHS)
+    def _mark_sent(self, identity: _Id, series: _Series, *, count: int) -> None:
+        growths = min(series.writes, _MAX_GROWTHS)
         pause = self._config.interval * self._config.growth**growths
         series.sent = count
         series.writes += 1
-        series.not_before = self._time() + min(pause, self._config.longest_interval)
+        series.not_before = self._time() + min(pause, self._config.max_interval)
         if self._time() - self._dropped_at >= self._config.interval:
-            self._sum_up()
+            self._log_dropped()
         self._queue.forget(identity)
         if series.count > count:
             self._queue.add_after(identity, series.not_before - self._time())
@@ -333,15 +335,15 @@ class EventRecorder:
 
     def _remember(self, identity: _Id, series: _Series) -> None:
         if series.is_once:
-            self._told_once.add(identity)
+            self._sent_once.add(identity)
             return
-        self._told[identity] = series
-        if len(self._told) > self._config.repeated:
-            self._told.popitem(last=False)
+        self._sent[identity] = series
+        if len(self._sent) > self._config.repeated:
+            self._sent.popitem(last=False)
 
     def _fail(self, identity: _Id, series: _Series, fault: ApiError) -> None:
-        series.is_doubtful = series.is_doubtful or isinstance(fault, ServerTimeout)
-        if fault.is_retryable and self._queue.failures(identity) + 1 < self._config.tries:
+        series.may_exist = series.may_exist or isinstance(fault, ServerTimeout)
+        if fault.is_retryable and self._queue.failures(identity) + 1 < self._config.max_attempts:
             self._queue.retry(identity)
             return
         self._drop(identity, str(fault))

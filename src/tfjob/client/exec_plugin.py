@@ -1,7 +1,7 @@
-"""Credentials from a program, as kubeconfigs of the big clouds ask for.
+"""Credentials from exec plugins, as kubeconfigs of cloud providers use them.
 
-The protocol is spoken by a library that is imported only when a kubeconfig needs it. The token
-is kept until the server refuses it, and many askers at once run the program once.
+A library runs the plugin; it is imported only if a kubeconfig needs it. The token is cached until
+the server refuses it, and concurrent requests run the plugin once.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class ExecSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExecPlugin:
-    """A source of Authorization headers; `cluster` is told to plugins that ask for it."""
+    """A source of Authorization headers; `cluster` is passed to plugins that want it."""
 
     def __init__(self, spec: ExecSpec, *, cluster: Mapping[str, object]) -> None:
         _check_version(spec)
@@ -75,11 +75,11 @@ class ExecPlugin:
 
 
 class _PluginFailed(Exception):  # noqa: N818 - private, says what happened
-    """The program ended with an error of its own."""
+    """The plugin reported an error."""
 
 
 class _Carrier:
-    """Stands in for a request: the library writes the Authorization header into it."""
+    """A stand-in for a request, into which the library writes the Authorization header."""
 
     def __init__(self) -> None:
         self.headers: dict[str, str] = {}
@@ -110,21 +110,21 @@ def _check_version(spec: ExecSpec) -> None:
 
 
 def _check_library(spec: ExecSpec) -> None:
-    """Say at start, not at the first request, that something is missing."""
+    """Fail at startup, not at the first request, if the library is missing."""
     try:
         import lightkube.config.client_adapter  # noqa: F401, PLC0415 - heavy, rarely needed
     except ImportError as fault:
         raise ConfigError(
-            f"exec plugin {spec.command}: credentials from a program need an extra that is not "
-            "installed; install it with: pip install 'tfjob[kubeconfig]'"
+            f"exec plugin {spec.command}: exec plugins need an optional dependency; "
+            "install it with: pip install 'tfjob[kubeconfig]'"
         ) from fault
 
 
 def _library_call(spec: ExecSpec, cluster: Mapping[str, object]) -> "UserExec":
-    """The call in the library's words.
+    """The plugin call for the library.
 
-    The library knows the beta version only. Version 1 differs from it in that
-    KUBERNETES_EXEC_INFO must be there, so we set it, and the plugin answers in its own version.
+    The library supports v1beta1 only. v1 additionally requires KUBERNETES_EXEC_INFO, so it is
+    always set here; the plugin replies in its own version.
     """
     from lightkube.config.models import NameValue, UserExec  # noqa: PLC0415 - heavy, rarely needed
 
@@ -139,8 +139,8 @@ def _library_call(spec: ExecSpec, cluster: Mapping[str, object]) -> "UserExec":
 
 
 def _exec_info(spec: ExecSpec, cluster: Mapping[str, object]) -> str:
-    told: dict[str, object] = {"interactive": False}
+    exec_spec: dict[str, object] = {"interactive": False}
     if spec.provide_cluster_info:
-        told["cluster"] = cluster
-    info = {"apiVersion": spec.api_version, "kind": "ExecCredential", "spec": told}
+        exec_spec["cluster"] = cluster
+    info = {"apiVersion": spec.api_version, "kind": "ExecCredential", "spec": exec_spec}
     return msgspec.json.encode(info).decode()

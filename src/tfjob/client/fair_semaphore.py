@@ -1,9 +1,8 @@
-"""Bounded parallel work, shared fairly between those who ask.
+"""A semaphore that is shared fairly between tenants and their keys.
 
-At most `limit` pieces run at once. When a place becomes free it goes to the next tenant in turn,
-and to the next key of that tenant. A piece waits for a few places, not for the thousands of pieces
-of another key nor for the thousands of keys of another tenant. No key has more than its share of
-the places, so that a piece of another one rarely waits at all.
+At most `limit` calls run at once. A free slot goes to the next tenant in turn, and to the next key
+of that tenant. So a call does not wait for the thousands of calls of another key, nor for the
+thousands of keys of another tenant. No key holds more than its share of the slots.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 R = TypeVar("R")
-_Turns = deque[asyncio.Future[None]]
+_Waiters = deque[asyncio.Future[None]]
 
 
 class _Lane(NamedTuple):
@@ -22,41 +21,41 @@ class _Lane(NamedTuple):
 
 
 class FairSemaphore:
-    """Places for work; `run` waits for one and gives it back."""
+    """`run` waits for a slot, runs the work and frees the slot."""
 
     def __init__(self, limit: int, *, share: int | None = None) -> None:
         if limit < 1:
-            raise ValueError(f"a pool needs at least 1 place, got {limit}")
+            raise ValueError(f"a semaphore needs at least 1 slot, got {limit}")
         self._free = limit
         self._share = share or limit
         self._taken = Counter[_Lane]()
-        # Both in the order of their turn; a lane is here exactly while it has somebody waiting.
-        self._waiting: dict[Hashable, dict[_Lane, _Turns]] = {}
-        self._calm = asyncio.Event()
-        self._calm.set()
+        # Tenants and lanes are in the order of their turn; lanes without waiters are removed.
+        self._waiting: dict[Hashable, dict[_Lane, _Waiters]] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
     def waiting(self) -> int:
-        """Pieces that wait for a place."""
-        return sum(len(turns) for lanes in self._waiting.values() for turns in lanes.values())
+        """How many calls wait for a slot."""
+        return sum(len(waiters) for lanes in self._waiting.values() for waiters in lanes.values())
 
     @property
-    def is_calm(self) -> bool:
-        """Nobody waits for a place."""
-        return self._calm.is_set()
+    def is_idle(self) -> bool:
+        """Whether no call waits for a slot."""
+        return self._idle.is_set()
 
-    async def calm(self, *, within: float) -> None:
-        """Return when nobody waits for a place, or after so many seconds."""
-        if self.is_calm:
+    async def wait_until_idle(self, *, within: float) -> None:
+        """Wait until no call waits for a slot, for at most `within` seconds."""
+        if self.is_idle:
             return
-        with suppress(TimeoutError):  # Who has waited long enough goes on.
+        with suppress(TimeoutError):  # The caller proceeds after the timeout.
             async with asyncio.timeout(within):
-                await self._calm.wait()
+                await self._idle.wait()
 
     async def run(
         self, key: Hashable, work: Callable[[], Awaitable[R]], *, tenant: Hashable = None
     ) -> R:
-        """The result of the work, which starts when it is its tenant's and its key's turn."""
+        """Run the work when its tenant and key have their turn, and return its result."""
         lane = _Lane(tenant, key)
         await self._enter(lane)
         try:
@@ -68,29 +67,29 @@ class FairSemaphore:
         if self._free and self._taken[lane] < self._share:
             self._take(lane)
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(lane.tenant, {}).setdefault(lane, deque()).append(turn)
-        self._calm.clear()
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(lane.tenant, {}).setdefault(lane, deque()).append(waiter)
+        self._idle.clear()
         try:
-            await turn
+            await waiter
         except asyncio.CancelledError:
-            if turn.cancelled():
-                self._withdraw(lane, turn)
+            if waiter.cancelled():
+                self._withdraw(lane, waiter)
             else:
                 self._leave(lane)
             raise
 
-    def _withdraw(self, lane: _Lane, turn: asyncio.Future[None]) -> None:
-        """Nobody waits here any more; the turn may have been passed over already."""
+    def _withdraw(self, lane: _Lane, waiter: asyncio.Future[None]) -> None:
+        """Remove a cancelled waiter, which may have been removed already."""
         lanes = self._waiting.get(lane.tenant, {})
-        turns = lanes.get(lane, deque())
-        if turn in turns:
-            turns.remove(turn)
-        if not turns:
+        waiters = lanes.get(lane, deque())
+        if waiter in waiters:
+            waiters.remove(waiter)
+        if not waiters:
             lanes.pop(lane, None)
         if not lanes:
             self._waiting.pop(lane.tenant, None)
-            self._note_calm()
+            self._check_idle()
 
     def _take(self, lane: _Lane) -> None:
         self._free -= 1
@@ -101,29 +100,29 @@ class FairSemaphore:
         self._taken[lane] -= 1
         if not self._taken[lane]:
             del self._taken[lane]
-        while self._free and self._hand_on():
+        while self._free and self._grant_next():
             pass
 
-    def _hand_on(self) -> bool:
-        """Hand a place to the lane whose turn it is; its tenant and it go to the end."""
-        lane = next(self._in_turn(), None)
+    def _grant_next(self) -> bool:
+        """Grant a slot to the next eligible lane, and move it and its tenant to the end."""
+        lane = next(self._eligible(), None)
         if lane is None:
             return False
         lanes = self._waiting.pop(lane.tenant)
-        turns = lanes.pop(lane)
-        turn = turns.popleft()
-        if turns:
-            lanes[lane] = turns
+        waiters = lanes.pop(lane)
+        waiter = waiters.popleft()
+        if waiters:
+            lanes[lane] = waiters
         if lanes:
             self._waiting[lane.tenant] = lanes
-        self._note_calm()
-        if not turn.done():
+        self._check_idle()
+        if not waiter.done():
             self._take(lane)
-            turn.set_result(None)
+            waiter.set_result(None)
         return True
 
-    def _in_turn(self) -> Iterator[_Lane]:
-        """Lanes below their share; only a few can be at it, so few are passed over."""
+    def _eligible(self) -> Iterator[_Lane]:
+        """Lanes below their share. Few lanes can be at their share, so few are skipped."""
         return (
             lane
             for lanes in self._waiting.values()
@@ -131,6 +130,6 @@ class FairSemaphore:
             if self._taken[lane] < self._share
         )
 
-    def _note_calm(self) -> None:
+    def _check_idle(self) -> None:
         if not self._waiting:
-            self._calm.set()
+            self._idle.set()

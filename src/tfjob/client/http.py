@@ -1,8 +1,8 @@
-"""The verbs of an API server: paths and bodies in, typed answers out.
+"""The API verbs: get, list, create, replace, patch, delete and stream.
 
-Answers are decoded straight into the type the caller names; what that type does not name costs
-nothing. A create without an answer raises ServerTimeout and is never sent again: only the caller
-can find out whether it happened. Every failure is an ApiError.
+Responses are decoded directly into the type that the caller names; other fields are skipped. A
+create without a response raises ServerTimeout and is never retried, because it may have succeeded.
+Every failure is an ApiError.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -31,17 +31,17 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 _IN_A_LIST: Final = 3
-"""The level at which the fields of an object stand in a list."""
+"""The nesting level of an object's fields in a list response."""
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """Any object of which only the metadata matters: the cheapest answer to a write."""
+    """Any object of which only the metadata is read: the cheapest response to a write."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
 class Api:
-    """One API server."""
+    """A client for one API server."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class Api:
         )
 
     def guarded(self, may_write: Callable[[], bool]) -> "Api":
-        """The same server over the same connections; each attempt of a write asks first.
+        """A client over the same connections that checks `may_write` before each write attempt.
 
-        A write that may no longer be sent raises NotLeadingError. Reads and watches go on.
+        A write that is not allowed raises NotLeadingError. Reads and watches are not checked.
         """
-        found = copy(self)
-        found._may_write = may_write  # noqa: SLF001 - a copy of itself
-        return found
+        guarded = copy(self)
+        guarded._may_write = may_write  # noqa: SLF001 - a copy of itself
+        return guarded
 
     async def __aenter__(self) -> Self:
         return self
@@ -77,20 +77,20 @@ class Api:
         await self.close()
 
     async def close(self) -> None:
-        """End all connections; open streams break."""
+        """Close all connections, including open streams."""
         await self._transport.close()
 
     async def read(self, path: str, *, params: Params | None = None) -> bytes:
-        """A body as it is, such as a log."""
+        """Read a raw body, such as a log."""
         request = Request(verb="get", method="GET", path=path, query=query(params or {}))
         return await self._transport.send(request)
 
     async def get(self, path: str, *, decode: type[T], params: Params | None = None) -> T:
-        """One object."""
+        """Read one object."""
         return _decoded(await self.read(path, params=params), decode, title=f"GET {path}")
 
     async def list_page(self, path: str, *, decode: type[T], params: Params | None = None) -> T:
-        """One page of a collection; `params` carry the limit, the token and the selectors."""
+        """Read one page of a collection; `params` holds limit, continue token and selectors."""
         request = Request(verb="list", method="GET", path=path, query=query(params or {}))
         return _decoded(
             await self._transport.send(request), decode, title=request.title, level=_IN_A_LIST
@@ -105,7 +105,7 @@ class Api:
         field_validation: Literal["Strict", "Warn", "Ignore"] | None = None,
         dry_run: bool = False,
     ) -> T:
-        """Create an object; after ServerTimeout it may exist."""
+        """Create an object. After a ServerTimeout it may exist."""
         params = _given({"fieldValidation": field_validation, "dryRun": "All" if dry_run else None})
         request = Request(
             verb="create",
@@ -119,7 +119,7 @@ class Api:
         return await self._typed(request, decode)
 
     async def replace(self, path: str, body: object, *, decode: type[T]) -> T:
-        """Store a whole object; the resourceVersion in it is the precondition."""
+        """Replace an object; its resourceVersion is the precondition."""
         request = Request(
             verb="update",
             method="PUT",
@@ -138,7 +138,7 @@ class Api:
         content_type: str = MERGE_PATCH,
         params: Params | None = None,
     ) -> T:
-        """Change a part of an object."""
+        """Patch an object."""
         request = Request(
             verb="patch",
             method="PATCH",
@@ -160,7 +160,7 @@ class Api:
         grace_seconds: int | None = None,
         propagation: Propagation | None = None,
     ) -> None:
-        """Ask for the deletion of an object, if it still is the one that is meant."""
+        """Delete an object; UID and resource version are preconditions."""
         preconditions = _given({"uid": uid, "resourceVersion": resource_version})
         options = _given(
             {
@@ -181,7 +181,7 @@ class Api:
     def stream(
         self, path: str, *, params: Params | None = None, idle: float | None = None
     ) -> AbstractAsyncContextManager[Stream]:
-        """An answer that goes on, such as a watch or a log that is followed."""
+        """Open a streaming response, such as a watch or a followed log."""
         verb = "watch" if params and "watch" in params else "get"
         request = Request(verb=verb, method="GET", path=path, query=query(params or {}))
         return self._transport.open(request, idle=idle)
@@ -195,15 +195,15 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _encoded(body: object) -> bytes:
-    """JSON of anything; bytes are taken to be JSON already."""
+    """Encode as JSON; bytes are JSON already."""
     return body if isinstance(body, bytes) else msgspec.json.encode(body)
 
 
 def _decoded(body: bytes, decode: type[T], *, title: str, level: int | None = None) -> T:
-    """The answer as the type that is asked for; `level` is where the fields of its objects are.
+    """Decode a response; `level` is the nesting level of its objects' fields.
 
-    Of an answer that is nested too deeply, what a type reads may still be shallow. One object
-    that is asked for as plain JSON is wanted whole, and then there is no answer.
+    If the response is nested too deeply, the deep parts are pruned, because the type may not read
+    them. That is an error for an object that is requested as plain JSON.
     """
     kind: Any = decode
     decoder = _decoder(kind)
@@ -221,14 +221,15 @@ def _decoded(body: bytes, decode: type[T], *, title: str, level: int | None = No
 
 
 def _may_be_partial(kind: Any) -> bool:
-    """Types that name what they read, and raw JSON, whose reader looks for what is missing."""
+    """Whether the type can be decoded from pruned JSON: structs, and raw JSON, whose reader
+    detects the pruned parts."""
     return issubclass(get_origin(kind) or kind, msgspec.Struct | msgspec.Raw)
 
 
 def _unread(decode: type[T], fault: object, *, title: str) -> errors.ApiError:
     return errors.ServerTimeout(
-        f"the answer cannot be read as {decode.__name__} ({fault}); "
-        "it may or may not have been carried out",
+        f"the response cannot be decoded as {decode.__name__} ({fault}); "
+        "the request may or may not have been executed",
         request=title,
     )
 

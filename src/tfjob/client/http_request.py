@@ -1,7 +1,7 @@
-"""Requests as the bytes that go over a connection.
+"""Encodes HTTP/1.1 requests.
 
-What all requests to a server share is written once. Nothing that was taken from a file or a name
-can end a line and begin another header: such a request is refused before it is sent.
+Headers common to all requests are encoded once. Control characters in paths, headers and tokens
+are refused, so that nobody can inject a header.
 """
 
 import re
@@ -15,7 +15,7 @@ _LINE_BREAKER: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class RequestEncoder:
-    """Writes requests to one server."""
+    """Encodes the requests to one server."""
 
     def __init__(self, server: str, headers: Sequence[tuple[str, str]]) -> None:
         parts = urlsplit(server)
@@ -50,6 +50,6 @@ def _check(text: str) -> None:
     if _LINE_BREAKER.search(text):
         name = text.partition(":")[0][:40]
         raise ConfigError(
-            f"{name!r}: a path, a header and a token must not hold control characters, "
-            "and this one does; the request was not sent"
+            f"{name!r}: paths, headers and tokens must not contain control characters; "
+            "the request was not sent"
         )

@@ -1,7 +1,7 @@
-"""Keeps a store equal to a collection of an API server, and tells of each difference.
+"""Informer: keeps a store in sync with a collection and reports each change.
 
-Only the watch writes here: the effect of our own writes comes back the same way as anybody's. A
-writer that must see its own write waits for its version. What is told is old and new, never why.
+Only the watch updates the store; the operator's own writes arrive like those of any other client.
+Listeners get the old and the new object.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class Session(Protocol[T]):
-    """Where the events come from."""
+    """A source of watch events."""
 
     def events(self) -> AsyncGenerator[Event[T]]: ...
 
 
 class Informer(Generic[T]):
-    """One collection, followed into one store."""
+    """Watches one collection into one store."""
 
     def __init__(
         self,
@@ -36,18 +36,18 @@ class Informer(Generic[T]):
         self._session = session
         self._on_change = on_change
         self._progress = Progress()
-        self._sharing = Interner()
+        self._interner = Interner()
         self.store = store
         self.has_synced = asyncio.Event()
 
     async def run(self) -> None:
-        """Follow for ever; has_synced is set once the store holds the whole collection."""
+        """Watch forever; `has_synced` is set once the store holds the whole collection."""
         async with aclosing(self._session.events()) as events:
             async for event in events:
                 self._apply(event)
 
     def is_caught_up(self, key: Key, version: str) -> bool:
-        """Whether a write that was answered with this version has come back."""
+        """Whether the store has seen the write that got this version."""
         stored = self.store.get(key)
         if stored is not None and stored.metadata.resource_version == version:
             return True
@@ -66,7 +66,7 @@ class Informer(Generic[T]):
             self.has_synced.set()
 
     def _replace(self, event: Replaced[T]) -> None:
-        """What vanished while nobody looked is told as deleted; a list is never out of date."""
+        """Objects missing from a list were deleted; a list is never older than the store."""
         listed = {key_of(item.metadata) for item in event.objects} | event.skipped
         for known in self.store:
             if key_of(known.metadata) not in listed:
@@ -75,14 +75,14 @@ class Informer(Generic[T]):
             self._store(item)
 
     def _put(self, item: T) -> None:
-        """A replayed event must not turn the store back."""
+        """Store a changed object, unless a replayed event is older than the stored one."""
         old = self.store.get(key_of(item.metadata))
         version = item.metadata.resource_version
         if old is None or not is_older(version, old.metadata.resource_version):
             self._store(item)
 
     def _store(self, item: T) -> None:
-        self._sharing.compact(item)
+        self._interner.compact(item)
         old = self.store.put(item)
         if old is None:
             self._on_change(None, item)

@@ -1,7 +1,7 @@
-"""Keeps equal parts of many objects once: the children of one job, or of one second, are alike.
+"""Interns equal parts of cached objects to save memory: children of one job are much alike.
 
-What an object says is not changed by it, only how much memory that takes; lists become tuples on
-the way. Which parts are known may be forgotten at any time.
+The content of an object does not change, but its lists become tuples. The known parts may be
+dropped at any time.
 """
 
 from typing import Any, Final, TypeVar
@@ -12,18 +12,18 @@ from tfjob.k8s.meta import ObjectMeta
 
 P = TypeVar("P")
 
-_MOST_KNOWN: Final = 20_000
+_MAX_KNOWN: Final = 20_000
 
 
 class Interner:
-    """Looks at objects as they are stored, and replaces the parts that it knows."""
+    """Replaces equal parts of objects by one shared instance."""
 
-    def __init__(self, *, most: int = _MOST_KNOWN) -> None:
-        self._most = most
+    def __init__(self, *, max_known: int = _MAX_KNOWN) -> None:
+        self._max_known = max_known
         self._known: dict[Any, Any] = {}
 
     def compact(self, item: object) -> None:
-        """Let an object share its equal parts with those that came before it."""
+        """Share the object's parts with equal parts of earlier objects."""
         for name in getattr(item, "__struct_fields__", ()):
             part = getattr(item, name)
             if isinstance(part, ObjectMeta):
@@ -33,27 +33,27 @@ class Interner:
 
     def _compact_metadata(self, meta: ObjectMeta) -> None:
         put = msgspec.structs.force_setattr
-        put(meta, "namespace", self._once(meta.namespace))
-        put(meta, "creation_timestamp", self._once(meta.creation_timestamp))
-        put(meta, "owner_references", self._once_each(meta.owner_references))
+        put(meta, "namespace", self._intern(meta.namespace))
+        put(meta, "creation_timestamp", self._intern(meta.creation_timestamp))
+        put(meta, "owner_references", self._intern_all(meta.owner_references))
         if isinstance(meta.labels, dict):
             for name, value in meta.labels.items():
-                meta.labels[name] = self._once(value)
+                meta.labels[name] = self._intern(value)
 
     def _compact_lists(self, part: msgspec.Struct) -> None:
         for name in part.__struct_fields__:
             value = getattr(part, name)
             if isinstance(value, list):
-                msgspec.structs.force_setattr(part, name, self._once_each(value))
+                msgspec.structs.force_setattr(part, name, self._intern_all(value))
 
-    def _once_each(self, parts: Any) -> Any:
-        return self._once(tuple([self._once(part) for part in parts]))
+    def _intern_all(self, parts: Any) -> Any:
+        return self._intern(tuple([self._intern(part) for part in parts]))
 
-    def _once(self, part: P) -> P:
-        if len(self._known) >= self._most:
+    def _intern(self, part: P) -> P:
+        if len(self._known) >= self._max_known:
             self._known.clear()
         try:
             found: P = self._known.setdefault(part, part)
-        except TypeError:  # It holds something that can change, and stays by itself.
+        except TypeError:  # Not hashable, so it cannot be shared.
             return part
         return found

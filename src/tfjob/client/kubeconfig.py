@@ -1,6 +1,6 @@
-"""Reads a kubeconfig file and picks one context out of it.
+"""Reads a kubeconfig file and selects one context.
 
-Only the file is read here; nothing is connected. Relative paths in it count from its folder.
+Relative paths in the file are relative to its directory.
 """
 
 from pathlib import Path
@@ -83,7 +83,7 @@ class Selected(msgspec.Struct, frozen=True):
 
 
 def read(path: Path, *, context: str | None = None) -> Selected:
-    """The context of this name, or the current one."""
+    """Read the named context, or the current one."""
     content = _parse(path)
     contexts = {entry.name: entry.context for entry in content.contexts}
     chosen = _pick(contexts, context or content.current_context, path=path, what="context")
@@ -113,7 +113,7 @@ def _parse(path: Path) -> _File:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Tools write `args: null` or `users: null` where they mean nothing is there."""
+    """Drop nulls: some tools write `args: null` or `users: null`."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

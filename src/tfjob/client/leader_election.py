@@ -1,9 +1,9 @@
-"""Leader election: at most one holder of a Lease writes at any time.
+"""Leader election with a Lease: at most one process writes at any time.
 
-Another may take the lease once its record has not changed for its whole duration by that other's
-own clock, so clocks need not agree. The holder counts from before it asked for its last renewal
-and stops at a shorter deadline, so it has stopped before anybody else can begin, even while the
-API server is away. It does not know what is led.
+A candidate may take over once it has observed the same record for the whole lease duration on its
+own clock, so clocks need not agree. The leader stops at the shorter renew deadline, counted from
+before its last renewal was sent. So it has stopped before another can start, even if the API
+server is unreachable.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from tfjob.client.backoff import lengthened
+from tfjob.client.backoff import with_jitter
 from tfjob.client.errors import AlreadyExists, ApiError, Conflict, NotFound
 from tfjob.client.resource import LEASES
 from tfjob.client.timing import REAL, Handle, Timers, Timing
@@ -26,7 +26,7 @@ Document = dict[str, Any]
 
 
 class Leases(Protocol):
-    """What leader election needs of an API server."""
+    """The API calls that leader election uses."""
 
     async def get(self, path: str, *, decode: type[Document]) -> Document: ...
 
@@ -36,7 +36,7 @@ class Leases(Protocol):
 
 
 class LeaseConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose lease it is, and the times of the election in seconds."""
+    """Name and identity of the lease, and the times of the election in seconds."""
 
     name: str
     namespace: str
@@ -48,13 +48,13 @@ class LeaseConfig(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 0 < self.retry_period < self.renew_deadline < self.duration:
             raise ValueError(
-                "lease: retry period < renew deadline < duration is needed, got "
+                "lease: retry_period < renew_deadline < duration is required, got "
                 f"{self.retry_period}, {self.renew_deadline} and {self.duration}"
             )
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """What a Lease says of its holder."""
+    """The spec of a Lease."""
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
@@ -68,52 +68,52 @@ def _now() -> datetime:
 
 
 class LeaderElector:
-    """One candidate. `became_leader` is set while it leads, `lost` when it no longer does."""
+    """One candidate. `became_leader` is set while it leads, `lost` after it has lost the lease."""
 
     def __init__(
         self,
         api: Leases,
-        terms: LeaseConfig,
+        config: LeaseConfig,
         *,
         timing: Timing = REAL,
         timers: Timers | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self._api = api
-        self._terms = terms
+        self._config = config
         self._timing = timing
         self._timers = timers
         self._now = now
-        self._held_until = float("-inf")
+        self._leader_until = float("-inf")
         self._deadline: Handle | None = None
-        # Our own last write, or None when the lease must be read first.
-        self._ours: Document | None = None
-        self._seen: object = None
-        self._seen_at = float("-inf")
-        self._told = ""
+        # The Lease as last written by this process; None if it must be read first.
+        self._own_lease: Document | None = None
+        self._observed_record: object = None
+        self._observed_at = float("-inf")
+        self._logged_fault = ""
         self.became_leader = asyncio.Event()
         self.lost = asyncio.Event()
 
     @property
     def is_leader(self) -> bool:
-        """Asked before each write: it is right even if this process was stopped for a while."""
-        return self._timing.clock() < self._held_until
+        """Correct even if the process was suspended; checked before each write."""
+        return self._timing.clock() < self._leader_until
 
     async def run(self) -> None:
-        """Stand for election for ever; a lost lease is stood for again."""
+        """Acquire and renew the lease forever."""
         try:
             while True:
-                await self._campaign()
-                await self._timing.sleep(self._until_next())
+                await self._renew_or_step_down()
+                await self._timing.sleep(self._retry_delay())
         finally:
             self._step_down()
 
     async def release(self) -> None:
-        """Give the lease back, so that the next holder need not wait.
+        """Release the lease, so that the next leader need not wait.
 
-        To be called when `run` has ended and nothing is being written any more.
+        Call it after `run` has ended and all writes are done.
         """
-        held, self._ours = self._ours, None
+        held, self._own_lease = self._own_lease, None
         self._step_down()
         if held is None:
             return
@@ -127,28 +127,28 @@ class LeaderElector:
         try:
             await self._store(held, free)
         except (ApiError, TimeoutError) as fault:
-            self._tell(fault)
+            self._log_once(fault)
 
-    async def _campaign(self) -> None:
+    async def _renew_or_step_down(self) -> None:
         asked_at = self._timing.clock()
         try:
-            is_held = await self._try()
+            is_held = await self._try_acquire_or_renew()
         except (ApiError, TimeoutError) as fault:
-            self._tell(fault)
+            self._log_once(fault)
             return
-        self._told = ""
+        self._logged_fault = ""
         if is_held:
-            self._lead_from(asked_at)
+            self._set_leader(asked_at)
         else:
             self._step_down()
 
-    async def _try(self) -> bool:
-        """Write our name into the lease if we may; say whether it is there."""
-        if self._ours is not None:
+    async def _try_acquire_or_renew(self) -> bool:
+        """Acquire or renew the lease if possible; whether this process holds it."""
+        if self._own_lease is not None:
             try:
-                return await self._take(self._ours)
+                return await self._take(self._own_lease)
             except (Conflict, NotFound):
-                self._ours = None
+                self._own_lease = None
         try:
             found = await self._limited(self._api.get(self._path, decode=Document))
         except NotFound:
@@ -165,62 +165,62 @@ class LeaderElector:
         body = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": self._terms.name, "namespace": self._terms.namespace},
+            "metadata": {"name": self._config.name, "namespace": self._config.namespace},
             "spec": _spec(self._next_record(LeaseRecord())),
         }
-        path = LEASES.collection(self._terms.namespace)
+        path = LEASES.collection(self._config.namespace)
         try:
-            self._ours = await self._limited(self._api.create(path, body, decode=Document))
+            self._own_lease = await self._limited(self._api.create(path, body, decode=Document))
         except AlreadyExists:
             return False
         return True
 
     async def _take(self, found: Document) -> bool:
-        self._ours = await self._store(found, self._next_record(_record(found)))
+        self._own_lease = await self._store(found, self._next_record(_record(found)))
         return True
 
     async def _store(self, found: Document, record: LeaseRecord) -> Document:
-        """Whatever else the Lease holds stays; its resourceVersion is the precondition."""
+        """Update the record, with the resourceVersion as precondition; other fields stay."""
         body = {**found, "spec": {**(found.get("spec") or {}), **_spec(record)}}
         return await self._limited(self._api.replace(self._path, body, decode=Document))
 
     async def _limited(self, request: Awaitable[Document]) -> Document:
-        """No request may use up the time in which another try could still renew."""
-        async with asyncio.timeout(self._terms.renew_deadline / 2):
+        """Limit a request to half the renew deadline, so that a second attempt is possible."""
+        async with asyncio.timeout(self._config.renew_deadline / 2):
             return await request
 
     def _next_record(self, old: LeaseRecord) -> LeaseRecord:
         now = time.render_micro(self._now())
-        is_ours = old.holder_identity == self._terms.identity
+        is_ours = old.holder_identity == self._config.identity
         transitions = old.lease_transitions or 0
         is_first = old.holder_identity is None
         return LeaseRecord(
-            holder_identity=self._terms.identity,
-            lease_duration_seconds=self._terms.duration,
+            holder_identity=self._config.identity,
+            lease_duration_seconds=self._config.duration,
             acquire_time=old.acquire_time if is_ours else now,
             renew_time=now,
             lease_transitions=transitions if is_ours or is_first else transitions + 1,
         )
 
     def _observe(self, record: LeaseRecord) -> None:
-        """A record is as old as it has looked the same to us, whatever time it names."""
-        looks = (record.holder_identity, record.renew_time, record.lease_transitions)
-        if looks != self._seen:
-            self._seen = looks
-            self._seen_at = self._timing.clock()
+        """Note when the record last changed, on the local clock."""
+        observed = (record.holder_identity, record.renew_time, record.lease_transitions)
+        if observed != self._observed_record:
+            self._observed_record = observed
+            self._observed_at = self._timing.clock()
 
     def _is_free(self, record: LeaseRecord) -> bool:
-        if not record.holder_identity or record.holder_identity == self._terms.identity:
+        if not record.holder_identity or record.holder_identity == self._config.identity:
             return True
-        duration = record.lease_duration_seconds or self._terms.duration
-        return self._timing.clock() >= self._seen_at + duration
+        duration = record.lease_duration_seconds or self._config.duration
+        return self._timing.clock() >= self._observed_at + duration
 
-    def _lead_from(self, asked_at: float) -> None:
-        left = asked_at + self._terms.renew_deadline - self._timing.clock()
+    def _set_leader(self, asked_at: float) -> None:
+        left = asked_at + self._config.renew_deadline - self._timing.clock()
         if left <= 0:
             self._step_down()
             return
-        self._held_until = asked_at + self._terms.renew_deadline
+        self._leader_until = asked_at + self._config.renew_deadline
         if self._deadline is not None:
             self._deadline.cancel()
         timers = self._timers or asyncio.get_running_loop()
@@ -231,36 +231,36 @@ class LeaderElector:
             _log.info("became leader", extra={"lease": self._path})
 
     def _step_down(self) -> None:
-        self._held_until = float("-inf")
+        self._leader_until = float("-inf")
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
         if self.became_leader.is_set():
             self.became_leader.clear()
             self.lost.set()
-            _log.warning("no longer leader", extra={"lease": self._path})
+            _log.warning("lost leadership, writes stopped", extra={"lease": self._path})
 
-    def _until_next(self) -> float:
-        """Candidates spread out; the holder is punctual."""
-        period = self._terms.retry_period
-        return period if self.is_leader else lengthened(period, self._timing.chance)
+    def _retry_delay(self) -> float:
+        """Seconds until the next attempt, with jitter unless this process leads."""
+        period = self._config.retry_period
+        return period if self.is_leader else with_jitter(period, self._timing.chance)
 
     @property
     def _path(self) -> str:
-        return LEASES.item(self._terms.name, self._terms.namespace)
+        return LEASES.item(self._config.name, self._config.namespace)
 
-    def _tell(self, fault: Exception) -> None:
-        """Log a kind of trouble once, until the lease can be reached again."""
+    def _log_once(self, fault: Exception) -> None:
+        """Log each type of error once, until a request succeeds."""
         kind = type(fault).__name__
-        if kind != self._told:
-            self._told = kind
+        if kind != self._logged_fault:
+            self._logged_fault = kind
             _log.warning(
-                "lease not reachable", extra={"lease": self._path, "fault": str(fault) or kind}
+                "lease request failed", extra={"lease": self._path, "fault": str(fault) or kind}
             )
 
 
 def _record(document: Document) -> LeaseRecord:
-    """What the Lease says; a Lease that somebody has spoilt is a free one."""
+    """The record of a Lease. An invalid one counts as free."""
     try:
         return msgspec.convert(document.get("spec") or {}, LeaseRecord)
     except msgspec.ValidationError:

@@ -1,7 +1,7 @@
-"""Reads a whole collection, page by page.
+"""Lists a whole collection, page by page.
 
-All pages are of one version, that of the first. An object that does not fit its type is left out
-by name, so that one odd object does not hide the others.
+All pages have the resource version of the first. An object that cannot be decoded is skipped, so
+that it does not hide the others.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ import msgspec
 from tfjob.client.resource import Resource
 from tfjob.client.watch_codec import (
     HasMetadata,
-    InitialState,
+    InitialList,
     LineDecoder,
     Page,
     Replaced,
@@ -26,7 +26,7 @@ PAGE_SIZE: Final = 500
 
 
 class PageSource(Protocol):
-    """Where pages come from."""
+    """A source of pages."""
 
     async def list_page(
         self, path: str, *, decode: type[P], params: Mapping[str, str] | None = None
@@ -34,7 +34,7 @@ class PageSource(Protocol):
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects are meant; no namespace means all of them."""
+    """The collection to list or watch; no namespace means all namespaces."""
 
     resource: Resource
     namespace: str | None = None
@@ -59,8 +59,8 @@ async def list_all(
     on_unreadable: Callable[[Unreadable], object],
     page_size: int = PAGE_SIZE,
 ) -> Replaced[T]:
-    """All objects of a scope; Gone when the server forgot the version before the last page."""
-    state = InitialState[T]()
+    """List all objects of a scope. Raises Gone if the version expires before the last page."""
+    state = InitialList[T]()
     params = {**scope.selectors, "limit": str(page_size)}
     while True:
         page = await api.list_page(scope.path, decode=Page, params=params)

@@ -1,8 +1,7 @@
-"""Connections to one server, kept for the next request: as many as are needed, up to a limit.
+"""A pool of keep-alive connections to one server.
 
-A connection is used by one exchange at a time. One that was idle may have been closed by the
-server just when it was used again; then a harmless request goes out once more on another one.
-Anything else that fails is left to the caller.
+A connection carries one exchange at a time. If the server closes an idle connection just when it
+is reused, an idempotent request is sent again on another one. All other failures are raised.
 """
 
 import asyncio
@@ -13,26 +12,26 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tfjob.client.connection import Answer, BrokenConnectionError, Connection
+from tfjob.client.connection import BrokenConnectionError, Connection, Response
 
-_LONGEST_IDLE: Final = 15.0
-"""Seconds after which a connection is not trusted any more; load balancers forget silently."""
-_CLOSED: Final = "this client was closed"
+_MAX_IDLE: Final = 15.0
+"""Seconds after which an idle connection is closed; load balancers drop them silently."""
+_CLOSED: Final = "the client is closed"
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 class NotConnectedError(OSError):
-    """There is no connection, so the server surely did nothing."""
+    """No connection could be made: the request was not sent."""
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server is and how its name is proven."""
+    """The address of a server and its TLS settings."""
 
     host: str
     port: int
     tls: ssl.SSLContext | None
     name: str | None
-    """The name in the certificate; None where there is no TLS."""
+    """The expected name in the certificate; None without TLS."""
 
 
 def address_of(
@@ -50,58 +49,59 @@ def address_of(
 
 
 class Pool:
-    """Carries out whole exchanges with one server."""
+    """Sends requests to one server over pooled connections."""
 
     def __init__(self, address: Address, *, limit: int, connect_timeout: float) -> None:
         self._address = address
         self._connect_timeout = connect_timeout
-        self._turns = asyncio.Semaphore(limit)
+        self._slots = asyncio.Semaphore(limit)
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._is_closed = False
 
     async def exchange(
-        self, request: bytes, *, is_harmless: bool, check: Callable[[], None] = lambda: None
-    ) -> Answer:
-        """The answer to a request, which may be sent twice if that is harmless.
+        self, request: bytes, *, is_idempotent: bool, check: Callable[[], None] = lambda: None
+    ) -> Response:
+        """Send a request and return the response; an idempotent request may be sent twice.
 
-        `check` raises where it must not be sent any more: connecting may have taken its time.
+        `check` is called just before sending, because connecting may take long. It raises if the
+        request must not be sent any more.
         """
-        async with self._turns:
+        async with self._slots:
             while True:
-                kept = self._kept()
-                connection = kept or await self._connect()
+                reused = self._take_idle()
+                connection = reused or await self._connect()
                 try:
                     check()
                 except BaseException:
-                    self._keep(connection)
+                    self._put_idle(connection)
                     raise
                 try:
-                    answer = await connection.exchange(request)
+                    response = await connection.exchange(request)
                 except BrokenConnectionError as fault:
                     self._all.discard(connection)
-                    if kept is None or not (is_harmless and fault.was_silent):
+                    if reused is None or not (is_idempotent and fault.was_silent):
                         raise
                     continue
                 except asyncio.CancelledError:
                     self._all.discard(connection)
                     raise
-                self._keep(connection)
-                return answer
+                self._put_idle(connection)
+                return response
 
     async def close(self) -> None:
-        """End all connections; exchanges under way fail, and no other begins."""
+        """Close all connections. Running exchanges fail and new ones are refused."""
         self._is_closed = True
         for connection in self._all:
             connection.close()
         self._all.clear()
         self._idle.clear()
-        # A loop that ends right after this would leave the sockets open.
+        # Let the event loop close the sockets, in case it ends right after this.
         await asyncio.sleep(0)
 
-    def _kept(self) -> Connection | None:
-        """The connection that was used last, so that those too many grow old."""
-        oldest = asyncio.get_running_loop().time() - _LONGEST_IDLE
+    def _take_idle(self) -> Connection | None:
+        """The most recently used idle connection, so that surplus ones expire."""
+        oldest = asyncio.get_running_loop().time() - _MAX_IDLE
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open and connection.idle_since >= oldest:
@@ -110,7 +110,7 @@ class Pool:
             self._all.discard(connection)
         return None
 
-    def _keep(self, connection: Connection) -> None:
+    def _put_idle(self, connection: Connection) -> None:
         if connection.is_open:
             connection.idle_since = asyncio.get_running_loop().time()
             self._idle.append(connection)
@@ -118,14 +118,14 @@ class Pool:
             self._all.discard(connection)
 
     async def _connect(self) -> Connection:
-        connection = await self._new()
+        connection = await self._open()
         if self._is_closed:
             connection.close()
             raise NotConnectedError(_CLOSED)
         self._all.add(connection)
         return connection
 
-    async def _new(self) -> Connection:
+    async def _open(self) -> Connection:
         if self._is_closed:
             raise NotConnectedError(_CLOSED)
         try:
@@ -138,11 +138,11 @@ class Pool:
 
 
 async def _connected(address: Address) -> Connection:
-    """A connection; whoever is cancelled meanwhile leaves no socket behind.
+    """Open a connection; cancellation leaves no socket open.
 
-    TLS is a step of its own for that: a loop that does both in one, and is cancelled just when TLS
-    is agreed on, waits with an open socket for the server to say goodbye. The connection is then
-    told of two transports, the bare one first, so that it can be closed in between.
+    TLS is negotiated in a separate step: `create_connection` with TLS, cancelled at the end of the
+    handshake, keeps its socket open until the server closes it. So the connection gets two
+    transports, the plain one first, and can be closed in between.
     """
     loop = asyncio.get_running_loop()
     transport, connection = await loop.create_connection(Connection, address.host, address.port)
@@ -163,7 +163,7 @@ async def _secured(
     if not transport.is_closing():
         loop = asyncio.get_running_loop()
         secured = await loop.start_tls(transport, connection, tls, server_hostname=name)
-        # A server that hangs up leaves none with one kind of loop, and a dead one with another.
+        # If the server hangs up, the event loop returns None or a closed transport.
         if secured is not None and not secured.is_closing():
             return secured
-    raise ConnectionResetError("the server hung up before TLS was agreed on")
+    raise ConnectionResetError("the server closed the connection during the TLS handshake")

@@ -1,4 +1,4 @@
-"""One thing to ask an API server for, as data, and what it means when no answer comes."""
+"""API requests as data, client settings, and the errors for failed requests."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -10,7 +10,7 @@ import msgspec
 from tfjob.client import errors
 from tfjob.client.pool import NotConnectedError
 
-NETWORK_FAULTS: Final = (aiohttp.ClientError, OSError, TimeoutError)
+NETWORK_ERRORS: Final = (aiohttp.ClientError, OSError, TimeoutError)
 _NOT_CONNECTED: Final = (
     NotConnectedError,
     aiohttp.ClientConnectorError,
@@ -21,18 +21,18 @@ _NOT_CONNECTED: Final = (
 
 
 class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How patient and how parallel a client is; times in seconds."""
+    """Limits of a client; times in seconds."""
 
     connections: int = 100
     timeout: float = 30.0
     connect_timeout: float = 10.0
-    tries: int = 6
-    longest_wait: float = 60.0
+    max_attempts: int = 6
+    max_wait: float = 60.0
     user_agent: str = "tfjob"
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to ask for, as data."""
+    """One API request."""
 
     verb: str
     method: str
@@ -42,29 +42,29 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str = "application/json"
     is_repeatable: bool = True
     may_send: Callable[[], bool] | None = None
-    """Asked right before each attempt; no ends the request with NotLeadingError."""
+    """Checked before each attempt; False raises NotLeadingError."""
 
     def check(self) -> None:
         if self.may_send is not None and not self.may_send():
-            raise errors.NotLeadingError(f"{self.title}: not sent, this operator no longer leads")
+            raise errors.NotLeadingError(f"{self.title}: not sent, no longer the leader")
 
     @property
     def title(self) -> str:
         return f"{self.method} {self.path}"
 
 
-def own_headers(tuning: ClientConfig) -> dict[str, str]:
-    """What every request says of itself."""
+def default_headers(tuning: ClientConfig) -> dict[str, str]:
+    """The headers of every request."""
     return {
         "User-Agent": tuning.user_agent,
         "Accept": "application/json, */*",
-        # Compression costs a server more than the bytes cost a cluster's network.
+        # Compression costs the server more than it saves within a cluster.
         "Accept-Encoding": "identity",
     }
 
 
 def resource_in(path: str) -> str:
-    """The plural that a path is about, for counting; `other` for what is not an API path."""
+    """The resource in a path, for metrics; `other` if it is not an API path."""
     parts = path.split("/")
     start = {"api": 3, "apis": 4}.get(parts[1] if len(parts) > 1 else "")
     if start is None or len(parts) <= start:
@@ -75,15 +75,15 @@ def resource_in(path: str) -> str:
 
 
 def query(params: Mapping[str, str]) -> str:
-    """Parameters in the form they have in a URL."""
+    """Encode parameters as a query string."""
     return f"?{urlencode(params)}" if params else ""
 
 
-def failure(fault: Exception, title: str) -> errors.ApiError:
-    """What a failure of the network means for the request."""
+def network_error(fault: Exception, title: str) -> errors.ApiError:
+    """The ApiError for a network error."""
     if isinstance(fault, _NOT_CONNECTED):
         return errors.Unreachable(f"no connection: {fault}", request=title)
-    what = f"no complete answer ({str(fault) or type(fault).__name__})"
+    what = f"no complete response ({str(fault) or type(fault).__name__})"
     if not title.startswith("GET "):
-        what += "; it may or may not have been carried out"
+        what += "; the request may or may not have been executed"
     return errors.ServerTimeout(what, request=title)

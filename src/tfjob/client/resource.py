@@ -1,6 +1,6 @@
-"""Where a kind of object lives on an API server.
+"""API resources and their URL paths.
 
-Names come from people, so they are quoted: a name cannot lead a request to another path.
+Names are user input and are quoted, so that a name cannot change the path of a request.
 """
 
 from typing import Final, Protocol, TypeVar
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """One kind of object, by the words that its URL is made of."""
+    """A resource by group, version and plural."""
 
     group: str
     version: str
@@ -23,23 +23,21 @@ class Resource(msgspec.Struct, frozen=True):
 
     @property
     def root(self) -> str:
-        """The path below which the whole API version is served."""
+        """The path of the API version."""
         if not self.group:
             return f"/api/{self.version}"
         return f"/apis/{self.group}/{self.version}"
 
     def collection(self, namespace: str | None = None) -> str:
-        """The path of all objects of a namespace, or of the whole cluster."""
+        """The path of the collection in a namespace, or in the whole cluster."""
         if namespace is None or not self.namespaced:
             return f"{self.root}/{self.plural}"
         return f"{self.root}/namespaces/{_segment(namespace)}/{self.plural}"
 
     def item(self, name: str, namespace: str | None = None, *, subresource: str = "") -> str:
-        """The path of one object, or of a part of it such as `status`."""
+        """The path of one object, or of a subresource such as `status`."""
         if self.namespaced and namespace is None:
-            raise ValueError(
-                f"{self.plural} {name!r}: a namespace is needed to address one object, got none"
-            )
+            raise ValueError(f"{self.plural} {name!r}: a namespace is required, got none")
         path = f"{self.collection(namespace)}/{_segment(name)}"
         return f"{path}/{subresource}" if subresource else path
 
@@ -65,13 +63,13 @@ class _ServedList(msgspec.Struct, frozen=True):
 
 
 class Reader(Protocol):
-    """What is needed to ask a server what it serves."""
+    """The API call that discovery uses."""
 
     async def get(self, path: str, *, decode: type[T]) -> T: ...
 
 
 async def is_served(api: Reader, resource: Resource) -> bool:
-    """Whether the server knows the resource in this version, for instance through a CRD."""
+    """Whether the server serves the resource in this version."""
     try:
         served = await api.get(resource.root, decode=_ServedList)
     except NotFound:

@@ -1,23 +1,23 @@
-"""How far a cache has come.
+"""Compares resource versions.
 
-Versions are opaque by contract and whole numbers in practice. Numbers are compared; for anything
-else only the very same version will do.
+They are opaque by contract but whole numbers in practice. Numbers are compared by value; other
+versions only for equality.
 """
 
 from typing import Final
 
-_MOST_DIGITS: Final = 20
-"""A version is a number of 64 bits."""
+_MAX_DIGITS: Final = 20
+"""Enough for a 64-bit number."""
 
 
 def number(version: str) -> int | None:
-    """The version as a number, if it is one."""
-    is_number = version.isascii() and version.isdigit() and len(version) <= _MOST_DIGITS
+    """The version as a number; None if it is not one."""
+    is_number = version.isascii() and version.isdigit() and len(version) <= _MAX_DIGITS
     return int(version) if is_number else None
 
 
 def is_older(version: str, than: str) -> bool:
-    """Whether a version is surely older than another one."""
+    """Whether a version is known to be older than another one."""
     ours, theirs = number(version), number(than)
     return ours is not None and theirs is not None and ours < theirs
 
@@ -29,11 +29,11 @@ class Progress:
         self.version = ""
 
     def advance(self, version: str) -> None:
-        """Everything up to this version has been seen."""
+        """Record that everything up to this version has been seen."""
         self.version = version
 
     def reaches(self, version: str) -> bool:
-        """Whether what was written as this version has been seen."""
+        """Whether this version has been seen."""
         seen, wanted = number(self.version), number(version)
         if seen is None or wanted is None:
             return self.version == version

@@ -1,15 +1,14 @@
-"""Remembers which of very many things were seen lately, in little memory.
+"""A bounded set of recently seen items that stores only their hashes.
 
-Of each thing only a number that follows from it is kept. The latest `size` things are always known
-and never more than twice as many are kept; what is seen again counts as late. Two things that share
-a number are taken for one, which among 64-bit numbers need not be expected.
+The latest `size` items are always known, and at most twice as many are kept. Seeing an item again
+makes it recent. Two items with the same 64-bit hash count as one, which is very unlikely.
 """
 
 from collections.abc import Hashable
 
 
 class SeenSet:
-    """Two generations: when the young one is full it becomes the old one, which is forgotten."""
+    """Two generations: when the young one is full, it replaces the old one."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -25,7 +24,7 @@ class SeenSet:
         self._young.add(hash(thing))
 
     def saw(self, thing: Hashable) -> bool:
-        """Whether it was seen lately; if so, it is seen now."""
+        """Whether the item was seen recently; if so, it becomes recent again."""
         number = hash(thing)
         if number not in self._young and number not in self._old:
             return False

@@ -1,7 +1,6 @@
-"""Objects by namespace and name, found also by their owner and by one label.
+"""A store of objects by namespace and name, indexed by owner and by one label.
 
-A plain container: what it holds is what it was last told. Lookups cost what they return, however
-many other objects there are.
+The cost of a lookup depends only on the number of objects it returns.
 """
 
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class _Index(Generic[T]):
-    """Objects grouped by one property; an empty group takes no room."""
+    """Objects grouped by one property. Empty groups are removed."""
 
     def __init__(self) -> None:
         self._groups: dict[object, dict[Key, T]] = {}
@@ -48,42 +47,42 @@ class Store(Generic[T]):
         return len(self._objects)
 
     def __iter__(self) -> Iterator[T]:
-        """All objects as they are now; the store may change meanwhile."""
+        """A copy of the current objects; the store may change during iteration."""
         return iter(list(self._objects.values()))
 
     def get(self, key: Key) -> T | None:
         return self._objects.get(key)
 
     def owned_by(self, namespace: str, uid: str) -> list[T]:
-        """Objects of a namespace whose managing owner has this UID, whatever their labels say.
+        """Objects of a namespace whose controller has this UID.
 
-        An owner lives in the namespace of what it owns. A reference from another namespace is a
-        claim that anybody can write, so it counts for nothing.
+        An owner is in the namespace of its objects. References from other namespaces are ignored,
+        because any user could write them.
         """
         return self._by_owner.group((namespace, uid))
 
     def labelled(self, namespace: str, value: str) -> list[T]:
-        """Objects of a namespace that carry the indexed label with this value."""
+        """Objects of a namespace whose indexed label has this value."""
         return self._by_label.group((namespace, value))
 
     def put(self, item: T) -> T | None:
-        """Store an object; what was there before is returned."""
+        """Store an object and return the previous one."""
         key = key_of(item.metadata)
         old = self.remove(key)
         self._objects[key] = item
         self._by_owner.add(key, item, _owner(item))
-        self._by_label.add(key, item, self._mark(item))
+        self._by_label.add(key, item, self._label_value(item))
         return old
 
     def remove(self, key: Key) -> T | None:
-        """Forget an object; what was there is returned."""
+        """Remove an object and return it."""
         old = self._objects.pop(key, None)
         if old is not None:
             self._by_owner.discard(key, _owner(old))
-            self._by_label.discard(key, self._mark(old))
+            self._by_label.discard(key, self._label_value(old))
         return old
 
-    def _mark(self, item: T) -> tuple[str, str] | None:
+    def _label_value(self, item: T) -> tuple[str, str] | None:
         value = None if self._label is None else item.metadata.labels.get(self._label)
         return None if value is None else (item.metadata.namespace, value)
 

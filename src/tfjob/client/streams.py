@@ -1,7 +1,6 @@
-"""Answers that go on, and servers behind a proxy: what is rare enough to be left to a library.
+"""Streaming responses, and requests through a proxy, with aiohttp.
 
-A connection that has fallen silent is noticed within a minute. It knows methods and paths, not
-objects, and not when to send again.
+TCP keep-alive detects a dead connection within a minute.
 """
 
 import asyncio
@@ -13,8 +12,14 @@ from yarl import URL
 
 from tfjob.client import errors
 from tfjob.client.config import Config
-from tfjob.client.connection import Answer
-from tfjob.client.request import NETWORK_FAULTS, ClientConfig, Request, failure, own_headers
+from tfjob.client.connection import Response
+from tfjob.client.request import (
+    NETWORK_ERRORS,
+    ClientConfig,
+    Request,
+    default_headers,
+    network_error,
+)
 
 _KEEPALIVE: Final = (
     ("SO_KEEPALIVE", socket.SOL_SOCKET, 1),
@@ -25,9 +30,10 @@ _KEEPALIVE: Final = (
 
 
 class Stream:
-    """The body of an answer that goes on, in chunks as they come.
+    """The body of a streaming response, in chunks.
 
-    `idle` seconds without a byte end it with ServerTimeout, as does a connection that breaks.
+    Raises IdleTimeout after `idle` seconds without data, and ServerTimeout if the connection
+    breaks.
     """
 
     def __init__(self, response: aiohttp.ClientResponse, *, idle: float | None, title: str) -> None:
@@ -43,18 +49,16 @@ class Stream:
             async with asyncio.timeout(self.idle):
                 chunk = await self._read()
         except TimeoutError as fault:
-            raise errors.IdleTimeout(
-                f"nothing came for {self.idle} s", request=self._title
-            ) from fault
-        except NETWORK_FAULTS as fault:
-            raise failure(fault, self._title) from fault
+            raise errors.IdleTimeout(f"no data for {self.idle} s", request=self._title) from fault
+        except NETWORK_ERRORS as fault:
+            raise network_error(fault, self._title) from fault
         if not chunk:
             raise StopAsyncIteration
         return chunk
 
 
-class Begun(NamedTuple):
-    """An answer whose body is still to come, unless it was refused."""
+class StreamResponse(NamedTuple):
+    """A response whose body is not read yet, unless it is an error."""
 
     status: int
     body: bytes
@@ -63,7 +67,7 @@ class Begun(NamedTuple):
 
 
 class Streams:
-    """Asks one server, over connections of their own."""
+    """Opens streams to one server, over its own connections."""
 
     def __init__(self, config: Config, tuning: ClientConfig) -> None:
         self._config = config
@@ -71,24 +75,24 @@ class Streams:
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        """End all connections; open streams break."""
+        """Close all connections, including open streams."""
         if self._session is not None:
             await self._session.close()
 
-    async def begin(self, request: Request, authorization: str | None) -> Begun:
+    async def open(self, request: Request, authorization: str | None) -> StreamResponse:
         response = await self._request(request, authorization)
         retry_after = response.headers.get("Retry-After")
         if response.status < 300:
-            return Begun(response.status, b"", retry_after, response)
+            return StreamResponse(response.status, b"", retry_after, response)
         async with response:
-            return Begun(response.status, await response.read(), retry_after, response)
+            return StreamResponse(response.status, await response.read(), retry_after, response)
 
-    async def whole(self, request: Request, authorization: str | None) -> Answer:
+    async def send(self, request: Request, authorization: str | None) -> Response:
         async with asyncio.timeout(self._tuning.timeout):
             response = await self._request(request, authorization)
             async with response:
                 body = await response.read()
-        return Answer(response.status, body, response.headers.get("Retry-After"))
+        return Response(response.status, body, response.headers.get("Retry-After"))
 
     async def _request(self, request: Request, authorization: str | None) -> aiohttp.ClientResponse:
         return await self._pool().request(
@@ -110,7 +114,7 @@ class Streams:
         return headers
 
     def _pool(self) -> aiohttp.ClientSession:
-        """Made at the first request, because a session belongs to a running loop."""
+        """The session, created at the first request because it needs a running event loop."""
         if self._session is None:
             limit = self._tuning.connect_timeout
             self._session = aiohttp.ClientSession(
@@ -120,7 +124,7 @@ class Streams:
                     socket_factory=_socket,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers=own_headers(self._tuning),
+                headers=default_headers(self._tuning),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=limit),
                 auto_decompress=False,
             )
@@ -128,10 +132,10 @@ class Streams:
 
 
 def _socket(address: Any) -> socket.socket:
-    """A socket that notices within a minute that its peer is gone, so that no watch hangs."""
+    """A socket with TCP keep-alive, so that no watch hangs on a dead connection."""
     family, kind, protocol = address[:3]
-    made = socket.socket(family=family, type=kind, proto=protocol)
+    created = socket.socket(family=family, type=kind, proto=protocol)
     for name, level, value in _KEEPALIVE:
         if hasattr(socket, name):
-            made.setsockopt(level, getattr(socket, name), value)
-    return made
+            created.setsockopt(level, getattr(socket, name), value)
+    return created

@@ -1,20 +1,18 @@
-"""A token bucket: at most so many requests a second, with a burst.
+"""A token bucket that limits the rate of requests.
 
-Turns are given in the order of asking. A turn that was given is spent even if its owner is
-cancelled while waiting, so that the promised rate is never exceeded.
+Callers are served in order. A token is spent even if its caller is cancelled while waiting, so
+that the rate is never exceeded.
 """
 
 from tfjob.client.timing import REAL, Timing
 
 
 class TokenBucket:
-    """`rate` requests a second on average, `burst` at once."""
+    """Allows `rate` requests per second on average, and bursts of `burst`."""
 
     def __init__(self, rate: float, burst: int, *, timing: Timing = REAL) -> None:
         if rate <= 0 or burst < 1:
-            raise ValueError(
-                f"a rate above 0 and a burst of at least 1 are needed, got {rate} and {burst}"
-            )
+            raise ValueError(f"rate must be above 0 and burst at least 1, got {rate} and {burst}")
         self._rate = rate
         self._burst = float(burst)
         self._timing = timing
@@ -22,7 +20,7 @@ class TokenBucket:
         self._counted_at = timing.clock()
 
     async def take(self) -> None:
-        """Return when it is this caller's turn."""
+        """Wait for a token."""
         wait = self._reserve()
         if wait > 0:
             await self._timing.sleep(wait)

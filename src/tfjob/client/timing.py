@@ -1,7 +1,7 @@
-"""Time and chance as things that can be handed in.
+"""Injectable time and randomness.
 
-Everything that waits, measures or rolls dice takes them from here, so that a test can play hours
-in no time and a failure can be repeated.
+All code that waits, measures time or uses random numbers gets them from here, so that tests run
+in virtual time and failures can be reproduced.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """A monotonic clock, a sleep on that clock, and a number in [0, 1)."""
+    """A monotonic clock, a sleep on that clock, and random numbers in [0, 1)."""
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
@@ -25,13 +25,13 @@ REAL: Final = Timing()
 
 
 class Handle(Protocol):
-    """Something that will happen, unless it is cancelled."""
+    """A scheduled callback that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Timers(Protocol):
-    """The part of an event loop that calls back at a time."""
+    """The part of an event loop that schedules callbacks."""
 
     def time(self) -> float: ...
 

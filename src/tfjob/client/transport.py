@@ -1,9 +1,8 @@
-"""One exchange with an API server: credentials, the shortest way there, and when to send again.
+"""Sends requests to an API server, with credentials, throttling and retries.
 
-A request is sent again only when the server asked for it (429, or 503 with Retry-After) and only
-when that cannot do a thing twice, or when the server did not accept credentials that have changed
-since. Each attempt first asks the request whether it may still be sent. Every failure leaves as an
-ApiError. It knows methods and paths, not objects.
+A request is retried only if the server asks for it (429, or 503 with Retry-After) and executing it
+twice is harmless, or if the server refused credentials that have changed since. Before each attempt
+the request is asked whether it may still be sent. Every failure is raised as an ApiError.
 """
 
 import asyncio
@@ -12,33 +11,33 @@ from contextlib import asynccontextmanager
 from typing import Final, Protocol, TypeVar
 
 from tfjob.client import errors
-from tfjob.client.backoff import exponential, lengthened
+from tfjob.client.backoff import exponential_delay, with_jitter
 from tfjob.client.config import Config
-from tfjob.client.connection import Answer
+from tfjob.client.connection import Response
 from tfjob.client.credentials import ConfigError
 from tfjob.client.http_request import RequestEncoder
 from tfjob.client.pool import Pool, address_of
 from tfjob.client.request import (
-    NETWORK_FAULTS,
+    NETWORK_ERRORS,
     ClientConfig,
     Request,
-    failure,
-    own_headers,
+    default_headers,
+    network_error,
     resource_in,
 )
-from tfjob.client.streams import Begun, Stream, Streams
+from tfjob.client.streams import Stream, StreamResponse, Streams
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 
 RequestHook = Callable[[str, str, int, float], None]
-"""Told of each exchange: verb, resource, HTTP status (0 without an answer), seconds."""
+"""Called after each attempt with verb, resource, HTTP status (0 without response), seconds."""
 
-_HARMLESS: Final = frozenset({"GET", "PUT", "DELETE"})
-"""Methods that may arrive twice: what they do the second time they did the first time."""
+_IDEMPOTENT: Final = frozenset({"GET", "PUT", "DELETE"})
+"""Methods that may be sent twice without changing the result."""
 
 
-class _Answered(Protocol):
-    """What was said to a request; the body is there at the latest when it was refused."""
+class _HasStatus(Protocol):
+    """A response; its body is complete at least if the request was refused."""
 
     @property
     def status(self) -> int: ...
@@ -48,14 +47,14 @@ class _Answered(Protocol):
     def retry_after(self) -> str | None: ...
 
 
-A = TypeVar("A", bound=_Answered)
+A = TypeVar("A", bound=_HasStatus)
 
 
 class Transport:
     """Sends requests to one server.
 
-    Whole exchanges, of which there are thousands, take the short way over connections of our own;
-    streams and servers behind a proxy, of which there are few, are left to a library.
+    Ordinary requests use the connection pool of this package, which is faster; streams, and
+    servers behind a proxy, use aiohttp.
     """
 
     def __init__(
@@ -73,8 +72,8 @@ class Transport:
         self._on_request = on_request
         self._timing = timing
         self._streams = Streams(config, tuning)
-        self._messages = RequestEncoder(
-            config.server, (*config.headers, *own_headers(tuning).items())
+        self._encoder = RequestEncoder(
+            config.server, (*config.headers, *default_headers(tuning).items())
         )
         self._pool = Pool(
             address_of(config.server, tls=config.tls, server_hostname=config.server_hostname),
@@ -83,32 +82,32 @@ class Transport:
         )
 
     async def close(self) -> None:
-        """End all connections; open streams break."""
+        """Close all connections, including open streams."""
         await self._pool.close()
         await self._streams.close()
 
     async def send(self, request: Request) -> bytes:
-        """The body of a successful answer."""
-        return (await self._accepted(request, self._whole)).body
+        """Send a request and return the body of the successful response."""
+        return (await self._send_until_accepted(request, self._send_request)).body
 
     @asynccontextmanager
     async def open(self, request: Request, *, idle: float | None) -> AsyncIterator[Stream]:
-        """A successful answer whose body is read as it comes."""
+        """Open a stream on the body of a successful response."""
 
-        async def begin(request: Request, authorization: str | None) -> Begun:
+        async def open_stream(request: Request, authorization: str | None) -> StreamResponse:
             async with asyncio.timeout(idle):
-                return await self._begun(request, authorization)
+                return await self._open_stream(request, authorization)
 
-        response = (await self._accepted(request, begin)).response
+        response = (await self._send_until_accepted(request, open_stream)).response
         try:
             yield Stream(response, idle=idle, title=request.title)
         finally:
             response.close()
 
-    async def _accepted(
+    async def _send_until_accepted(
         self, request: Request, exchange: Callable[[Request, str | None], Awaitable[A]]
     ) -> A:
-        """A successful answer, after as many sends as it took."""
+        """Send a request, with retries, until it succeeds; raises the last error."""
         attempt = 0
         while True:
             authorization = await self._authorization(request)
@@ -116,40 +115,40 @@ class Transport:
                 await self._throttle.take()
             request.check()
             try:
-                answer = await self._told(request, exchange(request, authorization))
-            except NETWORK_FAULTS as fault:
-                raise failure(fault, request.title) from fault
-            if answer.status < 300:
-                return answer
-            error = errors.from_answer(
-                answer.status,
-                answer.body,
+                response = await self._observed(request, exchange(request, authorization))
+            except NETWORK_ERRORS as fault:
+                raise network_error(fault, request.title) from fault
+            if response.status < 300:
+                return response
+            error = errors.from_response(
+                response.status,
+                response.body,
                 request=request.title,
-                retry_after=answer.retry_after,
+                retry_after=response.retry_after,
             )
-            await self._before_resend(request, error, authorization, attempt=attempt)
+            await self._prepare_retry(request, error, authorization, attempt=attempt)
             attempt += 1
 
-    async def _told(self, request: Request, exchange: Awaitable[A]) -> A:
+    async def _observed(self, request: Request, exchange: Awaitable[A]) -> A:
         started = self._timing.clock()
         status = 0
         try:
-            answer = await exchange
-            status = answer.status
+            response = await exchange
+            status = response.status
         finally:
             if self._on_request is not None:
                 seconds = self._timing.clock() - started
                 self._on_request(request.verb, resource_in(request.path), status, seconds)
-        return answer
+        return response
 
-    async def _begun(self, request: Request, authorization: str | None) -> Begun:
-        return await self._streams.begin(request, authorization)
+    async def _open_stream(self, request: Request, authorization: str | None) -> StreamResponse:
+        return await self._streams.open(request, authorization)
 
-    async def _whole(self, request: Request, authorization: str | None) -> Answer:
+    async def _send_request(self, request: Request, authorization: str | None) -> Response:
         if self._config.proxy is not None:
-            return await self._streams.whole(request, authorization)
+            return await self._streams.send(request, authorization)
         try:
-            message = self._messages.encode(
+            message = self._encoder.encode(
                 request.method,
                 f"{request.path}{request.query}",
                 authorization=authorization,
@@ -160,7 +159,7 @@ class Transport:
             raise errors.Unauthorized(str(fault), request=request.title) from fault
         async with asyncio.timeout(self._tuning.timeout):
             return await self._pool.exchange(
-                message, is_harmless=request.method in _HARMLESS, check=request.check
+                message, is_idempotent=request.method in _IDEMPOTENT, check=request.check
             )
 
     async def _authorization(self, request: Request) -> str | None:
@@ -169,23 +168,25 @@ class Transport:
         except ConfigError as fault:
             raise errors.Unauthorized(str(fault), request=request.title) from fault
 
-    async def _before_resend(
+    async def _prepare_retry(
         self, request: Request, error: errors.ApiError, refused: str | None, *, attempt: int
     ) -> None:
-        """Wait as the server asked; raise when sending again would be wrong or too much."""
+        """Wait before a retry, or raise the error if the request must not be retried."""
         if isinstance(error, errors.Unauthorized):
             if attempt > 1 or not self._config.credentials.renew(refused):
                 raise error
             return
-        wait = self._wait(request, error, attempt=attempt)
-        if wait is None or wait > self._tuning.longest_wait or attempt + 1 >= self._tuning.tries:
+        wait = self._retry_delay(request, error, attempt=attempt)
+        if wait is None or wait > self._tuning.max_wait or attempt + 1 >= self._tuning.max_attempts:
             raise error
-        await self._timing.sleep(lengthened(wait, self._timing.chance))
+        await self._timing.sleep(with_jitter(wait, self._timing.chance))
 
-    def _wait(self, request: Request, error: errors.ApiError, *, attempt: int) -> float | None:
+    def _retry_delay(
+        self, request: Request, error: errors.ApiError, *, attempt: int
+    ) -> float | None:
         asked = float(error.details.retry_after_seconds)
         if isinstance(error, errors.TooManyRequests):
-            return asked or exponential(attempt, first=0.5, longest=self._tuning.longest_wait)
+            return asked or exponential_delay(attempt, initial=0.5, maximum=self._tuning.max_wait)
         if error.status == 503 and asked and request.is_repeatable:
             return asked
         return None

@@ -1,9 +1,8 @@
-"""The words of a watch: lines in, typed events out. No network, no time.
+"""Decodes the lines of a watch into typed events.
 
-Three kinds of trouble are told apart. A line that is no JSON was cut or garbled on its way and is
-worth asking for again. An object that does not fit its type will never fit, so it is skipped by
-name; one that is nested too deeply is read without the fields that are. An ERROR is the server
-speaking, and leaves as the ApiError it means.
+A line that is not JSON was damaged in transit and raises MalformedLine: the watch is retried. An
+object that does not match its type is skipped and reported as Unreadable; one that is nested too
+deeply is decoded without its deep fields. An ERROR event is raised as an ApiError.
 """
 
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -21,7 +20,7 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
 class HasMetadata(Protocol):
-    """Any Kubernetes object, cut down to what its reader needs."""
+    """Any Kubernetes object type."""
 
     @property
     def metadata(self) -> ObjectMeta: ...
@@ -31,7 +30,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class Replaced(msgspec.Struct, Generic[T], frozen=True):
-    """All objects there are, as of a version; what is neither here nor skipped is gone."""
+    """The whole collection at a version; what is neither listed nor skipped was deleted."""
 
     objects: list[T]
     version: str
@@ -39,7 +38,7 @@ class Replaced(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Changed(msgspec.Struct, Generic[T], frozen=True):
-    """An object is new or different."""
+    """An object was added or modified."""
 
     object: T
 
@@ -49,21 +48,21 @@ class Changed(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    """An object is gone, or no longer selected."""
+    """An object was deleted or is no longer selected."""
 
     key: Key
     version: str
 
 
 class Progressed(msgspec.Struct, frozen=True):
-    """Nothing that we select has changed up to this version."""
+    """A bookmark: no selected object changed up to this version."""
 
     version: str
     ends_initial: bool = False
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """An object that does not fit its type; what was known of it before stays."""
+    """An object that does not match its type; its last known state stays in use."""
 
     key: Key
     version: str
@@ -75,7 +74,7 @@ LineEvent: TypeAlias = Changed[T] | Deleted | Progressed | Unreadable
 
 
 class MalformedLine(ValueError):  # noqa: N818 - says what it is
-    """A line of a watch is not an event."""
+    """A line of a watch is not a valid event."""
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,7 +83,7 @@ class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """One page of a collection, its objects still unread."""
+    """One page of a collection, with its objects still encoded."""
 
     metadata: ListMeta = ListMeta()
     items: list[msgspec.Raw] | None = None
@@ -100,7 +99,7 @@ class _Bare(msgspec.Struct, frozen=True):
 
 
 class _Name(msgspec.Struct, frozen=True, rename="camel"):
-    """What names an object, of whatever type its parts are."""
+    """The identifying metadata of an object, of any type."""
 
     name: Any = ""
     namespace: Any = ""
@@ -121,7 +120,7 @@ def key_of(metadata: ObjectMeta) -> Key:
 
 
 class LineDecoder(Generic[T]):
-    """Reads lines of a watch, and objects of a list, of one type."""
+    """Decodes watch lines and listed objects of one type."""
 
     def __init__(self, kind: type[T]) -> None:
         line: Any = _Line[kind]  # type: ignore[valid-type]  # a type known at run time only
@@ -129,14 +128,14 @@ class LineDecoder(Generic[T]):
         self._object = msgspec.json.Decoder(kind)
 
     def line(self, text: bytes) -> LineEvent[T]:
-        """The event in a line; MalformedLine or an ApiError if it holds none."""
+        """Decode a line. Raises MalformedLine, or the ApiError of an ERROR event."""
         try:
             return self._event(text)
         except RecursionError:
             return self._event(pruned(text, level=2))
 
     def item(self, text: msgspec.Raw) -> Changed[T] | Unreadable:
-        """One object of a list."""
+        """Decode one object of a list."""
         try:
             return self._listed(text)
         except RecursionError:
@@ -162,26 +161,26 @@ class LineDecoder(Generic[T]):
 
 
 def _odd_line(text: bytes, fault: Exception | None) -> Deleted | Progressed | Unreadable:
-    """What does not carry an object of the expected type."""
+    """Decode a line whose object does not have the expected type."""
     try:
         envelope = _ENVELOPE.decode(text)
         if envelope.type == "ERROR":
             raise from_status(_STATUS.decode(envelope.object), request="watch")
         metadata = _BARE.decode(envelope.object).metadata
     except (msgspec.DecodeError, UnicodeError) as cause:
-        # The text is left out: it may hold parts of a tenant's object.
-        raise MalformedLine(f"not a line of a watch ({cause}), {len(text)} bytes") from cause
+        # The text is not logged: it may contain a tenant's data.
+        raise MalformedLine(f"not a watch event ({cause}), {len(text)} bytes") from cause
     if envelope.type == "BOOKMARK":
         ends = metadata.annotations.get(_INITIAL_END) == "true"
         return Progressed(metadata.resource_version, ends_initial=ends)
     if envelope.type == "DELETED":
         return Deleted(key_of(metadata), metadata.resource_version)
-    reason = str(fault) if fault else f"unknown type of event: {envelope.type}"
+    reason = str(fault) if fault else f"unknown event type: {envelope.type}"
     return Unreadable(key_of(metadata), metadata.resource_version, reason)
 
 
 def _unreadable(text: msgspec.Raw, fault: str) -> Unreadable:
-    """An object of a list by its name, as far as it has one."""
+    """Identify a listed object that cannot be decoded."""
     try:
         found = _NAMED.decode(text).metadata
     except UNREADABLE:
@@ -200,7 +199,7 @@ _NAMED: Final = msgspec.json.Decoder(_Named)
 
 
 class LineBuffer:
-    """Cuts chunks into lines; what follows the last line break waits for its end."""
+    """Splits chunks into lines and keeps an incomplete last line."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -210,15 +209,15 @@ class LineBuffer:
         return [line for line in lines if line]
 
 
-class InitialState(Generic[T]):
-    """Gathers the events that describe the state at the beginning of a watch."""
+class InitialList(Generic[T]):
+    """Collects the initial events of a watch, or the items of a list."""
 
     def __init__(self) -> None:
         self._objects: dict[Key, T] = {}
         self._skipped: set[Key] = set()
 
     def take(self, event: LineEvent[T]) -> Replaced[T] | None:
-        """The whole state, once the server has said that it is complete."""
+        """Add an event; returns the whole state once the server marks it complete."""
         match event:
             case Changed():
                 self._objects[key_of(event.object.metadata)] = event.object
@@ -234,15 +233,15 @@ class InitialState(Generic[T]):
         return Replaced(list(self._objects.values()), version, frozenset(self._skipped))
 
 
-class Phases(Generic[T]):
-    """The order of a session: first the state is gathered, then changes pass through."""
+class WatchSession(Generic[T]):
+    """One watch connection: first collects the initial state, then passes changes through."""
 
     def __init__(self, *, is_gathering: bool) -> None:
         self.is_gathering = is_gathering
-        self._state = InitialState[T]()
+        self._state = InitialList[T]()
 
     def take(self, event: LineEvent[T]) -> Event[T] | None:
-        """What to tell of a line; None while the state is incomplete."""
+        """The event to emit for a line; None while the initial state is incomplete."""
         if self.is_gathering:
             whole = self._state.take(event)
             self.is_gathering = whole is None

@@ -1,8 +1,8 @@
-"""A queue of keys: work that is asked for many times is done once, by one worker at a time.
+"""A deduplicating workqueue with priorities, delays and retries with backoff.
 
-A key that is added while it is worked on runs exactly once more afterwards. Keys of high priority
-overtake the others, but never all the time. Within a priority the groups of keys take turns, and
-keys of one group are served in the order they came. The queue does not know why a key was added.
+A key is processed by one worker at a time. A key that is added while it is being processed runs
+once more afterwards. High-priority keys go first, but cannot starve the others. Within a priority,
+groups of keys take turns, and the keys of a group are served in order.
 """
 
 import asyncio
@@ -11,17 +11,17 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from tfjob.client.backoff import exponential, lengthened
+from tfjob.client.backoff import exponential_delay, with_jitter
 from tfjob.client.timing import Handle, Timers
 
 K = TypeVar("K", bound=Hashable)
 
-FIRST_RETRY: Final = 0.005
-LONGEST_RETRY: Final = 300.0
-OVERTAKERS: Final = 8
-"""Keys of high priority that are served in a row while others wait."""
-MOST_NORMAL: Final = 4
-"""Keys of normal priority that are worked on at a time while those of high priority wait."""
+INITIAL_RETRY: Final = 0.005
+MAX_RETRY: Final = 300.0
+MAX_HIGH_IN_ROW: Final = 8
+"""High-priority keys that are served in a row while others wait."""
+MAX_NORMAL_WORKING: Final = 4
+"""Normal-priority keys that are processed at once while high-priority keys wait."""
 
 
 class Priority(enum.IntEnum):
@@ -33,7 +33,7 @@ _HIGHEST_FIRST: Final = (Priority.HIGH, Priority.NORMAL)
 
 
 class QueueClosed(Exception):  # noqa: N818 - says what happened
-    """The queue was closed: there is no more work."""
+    """The queue was closed."""
 
 
 class _Delay(NamedTuple):
@@ -43,7 +43,7 @@ class _Delay(NamedTuple):
 
 
 class _Lane(Generic[K]):
-    """Keys of one priority: groups take turns, and a key is here at most once."""
+    """The queued keys of one priority, in groups that take turns."""
 
     def __init__(self, group: Callable[[K], Hashable]) -> None:
         self._group = group
@@ -86,9 +86,9 @@ def _one_group(_: Hashable) -> None:
 
 
 class WorkQueue(Generic[K]):
-    """`get` a key, work on it, say `done`; in between `retry` or `forget` it.
+    """`get` a key, process it, call `retry` or `forget`, then `done`.
 
-    `group` says which keys take turns with each other, such as those of one namespace.
+    `group` maps a key to its group, such as its namespace. Groups take turns.
     """
 
     def __init__(
@@ -101,8 +101,8 @@ class WorkQueue(Generic[K]):
         self._timers = timers
         self._chance = chance
         self._lanes = {each: _Lane[K](group) for each in Priority}
-        self._overtakers = 0
-        # Keys to be run, with those that are worked on and shall run once more.
+        self._high_in_row = 0
+        # Queued keys, and keys being processed that must run again.
         self._wanted: dict[K, Priority] = {}
         self._working: dict[K, Priority] = {}
         self._normal_working = 0
@@ -112,30 +112,30 @@ class WorkQueue(Generic[K]):
         self._is_closed = False
 
     def __len__(self) -> int:
-        """Keys that wait for a worker now."""
+        """How many keys wait for a worker."""
         return sum(map(len, self._lanes.values()))
 
     @property
     def delayed(self) -> int:
-        """Keys that wait for their time."""
+        """How many keys are delayed."""
         return len(self._delays)
 
     def add(self, key: K, priority: Priority = Priority.NORMAL) -> None:
-        """Ask for a run; asking again before it starts can only raise its priority."""
+        """Queue a key. Adding it again before it runs can only raise its priority."""
         if self._is_closed:
             return
         if key in self._delays:
-            # What is to run later with a high priority does not lose it by running now.
+            # A delayed key keeps its higher priority when it is added now.
             priority = max(priority, self._delays[key].priority)
         if self._wanted.get(key, -1) >= priority:
             return
         self._lanes[Priority.NORMAL].discard(key)
         self._wanted[key] = priority
-        self._line_up(key)
+        self._push(key)
 
     def add_after(self, key: K, seconds: float, priority: Priority = Priority.NORMAL) -> None:
-        """Ask for a run after a while; of several times the earliest holds, of several priorities
-        the highest."""
+        """Queue a key after a delay. The earliest of several times and the highest of several
+        priorities count."""
         if self._is_closed:
             return
         if seconds <= 0:
@@ -150,63 +150,63 @@ class WorkQueue(Generic[K]):
                 self._delays[key] = pending._replace(priority=priority)
                 return
             pending.handle.cancel()
-        handle = timers.call_at(when, lambda: self._come_due(key))
+        handle = timers.call_at(when, lambda: self._on_timer(key))
         self._delays[key] = _Delay(when, handle, priority)
 
     def demote(self, key: K) -> None:
-        """Ask for a run at normal priority, whatever priority the key was to have later."""
+        """Queue a key at normal priority, even if it is delayed with a higher one."""
         pending = self._delays.get(key)
         if pending is not None:
             self._delays[key] = pending._replace(priority=Priority.NORMAL)
         self.add(key)
 
     def retry(self, key: K) -> float:
-        """Ask for a run after a delay that grows with each failure; the delay is returned."""
+        """Queue a key with exponential backoff and return the delay."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        delay = exponential(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
+        delay = exponential_delay(failures, initial=INITIAL_RETRY, maximum=MAX_RETRY)
         if self._chance is not None:
-            delay = min(LONGEST_RETRY, lengthened(delay, self._chance))
+            delay = min(MAX_RETRY, with_jitter(delay, self._chance))
         self.add_after(key, delay, self.priority_of(key))
         return delay
 
     def forget(self, key: K) -> None:
-        """The key is well again: its next failure is its first."""
+        """Reset the backoff of a key."""
         self._failures.pop(key, None)
 
     def is_working(self, key: K) -> bool:
-        """Whether a worker has the key at this moment."""
+        """Whether the key is being processed."""
         return key in self._working
 
     def priority_of(self, key: K) -> Priority:
-        """With which priority a worker took the key."""
+        """The priority with which the key is being processed."""
         return self._working.get(key, Priority.NORMAL)
 
     def failures(self, key: K) -> int:
-        """How often the key has failed in a row."""
+        """How often the key has failed since it was last forgotten."""
         return self._failures.get(key, 0)
 
-    async def get(self, least: Priority = Priority.NORMAL) -> K:
-        """The next key of at least this priority; it is this worker's alone until `done`."""
-        while not self._has(least):
+    async def get(self, min_priority: Priority = Priority.NORMAL) -> K:
+        """Wait for the next key of at least this priority. Call `done` when it is processed."""
+        while not self._has(min_priority):
             if self._is_closed:
                 raise QueueClosed
-            await self._wait(least)
-        key = self._next_lane(least).pop()
+            await self._wait(min_priority)
+        key = self._next_lane(min_priority).pop()
         self._working[key] = self._wanted.pop(key)
         self._normal_working += self._working[key] is Priority.NORMAL
-        # Another worker may have been woken for the key that this one took.
+        # This worker may have taken the key that another one was woken for.
         self._wake_idle()
         return key
 
     def done(self, key: K) -> None:
-        """The work on a key has ended, well or not."""
+        """Mark a key as processed; it runs again if it was added meanwhile."""
         self._normal_working -= self._working.pop(key, None) is Priority.NORMAL
         if key in self._wanted:
-            self._line_up(key)
+            self._push(key)
 
     def close(self) -> None:
-        """Drop what waits and send every worker home."""
+        """Drop all queued keys and stop the workers."""
         self._is_closed = True
         for delay in self._delays.values():
             delay.handle.cancel()
@@ -217,32 +217,32 @@ class WorkQueue(Generic[K]):
             while _wake_one(self._getters[priority]):
                 pass
 
-    def _has(self, least: Priority) -> bool:
-        return any(lane for priority, lane in self._lanes.items() if priority >= least)
+    def _has(self, min_priority: Priority) -> bool:
+        return any(lane for priority, lane in self._lanes.items() if priority >= min_priority)
 
-    def _line_up(self, key: K) -> None:
+    def _push(self, key: K) -> None:
         if key in self._working:
             return
         priority = self._wanted[key]
         self._lanes[priority].add(key)
         self._wake(priority)
 
-    def _next_lane(self, least: Priority) -> _Lane[K]:
+    def _next_lane(self, min_priority: Priority) -> _Lane[K]:
         normal, high = self._lanes[Priority.NORMAL], self._lanes[Priority.HIGH]
-        if least is Priority.HIGH:
+        if min_priority is Priority.HIGH:
             return high
-        is_full = self._normal_working >= MOST_NORMAL
-        overtakes = bool(high) and (not normal or is_full or self._overtakers < OVERTAKERS)
-        self._overtakers = self._overtakers + 1 if overtakes and normal else 0
-        return high if overtakes else normal
+        is_full = self._normal_working >= MAX_NORMAL_WORKING
+        takes_high = bool(high) and (not normal or is_full or self._high_in_row < MAX_HIGH_IN_ROW)
+        self._high_in_row = self._high_in_row + 1 if takes_high and normal else 0
+        return high if takes_high else normal
 
-    def _come_due(self, key: K) -> None:
+    def _on_timer(self, key: K) -> None:
         priority = self._delays.pop(key).priority
         self.add(key, priority)
 
-    async def _wait(self, least: Priority) -> None:
+    async def _wait(self, min_priority: Priority) -> None:
         getter = asyncio.get_running_loop().create_future()
-        getters = self._getters[least]
+        getters = self._getters[min_priority]
         getters.append(getter)
         try:
             await getter
@@ -250,7 +250,7 @@ class WorkQueue(Generic[K]):
             if getter in getters:
                 getters.remove(getter)
             else:
-                # It was woken for a key that it will not take any more.
+                # It was woken for a key that another worker must take now.
                 self._wake_idle()
             raise
 
@@ -260,9 +260,9 @@ class WorkQueue(Generic[K]):
                 self._wake(priority)
 
     def _wake(self, priority: Priority) -> None:
-        """Wake one worker for a key, first one that serves nothing of a lower priority."""
-        for least in _HIGHEST_FIRST:
-            if least <= priority and _wake_one(self._getters[least]):
+        """Wake one worker for a key, preferably one that serves high priority only."""
+        for min_priority in _HIGHEST_FIRST:
+            if min_priority <= priority and _wake_one(self._getters[min_priority]):
                 return
 
 

@@ -1,6 +1,6 @@
-"""Where the children of jobs live on an API server, and what people call them.
+"""The kinds of children: their API resources and the nouns used in messages.
 
-Kinds that every dialect has are listed here; those beside the replicas come from the dialect.
+Kinds that every dialect has are listed here; companions come from the dialect.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""Makes and removes the children of one job, many at a time.
+"""Creates, updates and deletes the children of one job, many at a time.
 
-Creates begin slowly, and one that is refused stops those of its sort for a while; any other child
-that fails stops no other. A create that meets an object of the same name is a success if that
-object is ours, and waits if it is on its way out.
+Creates use slow start: a refused create stops the others of its group for a while. Any other
+failure concerns one child only. A create that finds an object of that name succeeds if the job
+owns the object, and is retried if the object is terminating.
 """
 
 import asyncio
@@ -41,37 +41,38 @@ from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
 from tfjob.k8s.meta import ObjectMeta
 
-_SILENT: Final = frozenset({ChildKind.POD_GROUP})
-"""Kinds whose creation is not told."""
-_STRICT: Final = frozenset({ChildKind.POD, ChildKind.JOB})
-"""Kinds that a user's template goes into: a misspelt field of it is an error, and told."""
+_WITHOUT_EVENT: Final = frozenset({ChildKind.POD_GROUP})
+"""Kinds whose creation is not recorded as an event."""
+_FROM_TEMPLATE: Final = frozenset({ChildKind.POD, ChildKind.JOB})
+"""Kinds built from a user's template: the server rejects unknown fields in them."""
 
-MOST_CREATES: Final = 1000
-"""Children made in one pass: a wide job is looked at again before it gets the rest."""
+MAX_CREATES: Final = 1000
+"""Children created in one reconcile. The next reconcile creates the rest."""
 
 
 class Report(msgspec.Struct):
-    """What became of a job's children: versions to wait for, and what went wrong."""
+    """The result of writing a job's children: versions to wait for, and errors."""
 
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     errors: list[ApiError] = msgspec.field(default_factory=list)
     refused: int = 0
-    """How many of the errors are refused creates, which `retry_after` takes care of."""
+    """How many of the errors are refused creates, which are retried after `retry_after`."""
     retry_after: float | None = None
-    """Seconds until creates that were refused, now or earlier, may be tried again."""
-    is_waiting: bool = False
+    """Seconds until creates that were refused, now or earlier, may be retried."""
+    is_blocked: bool = False
+    """An object with a child's name is terminating, or has just changed: retry shortly."""
     has_more: bool = False
-    trouble: str = ""
-    """Why the first of the children that could not be made could not."""
+    first_create_error: str = ""
+    """The error of the first child, in plan order, that could not be created."""
 
     @property
     def namespace_terminating(self) -> bool:
-        """The namespace is going away: nothing can be made in it any more."""
+        """Nothing can be created in the namespace any more."""
         return any(isinstance(error, NamespaceTerminating) for error in self.errors)
 
 
 class ChildWriter:
-    """Carries out the part of a plan that concerns children."""
+    """Applies the part of a plan that concerns children."""
 
     def __init__(
         self,
@@ -90,25 +91,25 @@ class ChildWriter:
         self._kinds = kinds or Kinds()
         self._may_write = may_write
 
-    async def carry_out(
-        self, job: Job | InvalidJob, plan: Plan, reporter: JobEventRecorder
-    ) -> Report:
-        work = _Work(self._api, job, kinds=self._kinds, reporter=reporter, observer=self._observer)
-        await self._all(work, [partial(work.update, each) for each in plan.updates])
-        deletes = [partial(work.delete, each) for each in plan.deletes]
-        creates = self._due(work, job, plan.creates) if isinstance(job, Job) else {}
+    async def apply(self, job: Job | InvalidJob, plan: Plan, recorder: JobEventRecorder) -> Report:
+        writes = _ChildWrites(
+            self._api, job, kinds=self._kinds, recorder=recorder, observer=self._observer
+        )
+        await self._run_all(writes, [partial(writes.update, each) for each in plan.updates])
+        deletes = [partial(writes.delete, each) for each in plan.deletes]
+        creates = self._due_creates(writes, job, plan.creates) if isinstance(job, Job) else {}
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._all(work, deletes))
-            for sort, each in creates.items():
-                group.create_task(self._slow_start(work, sort, each))
-        work.report.has_more = bool(work.surplus)
-        work.report.trouble = work.first_trouble(plan.creates)
-        return work.report
+            group.create_task(self._run_all(writes, deletes))
+            for child_group, each in creates.items():
+                group.create_task(self._slow_start(writes, child_group, each))
+        writes.report.has_more = bool(writes.remaining)
+        writes.report.first_create_error = writes.first_create_error(plan.creates)
+        return writes.report
 
     async def claim(
         self, job: Job, to_claim: Sequence[PendingClaim], *, job_path: str
     ) -> tuple[int, list[ApiError]]:
-        """Adopt or release each stray; what failed for one is told and stops no other."""
+        """Adopt or release each child. Returns how many were patched, and the errors."""
         adopts = any(claim is Claim.ADOPT for _, _, claim in to_claim)
         may_adopt = adopts and await controller_refs.may_adopt(self._api, job.owner, job_path)
         claimed, errors = 0, list[ApiError]()
@@ -127,73 +128,77 @@ class ChildWriter:
                 claimed += 1
         return claimed, errors
 
-    def _due(
-        self, work: "_Work", job: Job, creates: Sequence[Create]
+    def _due_creates(
+        self, writes: "_ChildWrites", job: Job, creates: Sequence[Create]
     ) -> dict[ChildGroup, list[Create]]:
-        """What this pass makes, by sort; creates that wait for their back-off are left out."""
-        self._backoff.begin(job, {group_of(each) for each in creates})
+        """The creates of this reconcile by group, without the groups that are backing off."""
+        self._backoff.forget_outdated(job, {group_of(each) for each in creates})
         due: dict[ChildGroup, list[Create]] = {}
         waiting: set[ChildGroup] = set()
-        room = MOST_CREATES
+        room = MAX_CREATES
         for each in creates:
-            sort = group_of(each)
-            if sort in waiting:
+            child_group = group_of(each)
+            if child_group in waiting:
                 continue
-            refusal = self._backoff.pending(job, sort)
+            refusal = self._backoff.pending(job, child_group)
             if refusal is not None:
-                waiting.add(sort)
-                work.wait(each, refusal, seconds=self._backoff.left(refusal))
+                waiting.add(child_group)
+                writes.defer(each, refusal, seconds=self._backoff.seconds_left(refusal))
             elif room:
                 room -= 1
-                due.setdefault(sort, []).append(each)
+                due.setdefault(child_group, []).append(each)
             else:
-                work.surplus.add(sort)
+                writes.remaining.add(child_group)
         return due
 
-    async def _slow_start(self, work: "_Work", sort: ChildGroup, creates: Sequence[Create]) -> None:
-        """Make children in batches; what comes after a refusal is not tried."""
+    async def _slow_start(
+        self, writes: "_ChildWrites", child_group: ChildGroup, creates: Sequence[Create]
+    ) -> None:
+        """Create children in growing batches; stop at the first failure."""
         failed: dict[str, ApiError] = {}
-        made = 0
+        created = 0
 
         async def create(each: Create) -> None:
-            nonlocal made
+            nonlocal created
             if failed:
                 return
-            error = await work.create(each)
+            error = await writes.create(each)
             if error is None:
-                made += 1
+                created += 1
             else:
                 failed[each.name] = error
 
         for batch in batches(creates):
-            await self._all(work, [partial(create, each) for each in batch])
+            await self._run_all(writes, [partial(create, each) for each in batch])
             if failed:
                 break
-        job = work.job
-        if made or not failed:
-            self._backoff.forget(job, sort)
+        job = writes.job
+        if created or not failed:
+            self._backoff.forget(job, child_group)
         refused = {name: each for name, each in failed.items() if _is_refusal(each)}
         if refused:
             first = next(each for each in creates if each.name in refused)
-            refusal = self._backoff.refused(job, sort, refused[first.name].message)
-            work.report.refused += len(refused)
-            work.wait(first, refusal, seconds=self._backoff.left(refusal))
+            refusal = self._backoff.record_refusal(job, child_group, refused[first.name].message)
+            writes.report.refused += len(refused)
+            writes.defer(first, refusal, seconds=self._backoff.seconds_left(refusal))
 
-    async def _all(self, work: "_Work", pieces: Iterable[Callable[[], Awaitable[None]]]) -> None:
+    async def _run_all(
+        self, writes: "_ChildWrites", pieces: Iterable[Callable[[], Awaitable[None]]]
+    ) -> None:
         async with asyncio.TaskGroup() as group:
             for each in pieces:
                 lead = partial(self._as_leader, each)
-                group.create_task(self._pool.run(work.lane, lead, tenant=work.namespace))
+                group.create_task(self._pool.run(writes.lane, lead, tenant=writes.namespace))
 
-    async def _as_leader(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Asked before each write: a pass may have begun long before it ends."""
+    async def _as_leader(self, writes: Callable[[], Awaitable[None]]) -> None:
+        """Check leadership before each write: it may be lost during a long reconcile."""
         if self._may_write():
-            with suppress(NotLeadingError):  # What is not written is left to whoever leads.
-                await work()
+            with suppress(NotLeadingError):  # The next leader writes what is missing.
+                await writes()
 
 
-class _Work:
-    """The children of one job in one pass."""
+class _ChildWrites:
+    """The writes for the children of one job in one reconcile."""
 
     def __init__(
         self,
@@ -201,67 +206,67 @@ class _Work:
         job: Job | InvalidJob,
         *,
         kinds: Kinds,
-        reporter: JobEventRecorder,
+        recorder: JobEventRecorder,
         observer: Observer,
     ) -> None:
         self._api = api
         self._job = job
         self._kinds = kinds
         self._builder = ManifestBuilder(job) if isinstance(job, Job) else None
-        self._reporter = reporter
+        self._recorder = recorder
         self._observer = observer
         self.namespace = job.owner.namespace
-        # Jobs of different APIs may share a name, and wait apart all the same.
+        # The UID, because jobs of different APIs may share a name.
         self.lane = job.owner.uid
         self.report = Report()
-        self.surplus: set[ChildGroup] = set()
-        """Sorts of which the next pass may make more."""
-        self._troubles: dict[tuple[str, str], str] = {}
+        self.remaining: set[ChildGroup] = set()
+        """Groups of which the next reconcile creates more."""
+        self._create_errors: dict[tuple[str, str], str] = {}
 
-    def first_trouble(self, creates: Sequence[Create]) -> str:
-        """In the order of the plan, so that the same troubles are told the same way."""
-        if not self._troubles:
+    def first_create_error(self, creates: Sequence[Create]) -> str:
+        """The first error in plan order, so that the message is stable between reconciles."""
+        if not self._create_errors:
             return ""
-        found = (self._troubles.get((each.kind, each.name)) for each in creates)
+        found = (self._create_errors.get((each.kind, each.name)) for each in creates)
         return next(text for text in found if text is not None)
 
     @property
     def job(self) -> Job:
         if not isinstance(self._job, Job):
-            raise TypeError(f"{self._job.owner.name}: a job that cannot be read makes no children")
+            raise TypeError(f"{self._job.owner.name}: an invalid job gets no children")
         return self._job
 
-    def wait(self, create: Create, refusal: CreateRefusal, *, seconds: float) -> None:
-        """Creates of one sort wait; why is told in place of the first of them."""
-        self._troubles.setdefault((create.kind, create.name), refusal.message)
-        self.surplus.discard(group_of(create))
+    def defer(self, create: Create, refusal: CreateRefusal, *, seconds: float) -> None:
+        """Defer the creates of one group; the reason is reported for the first of them."""
+        self._create_errors.setdefault((create.kind, create.name), refusal.message)
+        self.remaining.discard(group_of(create))
         known = self.report.retry_after
         self.report.retry_after = seconds if known is None else min(known, seconds)
 
     async def create(self, create: Create) -> ApiError | None:
-        """The failure that others of its sort would meet as well, if there was one."""
+        """Create a child. Returns an error only if it would fail the rest of its group too."""
         if self._builder is None:
-            raise TypeError(f"{create.name}: a job that cannot be read has no children to make")
+            raise TypeError(f"{create.name}: an invalid job gets no children")
         kind = self._kinds.of(create.kind, self._job)
         try:
-            made = await self._api.create(
+            created = await self._api.create(
                 kind.resource.collection(self.namespace),
                 self._builder.manifest(create),
                 decode=Stored,
-                field_validation="Strict" if create.kind in _STRICT else None,
+                field_validation="Strict" if create.kind in _FROM_TEMPLATE else None,
             )
         except AlreadyExists as error:
-            await self._meet(create, kind, error)
+            await self._handle_existing(create, kind, error)
             return None
         except ServerTimeout as error:
-            # It may exist by now: the next pass will see.
+            # It may have been created: the next reconcile finds out.
             self.report.errors.append(error)
             return None
         except ApiError as error:
             self._create_failed(create, error)
             return error
         self._observer.child_created(create.kind)
-        self._made(create, kind, made.metadata)
+        self._created(create, kind, created.metadata)
         return None
 
     async def delete(self, delete: Delete) -> None:
@@ -274,15 +279,17 @@ class _Work:
                 propagation="Background" if delete.kind == ChildKind.JOB else None,
             )
         except (NotFound, Conflict):
-            # Gone already, or replaced by another object: the one that was meant is no more.
+            # Deleted already; another object may have its name.
             return
         except ApiError as error:
             self.report.errors.append(error)
-            phrase = self._job.messages.child_delete_failed
-            self._reporter.failed(phrase, kind=delete.kind, child=delete.name, error=error.message)
+            template = self._job.messages.child_delete_failed
+            self._recorder.failed(
+                template, kind=delete.kind, child=delete.name, error=error.message
+            )
             return
         self._observer.child_deleted(delete.kind)
-        self._reporter.done(
+        self._recorder.succeeded(
             self._job.messages.child_deleted,
             kind=delete.kind,
             noun=kind.noun,
@@ -297,48 +304,48 @@ class _Work:
         try:
             changed = await self._api.patch(path, body, decode=Stored)
         except (NotFound, Conflict):
-            self.report.is_waiting = True
+            self.report.is_blocked = True
         except ApiError as error:
-            if isinstance(error, Invalid) and controller_refs.is_for_another(error):
-                self.report.is_waiting = True
+            if isinstance(error, Invalid) and controller_refs.is_uid_mismatch(error):
+                self.report.is_blocked = True
             else:
                 self.report.errors.append(error)
         else:
-            self._note_version(update.kind, changed.metadata)
+            self._expect_version(update.kind, changed.metadata)
 
-    async def _meet(self, create: Create, kind: Kind, error: ApiError) -> None:
-        """Something stands under the name; whose it is decides what that means."""
+    async def _handle_existing(self, create: Create, kind: Kind, error: ApiError) -> None:
+        """An object with the child's name exists: its owner decides what to do."""
         path = kind.resource.item(create.name, self.namespace)
         try:
             found = (await self._api.get(path, decode=Stored)).metadata
         except NotFound:
-            self.report.is_waiting = True
+            self.report.is_blocked = True
             return
-        except ApiError as trouble:
-            self.report.errors.append(trouble)
+        except ApiError as get_error:
+            self.report.errors.append(get_error)
             return
         if found.is_terminating:
-            self.report.is_waiting = True
+            self.report.is_blocked = True
         elif found.controller_uid != self._job.owner.uid:
             self._create_failed(create, error)
         elif isinstance(self._job, Job) and _is_to_be_released(self._job, create, found):
-            await self._let_go(self._job, kind, found)
+            await self._release(self._job, kind, found)
             self._create_failed(create, error)
         else:
-            self._made(create, kind, found)
+            self._created(create, kind, found)
 
-    def _made(self, create: Create, kind: Kind, made: ObjectMeta) -> None:
-        self._note_version(create.kind, made)
-        if create.kind not in _SILENT:
-            self._reporter.done(
+    def _created(self, create: Create, kind: Kind, created: ObjectMeta) -> None:
+        self._expect_version(create.kind, created)
+        if create.kind not in _WITHOUT_EVENT:
+            self._recorder.succeeded(
                 self._job.messages.child_created,
                 kind=create.kind,
                 noun=kind.noun,
                 child=create.name,
-                uid=made.uid,
+                uid=created.uid,
             )
 
-    async def _let_go(self, job: Job, kind: Kind, found: ObjectMeta) -> None:
+    async def _release(self, job: Job, kind: Kind, found: ObjectMeta) -> None:
         try:
             await controller_refs.release(self._api, job, kind.resource, found)
         except ApiError as error:
@@ -346,29 +353,35 @@ class _Work:
 
     def _create_failed(self, create: Create, error: ApiError) -> None:
         self.report.errors.append(error)
-        self._troubles[create.kind, create.name] = error.message
+        self._create_errors[create.kind, create.name] = error.message
         self._observer.child_failed(create.kind)
         if not isinstance(error, NamespaceTerminating):
             messages = self._job.messages
-            phrase = messages.child_create_failed
+            template = messages.child_create_failed
             if create.kind == ChildKind.POD_GROUP:
-                phrase = messages.group_create_failed or phrase
-            self._reporter.failed(phrase, kind=create.kind, child=create.name, error=error.message)
+                template = messages.group_create_failed or template
+            self._recorder.failed(
+                template, kind=create.kind, child=create.name, error=error.message
+            )
 
-    def _note_version(self, kind: str, made: ObjectMeta) -> None:
-        """The newest version per kind is waited for before the job is looked at again."""
-        newest, version = self.report.versions.get(kind, ""), made.resource_version
+    def _expect_version(self, kind: str, created: ObjectMeta) -> None:
+        """The next reconcile waits until the informer has seen the newest version per kind."""
+        newest, version = self.report.versions.get(kind, ""), created.resource_version
         if (len(version), version) > (len(newest), newest):
             self.report.versions[kind] = version
 
 
 def _is_refusal(error: ApiError) -> bool:
-    """The server will say the same for a while. An outage is left to the retries of the job."""
+    """Whether the server would refuse other creates of the group too, as a quota does.
+
+    Outages are not refusals: the job itself is retried then.
+    """
     if isinstance(error, NamespaceTerminating | Unauthorized):
         return False
     return isinstance(error, TooManyRequests) or not error.is_retryable
 
 
 def _is_to_be_released(job: Job, create: Create, found: ObjectMeta) -> bool:
-    """Only what runs or serves a replica is known by its labels."""
+    """Whether the existing child's labels no longer match. Children with a given body are not
+    claimed by labels."""
     return create.body is None and claim_of(job, found) is Claim.RELEASE

@@ -1,7 +1,7 @@
-"""The few facts of the cluster that are asked for by name: nodes that are gone, priorities.
+"""Cluster-scoped objects that are read by name: nodes and priority classes.
 
-Asked only when a decision turns on them, and remembered for a short while. Where asking is not
-allowed, nothing is assumed.
+They are read only when a decision needs them, and cached for a short time. Without permission to
+read them, nodes count as present and priorities as 0.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from tfjob.client.resource import Resource
 
 NODES: Final = Resource("", "v1", "nodes", namespaced=False)
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
-KEPT_SECONDS: Final = 30.0
-_MOST_KEPT: Final = 1000
-_ASKED_AT_ONCE: Final = 16
-"""Requests for facts under way at one time, over all jobs."""
+CACHE_SECONDS: Final = 30.0
+_MAX_CACHED: Final = 1000
+_MAX_CONCURRENT: Final = 16
+"""Concurrent requests, over all jobs."""
 
 V = TypeVar("V")
 
@@ -35,18 +35,18 @@ class _PriorityClass(msgspec.Struct):
     value: int = 0
 
 
-class _Remembered(Generic[V]):
+class _Cache(Generic[V]):
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._values: dict[str, tuple[float, V]] = {}
 
     def get(self, name: str) -> V | None:
         at, value = self._values.get(name, (float("-inf"), None))
-        return value if self._clock() - at < KEPT_SECONDS else None
+        return value if self._clock() - at < CACHE_SECONDS else None
 
     def put(self, name: str, value: V) -> V:
         self._values.pop(name, None)
-        if len(self._values) >= _MOST_KEPT:
+        if len(self._values) >= _MAX_CACHED:
             del self._values[next(iter(self._values))]
         self._values[name] = (self._clock(), value)
         return value
@@ -55,27 +55,29 @@ class _Remembered(Generic[V]):
 class ClusterLookups:
     def __init__(self, api: Getter, *, clock: Callable[[], float]) -> None:
         self._api = api
-        self._nodes = _Remembered[bool](clock)
-        self._priorities = _Remembered[int](clock)
-        self._turn = asyncio.Semaphore(_ASKED_AT_ONCE)
+        self._nodes = _Cache[bool](clock)
+        self._priorities = _Cache[int](clock)
+        self._slots = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def lost_nodes(self, names: Iterable[str]) -> frozenset[str]:
-        """Those of the named nodes that the cluster no longer knows."""
-        lost = await self._each(set(names) - {""}, self._is_lost)
+        """The named nodes that no longer exist."""
+        lost = await self._look_up_all(set(names) - {""}, self._is_lost)
         return frozenset(name for name, is_lost in lost.items() if is_lost)
 
     async def priorities(self, names: Iterable[str]) -> Mapping[str, int]:
-        return await self._each(set(names), self._priority)
+        return await self._look_up_all(set(names), self._priority)
 
-    async def _each(self, names: set[str], ask: Callable[[str], Awaitable[V]]) -> dict[str, V]:
-        """The answers by name; the first trouble is raised when all have been asked."""
+    async def _look_up_all(
+        self, names: set[str], look_up: Callable[[str], Awaitable[V]]
+    ) -> dict[str, V]:
+        """The values by name. Raises the first error after all requests have ended."""
 
-        async def in_turn(name: str) -> V:
-            async with self._turn:
-                return await ask(name)
+        async def limited(name: str) -> V:
+            async with self._slots:
+                return await look_up(name)
 
         answers: dict[str, V] = {}
-        found = await asyncio.gather(*map(in_turn, names), return_exceptions=True)
+        found = await asyncio.gather(*map(limited, names), return_exceptions=True)
         for name, answer in zip(names, found, strict=True):
             if isinstance(answer, BaseException):
                 raise answer

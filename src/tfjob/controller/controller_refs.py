@@ -1,7 +1,7 @@
-"""Adoption and release: writing or removing our owner reference on a child.
+"""Adoption and release: adds or removes the job's controller reference on a child.
 
-A job adopts only after a fresh look that it is still there and stays; every patch names the UID
-of the object it is meant for.
+Before adopting, the job is read from the server to make sure that it exists and is not being
+deleted. Every patch carries the UID of the child as a precondition.
 """
 
 from typing import Any
@@ -14,20 +14,20 @@ from tfjob.k8s.meta import ObjectMeta
 
 
 async def adopt(api: Api, job: Job, resource: Resource, meta: ObjectMeta) -> None:
-    """Make an orphan a child. A child that is gone is no error."""
+    """Adopt an orphan. One that no longer exists is not an error."""
     body = _patch(meta, {"ownerReferences": [job.owner.reference()]})
     await _send(api, resource, meta, body)
 
 
 async def release(api: Api, job: Job, resource: Resource, meta: ObjectMeta) -> None:
-    """Let go of a child whose labels say that it is none any more."""
+    """Release a child whose labels no longer match the job."""
     removal = {"$patch": "delete", "uid": job.owner.uid}
     body = _patch(meta, {"ownerReferences": [removal]})
     await _send(api, resource, meta, body)
 
 
 async def may_adopt(api: Api, owner: Owner, job_path: str) -> bool:
-    """A fresh look shows the job, and that it stays."""
+    """Whether the job still exists on the server and is not being deleted."""
     try:
         fresh = await api.get(job_path, decode=Stored)
     except NotFound:
@@ -44,13 +44,14 @@ async def _send(api: Api, resource: Resource, meta: ObjectMeta, body: dict[str, 
     try:
         await api.patch(path, body, decode=Stored, content_type=STRATEGIC_PATCH)
     except (NotFound, Conflict):
-        # Gone, or another object under the same name: not ours to claim.
+        # Deleted, or replaced by another object of that name.
         return
     except Invalid as error:
-        if not is_for_another(error):
+        if not is_uid_mismatch(error):
             raise
 
 
-def is_for_another(error: Invalid) -> bool:
-    """A patch met an object with another UID: a server then calls the UID it names immutable."""
+def is_uid_mismatch(error: Invalid) -> bool:
+    """Whether a patch failed because the object has another UID: the server then reports that
+    metadata.uid is immutable."""
     return any(cause.field == "metadata.uid" for cause in error.details.causes or ())

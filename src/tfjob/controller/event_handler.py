@@ -1,6 +1,6 @@
-"""From a changed object to the jobs that are to be reconciled, and when.
+"""Maps a changed object to reconcile requests for its jobs.
 
-Finds the jobs by owner and by label. When each has its turn is asked of the pacer.
+Jobs are found by controller reference and by label. The pacer decides on delay and priority.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from tfjob.dialects.base import Dialect
 
 
 class Request(NamedTuple):
-    """A job to reconcile after so many seconds."""
+    """A job to reconcile, after a delay in seconds."""
 
     key: Key
     delay: float
@@ -37,10 +37,8 @@ class EventHandler:
             yield from self._requests(Change(key, old, new))
 
     def child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> Iterator[Request]:
-        """For the job that owns a child and the one it names: a child may change its owner.
-
-        A job that is not there is not asked for: should it come, that is a change of its own.
-        """
+        """Requests for the job that owns the child and the one that its label names, before and
+        after the change. Unknown jobs are skipped: their creation is a change of its own."""
         child = new or old
         if child is None:
             return
@@ -51,25 +49,25 @@ class EventHandler:
                 yield from self._requests(Change(key, old, new, siblings))
 
     def _requests(self, change: Change) -> Iterator[Request]:
-        turn = self._pacer.delay_for(change)
-        if turn is not None:
-            yield Request(change.key, turn.delay, turn.priority)
+        schedule = self._pacer.schedule_for(change)
+        if schedule is not None:
+            yield Request(change.key, schedule.delay, schedule.priority)
 
     def _jobs_of(self, item: HasMetadata) -> set[Key]:
-        owners = _owners(item, self._dialect.kind) or self._owners_of_maker(item)
+        owners = _owners(item, self._dialect.kind) or self._owners_of_batch_job(item)
         label = item.metadata.labels.get(self._dialect.job_label)
         return owners or ({(item.metadata.namespace, label)} if label else set())
 
-    def _owners_of_maker(self, item: HasMetadata) -> set[Key]:
-        """The jobs whose batch Job made a pod: a label may be too short for the name of a job."""
+    def _owners_of_batch_job(self, item: HasMetadata) -> set[Key]:
+        """The owners of the batch Job that created a pod. A label cannot hold every job name."""
         if self._stores.batch_jobs is None:
             return set()
-        makers = map(self._stores.batch_jobs.get, _owners(item, ChildKind.JOB))
+        batch_jobs = map(self._stores.batch_jobs.get, _owners(item, ChildKind.JOB))
         return {
             key
-            for maker in makers
-            if maker is not None and maker.metadata.uid == item.metadata.controller_uid
-            for key in _owners(maker, self._dialect.kind)
+            for batch_job in batch_jobs
+            if batch_job is not None and batch_job.metadata.uid == item.metadata.controller_uid
+            for key in _owners(batch_job, self._dialect.kind)
         }
 
 

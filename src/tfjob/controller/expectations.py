@@ -1,8 +1,8 @@
-"""What this process knows of writes: own ones that its caches have not seen, and jobs that no
-other process can have written about.
+"""Expectations: writes of this process that its informers have not delivered yet.
 
-A job is not reconciled before its own writes have come back, so that a slow watch costs time and
-never a second child. All of it may be forgotten: names and preconditions keep things right then.
+A job is not reconciled until its informers have seen the operator's own writes. So a slow watch
+costs time, but never creates a child twice. Losing an expectation is safe: fixed child names and
+preconditions prevent duplicates.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,12 +12,12 @@ import msgspec
 
 from tfjob.client.watch_codec import Key
 
-LONGEST_WAIT: Final = 10.0
-"""Seconds after which a job is reconciled although its writes have not come back."""
+MAX_WAIT: Final = 10.0
+"""Seconds after which a job is reconciled even if an expectation is unmet."""
 
 
-class Progressing(Protocol):
-    """A cache that knows how far it has come."""
+class VersionTracker(Protocol):
+    """An informer that knows which resource version it has reached."""
 
     def is_caught_up(self, key: Key, version: str) -> bool: ...
 
@@ -25,13 +25,13 @@ class Progressing(Protocol):
 class _Expected(msgspec.Struct, frozen=True):
     versions: Mapping[str, str]
     until: float
-    look_again: float
+    poll_interval: float
 
 
 class Expectations:
-    """Versions of own writes, by job and by the kind of what was written."""
+    """The versions that this process has written, by job and kind."""
 
-    def __init__(self, caches: Mapping[str, Progressing], *, clock: Callable[[], float]) -> None:
+    def __init__(self, caches: Mapping[str, VersionTracker], *, clock: Callable[[], float]) -> None:
         self._caches = caches
         self._clock = clock
         self._expected: dict[Key, _Expected] = {}
@@ -42,34 +42,34 @@ class Expectations:
     def __contains__(self, key: Key) -> bool:
         return key in self._expected
 
-    def expect(self, key: Key, versions: Mapping[str, str], *, look_again: float) -> None:
-        """These versions come back; until then it is looked again after so many seconds."""
+    def expect(self, key: Key, versions: Mapping[str, str], *, poll_interval: float) -> None:
+        """Expect the informers to deliver these versions; check every `poll_interval` seconds."""
         if versions:
-            until = self._clock() + LONGEST_WAIT
-            self._expected[key] = _Expected(versions, until, look_again)
+            until = self._clock() + MAX_WAIT
+            self._expected[key] = _Expected(versions, until, poll_interval)
 
     def unmet(self, key: Key) -> float | None:
-        """Seconds after which to look again for own writes; None where none is missing."""
+        """Seconds until the next check if an expectation of the job is unmet; None if none is."""
         expected = self._expected.get(key)
         if expected is None:
             return None
-        seen = all(
+        is_met = all(
             self._caches[kind].is_caught_up(key, version)
             for kind, version in expected.versions.items()
             if kind in self._caches
         )
-        if seen or self._clock() >= expected.until:
+        if is_met or self._clock() >= expected.until:
             del self._expected[key]
             return None
-        return expected.look_again
+        return expected.poll_interval
 
     def forget(self, key: Key) -> None:
         self._expected.pop(key, None)
 
 
 class CreatedHere:
-    """Jobs that appeared while this process led and had seen everything: what the caches hold of
-    them is all there ever was."""
+    """Jobs that were created while this process was the synced leader. No other process has
+    worked on them, so the informers hold all of their children."""
 
     def __init__(self) -> None:
         self._uids: set[str] = set()
@@ -78,7 +78,7 @@ class CreatedHere:
         self._uids.add(uid)
 
     def take(self, uid: str) -> bool:
-        """Whether it is one; true once, for children that were made may have been lost since."""
+        """Whether the job is one of them. True once: children created later may be lost again."""
         is_known = uid in self._uids
         self._uids.discard(uid)
         return is_known

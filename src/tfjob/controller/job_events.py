@@ -1,4 +1,4 @@
-"""Events about one job, in the words of its dialect."""
+"""Records the events of one job with the reasons and messages of its dialect."""
 
 from tfjob.client.events import EventRecorder
 from tfjob.core.job import Owner
@@ -8,7 +8,7 @@ from tfjob.k8s.event import Event
 
 
 class JobEventRecorder:
-    """Records what is told of one job."""
+    """An event recorder bound to one job."""
 
     def __init__(
         self, recorder: EventRecorder, owner: Owner, *, component: str, version: str
@@ -18,22 +18,24 @@ class JobEventRecorder:
         self._owner = owner
         self._version = version
 
-    def tell(self, event: JobEvent) -> None:
+    def event(self, event: JobEvent) -> None:
         self._record(event.type, event.reason, event.message, key=event.key)
 
-    def done(self, phrase: MessageTemplate, *, kind: str, noun: str, child: str, uid: str) -> None:
-        """A child was made or removed, which is told once."""
-        reason = phrase.reason.format(kind=kind)
-        message = phrase.say(noun=noun, child=child)
+    def succeeded(
+        self, template: MessageTemplate, *, kind: str, noun: str, child: str, uid: str
+    ) -> None:
+        """A child was created or deleted. Recorded once per child."""
+        reason = template.reason.format(kind=kind)
+        message = template.say(noun=noun, child=child)
         self._record(EventType.NORMAL, reason, message, key=f"{reason}/{uid or child}")
 
-    def failed(self, phrase: MessageTemplate, *, kind: str, child: str, error: str) -> None:
-        """A child could not be made or removed, which is told again while it lasts.
+    def failed(self, template: MessageTemplate, *, kind: str, child: str, error: str) -> None:
+        """A child could not be created or deleted. Recorded again while the failure lasts.
 
-        What only differs in the child's name is one event with a count, however wide the job is.
+        Failures that differ only in the child's name share one event with a count.
         """
-        reason = phrase.reason.format(kind=kind)
-        message = phrase.say(error=error)
+        reason = template.reason.format(kind=kind)
+        message = template.say(error=error)
         key = f"{reason}/{error.replace(child, '')}"
         self._record(EventType.WARNING, reason, message, key=key, is_once=False)
 

@@ -1,6 +1,6 @@
-"""A job object as it is cached: metadata read, spec and status still the bytes they came as.
+"""A job as the informer stores it: metadata decoded, spec and status kept as raw JSON.
 
-Most jobs are looked at far more often than they are decided about, and a template can be large.
+Templates can be large, and most lookups of a job need its metadata only.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _EMPTY: Final = frozenset({b"", b"null", b"{}"})
 
 
 class Unreadable(msgspec.Struct, frozen=True):
-    """Stands for a part of a job that cannot be read, and says why."""
+    """Replaces a part of a job that cannot be parsed."""
 
     reason: str
 
@@ -27,13 +27,13 @@ class JobObject(msgspec.Struct, gc=False):
     status: msgspec.Raw = _NOTHING
 
     def __post_init__(self) -> None:
-        # Detached from the line they came in, which holds the rest of the object too.
+        # Copies, because the originals keep the whole watch line in memory.
         self.spec = self.spec.copy()
         self.status = self.status.copy()
 
     @property
     def has_status(self) -> bool:
-        """Whether anybody has written a status yet."""
+        """Whether a status was written."""
         return bytes(self.status) not in _EMPTY
 
     def stored_status(self) -> Mapping[str, Any]:
@@ -41,9 +41,9 @@ class JobObject(msgspec.Struct, gc=False):
         return found if isinstance(found, Mapping) else {}
 
     def manifest(self) -> dict[str, Any]:
-        """The object as plain JSON, metadata cut down to what is read of it.
+        """The object as plain JSON, with the metadata that dialects read.
 
-        A job of which a part cannot be read has Unreadable for its spec, and no status.
+        If spec or status cannot be parsed, the spec is Unreadable and the status None.
         """
         meta = self.metadata
         spec, status = _plain(self.spec), _plain(self.status)
@@ -64,7 +64,7 @@ class JobObject(msgspec.Struct, gc=False):
 
 
 def _plain(raw: msgspec.Raw) -> Any:
-    """The JSON as it is, or why it cannot be read."""
+    """The decoded JSON, or Unreadable."""
     text = bytes(raw)
     if text == CUT or is_deep(text):
         return Unreadable(TOO_DEEP)

@@ -1,4 +1,4 @@
-"""What a controller lets others count: facts that the API server has confirmed."""
+"""Hooks for metrics. All of them report what the API server has confirmed."""
 
 from typing import Protocol
 
@@ -7,22 +7,22 @@ from tfjob.core.status import JobStatus
 
 class Observer(Protocol):
     def status_stored(self, namespace: str, *, before: JobStatus, after: JobStatus) -> None:
-        """A status was stored; transitions are what differs."""
+        """A status was stored; the difference shows the transitions."""
 
     def first_status_stored(self, *, seconds: float) -> None:
-        """A job has its first status, so many seconds after it was created."""
+        """A job got its first status this long after its creation."""
 
     def restarted(self, namespace: str, *, replicas: int) -> None:
-        """Replicas are being started again."""
+        """Replicas of a job are restarted."""
 
     def job_deleted(self, namespace: str) -> None:
-        """A job was deleted because its time had come."""
+        """A job was deleted after its TTL."""
 
     def child_created(self, kind: str) -> None: ...
     def child_failed(self, kind: str) -> None: ...
     def child_deleted(self, kind: str) -> None: ...
 
 
-class PassObserver(Protocol):
-    def passed(self, *, result: str, seconds: float) -> None:
-        """One pass ended: `success`, `requeue_after`, `requeue` or `error`."""
+class ReconcileObserver(Protocol):
+    def reconciled(self, *, result: str, seconds: float) -> None:
+        """A reconcile ended with `success`, `requeue_after`, `requeue` or `error`."""

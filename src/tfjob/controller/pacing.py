@@ -1,10 +1,9 @@
-"""The only place that decides to defer, batch, skip or hold back anything.
+"""The only place that decides to defer, batch or skip work.
 
-Promises. A job's first status is written before any child of any job that waits, and never
-deferred. A status waits only if all that is new is Running or a count of active replicas, and at
-most `status_delay` seconds. A change that ends or removes a child is acted on at once. An event is
-held back at most `event_delay` seconds. Whatever is remembered here may be forgotten at any time:
-the next reconcile finds it again in the objects, and no result changes. Off means: nothing waits.
+Guarantees: a job's first status is never deferred, and is written before queued creates. A status
+is deferred only if nothing but Running or an active count changed, for at most `status_delay`. The
+end or deletion of a child is handled at once. An event waits at most `event_delay`. The state kept
+here may be dropped at any time without changing a result. With pacing off, nothing is deferred.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -26,19 +25,19 @@ from tfjob.core.plan import Plan
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
 from tfjob.k8s.pod import Pod
 
-BATCH: Final = 0.1
-"""Seconds that a routine change of a child waits for others, so that one reconcile serves all."""
-BATCH_STARTING: Final = 0.5
-"""The same on a busy server for a pod that runs while other pods of its job do not yet."""
-BATCH_OWN: Final = 120.0
-"""The same on a busy server for a child that was just created for a job that is worked on. It
-changes no decision: the reconcile is made in case that somebody else had a hand in it."""
-STATUS_IDLE: Final = 0.2
-"""Seconds that a routine status waits for more of its kind when the server is not busy."""
-MANY_EVENTS: Final = 200
-"""So many events that are due mean that the server is busy."""
-EVENT_YIELD: Final = 1.0
-"""Seconds that one event gives way to children that wait to be created."""
+BATCH_WINDOW: Final = 0.1
+"""Seconds that a routine child change waits for others, so that one reconcile handles them all."""
+BATCH_WINDOW_STARTING: Final = 0.5
+"""The same under load, for a pod that starts while other pods of its job are pending."""
+BATCH_WINDOW_CREATED: Final = 120.0
+"""The same under load, for the creation of a child of a job in progress. Our own creates change
+no decision; the reconcile is a safeguard in case another client created the child."""
+IDLE_STATUS_DELAY: Final = 0.2
+"""Seconds that a routine status waits for further changes when there is no load."""
+BUSY_EVENT_BACKLOG: Final = 200
+"""With this many events overdue, the API server counts as overloaded."""
+MAX_EVENT_YIELD: Final = 1.0
+"""Seconds that one event waits for queued creates."""
 
 _ROUTINE: Final = frozenset({ConditionType.CREATED, ConditionType.RUNNING})
 _NO_COUNTS: Final = ReplicaStatus()
@@ -49,28 +48,30 @@ class PacingConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     is_on: bool = True
     status_delay: float = 2.0
-    """The longest that a routine status waits on a busy server."""
+    """The longest that a routine status is deferred under load."""
     event_delay: float = 120.0
-    """The longest that an event gives way to other requests."""
+    """The longest that an event is deferred in favour of other requests."""
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells whether the operator has more to do than the server takes."""
+class LoadSignals(msgspec.Struct, frozen=True, kw_only=True):
+    """The signals that show whether the operator or the API server is under load."""
 
-    keys: Callable[[], int] = lambda: 0
+    queued_jobs: Callable[[], int] = lambda: 0
     """Jobs that wait for a worker."""
-    has_waiting_children: Callable[[], bool] = lambda: False
-    events: Callable[[], int] = lambda: 0
-    """Events that are due."""
-    is_worked_on: Callable[[Key], bool] = lambda _key: False
-    """Whether a job is worked on now, or own writes about it have not come back."""
+    has_queued_creates: Callable[[], bool] = lambda: False
+    pending_events: Callable[[], int] = lambda: 0
+    """Events that are due to be sent."""
+    is_in_progress: Callable[[Key], bool] = lambda _key: False
+    """Whether a job is being reconciled or has unmet expectations."""
 
     def is_busy(self) -> bool:
-        return bool(self.keys()) or self.has_waiting_children() or self.events() >= MANY_EVENTS
+        if self.queued_jobs() or self.has_queued_creates():
+            return True
+        return self.pending_events() >= BUSY_EVENT_BACKLOG
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """An object that concerns a job, before and after; `siblings` are the pods beside it."""
+    """A change of a job or of one of its children; `siblings` are the job's pods."""
 
     key: Key
     old: HasMetadata | None
@@ -78,112 +79,112 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     siblings: Callable[[], Iterable[Pod]] = tuple
 
 
-class Turn(NamedTuple):
-    """When a job is reconciled: after so many seconds, and before whom."""
+class Schedule(NamedTuple):
+    """The delay in seconds after which a job is reconciled, and its priority."""
 
     delay: float = 0.0
     priority: Priority = Priority.NORMAL
 
 
 class SettledState(msgspec.Struct, frozen=True):
-    """There is nothing to do for one version of a job while its children look the same."""
+    """A version of a job that needs no reconcile while its children's fingerprint is the same."""
 
     version: str
     fingerprint: int
     since: datetime
     until: datetime | None
-    """When time alone makes a difference."""
+    """When a reconcile is due even without a change."""
 
     def covers(self, moment: datetime) -> bool:
-        """A clock that was set back makes a difference, too."""
+        """Also false if the clock was set back."""
         return self.since <= moment and (self.until is None or moment < self.until)
 
 
 class Pacer:
-    """Paces the reconciles and the statuses of one controller.
+    """Schedules the reconciles and defers the statuses of one controller.
 
-    `shows_children`: the status repeats what each child does, so that every change is of interest.
+    With `shows_children` the status lists each child, so every change of a child matters.
     """
 
     def __init__(
         self,
         config: PacingConfig | None = None,
         *,
-        load: Load | None = None,
+        load: LoadSignals | None = None,
         clock: Callable[[], float],
         shows_children: bool = False,
     ) -> None:
         self._config = config or PacingConfig()
-        self._load = load or Load()
+        self._load = load or LoadSignals()
         self._clock = clock
         self._shows_children = shows_children
         self._deferred: dict[Key, float] = {}
         self._settled: dict[Key, SettledState] = {}
 
-    def delay_for(self, change: Change) -> Turn | None:
-        """When the job behind a change is reconciled; None where it need not be."""
+    def schedule_for(self, change: Change) -> Schedule | None:
+        """When to reconcile the job after a change; None if no reconcile is needed."""
         if isinstance(change.old or change.new, JobObject):
-            return Turn(priority=Priority.HIGH if _is_new_job(change) else Priority.NORMAL)
+            return Schedule(priority=Priority.HIGH if _is_new_job(change) else Priority.NORMAL)
         is_routine = predicates.is_routine(change.new)
-        starts = predicates.starts_to_run(change.old, change.new)
+        starts = predicates.started_running(change.old, change.new)
         priority = Priority.NORMAL if is_routine and not starts else Priority.HIGH
         if not is_routine or not self._config.is_on:
-            return Turn(priority=priority)
-        if not self._shows_children and predicates.was_only_bound(change.old, change.new):
+            return Schedule(priority=priority)
+        if not self._shows_children and predicates.was_only_scheduled(change.old, change.new):
             return None
-        return Turn(self._batching(change, starts=starts), priority)
+        return Schedule(self._batch_window(change, starts=starts), priority)
 
-    def _batching(self, change: Change, *, starts: bool) -> float:
+    def _batch_window(self, change: Change, *, starts: bool) -> float:
         if self._shows_children or not self._load.is_busy():
-            return BATCH
-        if predicates.came_up(change.old, change.new):
-            return BATCH_OWN if self._load.is_worked_on(change.key) else BATCH
+            return BATCH_WINDOW
+        if predicates.was_created(change.old, change.new):
+            return BATCH_WINDOW_CREATED if self._load.is_in_progress(change.key) else BATCH_WINDOW
         waits = starts and any(map(predicates.is_pending, change.siblings()))
-        return min(BATCH_STARTING, self._config.status_delay) if waits else BATCH
+        return min(BATCH_WINDOW_STARTING, self._config.status_delay) if waits else BATCH_WINDOW
 
-    def goes_first(self, stored: JobObject, plan: Plan) -> bool:
-        """Whether a status is written before any child is created, and children come later: a new
-        job shows its first condition without waiting for the children of others."""
+    def is_first_status(self, stored: JobObject, plan: Plan) -> bool:
+        """Whether to write the status before creating children, in the next reconcile: a new job
+        gets its first condition without waiting for the queued creates of other jobs."""
         return plan.status is not None and bool(plan.creates) and not stored.has_status
 
     def defer_status(self, stored: JobObject, job: Job | InvalidJob, plan: Plan) -> float | None:
-        """Seconds after which a status is looked at again; None where it is written now.
+        """Seconds until the deferred status is reconsidered; None if it is written now.
 
-        The time counts from the first status that waited, so that news without end ends a wait.
+        The delay counts from the first deferral, so that steady changes cannot prolong it.
         """
-        if not self._config.is_on or isinstance(job, InvalidJob) or not _may_wait(job, plan):
+        if not self._config.is_on or isinstance(job, InvalidJob) or not _is_deferrable(job, plan):
             return None
         now = self._clock()
         since = self._deferred.get(_key(stored), now)
         longest = self._config.status_delay
-        left = since + (longest if self._load.is_busy() else min(STATUS_IDLE, longest)) - now
+        left = since + (longest if self._load.is_busy() else min(IDLE_STATUS_DELAY, longest)) - now
         if left <= 0:
             return None
         self._deferred[_key(stored)] = since
         return left
 
     def status_written(self, stored: JobObject) -> None:
-        """The stored status says all there is to say."""
+        """The stored status is up to date: nothing is deferred any more."""
         self._deferred.pop(_key(stored), None)
 
-    def settled(
+    def settled_state(
         self, stored: JobObject, *, fingerprint: Callable[[], int], now: datetime
     ) -> SettledState | None:
-        """That nothing has changed since there was nothing to do: no reconcile is needed."""
-        found = self._settled.get(_key(stored))
-        if found is None or found.version != stored.metadata.resource_version:
+        """The job's settled state, if nothing has changed since: no reconcile is needed."""
+        state = self._settled.get(_key(stored))
+        if state is None or state.version != stored.metadata.resource_version:
             return None
-        if _key(stored) in self._deferred or not found.covers(now):
+        if _key(stored) in self._deferred or not state.covers(now):
             return None
-        return found if found.fingerprint == fingerprint() else None
+        return state if state.fingerprint == fingerprint() else None
 
-    def settle(self, stored: JobObject, state: SettledState) -> None:
-        """There is nothing to do until something changes."""
+    def mark_settled(self, stored: JobObject, state: SettledState) -> None:
+        """Skip reconciles of the job until something changes."""
         if self._config.is_on:
             self._settled[_key(stored)] = state
 
-    def recheck_all(self) -> None:
-        """Every job is reconciled at its next turn, changed or not."""
+    def clear_settled(self) -> None:
+        """Skip no reconcile until jobs are marked as settled again."""
         self._settled.clear()
 
     def forget_job(self, stored: JobObject) -> None:
@@ -191,74 +192,76 @@ class Pacer:
         self._settled.pop(_key(stored), None)
 
     def forget(self) -> None:
-        """Another process may have written about any job, or other rules may hold."""
+        """Drop all state: another process may have written, or the settings have changed."""
         self._deferred.clear()
         self._settled.clear()
 
     @property
-    def deferred(self) -> int:
-        """Statuses that wait now."""
+    def deferred_count(self) -> int:
+        """How many statuses are deferred."""
         return len(self._deferred)
 
     @property
-    def oldest(self) -> float:
-        """For how many seconds the oldest of them has waited."""
+    def oldest_deferred_seconds(self) -> float:
+        """For how long the oldest deferred status has waited."""
         return self._clock() - min(self._deferred.values()) if self._deferred else 0.0
 
 
 class EventPacer:
-    """Lets events give way to requests that somebody waits for. One for all controllers.
+    """Defers events in favour of more urgent requests. Shared by all controllers.
 
-    `until_calm` returns when no child waits to be created, or after so many seconds.
+    `wait_until_idle` returns when no create is queued, or after the given number of seconds.
     """
 
     def __init__(
         self,
         config: PacingConfig | None = None,
         *,
-        until_calm: Callable[[float], Awaitable[None]],
+        wait_until_idle: Callable[[float], Awaitable[None]],
         timing: Timing,
     ) -> None:
         self._config = config or PacingConfig()
-        self._until_calm = until_calm
+        self._until_calm = wait_until_idle
         self._timing = timing
         self._delay = AdaptiveDelay()
 
-    async def turn_to_send_event(self, backlog: Backlog) -> None:
-        """Return when the next event may be sent."""
+    async def wait_to_send_event(self, backlog: Backlog) -> None:
+        """Wait until the next event may be sent."""
         if not self._config.is_on or backlog.is_half_full:
             return
         if backlog.age > self._config.event_delay:
             return
-        rest = self._delay.after(backlog.took) if backlog.took else 0.0
-        if rest:
-            await self._timing.sleep(rest)
-        await self._until_calm(EVENT_YIELD)
+        delay = self._delay.after(backlog.took) if backlog.took else 0.0
+        if delay:
+            await self._timing.sleep(delay)
+        await self._until_calm(MAX_EVENT_YIELD)
 
 
-def _may_wait(job: Job, plan: Plan) -> bool:
-    """All that is new is that the job, or some more of its replicas, run.
+def _is_deferrable(job: Job, plan: Plan) -> bool:
+    """Whether nothing changed except that the job, or more of its replicas, are running.
 
-    A first condition never waits, nor does a start from which a deadline is counted, nor the
-    moment at which all replicas run: that is what people wait for.
+    The first condition is not deferred, nor a start time that a deadline counts from, nor the
+    status in which all replicas run: users wait for that one.
     """
     before, after = job.status, plan.status
     if after is None or not before.conditions or plan.is_status_first:
         return False
     if plan.events or plan.restarts or job.policy.deadline is not None:
         return False
-    if before.start_time != after.start_time or (_is_up(job, after) and not _is_up(job, before)):
+    if before.start_time != after.start_time or (
+        _is_fully_running(job, after) and not _is_fully_running(job, before)
+    ):
         return False
-    return _beyond_routine(before) == _beyond_routine(after)
+    return _without_routine(before) == _without_routine(after)
 
 
-def _is_up(job: Job, status: JobStatus) -> bool:
-    """The job runs with all its replicas."""
+def _is_fully_running(job: Job, status: JobStatus) -> bool:
+    """Whether the job is Running and all its replicas are active."""
     active = sum(each.active for each in status.replicas.values())
     return status.is_true(ConditionType.RUNNING) and active == job.total
 
 
-def _beyond_routine(status: JobStatus) -> tuple[object, ...]:
+def _without_routine(status: JobStatus) -> tuple[object, ...]:
     conditions = [each for each in status.conditions if each.type not in _ROUTINE]
     replicas = {
         kind: counts

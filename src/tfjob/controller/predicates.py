@@ -1,7 +1,6 @@
-"""What a change of a child means for its job: nothing, routine, or something to act on.
+"""Predicates that classify a change of a child from the object before and after it.
 
-Looks at the object before and after the change and at nothing else. Says what happened, never when
-it shall be acted upon.
+They say what happened. The pacer decides when to act on it.
 """
 
 from typing import Final
@@ -16,7 +15,7 @@ _ALIVE: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 
 
 def is_routine(new: HasMetadata | None) -> bool:
-    """A child that came up or goes on; not one that ends, is being deleted, or is gone."""
+    """Whether the child is new or active; not if it has ended, is terminating or is deleted."""
     if new is None or new.metadata.is_terminating:
         return False
     return not isinstance(new, Pod) or new.phase in _ALIVE
@@ -26,15 +25,15 @@ def is_pending(child: HasMetadata | None) -> bool:
     return isinstance(child, Pod) and child.phase is Phase.PENDING
 
 
-def starts_to_run(old: HasMetadata | None, new: HasMetadata | None) -> bool:
-    """A pod runs that was seen before and did not run then."""
+def started_running(old: HasMetadata | None, new: HasMetadata | None) -> bool:
+    """Whether a known pod changed to Running."""
     if not isinstance(old, Pod) or not isinstance(new, Pod):
         return False
     return new.phase is Phase.RUNNING and old.phase is not Phase.RUNNING
 
 
-def came_up(old: HasMetadata | None, new: HasMetadata | None) -> bool:
-    """A new pod or service with an owner, of which there is nothing to report yet."""
+def was_created(old: HasMetadata | None, new: HasMetadata | None) -> bool:
+    """Whether this is a new owned pod or service without any status."""
     if old is not None or new is None or new.metadata.controller_uid is None:
         return False
     if isinstance(new, Pod):
@@ -42,8 +41,8 @@ def came_up(old: HasMetadata | None, new: HasMetadata | None) -> bool:
     return isinstance(new, Service)
 
 
-def was_only_bound(old: HasMetadata | None, new: HasMetadata | None) -> bool:
-    """A pod got its node at once, and nothing else is new: no decision depends on that."""
+def was_only_scheduled(old: HasMetadata | None, new: HasMetadata | None) -> bool:
+    """Whether a pod was assigned to a node and nothing else changed: no decision needs that."""
     if not isinstance(old, Pod) or not isinstance(new, Pod) or old.status.conditions:
         return False
     if old.spec.node_name or not new.spec.node_name:

@@ -1,9 +1,9 @@
-"""Reconciles one job: reads a snapshot, decides, carries out. Children, then status, then events.
+"""Reconciles one job: reads a snapshot, computes a plan, writes children, status and events.
 
-The first status of a job comes before its children, which are left to the next reconcile. A spec
-that is to be completed is stored before anything else, and decided on when it comes back.
+A job's first status is written before its children, which the next reconcile creates. A spec that
+needs generated fields is stored before anything else; the informer then delivers the new version.
 
-Knows nothing of queues and timers: the outcome says when to come back.
+The reconciler has no queue and no timer: its result says when to reconcile again.
 """
 
 from datetime import datetime
@@ -22,7 +22,7 @@ from tfjob.controller.job_object import JobObject
 from tfjob.controller.observer import Observer
 from tfjob.controller.pacing import Pacer, SettledState
 from tfjob.controller.snapshot import Snapshot, SnapshotReader
-from tfjob.controller.status_writer import StatusWriter, Written
+from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan
@@ -36,25 +36,28 @@ _JOB_KIND: Final = "Job"
 _WORKLOADS: Final = frozenset({ChildKind.POD, ChildKind.JOB})
 
 
-class Outcome(msgspec.Struct):
-    """When to look at the job again, what must be seen first, and what went wrong."""
+class Result(msgspec.Struct):
+    """When to reconcile the job again, which writes to wait for first, and what failed."""
 
-    wake_at: datetime | None = None
+    requeue_at: datetime | None = None
     versions: dict[str, str] = msgspec.field(default_factory=dict)
+    """The newest version written of each kind."""
     errors: list[ApiError] = msgspec.field(default_factory=list)
     refused: int = 0
-    """How many of the errors are refused creates, which `retry_after` takes care of."""
+    """How many of the errors are refused creates, which are retried after `retry_after`."""
     retry_after: float | None = None
-    """Seconds until refused creates may be tried again; news of the job does not shorten it."""
-    is_waiting: bool = False
-    has_more: bool = False
-    is_left: bool = False
+    """Seconds until refused creates may be retried; changes of the job do not shorten it."""
+    is_blocked: bool = False
+    """Another object or another writer is in the way for a moment: retry shortly."""
+    requeue: bool = False
+    """There is more to do: reconcile again at once."""
+    exceeds_max_creates: bool = False
     """Nothing was done: the job is left to a worker that may create many children."""
     namespace_terminating: bool = False
-    deferred: float | None = None
-    """Seconds after which a status that waits is looked at again."""
-    settled: str | None = None
-    """The version of the job for which there is nothing to do, as long as its children stay."""
+    deferred_for: float | None = None
+    """Seconds until the deferred status is reconsidered."""
+    settled_version: str | None = None
+    """The version of the job that needs no reconcile until its children change."""
 
 
 class Reconciler:
@@ -63,63 +66,63 @@ class Reconciler:
         *,
         reader: SnapshotReader,
         child_writer: ChildWriter,
-        statuses: StatusWriter,
+        status_writer: StatusWriter,
         recorder: EventRecorder,
         observer: Observer,
         pacer: Pacer,
     ) -> None:
         self._reader = reader
         self._child_writer = child_writer
-        self._statuses = statuses
+        self._status_writer = status_writer
         self._recorder = recorder
         self._observer = observer
         self._now = reader.now
         self._pacer = pacer
         self.created_here = CreatedHere()
 
-    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
-        """Reconcile a job, unless more than `most_creates` children are to be created: then the
-        job is left to a worker that may create them."""
-        settled = self._settled(key)
+    async def reconcile(self, key: Key, *, max_creates: int | None = None) -> Result:
+        """Reconcile a job. If it needs more than `max_creates` new children, do nothing: a worker
+        without that limit takes it."""
+        settled = self._settled_state(key)
         if settled is not None:
-            return Outcome(wake_at=settled.until)
+            return Result(requeue_at=settled.until)
         snapshot = await self._reader.read(key)
         if snapshot is None:
-            return Outcome()
+            return Result()
         if self._is_incomplete(snapshot):
             return await self._complete(snapshot.stored)
         claimed, refused = await self._claim(snapshot)
         if claimed or any(error.is_retryable for error in refused):
-            return Outcome(is_waiting=True, errors=refused)
-        outcome = await self._decide_and_act(snapshot, most_creates)
-        outcome.errors += refused
-        return outcome
+            return Result(is_blocked=True, errors=refused)
+        result = await self._decide_and_act(snapshot, max_creates)
+        result.errors += refused
+        return result
 
-    async def _decide_and_act(self, snapshot: Snapshot, most_creates: int | None) -> Outcome:
-        reporter = self._reporter(snapshot)
+    async def _decide_and_act(self, snapshot: Snapshot, max_creates: int | None) -> Result:
+        recorder = self._job_recorder(snapshot)
         plan = self._decide(snapshot)
         if plan.deletes_job:
-            return await self._delete_job(snapshot.job, snapshot.stored, reporter)
+            return await self._delete_job(snapshot.job, snapshot.stored, recorder)
         fingerprint = self._fingerprint(snapshot, plan)
-        if self._pacer.goes_first(snapshot.stored, plan):
-            written, outcome = await self._store(snapshot, plan, reporter)
-            outcome.has_more = written is not None and written.is_stored
-            if outcome.has_more or not (written or outcome.errors):
-                return outcome
-            # A status that cannot be stored keeps no child from being created.
-        if most_creates is not None and len(plan.creates) > most_creates:
-            return Outcome(is_left=True)
+        if self._pacer.is_first_status(snapshot.stored, plan):
+            written, result = await self._write_status(snapshot, plan, recorder)
+            result.requeue = written is not None and written.is_stored
+            if result.requeue or not (written or result.errors):
+                return result
+            # A status that cannot be written does not keep children from being created.
+        if max_creates is not None and len(plan.creates) > max_creates:
+            return Result(exceeds_max_creates=True)
         if any(create.kind in _WORKLOADS for create in plan.creates):
-            sure = await self._made_sure(snapshot, plan)
-            if sure is None:
-                return Outcome()
-            snapshot, plan = sure
-        outcome = await self._carry_out(snapshot, plan, reporter)
+            confirmed = await self._recheck_before_create(snapshot, plan)
+            if confirmed is None:
+                return Result()
+            snapshot, plan = confirmed
+        result = await self._apply(snapshot, plan, recorder)
         if fingerprint is not None:
-            self._settle(snapshot, outcome, fingerprint)
-        return outcome
+            self._mark_settled(snapshot, result, fingerprint)
+        return result
 
-    def _reporter(self, snapshot: Snapshot) -> JobEventRecorder:
+    def _job_recorder(self, snapshot: Snapshot) -> JobEventRecorder:
         job = snapshot.job
         return JobEventRecorder(
             self._recorder,
@@ -128,34 +131,34 @@ class Reconciler:
             version=snapshot.stored.metadata.resource_version,
         )
 
-    def _settled(self, key: Key) -> SettledState | None:
-        """That nothing has changed since there was nothing to do."""
+    def _settled_state(self, key: Key) -> SettledState | None:
+        """The job's settled state, if nothing has changed since it was recorded."""
         stored = self._reader.stores.jobs.get(key)
         if stored is None:
             return None
         fingerprint = partial(self._reader.fingerprint, stored)
-        return self._pacer.settled(stored, fingerprint=fingerprint, now=self._now())
+        return self._pacer.settled_state(stored, fingerprint=fingerprint, now=self._now())
 
     def _fingerprint(self, snapshot: Snapshot, plan: Plan) -> int | None:
-        """How the children look, where a status is all there is to write; None otherwise."""
+        """The children's fingerprint if the plan writes nothing but a status; None otherwise."""
         if plan.has_effects or plan.events or plan.restarts:
             return None
-        if not self._reader.is_plain(snapshot):
+        if not self._reader.is_covered_by_fingerprint(snapshot):
             return None
         return self._reader.fingerprint(snapshot.stored)
 
-    def _is_there(self, job: JobObject) -> bool:
-        """A job may have gone while it was reconciled; nothing of it is remembered then."""
+    def _still_exists(self, job: JobObject) -> bool:
+        """False if the job was deleted during the reconcile: no state is kept for it then."""
         meta = job.metadata
         known = self._reader.stores.jobs.get((meta.namespace, meta.name))
         return known is not None and known.metadata.uid == meta.uid
 
-    def _settle(self, snapshot: Snapshot, outcome: Outcome, fingerprint: int) -> None:
-        if outcome.settled and not outcome.errors and self._is_there(snapshot.stored):
+    def _mark_settled(self, snapshot: Snapshot, result: Result, fingerprint: int) -> None:
+        if result.settled_version and not result.errors and self._still_exists(snapshot.stored):
             state = SettledState(
-                outcome.settled, fingerprint, since=self._now(), until=outcome.wake_at
+                result.settled_version, fingerprint, since=self._now(), until=result.requeue_at
             )
-            self._pacer.settle(snapshot.stored, state)
+            self._pacer.mark_settled(snapshot.stored, state)
 
     def _is_incomplete(self, snapshot: Snapshot) -> bool:
         job = snapshot.job
@@ -165,58 +168,60 @@ class Reconciler:
             return False
         return self._reader.completed(snapshot.manifest) is not None
 
-    async def _complete(self, stored: JobObject) -> Outcome:
-        """Store the spec; the job is decided on when the cache has it."""
+    async def _complete(self, stored: JobObject) -> Result:
+        """Store the completed spec. The job is reconciled when the informer delivers it."""
         try:
-            version = await self._statuses.complete(stored, self._reader.completed)
+            version = await self._status_writer.complete(stored, self._reader.completed)
         except Conflict:
-            return Outcome(is_waiting=True)
+            return Result(is_blocked=True)
         except ApiError as error:
-            return Outcome(errors=[error])
-        return Outcome(versions={} if version is None else {JOBS: version})
+            return Result(errors=[error])
+        return Result(versions={} if version is None else {JOBS: version})
 
-    async def _made_sure(self, snapshot: Snapshot, plan: Plan) -> tuple[Snapshot, Plan] | None:
-        """Decide anew on the job as it is now, before any pod is made.
+    async def _recheck_before_create(
+        self, snapshot: Snapshot, plan: Plan
+    ) -> tuple[Snapshot, Plan] | None:
+        """Read the job from the server and plan again, before any pod is created.
 
-        A cache of pods may be ahead of the cache of jobs: what seems to be missing may have run
-        and been cleaned up, after an end that the cache of jobs has not seen.
+        The pod informer may be ahead of the job informer: pods that seem to be missing may have
+        run and been cleaned up after the job finished, which the job informer has not seen.
         """
         if self.created_here.take(snapshot.stored.metadata.uid):
             return snapshot, plan
-        fresh = await self._statuses.fresh(snapshot.stored)
+        fresh = await self._status_writer.read_fresh(snapshot.stored)
         if fresh is None:
             return None
         if fresh.metadata.resource_version == snapshot.stored.metadata.resource_version:
             return snapshot, plan
-        again = self._again(snapshot, fresh)
-        return again, msgspec.structs.replace(self._decide(again), deletes_job=False)
+        rechecked = self._with_fresh_job(snapshot, fresh)
+        return rechecked, msgspec.structs.replace(self._decide(rechecked), deletes_job=False)
 
-    def _again(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
-        """The same with the job as it is now."""
+    def _with_fresh_job(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
+        """The snapshot with the job as read from the server."""
         return msgspec.structs.replace(snapshot, stored=fresh, job=self._reader.decode(fresh))
 
-    async def _carry_out(
-        self, snapshot: Snapshot, plan: Plan, reporter: JobEventRecorder
-    ) -> Outcome:
-        """Children first, unless the status must be stored before they may go."""
+    async def _apply(self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder) -> Result:
+        """Write children, then status, unless the plan asks for the status first."""
         if plan.is_status_first:
-            written, outcome = await self._store(snapshot, plan, reporter)
+            written, result = await self._write_status(snapshot, plan, recorder)
             if written is not None:
-                # What was stored may have been decided anew, and only that is true.
-                _merge(outcome, await self._children(written.job, written.plan, reporter))
-            return outcome
-        report = await self._children(snapshot.job, plan, reporter)
-        left = self._deferral(snapshot, plan, report)
-        if left is not None:
-            outcome = Outcome(wake_at=plan.wake_at, deferred=left)
+                # After a conflict the plan was computed again; only the stored one is valid.
+                _merge(result, await self._apply_children(written.job, written.plan, recorder))
+            return result
+        report = await self._apply_children(snapshot.job, plan, recorder)
+        delay = self._status_delay(snapshot, plan, report)
+        if delay is not None:
+            result = Result(requeue_at=plan.wake_at, deferred_for=delay)
         else:
-            _, outcome = await self._store(snapshot, plan, reporter, trouble=report.trouble)
-        _merge(outcome, report)
-        return outcome
+            _, result = await self._write_status(
+                snapshot, plan, recorder, create_error=report.first_create_error
+            )
+        _merge(result, report)
+        return result
 
-    def _deferral(self, snapshot: Snapshot, plan: Plan, report: Report) -> float | None:
-        """Seconds that the status waits; None where it is stored now."""
-        if report.errors or not self._is_there(snapshot.stored):
+    def _status_delay(self, snapshot: Snapshot, plan: Plan, report: Report) -> float | None:
+        """Seconds until the status is reconsidered; None if it is written now."""
+        if report.errors or not self._still_exists(snapshot.stored):
             return None
         return self._pacer.defer_status(snapshot.stored, snapshot.job, plan)
 
@@ -227,64 +232,68 @@ class Reconciler:
         return reconcile(job=job, children=children, now=now)
 
     async def _claim(self, snapshot: Snapshot) -> tuple[int, list[ApiError]]:
-        """How many strays were claimed, which the next pass sees, and what was refused."""
+        """Adopt orphans and release children; returns how many, and the errors."""
         job = snapshot.job
         if isinstance(job, InvalidJob) or job.is_external or not snapshot.to_claim:
             return 0, []
-        path = self._statuses.path(snapshot.stored)
+        path = self._status_writer.path(snapshot.stored)
         return await self._child_writer.claim(job, snapshot.to_claim, job_path=path)
 
-    async def _children(
-        self, job: Job | InvalidJob, plan: Plan, reporter: JobEventRecorder
+    async def _apply_children(
+        self, job: Job | InvalidJob, plan: Plan, recorder: JobEventRecorder
     ) -> Report:
         if not (plan.creates or plan.deletes or plan.updates):
             return Report()
-        return await self._child_writer.carry_out(job, plan, reporter)
+        return await self._child_writer.apply(job, plan, recorder)
 
-    async def _store(
-        self, snapshot: Snapshot, plan: Plan, reporter: JobEventRecorder, *, trouble: str = ""
-    ) -> tuple[Written | None, Outcome]:
+    async def _write_status(
+        self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder, *, create_error: str = ""
+    ) -> tuple[WriteResult | None, Result]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
-            again = self._again(snapshot, fresh)
-            return again.job, self._decide(again)
+            rechecked = self._with_fresh_job(snapshot, fresh)
+            return rechecked.job, self._decide(rechecked)
 
         try:
-            written = await self._statuses.write(
+            written = await self._status_writer.write(
                 snapshot.stored,
                 job=snapshot.job,
                 plan=plan,
-                observed=Observed(children=snapshot.children, now=self._now(), trouble=trouble),
+                observed=Observed(
+                    children=snapshot.children, now=self._now(), trouble=create_error
+                ),
                 decide=decide,
             )
         except ApiError as error:
             if isinstance(error, Invalid) and isinstance(snapshot.job, InvalidJob):
-                _tell_without_proof(plan, reporter)
-            return None, Outcome(errors=[error])
+                _record_unstored_events(plan, recorder)
+            return None, Result(errors=[error])
         if written is None:
-            return None, Outcome()
+            return None, Result()
         self._pacer.status_written(snapshot.stored)
-        outcome = self._tell(written, plan, reporter)
-        self._observe_first(snapshot, written)
-        outcome.settled = _settled(snapshot.stored, written, plan)
-        return written, outcome
+        result = self._record_stored(written, plan, recorder)
+        self._observe_first_status(snapshot, written)
+        result.settled_version = _settled_version(snapshot.stored, written, plan)
+        return written, result
 
-    def _tell(self, written: Written, plan: Plan, reporter: JobEventRecorder) -> Outcome:
-        """What the stored status proves may now be told and counted."""
+    def _record_stored(
+        self, written: WriteResult, plan: Plan, recorder: JobEventRecorder
+    ) -> Result:
+        """Record the events and metrics that the stored status confirms."""
         for event in written.plan.events:
-            reporter.tell(event)
+            recorder.event(event)
         namespace = written.job.owner.namespace
-        outcome = Outcome(wake_at=written.plan.wake_at)
+        result = Result(requeue_at=written.plan.wake_at)
         if written.version is not None:
-            outcome.versions[JOBS] = written.version
+            result.versions[JOBS] = written.version
         if written.is_stored and written.plan.status is not None:
             self._observer.status_stored(
                 namespace, before=written.job.status, after=written.plan.status
             )
         if plan.restarts:
             self._observer.restarted(namespace, replicas=plan.restarts)
-        return outcome
+        return result
 
-    def _observe_first(self, snapshot: Snapshot, written: Written) -> None:
+    def _observe_first_status(self, snapshot: Snapshot, written: WriteResult) -> None:
         if not written.is_stored or snapshot.stored.has_status:
             return
         created = time.parse(snapshot.stored.metadata.creation_timestamp)
@@ -292,40 +301,43 @@ class Reconciler:
             self._observer.first_status_stored(seconds=(self._now() - created).total_seconds())
 
     async def _delete_job(
-        self, job: Job | InvalidJob, stored: JobObject, reporter: JobEventRecorder
-    ) -> Outcome:
+        self, job: Job | InvalidJob, stored: JobObject, recorder: JobEventRecorder
+    ) -> Result:
         messages, name = job.messages, job.owner.name
         try:
-            await self._statuses.delete(stored)
+            await self._status_writer.delete(stored)
         except NotFound:
-            return Outcome()
+            return Result()
         except Conflict:
-            # Changed since it was decided about; its time may have been, too.
-            return Outcome(is_waiting=True)
+            # The job has changed, and with it perhaps the time of its deletion.
+            return Result(is_blocked=True)
         except ApiError as error:
-            reporter.failed(
+            recorder.failed(
                 messages.child_delete_failed, kind=_JOB_KIND, child=name, error=error.message
             )
-            return Outcome(errors=[error])
-        reporter.done(
+            return Result(errors=[error])
+        recorder.succeeded(
             messages.child_deleted, kind=_JOB_KIND, noun="job", child=name, uid=job.owner.uid
         )
         self._observer.job_deleted(job.owner.namespace)
-        return Outcome()
+        return Result()
 
 
-def _tell_without_proof(plan: Plan, reporter: JobEventRecorder) -> None:
-    """Some broken specs are stored from a time without rules, and the server, which judges the
-    whole object, takes no status for them: an event is then the only way to say what is wrong."""
+def _record_unstored_events(plan: Plan, recorder: JobEventRecorder) -> None:
+    """Report an invalid job by event only.
+
+    The server validates the whole object, so it refuses the status of a job whose spec was stored
+    before the CRD had its rules.
+    """
     for event in plan.events:
-        reporter.tell(event)
+        recorder.event(event)
 
 
-def _settled(stored: JobObject, written: Written, plan: Plan) -> str | None:
-    """The version of a job about which the same children will decide nothing new.
+def _settled_version(stored: JobObject, written: WriteResult, plan: Plan) -> str | None:
+    """The version of the job that needs no reconcile until its children change.
 
-    That holds where nothing was to be written, and for a job that goes on: once its status tells
-    what its children do, there is nothing to add. An end has consequences, and so has a rest.
+    That is a job for which there was nothing to write, or an active job whose status was just
+    written. A finished or suspended job is reconciled again: its children may have to be deleted.
     """
     if not written.is_stored:
         return stored.metadata.resource_version if written.version is None else None
@@ -335,11 +347,11 @@ def _settled(stored: JobObject, written: Written, plan: Plan) -> str | None:
     return written.version if written.plan is plan else None
 
 
-def _merge(outcome: Outcome, report: Report) -> None:
-    outcome.versions |= report.versions
-    outcome.errors += report.errors
-    outcome.refused += report.refused
-    outcome.retry_after = report.retry_after
-    outcome.is_waiting |= report.is_waiting
-    outcome.has_more |= report.has_more
-    outcome.namespace_terminating |= report.namespace_terminating
+def _merge(result: Result, report: Report) -> None:
+    result.versions |= report.versions
+    result.errors += report.errors
+    result.refused += report.refused
+    result.retry_after = report.retry_after
+    result.is_blocked |= report.is_blocked
+    result.requeue |= report.has_more
+    result.namespace_terminating |= report.namespace_terminating

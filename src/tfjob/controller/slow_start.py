@@ -1,8 +1,8 @@
-"""Slow start: creates go out in growing batches, and a refused create stops the rest.
+"""Slow start: children are created in growing batches, and a refused create stops the rest.
 
-Quota, admission and missing rights refuse all children of one kind and type alike, so the first
-refusal tells what thousands more would. After one, creates of that sort wait with exponential
-back-off, whatever other news brings the job to a pass meanwhile.
+Quotas, admission and missing permissions refuse all children of one kind and type alike. After a
+refusal, creates of that group wait with exponential backoff, even if the job is reconciled for
+other reasons meanwhile.
 """
 
 from collections import OrderedDict
@@ -11,23 +11,23 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from tfjob.client.backoff import exponential
+from tfjob.client.backoff import exponential_delay
 from tfjob.core.job import Job
 from tfjob.core.plan import Create
 
 T = TypeVar("T")
 
-FIRST_BACKOFF: Final = 0.1
-LONGEST_BACKOFF: Final = 60.0
+INITIAL_BACKOFF: Final = 0.1
+MAX_BACKOFF: Final = 60.0
 _PROBE: Final = 1
 _FIRST_BATCH: Final = 8
-"""The batch after a first create that went well: most jobs are made in two round trips."""
-_MOST_JOBS: Final = 50_000
-"""Jobs whose refusals are kept; the oldest is forgotten and merely tried again sooner."""
+"""The size of the second batch: most jobs get all their children in two round trips."""
+_MAX_JOBS: Final = 50_000
+"""Jobs whose refusals are kept. Beyond that the oldest is dropped, and retried sooner."""
 
 
 class ChildGroup(NamedTuple):
-    """Children that one rule admits or refuses: of one kind, and made from one template."""
+    """Children of one kind and one template: the server admits or refuses them alike."""
 
     kind: str
     type: str
@@ -46,7 +46,7 @@ def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 class CreateRefusal(msgspec.Struct, frozen=True):
-    """Why creates of one sort were refused, how often in a row, and when to try again."""
+    """Why creates of one group were refused, how often in a row, and when to retry."""
 
     message: str
     failures: int
@@ -55,52 +55,52 @@ class CreateRefusal(msgspec.Struct, frozen=True):
 
 
 class CreateBackoff:
-    """The refusals of all jobs. It is a courtesy: forgetting one costs a request."""
+    """The refused creates of all jobs. Losing a refusal costs one request."""
 
-    def __init__(self, clock: Callable[[], float], *, most: int = _MOST_JOBS) -> None:
+    def __init__(self, clock: Callable[[], float], *, max_jobs: int = _MAX_JOBS) -> None:
         self._clock = clock
-        self._most = most
+        self._max_jobs = max_jobs
         self._jobs: OrderedDict[str, dict[ChildGroup, CreateRefusal]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def begin(self, job: Job, sorts: set[ChildGroup]) -> None:
-        """Forget refusals of what is no longer to be made, or is now made from another template."""
+    def forget_outdated(self, job: Job, groups: set[ChildGroup]) -> None:
+        """Forget refusals of groups that are no longer wanted or have a new template."""
         known = self._jobs.get(job.owner.uid)
         if known is None:
             return
         templates = _templates(job)
-        for sort, refusal in list(known.items()):
-            if sort not in sorts or refusal.templates != templates:
-                self.forget(job, sort)
+        for group, refusal in list(known.items()):
+            if group not in groups or refusal.templates != templates:
+                self.forget(job, group)
 
-    def pending(self, job: Job, sort: ChildGroup) -> CreateRefusal | None:
-        """The refusal for which creates of this sort still wait."""
-        found = self._jobs.get(job.owner.uid, {}).get(sort)
+    def pending(self, job: Job, group: ChildGroup) -> CreateRefusal | None:
+        """The refusal that this group is backing off for, if any."""
+        found = self._jobs.get(job.owner.uid, {}).get(group)
         return found if found is not None and self._clock() < found.until else None
 
-    def left(self, refusal: CreateRefusal) -> float:
-        """Seconds until the creates may be tried again."""
+    def seconds_left(self, refusal: CreateRefusal) -> float:
+        """Seconds until the creates may be retried."""
         return max(0.0, refusal.until - self._clock())
 
-    def refused(self, job: Job, sort: ChildGroup, message: str) -> CreateRefusal:
+    def record_refusal(self, job: Job, group: ChildGroup, message: str) -> CreateRefusal:
         known = self._jobs.setdefault(job.owner.uid, {})
-        failures = known[sort].failures if sort in known else 0
-        delay = exponential(failures, first=FIRST_BACKOFF, longest=LONGEST_BACKOFF)
-        made = CreateRefusal(message, failures + 1, self._clock() + delay, _templates(job))
-        known[sort] = made
+        failures = known[group].failures if group in known else 0
+        delay = exponential_delay(failures, initial=INITIAL_BACKOFF, maximum=MAX_BACKOFF)
+        refusal = CreateRefusal(message, failures + 1, self._clock() + delay, _templates(job))
+        known[group] = refusal
         self._jobs.move_to_end(job.owner.uid)
-        if len(self._jobs) > self._most:
+        if len(self._jobs) > self._max_jobs:
             self._jobs.popitem(last=False)
-        return made
+        return refusal
 
-    def forget(self, job: Job, sort: ChildGroup) -> None:
-        """A create went well, or none is wanted: the next refusal is the first."""
+    def forget(self, job: Job, group: ChildGroup) -> None:
+        """Reset the backoff of a group: a create succeeded, or none is wanted."""
         known = self._jobs.get(job.owner.uid)
         if known is None:
             return
-        known.pop(sort, None)
+        known.pop(group, None)
         if not known:
             del self._jobs[job.owner.uid]
 

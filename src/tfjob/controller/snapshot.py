@@ -1,6 +1,7 @@
-"""From a key to the core's input: the job as its dialect reads it, and its children.
+"""Reads the snapshot that a reconcile decides on: the decoded job and its children.
 
-Reads caches only, but for the facts that are asked for by name. Changes nothing.
+Reads from the informers' stores, and from the API server only for nodes and priority classes.
+Writes nothing.
 """
 
 import logging
@@ -32,17 +33,16 @@ from tfjob.k8s.service import Service
 
 T = TypeVar("T", bound=HasMetadata)
 _log: Final = logging.getLogger(__name__)
-_MOST_UNPARSED: Final = 1000
+_MAX_UNPARSED: Final = 1000
 _UNPARSED: Final = (
-    "the job is not worked on and what runs of it is left as it is; store it without that, or "
-    "delete it"
+    "the operator ignores the job and leaves its children as they are; correct the job or delete it"
 )
 PendingClaim = tuple[str, ObjectMeta, Claim]
-"""Kind, metadata, and what to do with it."""
+"""Kind and metadata of a child to adopt or to release."""
 
 
 class Stores(msgspec.Struct):
-    """What is known of one dialect's jobs and their children."""
+    """The informers' stores of one dialect's jobs and their children."""
 
     jobs: Store[JobObject]
     pods: Store[Pod]
@@ -53,7 +53,7 @@ class Stores(msgspec.Struct):
 
 
 class Snapshot(msgspec.Struct):
-    """One job, ready to be decided about. `strays` are children to adopt or to release."""
+    """One job and its children. `to_claim` are children to adopt or to release first."""
 
     stored: JobObject
     manifest: Manifest
@@ -67,7 +67,7 @@ class Clock(Protocol):
 
 
 class SnapshotReader:
-    """`settings` may change while it works: optional APIs come and are then served."""
+    """Reads snapshots. `settings` is replaced when an optional API becomes available."""
 
     def __init__(
         self,
@@ -75,45 +75,45 @@ class SnapshotReader:
         settings: Settings,
         *,
         stores: Stores,
-        facts: ClusterLookups,
+        lookups: ClusterLookups,
         now: Clock,
         token: Callable[[], str] = random_token,
     ) -> None:
         self._dialect = dialect
         self.settings = settings
         self.stores = stores
-        self._facts = facts
+        self._lookups = lookups
         self.now = now
         self._token = token
         self._unparsed: set[str] = set()
 
     async def read(self, key: Key) -> Snapshot | None:
-        """Everything about one job, or None when there is no such job."""
+        """The snapshot of a job; None if there is no such job."""
         stored = self.stores.jobs.get(key)
         if stored is None:
             return None
         manifest = stored.manifest()
-        job = self._read(manifest)
-        found = Snapshot(stored=stored, manifest=manifest, job=job)
+        job = self._decode(manifest)
+        snapshot = Snapshot(stored=stored, manifest=manifest, job=job)
         if isinstance(job, InvalidJob):
-            found.children = self._owned(job.owner)
-            return found
+            snapshot.children = self._children_of_invalid(job.owner)
+            return snapshot
         batch_jobs = self._batch_jobs(job.owner)
-        pods, stray_pods = self._pods(job, batch_jobs)
-        services, stray_services = self._claimed(job, self.stores.services)
-        found.to_claim = [
-            *((ChildKind.POD, meta, claim) for meta, claim in stray_pods),
-            *((ChildKind.SERVICE, meta, claim) for meta, claim in stray_services),
+        pods, claimable_pods = self._pods(job, batch_jobs)
+        services, claimable_services = self._claimed(job, self.stores.services)
+        snapshot.to_claim = [
+            *((ChildKind.POD, meta, claim) for meta, claim in claimable_pods),
+            *((ChildKind.SERVICE, meta, claim) for meta, claim in claimable_services),
         ]
-        found.children = await self._children(
+        snapshot.children = await self._children(
             job, Children(pods=pods, jobs=batch_jobs, services=services)
         )
-        return found
+        return snapshot
 
     def fingerprint(self, stored: JobObject) -> int:
-        """Another number as soon as one of a job's children changes, or one that names the job."""
+        """A hash of the versions of all pods and services that belong to or name the job."""
         meta = stored.metadata
-        found = [
+        versions = [
             child.metadata.resource_version
             for store in (self.stores.pods, self.stores.services)
             for child in (
@@ -121,23 +121,23 @@ class SnapshotReader:
                 *store.labelled(meta.namespace, meta.name),
             )
         ]
-        return hash(tuple(found))
+        return hash(tuple(versions))
 
-    def is_plain(self, found: Snapshot) -> bool:
-        """Whether the job was decided on by what `fingerprint` covers, and by nothing else."""
-        job, dialect = found.job, self._dialect
-        if isinstance(job, InvalidJob) or dialect.shows_children or found.to_claim:
+    def is_covered_by_fingerprint(self, snapshot: Snapshot) -> bool:
+        """Whether `fingerprint` changes whenever an input of the decision changes."""
+        job, dialect = snapshot.job, self._dialect
+        if isinstance(job, InvalidJob) or dialect.shows_children or snapshot.to_claim:
             return False
         if job.workload is not Workload.POD or job.gang or job.companions:
             return False
         is_named = job.claim.get(dialect.job_label) == job.owner.name
-        return is_named and not any(pod.metadata.is_terminating for pod in found.children.pods)
+        return is_named and not any(pod.metadata.is_terminating for pod in snapshot.children.pods)
 
     def decode(self, stored: JobObject) -> Job | InvalidJob:
-        return self._read(stored.manifest())
+        return self._decode(stored.manifest())
 
-    def _read(self, manifest: Manifest) -> Job | InvalidJob:
-        """What the job means. One that cannot even be parsed is left as it is."""
+    def _decode(self, manifest: Manifest) -> Job | InvalidJob:
+        """Decode a job. A job that cannot be parsed is marked, and then left alone."""
         job = self._dialect.decode(manifest, self.settings)
         spec = manifest["spec"]
         if not isinstance(spec, Unreadable) or not isinstance(job, InvalidJob):
@@ -147,18 +147,18 @@ class SnapshotReader:
         return msgspec.structs.replace(job, faults=[fault], is_unparsed=True)
 
     def _log_unparsed(self, job: InvalidJob, reason: str) -> None:
-        """Once for each job, as long as there are not very many of them."""
+        """Log each unparsable job once."""
         owner = job.owner
         if owner.uid in self._unparsed:
             return
-        if len(self._unparsed) >= _MOST_UNPARSED:
+        if len(self._unparsed) >= _MAX_UNPARSED:
             self._unparsed.clear()
         self._unparsed.add(owner.uid)
-        facts = {"kind": owner.kind, "namespace": owner.namespace, "job": owner.name}
-        _log.warning("job not read, and left as it is", extra={**facts, "fault": reason})
+        fields = {"kind": owner.kind, "namespace": owner.namespace, "job": owner.name}
+        _log.warning("job cannot be parsed and is ignored", extra={**fields, "fault": reason})
 
     def completed(self, manifest: Manifest) -> dict[str, Any] | None:
-        """The spec that must be stored before children are made, if it is not yet."""
+        """The spec to store before children are created; None if it is complete."""
         services, namespace = self.stores.services, manifest["metadata"]["namespace"]
         return self._dialect.completed(
             manifest,
@@ -167,30 +167,30 @@ class SnapshotReader:
             is_taken=lambda name: services.get((namespace, name)) is not None,
         )
 
-    def _owned(self, owner: Owner) -> Children:
-        """What still runs of a job that cannot be read: its owner is all there is to go by."""
+    def _children_of_invalid(self, owner: Owner) -> Children:
+        """The children of an invalid job, found by owner reference alone."""
         batch_jobs = self._batch_jobs(owner)
-        pods = [*_owned_by(owner, self.stores.pods), *self._made_by(batch_jobs)]
+        pods = [*_owned_by(owner, self.stores.pods), *self._pods_of(batch_jobs)]
         services = _owned_by(owner, self.stores.services)
         return Children(pods=pods, jobs=batch_jobs, services=services)
 
     def _batch_jobs(self, owner: Owner) -> Sequence[BatchJob]:
         return _owned_by(owner, self.stores.batch_jobs) if self.stores.batch_jobs else ()
 
-    def _made_by(self, batch_jobs: Sequence[BatchJob]) -> list[Pod]:
-        pods, makers = self.stores.pods, (each.metadata for each in batch_jobs)
-        return [pod for maker in makers for pod in pods.owned_by(maker.namespace, maker.uid)]
+    def _pods_of(self, batch_jobs: Sequence[BatchJob]) -> list[Pod]:
+        pods, owners = self.stores.pods, (each.metadata for each in batch_jobs)
+        return [pod for owner in owners for pod in pods.owned_by(owner.namespace, owner.uid)]
 
     def _pods(
         self, job: Job, batch_jobs: Sequence[BatchJob]
     ) -> tuple[list[Pod], list[tuple[ObjectMeta, Claim]]]:
-        """Pods that a batch Job made are that Job's: nothing of them is to be claimed."""
+        """The job's pods, and those to claim. Pods of batch Jobs are never claimed."""
         if job.workload is Workload.JOB:
-            return self._made_by(batch_jobs), []
+            return self._pods_of(batch_jobs), []
         return self._claimed(job, self.stores.pods)
 
     async def _children(self, job: Job, found: Children) -> Children:
-        """With what stands beside the replicas, and the facts of the cluster."""
+        """Add the pod group, companions, lost nodes and priorities."""
         pod_groups = self.stores.pod_groups
         groups = _owned_by(job.owner, pod_groups) if pod_groups else []
         now = self.now()
@@ -199,8 +199,8 @@ class SnapshotReader:
             found,
             pod_group=groups[0] if groups else None,
             companions=self._companions(job) if job.companions else {},
-            lost_nodes=await self._facts.lost_nodes(stuck_on) if stuck_on else frozenset(),
-            priorities=await self._facts.priorities(_priority_classes(job)) if job.gang else {},
+            lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
+            priorities=await self._lookups.priorities(_priority_classes(job)) if job.gang else {},
         )
 
     def _companions(self, job: Job) -> dict[tuple[str, str], CompanionObject]:
@@ -209,36 +209,39 @@ class SnapshotReader:
             for kind, store in self.stores.companions.items()
             for each in _owned_by(job.owner, store)
         }
-        beside = _services_beside(job)
+        companion_services = _companion_services(job)
         for service in _owned_by(job.owner, self.stores.services):
-            if service.metadata.name in beside:
+            if service.metadata.name in companion_services:
                 name = service.metadata.name
                 found[ChildKind.SERVICE, name] = CompanionObject(metadata=service.metadata)
         return found
 
     def _claimed(self, job: Job, store: Store[T]) -> tuple[list[T], list[tuple[ObjectMeta, Claim]]]:
         """The job's children of one kind, and those to adopt or release first."""
-        kept: list[T] = []
+        children: list[T] = []
         to_claim: list[tuple[ObjectMeta, Claim]] = []
         own = _owned_by(job.owner, store)
         named = store.labelled(job.namespace, job.claim.get(self._dialect.job_label, ""))
         orphans = [each for each in named if each.metadata.controller_uid is None]
-        beside = _services_beside(job) if job.companions else frozenset()
+        companion_services = _companion_services(job) if job.companions else frozenset()
         for each in (*own, *orphans):
-            is_beside = each.metadata.name in beside and each.metadata.controller_uid is not None
-            verdict = Claim.KEEP if is_beside else claim_of(job, each.metadata)
+            is_companion = (
+                each.metadata.name in companion_services
+                and each.metadata.controller_uid is not None
+            )
+            verdict = Claim.KEEP if is_companion else claim_of(job, each.metadata)
             if verdict is Claim.KEEP:
-                kept.append(each)
+                children.append(each)
             elif verdict is not Claim.IGNORE:
                 to_claim.append((each.metadata, verdict))
-        return kept, to_claim
+        return children, to_claim
 
 
 def _owned_by(owner: Owner, store: Store[T]) -> list[T]:
     return store.owned_by(owner.namespace, owner.uid)
 
 
-def _services_beside(job: Job) -> frozenset[str]:
+def _companion_services(job: Job) -> frozenset[str]:
     return frozenset(each.name for each in job.companions if each.kind == ChildKind.SERVICE)
 
 

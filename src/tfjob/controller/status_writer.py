@@ -1,8 +1,8 @@
-"""Writes to the job itself: its status, only over the object that was decided on, its completed
-spec, and its end.
+"""Writes to the job itself: its status, its completed spec, and its deletion.
 
-On conflict the job is read afresh and decided again; nothing of another writer is overwritten.
-Fields at the top of the status that we do not know stay as they are.
+The status is written with the resource version that the plan was computed from. On conflict the
+job is read again and the plan computed again, so that no other writer's change is overwritten.
+Unknown top-level fields of the status are preserved.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,17 +20,17 @@ from tfjob.core.plan import Plan
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Dialect, Manifest, Observed
 
-TRIES: Final = 5
+MAX_ATTEMPTS: Final = 5
 
 Decide = Callable[[JobObject], tuple[Job | InvalidJob, Plan]]
 Complete = Callable[[Manifest], dict[str, Any] | None]
 
 
-class Written(msgspec.Struct):
-    """The decision that was stored, and the version of the job that must be seen before another.
+class WriteResult(msgspec.Struct):
+    """The plan whose status is stored, and the version of the job to wait for.
 
-    That is the version it was stored as, or the one it was decided on afresh; None where the
-    cache knew all along. Without a difference to what stood there nothing was stored.
+    The version is the one written, or the one read after a conflict; None if the informer has it
+    already. `is_stored` is false if the status did not differ and nothing was written.
     """
 
     job: Job | InvalidJob
@@ -59,23 +59,23 @@ class StatusWriter:
         plan: Plan,
         observed: Observed,
         decide: Decide,
-    ) -> Written | None:
-        """Store the plan's status; None when the job is gone or has become another one."""
+    ) -> WriteResult | None:
+        """Write the plan's status; None if the job was deleted or replaced."""
         known: str | None = None
-        for attempt in range(TRIES):
+        for attempt in range(MAX_ATTEMPTS):
             body = self._body(stored, job, plan, observed)
             if body is None:
-                return Written(job, plan, known)
+                return WriteResult(job, plan, known)
             try:
-                made = await self._put(stored, body)
+                response = await self._put(stored, body)
             except NotFound:
                 return None
             except Conflict:
-                if attempt + 1 == TRIES:
+                if attempt + 1 == MAX_ATTEMPTS:
                     raise
             else:
-                return Written(job, plan, made.metadata.resource_version, is_stored=True)
-            fresh = await self.fresh(stored)
+                return WriteResult(job, plan, response.metadata.resource_version, is_stored=True)
+            fresh = await self.read_fresh(stored)
             if fresh is None:
                 return None
             stored, known = fresh, fresh.metadata.resource_version
@@ -83,9 +83,9 @@ class StatusWriter:
         raise AssertionError("the last attempt returns or raises")
 
     async def complete(self, stored: JobObject, complete: Complete) -> str | None:
-        """Store the spec that the whole job, read afresh, shall have; the version to wait for.
+        """Read the job, store its completed spec, and return the version to wait for.
 
-        None when the job is gone. Where another writer is faster, Conflict is raised.
+        None if the job was deleted. Raises Conflict if another writer was faster.
         """
         try:
             fresh: dict[str, Any] = await self._api.get(self.path(stored), decode=dict)
@@ -100,18 +100,18 @@ class StatusWriter:
         if not self._may_write():
             raise NotLeadingError
         body = {**fresh, "spec": spec}
-        made = await self._api.replace(self.path(stored), body, decode=Stored)
-        return made.metadata.resource_version
+        response = await self._api.replace(self.path(stored), body, decode=Stored)
+        return response.metadata.resource_version
 
     async def delete(self, stored: JobObject) -> None:
-        """Delete the job itself, if it is as it was decided about; its children follow it."""
+        """Delete the job, unless it has changed; the garbage collector deletes its children."""
         meta = stored.metadata
         await self._api.delete(
             self.path(stored), uid=meta.uid, resource_version=meta.resource_version
         )
 
-    async def fresh(self, stored: JobObject) -> JobObject | None:
-        """The same job as the server has it now; None when it is gone."""
+    async def read_fresh(self, stored: JobObject) -> JobObject | None:
+        """The job as the server has it now; None if it was deleted or replaced."""
         try:
             fresh = await self._api.get(self.path(stored), decode=JobObject)
         except NotFound:
@@ -129,14 +129,16 @@ class StatusWriter:
     def _body(
         self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: Observed
     ) -> dict[str, Any] | None:
-        """What to send; None where nothing has changed."""
+        """The request body; None if nothing has changed."""
         is_left_alone = job.is_left_alone
         if plan.status is None and (is_left_alone or not self._dialect.shows_children):
             return None
         before = stored.stored_status()
         status = job.status if plan.status is None else plan.status
-        shown = self._shown(job, status, msgspec.structs.replace(observed, stored=before))
-        if self._dialect.shows_children and _said(shown) == _said(before):
+        status_body = self._merged_status(
+            job, status, msgspec.structs.replace(observed, stored=before)
+        )
+        if self._dialect.shows_children and _without_nulls(status_body) == _without_nulls(before):
             return None
         meta = stored.metadata
         return {
@@ -148,22 +150,22 @@ class StatusWriter:
                 "uid": meta.uid,
                 "resourceVersion": meta.resource_version,
             },
-            "status": shown,
+            "status": status_body,
         }
 
-    def _shown(
+    def _merged_status(
         self, job: Job | InvalidJob, status: JobStatus, observed: Observed
     ) -> dict[str, Any]:
-        """The whole status; fields that its dialect does not know stay."""
+        """The whole status, including fields that the dialect does not know."""
         own = self._dialect.status_fields
         foreign = {key: value for key, value in observed.stored.items() if key not in own}
         return {**foreign, **self._dialect.encode_status(job, status, observed)}
 
 
-def _said(value: Any) -> Any:
-    """Without nulls, which an API server may or may not keep: both mean that nothing is said."""
+def _without_nulls(value: Any) -> Any:
+    """Drop nulls, which an API server may or may not store."""
     if isinstance(value, Mapping):
-        return {key: _said(each) for key, each in value.items() if each is not None}
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
-        return [_said(each) for each in value]
+        return [_without_nulls(each) for each in value]
     return value

@@ -1,4 +1,4 @@
-"""Random words, by which the children of one job are told from those of others."""
+"""Random tokens for generated names of children."""
 
 import secrets
 from typing import Final

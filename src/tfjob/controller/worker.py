@@ -1,7 +1,7 @@
-"""Workers that take keys from the queue and see each reconcile through: done, retry, or later.
+"""Workers: take a key from the workqueue, reconcile the job, and requeue it by its result.
 
-Some workers take keys of high priority only, and never create many children: while all the others
-wait for children to be created, statuses are written all the same.
+Some workers take keys of high priority only and never create many children. They keep statuses
+moving while all other workers wait for creates.
 """
 
 import asyncio
@@ -16,102 +16,103 @@ from tfjob.client.errors import ApiError, NotLeadingError, Unauthorized
 from tfjob.client.watch_codec import Key
 from tfjob.client.workqueue import Priority, QueueClosed, WorkQueue
 from tfjob.controller.expectations import Expectations
-from tfjob.controller.observer import PassObserver
-from tfjob.controller.reconciler import Outcome
+from tfjob.controller.observer import ReconcileObserver
+from tfjob.controller.reconciler import Result
 
 _log: Final = logging.getLogger(__name__)
-LOOK_AGAIN: Final = 1.0
-"""Seconds until it is seen whether a job's own writes have come back."""
-MORE_TO_DO: Final = 0.1
-"""The same for a job that gets more children than one pass makes."""
-FEW_CREATES: Final = 12
-"""Children that a worker for high priority creates at most: a lost pod is replaced by whoever is
-free, while many children are left to those who may wait for them."""
-WAIT_FOR_NAME: Final = 1.0
-HOPELESS: Final = 60.0
-OUTAGE: Final = 15.0
-"""The longest wait for a server in trouble: when it is back, jobs shall not wait for minutes."""
+POLL_INTERVAL: Final = 1.0
+"""Seconds between two checks of a job's expectations."""
+SHORT_POLL_INTERVAL: Final = 0.1
+"""The same for a job that is to be reconciled again at once."""
+MAX_HIGH_PRIORITY_CREATES: Final = 12
+"""Children that a high-priority worker creates at most: enough to replace lost pods, while jobs
+with many creates are left to the other workers."""
+BLOCKED_RETRY: Final = 1.0
+"""Seconds until a blocked job is retried."""
+TERMINATING_NAMESPACE_RETRY: Final = 60.0
+MAX_OUTAGE_RETRY: Final = 15.0
+"""The longest backoff while the API server is down, so that jobs resume soon after it is back."""
 
 
-class Times(msgspec.Struct, frozen=True):
-    """The wall clock, for what is written down, and a clock that never jumps."""
+class Clocks(msgspec.Struct, frozen=True):
+    """The wall clock for timestamps, and a monotonic clock for durations."""
 
     now: Callable[[], datetime]
     elapsed: Callable[[], float]
 
 
-class Reconciles(Protocol):
-    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome: ...
+class JobReconciler(Protocol):
+    async def reconcile(self, key: Key, *, max_creates: int | None = None) -> Result: ...
 
 
 class Worker:
     def __init__(
         self,
-        reconciler: Reconciles,
+        reconciler: JobReconciler,
         queue: WorkQueue[Key],
         *,
         expectations: Expectations,
-        observer: PassObserver,
-        times: Times,
+        observer: ReconcileObserver,
+        clocks: Clocks,
         may_write: Callable[[], bool],
     ) -> None:
         self._reconciler = reconciler
         self._queue = queue
         self._expectations = expectations
         self._observer = observer
-        self._times = times
+        self._clocks = clocks
         self._may_write = may_write
-        self._under_way: set[asyncio.Task[Outcome]] = set()
+        self._in_progress: set[asyncio.Task[Result]] = set()
 
     def cancel_reconciles(self) -> None:
         """Cancel the reconciles in progress: their decisions no longer hold. Workers continue."""
-        for each in self._under_way:
+        for each in self._in_progress:
             each.cancel()
 
-    async def run(self, least: Priority = Priority.NORMAL) -> None:
+    async def run(self, min_priority: Priority = Priority.NORMAL) -> None:
         """Work on keys of at least this priority until the queue is closed."""
-        most_creates = FEW_CREATES if least > Priority.NORMAL else None
+        max_creates = MAX_HIGH_PRIORITY_CREATES if min_priority > Priority.NORMAL else None
         while True:
             try:
-                key = await self._queue.get(least)
+                key = await self._queue.get(min_priority)
             except QueueClosed:
                 return
             try:
-                await self._work(key, most_creates)
+                await self._process(key, max_creates)
             finally:
                 self._queue.done(key)
-            # A pass that writes nothing waits for nothing: probes, watches and the lease go first.
+            # A reconcile without writes never yields: let probes, watches and the lease run.
             await asyncio.sleep(0)
 
-    async def _work(self, key: Key, most_creates: int | None) -> None:
+    async def _process(self, key: Key, max_creates: int | None) -> None:
         if not self._may_write():
-            # Whoever leads next decides from what is stored; so do we, should it be us.
+            # The next leader decides from stored state only, even if it is this process.
             self._expectations.forget(key)
             return
-        look_again = self._expectations.unmet(key)
-        if look_again is not None:
-            self._queue.add_after(key, look_again, self._queue.priority_of(key))
+        poll_interval = self._expectations.unmet(key)
+        if poll_interval is not None:
+            self._queue.add_after(key, poll_interval, self._queue.priority_of(key))
             return
-        started = self._times.elapsed()
+        started = self._clocks.elapsed()
         try:
-            outcome = await self._outcome_of(key, most_creates=most_creates)
+            result = await self._run_reconcile(key, max_creates=max_creates)
         except ApiError as error:
-            outcome = Outcome(errors=[error])
+            result = Result(errors=[error])
         except NotLeadingError:
             return
         except Exception:  # noqa: BLE001 - see below
-            # A bug of ours must cost one job some time, never the other jobs their operator.
-            _log.exception("pass failed", extra={"namespace": key[0], "job": key[1]})
+            # A bug must delay one job only and not stop the operator for all others.
+            _log.exception("reconcile failed", extra={"namespace": key[0], "job": key[1]})
             self._retry(key, started)
             return
-        if outcome is not None:
-            self._conclude(key, outcome, started)
+        if result is not None:
+            self._handle_result(key, result, started)
 
-    async def _outcome_of(self, key: Key, *, most_creates: int | None) -> Outcome | None:
-        """The outcome of a reconcile; None if it was cancelled and its worker was not."""
-        work = self._reconciler.reconcile(key, most_creates=most_creates)
+    async def _run_reconcile(self, key: Key, *, max_creates: int | None) -> Result | None:
+        """The result of a reconcile; None if the reconcile was cancelled but its worker not."""
+        work = self._reconciler.reconcile(key, max_creates=max_creates)
         task = asyncio.ensure_future(work)
-        self._under_way.add(task)
+        self._in_progress.add(task)
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
@@ -119,78 +120,78 @@ class Worker:
             await asyncio.wait([task])
             raise
         finally:
-            self._under_way.discard(task)
+            self._in_progress.discard(task)
         return None if task.cancelled() else task.result()
 
-    def _conclude(self, key: Key, outcome: Outcome, started: float) -> None:
-        if outcome.is_left:
+    def _handle_result(self, key: Key, result: Result, started: float) -> None:
+        if result.exceeds_max_creates:
             self._queue.demote(key)
-            self._passed("requeue", started)
+            self._observe("requeue", started)
             return
-        look_again = MORE_TO_DO if outcome.has_more else LOOK_AGAIN
-        self._expectations.expect(key, outcome.versions, look_again=look_again)
-        if outcome.deferred is not None:
-            self._queue.add_after(key, outcome.deferred, Priority.HIGH)
-        if outcome.namespace_terminating:
-            self._queue.add_after(key, HOPELESS)
-            self._passed("requeue_after", started)
+        poll_interval = SHORT_POLL_INTERVAL if result.requeue else POLL_INTERVAL
+        self._expectations.expect(key, result.versions, poll_interval=poll_interval)
+        if result.deferred_for is not None:
+            self._queue.add_after(key, result.deferred_for, Priority.HIGH)
+        if result.namespace_terminating:
+            self._queue.add_after(key, TERMINATING_NAMESPACE_RETRY)
+            self._observe("requeue_after", started)
             return
-        if outcome.retry_after is not None:
-            self._queue.add_after(key, outcome.retry_after)
-        if outcome.errors:
-            self._conclude_failure(key, outcome, started)
+        if result.retry_after is not None:
+            self._queue.add_after(key, result.retry_after)
+        if result.errors:
+            self._handle_errors(key, result, started)
             return
         self._queue.forget(key)
-        if outcome.has_more:
+        if result.requeue:
             self._queue.add(key)
-        if outcome.is_waiting:
-            self._queue.add_after(key, WAIT_FOR_NAME)
-        self._wake_in_time(key, outcome)
-        later = outcome.is_waiting or outcome.wake_at is not None
-        self._passed("requeue_after" if later else "success", started)
+        if result.is_blocked:
+            self._queue.add_after(key, BLOCKED_RETRY)
+        self._requeue_at(key, result)
+        later = result.is_blocked or result.requeue_at is not None
+        self._observe("requeue_after" if later else "success", started)
 
-    def _conclude_failure(self, key: Key, outcome: Outcome, started: float) -> None:
-        """Retry, unless refused creates are all that failed: those have a back-off of their own."""
-        self._tell(key, outcome.errors)
-        if len(outcome.errors) > outcome.refused:
+    def _handle_errors(self, key: Key, result: Result, started: float) -> None:
+        """Retry with backoff, unless only refused creates failed: those have their own backoff."""
+        self._log_errors(key, result.errors)
+        if len(result.errors) > result.refused:
             self._retry(key, started)
-            if all(_is_outage(error) for error in outcome.errors):
-                self._queue.add_after(key, OUTAGE)
+            if all(_is_outage(error) for error in result.errors):
+                self._queue.add_after(key, MAX_OUTAGE_RETRY)
         else:
-            if outcome.has_more:
+            if result.requeue:
                 self._queue.add(key)
-            self._passed("error", started)
-        self._wake_in_time(key, outcome)
+            self._observe("error", started)
+        self._requeue_at(key, result)
 
-    def _wake_in_time(self, key: Key, outcome: Outcome) -> None:
-        """A deadline is kept whatever else goes wrong; one that has passed is no reason to hurry
-        a job that already fails."""
-        if outcome.wake_at is None:
+    def _requeue_at(self, key: Key, result: Result) -> None:
+        """Requeue for the next deadline even after errors. A deadline in the past does not
+        shorten the backoff of a failing job."""
+        if result.requeue_at is None:
             return
-        seconds = (outcome.wake_at - self._times.now()).total_seconds()
-        if seconds > 0 or not outcome.errors:
+        seconds = (result.requeue_at - self._clocks.now()).total_seconds()
+        if seconds > 0 or not result.errors:
             self._queue.add_after(key, max(seconds, 0.001))
 
     def _retry(self, key: Key, started: float) -> None:
         self._queue.retry(key)
-        self._passed("error", started)
+        self._observe("error", started)
 
-    def _passed(self, result: str, started: float) -> None:
-        self._observer.passed(result=result, seconds=self._times.elapsed() - started)
+    def _observe(self, result: str, started: float) -> None:
+        self._observer.reconciled(result=result, seconds=self._clocks.elapsed() - started)
 
-    def _tell(self, key: Key, errors: list[ApiError]) -> None:
+    def _log_errors(self, key: Key, errors: list[ApiError]) -> None:
         _log.warning(
-            "pass incomplete, will be tried again",
+            "reconcile incomplete, will be retried",
             extra={
                 "namespace": key[0],
                 "job": key[1],
                 "failures": self._queue.failures(key) + 1,
                 "errors": len(errors),
-                "first": str(errors[0]),
+                "error": str(errors[0]),
             },
         )
 
 
 def _is_outage(error: ApiError) -> bool:
-    """Whether the server or our credentials are in trouble, and not the job."""
+    """Whether the server or the credentials fail, rather than this job."""
     return error.is_retryable or isinstance(error, Unauthorized)

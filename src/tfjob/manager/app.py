@@ -1,7 +1,7 @@
-"""The operator: builds everything, starts it in order and ends it in order.
+"""The operator process: builds its parts, starts them in order and shuts them down in order.
 
-Caches fill whether or not this operator leads; only a leader works on jobs. A lost lease stops the
-work at once and keeps the caches, so that leading again costs nothing.
+Informers run whether or not this process leads; only the leader reconciles jobs. A lost lease
+cancels all reconciles but keeps the informers, so that leading again costs nothing.
 """
 
 import asyncio
@@ -27,25 +27,25 @@ from tfjob.controller.pacing import EventPacer
 from tfjob.controller.tokens import random_token
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager import health
-from tfjob.manager.controller import Controller, Shared, cancel
+from tfjob.manager.controller import Controller, SharedServices, cancel
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
 
 _log: Final = logging.getLogger(__name__)
-IN_FLIGHT: Final = 48
-"""Writes of children at one time, over all jobs: more only makes each of them wait longer."""
-SHARE: Final = 12
-"""The same for one job: whoever has few children does not wait for a job that has many."""
+MAX_CHILD_WRITES: Final = 48
+"""Concurrent writes of children, over all jobs. More would only make each write slower."""
+MAX_CHILD_WRITES_PER_JOB: Final = 12
+"""The same for one job, so that small jobs do not wait for a large one."""
 EVENT_SENDERS: Final = 2
-"""Events at one time: they compete with scheduler and kubelets, and nobody waits for them."""
+"""Concurrent writes of events. Few, because events compete with the scheduler and the kubelets."""
 COMPONENT: Final = "tfjob-operator"
-"""Who sends events, where no dialect names the teller."""
-FAREWELL: Final = 20.0
-"""Seconds that passes under way have to end when the operator stops."""
+"""The source component of events for which no dialect names one."""
+SHUTDOWN_TIMEOUT: Final = 20.0
+"""Seconds that running reconciles have to finish when the operator stops."""
 
 
 class StartError(Exception):
-    """The operator cannot start; the message says what is missing."""
+    """The operator cannot start; the message says why."""
 
 
 def _now() -> datetime:
@@ -53,18 +53,18 @@ def _now() -> datetime:
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """What surrounds an operator: the way to its API server, time, and chance."""
+    """The operator's access to the outside: API connections, time and randomness."""
 
     connect: Callable[..., Api] = Api
     timing: Timing = REAL
     now: Callable[[], datetime] = _now
     token: Callable[[], str] = random_token
-    longest_look: float = 15.0
-    """Seconds between two looks for an API that the cluster does not have yet."""
+    max_discovery_interval: float = 15.0
+    """The longest pause in seconds between two checks for an API that is not served yet."""
 
 
 class Operator:
-    """One operator process for any number of dialects, each of them served by a controller."""
+    """One operator process with a controller for each dialect."""
 
     def __init__(
         self,
@@ -73,47 +73,49 @@ class Operator:
         *,
         dialects: Sequence[Dialect],
         identity: str,
-        world: Environment | None = None,
+        environment: Environment | None = None,
     ) -> None:
         self.settings = settings
         self.metrics = Metrics()
-        self._world = world or Environment()
-        timing, now = self._world.timing, self._world.now
-        self._api = self._world.connect(
+        self._environment = environment or Environment()
+        timing, now = self._environment.timing, self._environment.now
+        self._api = self._environment.connect(
             config,
             throttle=_throttle(settings, timing),
-            on_request=self.metrics.requested,
+            on_request=self.metrics.observe_request,
             timing=timing,
         )
-        self._pool = FairSemaphore(IN_FLIGHT, share=SHARE)
+        self._pool = FairSemaphore(MAX_CHILD_WRITES, share=MAX_CHILD_WRITES_PER_JOB)
         self._recorder = EventRecorder(
             self._api, component=COMPONENT, now=now, on_drop=self.metrics.event_dropped
         )
-        pacer = EventPacer(settings.pacing, until_calm=self._until_calm, timing=timing)
-        self._recorder.turn = pacer.turn_to_send_event
-        # Renewing a lease must not wait behind the work: a slow leader is still the leader.
-        self._election_api = self._world.connect(
-            config, on_request=self.metrics.requested, timing=timing
+        pacer = EventPacer(settings.pacing, wait_until_idle=self._wait_until_idle, timing=timing)
+        self._recorder.before_send = pacer.wait_to_send_event
+        # Lease renewals have their own connections and never wait behind other requests.
+        self._election_api = self._environment.connect(
+            config, on_request=self.metrics.observe_request, timing=timing
         )
-        self._elector = _elector(self._election_api, settings, identity=identity, world=self._world)
+        self._elector = _elector(
+            self._election_api, settings, identity=identity, environment=self._environment
+        )
         shared = self._shared()
         self.controllers = [Controller(dialect, shared) for dialect in dialects]
         self._stopping = asyncio.Event()
         self._servers: list[health.Server] = []
 
     async def run(self) -> None:
-        """Work until `stop`; then end cleanly."""
+        """Run until `stop` is called, then shut down."""
         background: list[asyncio.Task[None]] = []
         try:
-            await self._check_groups()
+            await self._check_pod_group_api()
             await self._serve()
             background = [_task(each) for each in self._background()]
-            await self._until_stopped(background)
+            await self._wait_until_stopped(background)
         finally:
-            await self._end(background)
+            await self._shut_down(background)
 
     def stop(self) -> None:
-        """Ask the operator to end; nothing that is under way is cut in half."""
+        """Begin a graceful shutdown."""
         self._stopping.set()
 
     def stop_on_signals(self) -> None:
@@ -123,11 +125,11 @@ class Operator:
 
     @property
     def is_ready(self) -> bool:
-        """Every dialect that the cluster has is followed, and its watches make progress."""
+        """All informers have synced and their watches make progress."""
         return all(each.is_ready for each in self.controllers) and not self._stalled()
 
-    def _idle(self) -> Iterator[tuple[str, str, float]]:
-        """Controller, resource, and seconds since the watch of it last progressed."""
+    def _idle_watches(self) -> Iterator[tuple[str, str, float]]:
+        """Controller, resource, and seconds since its watch last made progress."""
         for each in self.controllers:
             for resource, seconds in each.idle_seconds.items():
                 yield each.dialect.component, resource, seconds()
@@ -135,94 +137,87 @@ class Operator:
     def _stalled(self) -> list[str]:
         """The resources whose watches have made no progress for too long."""
         limit = self.settings.watch_timeout.total_seconds() or float("inf")
-        return [resource for _, resource, seconds in self._idle() if seconds > limit]
+        return [resource for _, resource, seconds in self._idle_watches() if seconds > limit]
 
     def _why_not_ready(self) -> str:
         stalled = ", ".join(sorted(set(self._stalled())))
-        return f"watches make no progress: {stalled}" if stalled else health.UNFILLED
+        return f"watches make no progress: {stalled}" if stalled else health.NOT_SYNCED
 
-    def _shared(self) -> Shared:
-        return Shared(
+    def _shared(self) -> SharedServices:
+        return SharedServices(
             api=self._api.guarded(self._may_write),
             pool=self._pool,
             recorder=self._recorder,
             metrics=self.metrics,
             settings=self.settings,
             may_write=self._may_write,
-            timing=self._world.timing,
-            now=self._world.now,
-            token=self._world.token,
-            longest_look=self._world.longest_look,
+            timing=self._environment.timing,
+            now=self._environment.now,
+            token=self._environment.token,
+            max_discovery_interval=self._environment.max_discovery_interval,
             pacing=self.settings.pacing,
         )
 
-    async def _until_calm(self, within: float) -> None:
-        await self._pool.calm(within=within)
+    async def _wait_until_idle(self, within: float) -> None:
+        await self._pool.wait_until_idle(within=within)
 
     def _may_write(self) -> bool:
-        return self._leads
+        return self._is_leader
 
     @property
-    def _leads(self) -> bool:
+    def _is_leader(self) -> bool:
         return self._elector is None or self._elector.is_leader
 
     def _background(self) -> list[Coroutine[Any, Any, None]]:
         tasks = [controller.run() for controller in self.controllers]
-        tasks += [self._take_up_work(controller) for controller in self.controllers]
+        tasks += [self._follow_leadership(controller) for controller in self.controllers]
         tasks += [self._recorder.run() for _ in range(EVENT_SENDERS)]
-        tasks.append(self._measure())
+        tasks.append(self._update_gauges())
         if self.settings.resync:
             tasks.append(self._resync())
         if self._elector is not None:
-            tasks += [self._elector.run(), self._tell_leadership(self._elector)]
+            tasks.append(self._elector.run())
         return tasks
 
-    async def _take_up_work(self, controller: Controller) -> None:
-        """Whoever becomes leader looks at every job once: nobody did meanwhile."""
+    async def _follow_leadership(self, controller: Controller) -> None:
+        """Reconcile every job after becoming leader; stop all work when the lease is lost."""
         await controller.has_synced.wait()
         if self._elector is None:
-            controller.count_jobs()
+            controller.seed_metrics()
             await self._stopping.wait()
             return
         while True:
             await self._elector.became_leader.wait()
-            controller.count_jobs()
+            controller.seed_metrics()
             controller.enqueue_all()
             await self._elector.lost.wait()
             controller.cancel_reconciles()
             controller.forget()
 
-    async def _tell_leadership(self, elector: LeaderElector) -> None:
-        while True:
-            await elector.became_leader.wait()
-            _log.info("leading")
-            await elector.lost.wait()
-            _log.warning("lease lost: no more writes until it is held again")
-
     async def _resync(self) -> None:
         while True:
             await asyncio.sleep(self.settings.resync.total_seconds())
             for controller in self.controllers:
-                controller.pacer.recheck_all()
+                controller.pacer.clear_settled()
                 controller.enqueue_all()
 
-    async def _measure(self) -> None:
+    async def _update_gauges(self) -> None:
         while True:
             metrics = self.metrics
             for each in self.controllers:
                 name, pacer = each.dialect.component, each.pacer
                 metrics.queue_depth.labels(name).set(len(each.queue))
-                metrics.statuses_deferred.labels(name).set(pacer.deferred)
-                metrics.oldest_status.labels(name).set(pacer.oldest)
-            for component, resource, seconds in self._idle():
+                metrics.statuses_deferred.labels(name).set(pacer.deferred_count)
+                metrics.oldest_status.labels(name).set(pacer.oldest_deferred_seconds)
+            for component, resource, seconds in self._idle_watches():
                 metrics.watch_idle(component, resource, seconds=seconds)
-            metrics.events_deferred.set(self._recorder.due)
-            metrics.oldest_event.set(self._recorder.oldest)
-            metrics.leader.set(self._leads)
+            metrics.events_deferred.set(self._recorder.due_count)
+            metrics.oldest_event.set(self._recorder.oldest_seconds)
+            metrics.leader.set(self._is_leader)
             await asyncio.sleep(1.0)
 
-    async def _check_groups(self) -> None:
-        """An operator that is told to schedule in gangs does not begin without their API."""
+    async def _check_pod_group_api(self) -> None:
+        """With gang scheduling enabled, refuse to start if the PodGroup API is missing."""
         wanted = {
             controller.dialect.pod_groups(self.settings.jobs) for controller in self.controllers
         }
@@ -237,11 +232,11 @@ class Operator:
         try:
             return await is_served(self._api, resource_of(groups))
         except Forbidden:
-            return True  # trying it is then the only way to find out
+            return True  # Discovery is not permitted: assume that it is served.
         except ApiError as error:
             name = f"{groups.plural}.{groups.group}"
             raise StartError(
-                f"{name}: the API server does not tell whether it has them: {error.message};"
+                f"{name}: cannot find out whether the API server serves it: {error.message};"
                 " the operator does not start"
             ) from error
 
@@ -257,8 +252,8 @@ class Operator:
             if runner is not None:
                 self._servers.append(runner)
 
-    async def _until_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
-        """A task that ends by itself ends the operator, and with its error."""
+    async def _wait_until_stopped(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Wait for `stop`. A task that fails or ends stops the operator, with its error."""
         stopped = _task(self._stopping.wait())
         try:
             done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -267,9 +262,9 @@ class Operator:
         for task in done:
             task.result()
 
-    async def _end(self, background: list[asyncio.Task[None]]) -> None:
+    async def _shut_down(self, background: list[asyncio.Task[None]]) -> None:
         try:
-            await self._finish_work()
+            await self._drain()
         finally:
             await cancel(background)
             if self._elector is not None:
@@ -279,13 +274,13 @@ class Operator:
             await self._election_api.close()
             await self._api.close()
 
-    async def _finish_work(self) -> None:
-        """What is under way, and the news of it; whoever has no time for that may cancel it."""
+    async def _drain(self) -> None:
+        """Let running reconciles finish, then send the remaining events."""
         for controller in self.controllers:
             controller.queue.close()
         workers = [worker for controller in self.controllers for worker in controller.workers]
         if workers:
-            await asyncio.wait(workers, timeout=FAREWELL)
+            await asyncio.wait(workers, timeout=SHUTDOWN_TIMEOUT)
         await self._recorder.close()
 
 
@@ -297,7 +292,7 @@ def _throttle(settings: Settings, timing: Timing) -> TokenBucket | None:
 
 
 def _elector(
-    api: Api, settings: Settings, *, identity: str, world: Environment
+    api: Api, settings: Settings, *, identity: str, environment: Environment
 ) -> LeaderElector | None:
     if not settings.is_leader_elected:
         return None
@@ -306,8 +301,8 @@ def _elector(
         LeaseConfig(
             name=settings.lease_name, namespace=settings.lease_namespace, identity=identity
         ),
-        timing=world.timing,
-        now=world.now,
+        timing=environment.timing,
+        now=environment.now,
     )
 
 

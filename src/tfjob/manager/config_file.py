@@ -1,7 +1,7 @@
-"""A configuration file that a flag of one dialect names: read once, when the operator starts.
+"""Reads the configuration file that a dialect's flag names, once, when the operator starts.
 
-A folder stands for a ConfigMap that is mounted there, and one without the file for a ConfigMap
-that nobody has made: nothing is configured then. Every other trouble ends the start.
+The path may be a directory where a ConfigMap is mounted. A directory without the file means that
+the optional ConfigMap does not exist: the defaults apply. Every other problem stops the start.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from tfjob.k8s import field, safe_yaml
 
 
 class ConfigFileError(ValueError):
-    """The configuration cannot be used; the message names the file and says why."""
+    """The configuration file is invalid; the message names it and says why."""
 
 
 def read(path: Path, flag: FileFlag) -> object | None:
-    """What the flag's file says; None where the path is a folder that holds no such file."""
+    """The configuration; None if the path is a directory without the file."""
     file = _file_at(path, flag.file_names)
     if file is None:
         return None
@@ -40,7 +40,7 @@ def _parsed(file: Path) -> object:
         return safe_yaml.load(text)
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigFileError(
-            f"{file}: is no YAML: {error}; the operator does not start"
+            f"{file}: not valid YAML: {error}; the operator does not start"
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""The controller of one dialect: its informers, its workqueue and its workers, wired together.
+"""The controller of one dialect: its informers, workqueue, reconciler and workers.
 
-A dialect whose API the cluster does not have costs nothing but a look now and then, and is served
-from the moment its API is there. The same holds for the optional APIs of its children.
+If the cluster does not serve the dialect's API, the controller checks for it from time to time and
+starts once it is served. The same holds for the optional APIs of its children.
 """
 
 import asyncio
@@ -25,24 +25,24 @@ from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.event_handler import EventHandler, Request
 from tfjob.controller.expectations import Expectations
 from tfjob.controller.job_object import JobObject
-from tfjob.controller.pacing import Load, Pacer, PacingConfig
+from tfjob.controller.pacing import LoadSignals, Pacer, PacingConfig
 from tfjob.controller.reconciler import Reconciler
 from tfjob.controller.snapshot import SnapshotReader
 from tfjob.controller.status_writer import StatusWriter
-from tfjob.controller.worker import Times, Worker
+from tfjob.controller.worker import Clocks, Worker
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager.discovery import Discovery
-from tfjob.manager.informers import Informers, Listeners, Source, apis_beside
+from tfjob.manager.informers import Informers, Listeners, Source, extra_child_apis
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
 
 _log: Final = logging.getLogger(__name__)
-_LEAST_RESERVED: Final = 2
-"""Workers for high priority, however few there are for all jobs."""
+_MIN_RESERVED: Final = 2
+"""The least number of high-priority workers."""
 
 
-class Shared(msgspec.Struct, frozen=True, kw_only=True):
-    """What all parts of one operator use together."""
+class SharedServices(msgspec.Struct, frozen=True, kw_only=True):
+    """What all controllers of one operator share."""
 
     api: Api
     pool: FairSemaphore
@@ -53,60 +53,64 @@ class Shared(msgspec.Struct, frozen=True, kw_only=True):
     timing: Timing
     now: Callable[[], datetime]
     token: Callable[[], str]
-    longest_look: float
-    """Seconds between two looks for an API that is not there."""
+    max_discovery_interval: float
+    """The longest pause in seconds between two checks for an API that is not served yet."""
     pacing: PacingConfig = PacingConfig()
 
 
-class _Begun(msgspec.Struct, frozen=True):
-    """What there is from the moment on at which the dialect's API is found."""
+class _Components(msgspec.Struct, frozen=True):
+    """The parts that are built once the dialect's API is served."""
 
     informers: Informers
     handler: EventHandler
     reader: SnapshotReader
     reconciler: Reconciler
     expectations: Expectations
-    loop: Worker
+    worker: Worker
 
 
 class Controller:
-    """`run` until cancelled. `workers` are apart, so that reconciles under way can end by
-    themselves: they go home when the queue is closed."""
+    """Serves the jobs of one dialect. `run` lasts until cancelled.
 
-    def __init__(self, dialect: Dialect, shared: Shared) -> None:
+    The `workers` end by themselves when the queue is closed, so that running reconciles finish.
+    """
+
+    def __init__(self, dialect: Dialect, shared: SharedServices) -> None:
         self.dialect = dialect
         self.queue = WorkQueue[Key](group=_namespace)
         self.workers: list[asyncio.Task[None]] = []
         self.has_synced = asyncio.Event()
         self._shared = shared
-        self._discovery = Discovery(shared.api, timing=shared.timing, longest=shared.longest_look)
-        self._begun: _Begun | None = None
+        self._discovery = Discovery(
+            shared.api, timing=shared.timing, max_interval=shared.max_discovery_interval
+        )
+        self._components: _Components | None = None
         self.pacer = Pacer(
             shared.pacing,
             load=self._load(),
             clock=shared.timing.clock,
             shows_children=dialect.shows_children,
         )
-        self._is_looked_for = False
-        self._is_counted = False
+        self._was_discovered = False
+        self._has_seeded_metrics = False
 
     @property
     def informers(self) -> Informers | None:
-        return None if self._begun is None else self._begun.informers
+        return None if self._components is None else self._components.informers
 
     @property
     def expected(self) -> int:
-        """Jobs whose own writes have not come back."""
-        return 0 if self._begun is None else len(self._begun.expectations)
+        """How many jobs have unmet expectations."""
+        return 0 if self._components is None else len(self._components.expectations)
 
     @property
     def is_ready(self) -> bool:
-        """Its caches are filled, or there is nothing to fill them with."""
-        return self._is_looked_for and (self.informers is None or self.informers.has_synced)
+        """The informers have synced, or the cluster does not serve the dialect's API."""
+        return self._was_discovered and (self.informers is None or self.informers.has_synced)
 
     async def run(self) -> None:
-        await self._discovery.until_there(self._resource, on_missing=self._tell_missing)
-        apis = apis_beside(self.dialect, self._shared.settings.jobs)
+        await self._discovery.wait_until_served(self._resource, on_missing=self._log_missing_api)
+        apis = extra_child_apis(self.dialect, self._shared.settings.jobs)
         optional = [each for each in apis if each.is_optional]
         namespace = self._shared.settings.namespace
         served = [
@@ -114,27 +118,29 @@ class Controller:
             for each in optional
             if await self._discovery.is_usable(resource_of(each), namespace=namespace)
         ]
-        self._begun = begun = self._begin(served)
-        self._is_looked_for = True
-        tasks = [asyncio.create_task(each.run()) for each in begun.informers.all.values()]
+        self._components = components = self._build(served)
+        self._was_discovered = True
+        tasks = [asyncio.create_task(each.run()) for each in components.informers.all.values()]
         missing = [each for each in optional if each not in served]
-        tasks += [asyncio.create_task(self._follow_later(each, begun)) for each in missing]
+        tasks += [
+            asyncio.create_task(self._watch_when_served(each, components)) for each in missing
+        ]
         try:
-            await _or_failure(begun.informers.synced(), tasks)
+            await _wait_or_fail(components.informers.wait_until_synced(), tasks)
             self.has_synced.set()
-            jobs = len(begun.informers.jobs.store)
-            _log.info("caches filled", extra={"kind": self._title, "jobs": jobs})
-            self.workers = self._start_workers(begun.loop)
-            await _all_done([*tasks, *self.workers])
+            jobs = len(components.informers.jobs.store)
+            _log.info("informers synced", extra={"kind": self._kind_name, "jobs": jobs})
+            self.workers = self._start_workers(components.worker)
+            await _wait_all([*tasks, *self.workers])
         finally:
             await cancel([*tasks, *self.workers])
 
-    def _start_workers(self, loop: Worker) -> list[asyncio.Task[None]]:
-        """Beside those for all jobs some for high priority, who never wait for many children."""
+    def _start_workers(self, worker: Worker) -> list[asyncio.Task[None]]:
+        """Start workers for all keys, and some for high-priority keys only."""
         threads = self._shared.settings.threads
-        reserved = max(_LEAST_RESERVED, threads // 2)
-        least = [Priority.NORMAL] * threads + [Priority.HIGH] * reserved
-        return [asyncio.create_task(loop.run(each)) for each in least]
+        reserved = max(_MIN_RESERVED, threads // 2)
+        priorities = [Priority.NORMAL] * threads + [Priority.HIGH] * reserved
+        return [asyncio.create_task(worker.run(each)) for each in priorities]
 
     def enqueue_all(self) -> None:
         for each in self.informers.jobs.store if self.informers is not None else ():
@@ -142,72 +148,72 @@ class Controller:
 
     @property
     def idle_seconds(self) -> dict[str, Callable[[], float]]:
-        """By resource, how long ago its watch last made progress."""
+        """By resource, the seconds since its watch last made progress."""
         return {} if self.informers is None else self.informers.idle_seconds
 
     def cancel_reconciles(self) -> None:
         """Cancel the reconciles in progress."""
-        if self._begun is not None:
-            self._begun.loop.cancel_reconciles()
+        if self._components is not None:
+            self._components.worker.cancel_reconciles()
 
     def forget(self) -> None:
-        """Another process may have worked on any job by now, or other rules may hold."""
+        """Drop state that another leader or new settings may have made wrong."""
         self.pacer.forget()
-        if self._begun is not None:
-            self._begun.reconciler.created_here.clear()
+        if self._components is not None:
+            self._components.reconciler.created_here.clear()
 
-    def count_jobs(self) -> None:
-        """Counters begin with the jobs there are when this operator begins to work."""
-        begun = self._begun
-        if self._is_counted or begun is None:
+    def seed_metrics(self) -> None:
+        """Set the job counters from the jobs that exist when this operator starts to work."""
+        components = self._components
+        if self._has_seeded_metrics or components is None:
             return
-        self._is_counted = True
+        self._has_seeded_metrics = True
         self._shared.metrics.seed(
-            (each.metadata.namespace, begun.reader.decode(each).status)
-            for each in begun.informers.jobs.store
+            (each.metadata.namespace, components.reader.decode(each).status)
+            for each in components.informers.jobs.store
         )
 
     def _job_changed(self, old: JobObject | None, new: JobObject | None) -> None:
-        begun = self._begun
-        if begun is None:
+        components = self._components
+        if components is None:
             return
         if old is None and new is not None:
-            self._tell_unread(new)
-            # Where this operator leads, nobody else has worked on a job that appears.
+            self._log_unread_fields(new)
+            # No other process has worked on a job that appears while this one leads.
             if self.has_synced.is_set() and self._shared.may_write():
-                begun.reconciler.created_here.add(new.metadata.uid)
+                components.reconciler.created_here.add(new.metadata.uid)
         elif old is not None and new is None:
             self.pacer.forget_job(old)
-            begun.reconciler.created_here.discard(old.metadata.uid)
-        self._enqueue(begun.handler.job_changed(old, new))
+            components.reconciler.created_here.discard(old.metadata.uid)
+        self._enqueue(components.handler.job_changed(old, new))
 
     def _child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        if self._begun is not None:
-            self._enqueue(self._begun.handler.child_changed(old, new))
+        if self._components is not None:
+            self._enqueue(self._components.handler.child_changed(old, new))
 
     def _enqueue(self, requests: Iterable[Request]) -> None:
         for key, delay, priority in requests:
             self.queue.add_after(key, delay, priority)
 
-    def _tell_unread(self, job: JobObject) -> None:
-        """Once for each job, and only to whom it is worth the work of looking."""
+    def _log_unread_fields(self, job: JobObject) -> None:
+        """Log fields that the dialect does not read, at debug level only: finding them is slow."""
         if not _log.isEnabledFor(logging.DEBUG):
             return
         unread = self.dialect.unread(job.manifest())
         if unread:
             meta = job.metadata
-            facts = {"namespace": meta.namespace, "job": meta.name, "keys": ", ".join(unread)}
-            _log.debug("keys without a meaning ignored", extra={"kind": self._title, **facts})
+            fields = {"namespace": meta.namespace, "job": meta.name, "fields": ", ".join(unread)}
+            _log.debug("unknown fields ignored", extra={"kind": self._kind_name, **fields})
 
     @property
     def _resource(self) -> Resource:
         return Resource(self.dialect.group, self.dialect.version, self.dialect.plural)
 
     @property
-    def _title(self) -> str:
+    def _kind_name(self) -> str:
         return f"{self.dialect.kind}.{self.dialect.group}"
 
-    def _begin(self, served: Sequence[ChildApi]) -> _Begun:
+    def _build(self, served: Sequence[ChildApi]) -> _Components:
         shared, jobs = self._shared, self._shared.settings.jobs
         jobs = msgspec.structs.replace(jobs, served=frozenset(each.name for each in served))
         source = Source(shared.api, shared.settings.namespace, shared.timing)
@@ -217,22 +223,22 @@ class Controller:
             self.dialect,
             jobs,
             stores=informers.stores,
-            facts=ClusterLookups(shared.api, clock=shared.timing.clock),
+            lookups=ClusterLookups(shared.api, clock=shared.timing.clock),
             now=shared.now,
             token=shared.token,
         )
         reconciler = self._reconciler(reader)
         expectations = Expectations(informers.all, clock=shared.timing.clock)
-        loop = Worker(
+        worker = Worker(
             reconciler,
             self.queue,
             expectations=expectations,
-            observer=shared.metrics.passes_of(self.dialect.component),
-            times=Times(now=shared.now, elapsed=shared.timing.clock),
+            observer=shared.metrics.reconcile_observer(self.dialect.component),
+            clocks=Clocks(now=shared.now, elapsed=shared.timing.clock),
             may_write=shared.may_write,
         )
         handler = EventHandler(self.dialect, stores=informers.stores, pacer=self.pacer)
-        return _Begun(informers, handler, reader, reconciler, expectations, loop)
+        return _Components(informers, handler, reader, reconciler, expectations, worker)
 
     def _reconciler(self, reader: SnapshotReader) -> Reconciler:
         shared = self._shared
@@ -246,45 +252,51 @@ class Controller:
                 may_write=shared.may_write,
                 clock=shared.timing.clock,
             ),
-            statuses=StatusWriter(shared.api, self.dialect, may_write=shared.may_write),
+            status_writer=StatusWriter(shared.api, self.dialect, may_write=shared.may_write),
             recorder=shared.recorder,
             observer=shared.metrics,
             pacer=self.pacer,
         )
 
-    def _load(self) -> Load:
+    def _load(self) -> LoadSignals:
         shared = self._shared
-        return Load(
-            keys=lambda: len(self.queue),
-            has_waiting_children=lambda: not shared.pool.is_calm,
-            events=lambda: shared.recorder.due,
-            is_worked_on=self._is_worked_on,
+        return LoadSignals(
+            queued_jobs=lambda: len(self.queue),
+            has_queued_creates=lambda: not shared.pool.is_idle,
+            pending_events=lambda: shared.recorder.due_count,
+            is_in_progress=self._is_worked_on,
         )
 
     def _is_worked_on(self, key: Key) -> bool:
-        begun = self._begun
-        return self.queue.is_working(key) or (begun is not None and key in begun.expectations)
+        components = self._components
+        return self.queue.is_working(key) or (
+            components is not None and key in components.expectations
+        )
 
-    async def _follow_later(self, api: ChildApi, begun: _Begun) -> None:
-        """Once an optional API is there, its objects are followed and every job is looked at."""
+    async def _watch_when_served(self, api: ChildApi, components: _Components) -> None:
+        """Once an optional API is served, start its informer and reconcile every job."""
         namespace = self._shared.settings.namespace
-        await self._discovery.until_usable(resource_of(api), namespace=namespace)
-        following = begun.informers.follow(api)
-        task = asyncio.create_task(following.run())
+        await self._discovery.wait_until_usable(resource_of(api), namespace=namespace)
+        informer = components.informers.watch(api)
+        task = asyncio.create_task(informer.run())
         try:
-            await _or_failure(following.has_synced.wait(), [task])
-            _log.info("optional API found", extra={"kind": self._title, "api": api.name})
-            jobs = begun.reader.settings
-            begun.reader.settings = msgspec.structs.replace(jobs, served=jobs.served | {api.name})
+            await _wait_or_fail(informer.has_synced.wait(), [task])
+            _log.info(
+                "optional API is now served", extra={"kind": self._kind_name, "api": api.name}
+            )
+            jobs = components.reader.settings
+            components.reader.settings = msgspec.structs.replace(
+                jobs, served=jobs.served | {api.name}
+            )
             self.forget()
             self.enqueue_all()
             await task
         finally:
             await cancel([task])
 
-    def _tell_missing(self) -> None:
-        self._is_looked_for = True
-        _log.warning("API not there: its jobs are served once it is", extra={"kind": self._title})
+    def _log_missing_api(self) -> None:
+        self._was_discovered = True
+        _log.warning("API not served, waiting for its CRD", extra={"kind": self._kind_name})
 
 
 def _namespace(key: Key) -> str:
@@ -297,10 +309,10 @@ async def cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _or_failure(
+async def _wait_or_fail(
     work: Coroutine[Any, Any, Any], background: Sequence[asyncio.Task[None]]
 ) -> None:
-    """Wait for the work; what ends in the background meanwhile ends it, and with its error."""
+    """Wait for the work. A background task that ends first ends the wait, with its error."""
     task = asyncio.create_task(work)
     try:
         done, _ = await asyncio.wait([task, *background], return_when=asyncio.FIRST_COMPLETED)
@@ -310,7 +322,7 @@ async def _or_failure(
         each.result()
 
 
-async def _all_done(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def _wait_all(tasks: Sequence[asyncio.Task[None]]) -> None:
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     for each in done:
         each.result()

@@ -1,4 +1,4 @@
-"""The flags that concern one dialect: each comes from that dialect's descriptor."""
+"""Command-line flags of the dialects, taken from their descriptors."""
 
 import argparse
 from pathlib import Path
@@ -12,7 +12,7 @@ _FILES: Final = [flag for each in DESCRIPTORS for flag in each.file_flags]
 
 
 class FlagError(ValueError):
-    """A flag whose file cannot be used; the message names both."""
+    """A flag names an invalid file; the message names both."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
-    """What dialects find in their options, without defaults, and notes for the log."""
+    """The dialects' options that differ from their defaults, and notes for the log."""
     chosen = {flag: _given(arguments, flag.name) for flag in _FLAGS}
     options: dict[str, Any] = {
         flag.name: value for flag, value in chosen.items() if value != flag.choices[0]
@@ -40,7 +40,7 @@ def read(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
         except config_file.ConfigFileError as error:
             raise FlagError(f"--{flag.name} {error}") from error
         if found is None:
-            notes.append(f"--{flag.name} {path}: holds no file; not used")
+            notes.append(f"--{flag.name} {path}: the directory has no such file; defaults apply")
         else:
             options[flag.name] = found
     return options, notes

@@ -1,8 +1,7 @@
-"""Which APIs a cluster has: asked for, and waited for.
+"""Finds out which APIs the cluster serves, and waits for those that it does not serve yet.
 
-Trouble with asking is waited out; where asking is not allowed, an API is taken to be there, since
-trying it is then the only way to find out. An optional API whose objects may not be listed is not
-usable, and is tried again like one that is missing.
+Failed requests are retried. Without permission for discovery an API counts as served. An optional
+API whose objects may not be listed is not usable, and is retried like a missing one.
 """
 
 import logging
@@ -17,33 +16,33 @@ from tfjob.client.timing import Timing
 from tfjob.client.watch_codec import Page
 
 _log: Final = logging.getLogger(__name__)
-_FIRST_PAUSE: Final = 1.0
+_INITIAL_DELAY: Final = 1.0
 
 
 class Discovery:
-    """`longest` is the longest pause in seconds between two looks; the first are shorter."""
+    """`max_interval` is the longest pause in seconds between two checks."""
 
-    def __init__(self, api: Api, *, timing: Timing, longest: float) -> None:
+    def __init__(self, api: Api, *, timing: Timing, max_interval: float) -> None:
         self._api = api
         self._timing = timing
-        self._longest = longest
+        self._max_interval = max_interval
         self._refused: set[Resource] = set()
 
-    async def is_there(self, resource: Resource) -> bool:
-        pauses = self._pauses()
+    async def is_served(self, resource: Resource) -> bool:
+        backoff = self._backoff()
         while True:
             try:
                 return await is_served(self._api, resource)
             except Forbidden:
                 return True
             except ApiError as error:
-                facts = {"api": resource.root, "fault": str(error)}
-                _log.warning("APIs cannot be asked for, will be tried again", extra=facts)
-                await self._timing.sleep(pauses.next())
+                fields = {"api": resource.root, "fault": str(error)}
+                _log.warning("API discovery failed, will be retried", extra=fields)
+                await self._timing.sleep(backoff.next())
 
     async def is_usable(self, resource: Resource, *, namespace: str | None) -> bool:
-        """The API is there and its objects may be listed; that they may not is logged once."""
-        if not await self.is_there(resource):
+        """Whether the API is served and its objects may be listed. A refusal is logged once."""
+        if not await self.is_served(resource):
             return False
         try:
             params = {"limit": "1"}
@@ -53,34 +52,36 @@ class Discovery:
         except Forbidden as error:
             if resource not in self._refused:
                 self._refused.add(resource)
-                facts = {"api": resource.root, "resource": resource.plural, "fault": error.message}
+                fields = {"api": resource.root, "resource": resource.plural, "fault": error.message}
                 _log.warning(
-                    "optional API not allowed: the rest is served; grant list and watch on it",
-                    extra=facts,
+                    "optional API not permitted, grant list and watch on it to use it",
+                    extra=fields,
                 )
             return False
         except ApiError:
-            return True  # the watch waits trouble out
+            return True  # The watch retries.
         self._refused.discard(resource)
         return True
 
-    async def until_usable(self, resource: Resource, *, namespace: str | None) -> None:
-        pauses = self._pauses()
+    async def wait_until_usable(self, resource: Resource, *, namespace: str | None) -> None:
+        backoff = self._backoff()
         while not await self.is_usable(resource, namespace=namespace):
-            await self._timing.sleep(pauses.next())
+            await self._timing.sleep(backoff.next())
 
-    async def until_there(
+    async def wait_until_served(
         self, resource: Resource, *, on_missing: Callable[[], None] = lambda: None
     ) -> None:
-        """Return once the API is there; that it is not is told once."""
-        if await self.is_there(resource):
+        """Wait until the API is served; `on_missing` is called once if it is not."""
+        if await self.is_served(resource):
             return
         on_missing()
-        pauses = self._pauses()
+        backoff = self._backoff()
         while True:
-            await self._timing.sleep(pauses.next())
-            if await self.is_there(resource):
+            await self._timing.sleep(backoff.next())
+            if await self.is_served(resource):
                 return
 
-    def _pauses(self) -> Backoff:
-        return Backoff(first=_FIRST_PAUSE, longest=self._longest, chance=self._timing.chance)
+    def _backoff(self) -> Backoff:
+        return Backoff(
+            initial=_INITIAL_DELAY, maximum=self._max_interval, chance=self._timing.chance
+        )

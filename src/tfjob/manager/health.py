@@ -1,4 +1,4 @@
-"""The operator's two small web servers: metrics, and probes for the kubelet."""
+"""The HTTP servers for metrics and for the kubelet's probes."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -8,14 +8,14 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 _OFF: Final = frozenset({"", "0"})
-_HIGHEST_PORT: Final = 65535
-UNFILLED: Final = "the caches are not filled yet"
+_MAX_PORT: Final = 65535
+NOT_SYNCED: Final = "informers have not synced yet"
 Server = web.AppRunner
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 class AddressError(ValueError):
-    """An address that cannot be listened on; the message names the flag's value and why."""
+    """The address is invalid or in use; the message names it and says why."""
 
 
 def metrics_app(registry: CollectorRegistry) -> web.Application:
@@ -28,9 +28,9 @@ def metrics_app(registry: CollectorRegistry) -> web.Application:
 
 
 def probes_app(
-    is_ready: Callable[[], bool], *, why: Callable[[], str] = lambda: UNFILLED
+    is_ready: Callable[[], bool], *, why: Callable[[], str] = lambda: NOT_SYNCED
 ) -> web.Application:
-    """`why` says what keeps it from being ready."""
+    """`why` gives the reason for not being ready."""
 
     async def alive(_: web.Request) -> web.Response:
         return web.Response(text="ok")
@@ -44,12 +44,14 @@ def probes_app(
 
 
 async def serve(app: web.Application, address: str) -> Server | None:
-    """Listen on `[host]:port`; None where the address is `0`, which means off."""
+    """Listen on `[host]:port`; None if the address is `0`, which disables the server."""
     if address in _OFF:
         return None
     host, _, port = address.rpartition(":")
-    if not port.isdigit() or int(port) > _HIGHEST_PORT:
-        raise AddressError(f"{address!r} is no address; write :8080, 127.0.0.1:8080 or 0 for off")
+    if not port.isdigit() or int(port) > _MAX_PORT:
+        raise AddressError(
+            f"{address!r} is not an address; use :8080, 127.0.0.1:8080, or 0 to disable"
+        )
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:

@@ -1,4 +1,4 @@
-"""The informers of one dialect: caches of its jobs and their children."""
+"""The informers of one dialect: its jobs and all kinds of their children."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,8 +30,8 @@ from tfjob.k8s.service import Service
 T = TypeVar("T", bound=HasMetadata)
 
 
-class Following(Protocol):
-    """A cache that is kept up to date."""
+class InformerLike(Protocol):
+    """An informer of any type of object."""
 
     has_synced: asyncio.Event
 
@@ -40,7 +40,7 @@ class Following(Protocol):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where the objects come from: a server, and one namespace of it or all."""
+    """The API server to watch, and the namespace, or None for all."""
 
     api: Api
     namespace: str | None = None
@@ -48,20 +48,20 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Listeners(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is called with each object before and after a change."""
+    """Callbacks, with the object before and after a change."""
 
     on_job: Callable[[JobObject | None, JobObject | None], None]
     on_child: Callable[[HasMetadata | None, HasMetadata | None], None]
 
 
-def apis_beside(dialect: Dialect, settings: Settings) -> list[ChildApi]:
-    """The kinds of children besides those that every job has."""
+def extra_child_apis(dialect: Dialect, settings: Settings) -> list[ChildApi]:
+    """The APIs of children other than pods, services and batch Jobs."""
     groups = dialect.pod_groups(settings)
     return [*dialect.companions, *([groups] if groups is not None else [])]
 
 
 class Informers:
-    """All that is followed for one dialect. Optional APIs can be followed from later on."""
+    """All informers of one dialect. Those of optional APIs can be added later."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Informers:
         self._dialect = dialect
         self._listeners = listeners
         self.idle_seconds: dict[str, Callable[[], float]] = {}
-        """By resource, how long ago its watch last made progress."""
+        """By resource, the seconds since its watch last made progress."""
         own = Resource(dialect.group, dialect.version, dialect.plural)
         self.jobs = Informer(
             self._watch(own, JobObject, labels=""),
@@ -87,7 +87,7 @@ class Informers:
             self.batch_jobs = self._child(BATCH_JOBS, BatchJob, labels=dialect.child_selector)
         pods = self._child(PODS, Pod, labels=dialect.child_selector)
         services = self._child(SERVICES, Service, labels=dialect.child_selector)
-        self.all: dict[str, Following] = {
+        self.all: dict[str, InformerLike] = {
             JOBS: self.jobs,
             ChildKind.POD: pods,
             ChildKind.SERVICE: services,
@@ -100,24 +100,24 @@ class Informers:
             services=services.store,
             batch_jobs=self.batch_jobs.store if self.batch_jobs is not None else None,
         )
-        for each in apis_beside(dialect, settings):
+        for each in extra_child_apis(dialect, settings):
             if not each.is_optional or each.name in settings.served:
-                self.follow(each)
+                self.watch(each)
 
-    def follow(self, api: ChildApi) -> Following:
-        """One more kind of children."""
-        found: Informer[PodGroup] | Informer[CompanionObject]
+    def watch(self, api: ChildApi) -> InformerLike:
+        """Add the informer of one more kind of child."""
+        informer: Informer[PodGroup] | Informer[CompanionObject]
         if api.kind == ChildKind.POD_GROUP:
-            found = self._child(resource_of(api), PodGroup, labels="")
-            self.stores.pod_groups = found.store
+            informer = self._child(resource_of(api), PodGroup, labels="")
+            self.stores.pod_groups = informer.store
         else:
             labels = self._dialect.child_selector
-            found = self._child(resource_of(api), CompanionObject, labels=labels)
-            self.stores.companions = {**self.stores.companions, api.kind: found.store}
-        self.all[api.kind] = found
-        return found
+            informer = self._child(resource_of(api), CompanionObject, labels=labels)
+            self.stores.companions = {**self.stores.companions, api.kind: informer.store}
+        self.all[api.kind] = informer
+        return informer
 
-    async def synced(self) -> None:
+    async def wait_until_synced(self) -> None:
         for each in list(self.all.values()):
             await each.has_synced.wait()
 

@@ -1,4 +1,4 @@
-"""How the operator logs: a constant message, facts as key-values, for people or for machines."""
+"""Log formats: a constant message with key-value pairs, as text or as JSON."""
 
 import logging
 import sys
@@ -13,7 +13,11 @@ _LEVELS: Final = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-_OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_STANDARD_FIELDS: Final = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+}
 
 
 def set_up(*, style: str, level: str) -> None:
@@ -24,38 +28,38 @@ def set_up(*, style: str, level: str) -> None:
     root.setLevel(_LEVELS[level])
 
 
-def _facts(record: logging.LogRecord) -> dict[str, Any]:
-    return {key: value for key, value in vars(record).items() if key not in _OWN}
+def _extra_fields(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD_FIELDS}
 
 
-def _moment(record: logging.LogRecord) -> str:
+def _timestamp(record: logging.LogRecord) -> str:
     moment = datetime.fromtimestamp(record.created, tz=UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class _Console(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        facts = "".join(f" {key}={_shown(value)}" for key, value in _facts(record).items())
-        text = f"{_moment(record)} {record.levelname:<7} {record.getMessage()}{facts}"
+        fields = "".join(f" {key}={_quoted(value)}" for key, value in _extra_fields(record).items())
+        text = f"{_timestamp(record)} {record.levelname:<7} {record.getMessage()}{fields}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         shown = {
-            "ts": _moment(record),
+            "ts": _timestamp(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "msg": record.getMessage(),
-            **_facts(record),
+            **_extra_fields(record),
         }
         if record.exc_info:
             shown["stacktrace"] = self.formatException(record.exc_info)
         return msgspec.json.encode(shown, enc_hook=str).decode()
 
 
-def _shown(value: object) -> str:
-    """In quotes and escaped where it is no single word: text of users begins no line of its own."""
+def _quoted(value: object) -> str:
+    """Quote and escape all but single words, so that user input cannot forge a log line."""
     text = str(value)
     is_word = text.isprintable() and " " not in text
     return text if is_word else msgspec.json.encode(text).decode()

@@ -1,8 +1,8 @@
-"""What the operator counts, under the names that dashboards of training-operator know.
+"""Prometheus metrics, with the names that training-operator's dashboards use.
 
-Counters of jobs follow stored state: at start they are set from the jobs there are, afterwards they
-move with each change that was stored. So they equal the objects, also after a restart. What no
-status holds, such as the number of pods that were replaced, is counted from the start on.
+Job counters follow stored state: they start from the existing jobs and grow with each stored
+transition, so they match the objects even after a restart. What no status records, such as the
+number of replaced pods, is counted from the start of the process.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,14 +25,14 @@ from tfjob.core.status import ConditionType, JobStatus
 _FRAMEWORK: Final = "tensorflow"
 _BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0)
 _FIRST_STATUS_BUCKETS: Final = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0)
-"""A creation is known to the second only."""
+"""Creation timestamps have a resolution of one second."""
 
 
 class Metrics:
-    """All metrics of one operator, in a registry of its own."""
+    """All metrics of one operator, in their own registry."""
 
     def __init__(self) -> None:
-        # The moment a counter was made is a series of its own, and nobody asks for it.
+        # Creation times of counters would double the number of series.
         disable_created_metrics()  # type: ignore[no-untyped-call]  # the library's own omission
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
@@ -42,11 +42,11 @@ class Metrics:
                 f"training_operator_jobs_{name}", text, "job_namespace", "framework"
             )
             for name, text in (
-                ("created", "Jobs first seen"),
-                ("deleted", "Jobs deleted because their time had come"),
+                ("created", "Jobs that got the Created condition"),
+                ("deleted", "Jobs deleted by the operator after their TTL"),
                 ("successful", "Jobs that succeeded"),
                 ("failed", "Jobs that failed"),
-                ("restarted", "Restarts of replicas, as the statuses of jobs hold them"),
+                ("restarted", "Replica restarts recorded in job statuses"),
             )
         }
         self._created: dict[str, Counter] = {
@@ -66,39 +66,39 @@ class Metrics:
         }
         self._replaced = self._counter(
             "tfjob_pods_replaced",
-            "Pods replaced since the operator started, disrupted ones included",
+            "Pods replaced since the operator started, including disrupted ones",
             "job_namespace",
         )
         self._add_runtime()
 
     def _add_runtime(self) -> None:
-        self._passes = self._counter(
-            "controller_runtime_reconcile", "Passes by result", "controller", "result"
+        self._reconciles = self._counter(
+            "controller_runtime_reconcile", "Reconciles by result", "controller", "result"
         )
         self._errors = self._counter(
-            "controller_runtime_reconcile_errors", "Passes that failed", "controller"
+            "controller_runtime_reconcile_errors", "Reconciles that failed", "controller"
         )
         self._seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
-            "Length of a pass",
+            "Duration of reconciles in seconds",
             ["controller"],
             buckets=_BUCKETS,
             registry=self.registry,
         )
         self.queue_depth = Gauge(
-            "workqueue_depth", "Jobs that wait for a worker", ["name"], registry=self.registry
+            "workqueue_depth", "Jobs waiting for a worker", ["name"], registry=self.registry
         )
         self.leader = Gauge(
-            "tf_operator_is_leader", "1 while this operator works", registry=self.registry
+            "tf_operator_is_leader", "1 if this operator is the leader", registry=self.registry
         )
         self._watch_idle = Gauge(
             "tfjob_watch_idle_seconds",
-            "Seconds since a watch was last opened, brought something or ended in good order",
+            "Seconds since a watch was last opened, received data or ended normally",
             ["controller", "resource"],
             registry=self.registry,
         )
         self._events_dropped = self._counter(
-            "tfjob_events_dropped", "Events that could not be kept or sent"
+            "tfjob_events_dropped", "Events dropped because the queue was full or sending failed"
         )
         self._add_pacing()
         self._requests = self._counter(
@@ -110,27 +110,27 @@ class Metrics:
         registry = self.registry
         self.statuses_deferred = Gauge(
             "tfjob_statuses_deferred",
-            "Statuses that wait for more of their kind",
+            "Status updates that are deferred",
             ["controller"],
             registry=registry,
         )
         self.oldest_status = Gauge(
             "tfjob_statuses_deferred_oldest_seconds",
-            "For how long the oldest of them has waited",
+            "Age of the oldest deferred status update",
             ["controller"],
             registry=registry,
         )
         self.events_deferred = Gauge(
-            "tfjob_events_deferred", "Events that wait to be sent", registry=registry
+            "tfjob_events_deferred", "Events waiting to be sent", registry=registry
         )
         self.oldest_event = Gauge(
             "tfjob_events_deferred_oldest_seconds",
-            "For how long the oldest of them has waited",
+            "Age of the oldest event waiting to be sent",
             registry=registry,
         )
         self._first_status = Histogram(
             "tfjob_first_status_seconds",
-            "From the creation of a job to its first status",
+            "Seconds from the creation of a job to its first status",
             buckets=_FIRST_STATUS_BUCKETS,
             registry=registry,
         )
@@ -139,7 +139,7 @@ class Metrics:
         return Counter(name, text, labels, registry=self.registry)
 
     def seed(self, statuses: Iterable[tuple[str, JobStatus]]) -> None:
-        """Count the jobs that are there when the operator starts."""
+        """Count the jobs that exist when the operator starts."""
         for namespace, status in statuses:
             self.status_stored(namespace, before=JobStatus(), after=status)
 
@@ -158,7 +158,7 @@ class Metrics:
         self._first_status.observe(max(seconds, 0.0))
 
     def restarted(self, namespace: str, *, replicas: int) -> None:
-        """Pods are replaced, also those whose loss is no restart because they were disrupted."""
+        """Count replaced pods, including disrupted ones, which do not count as restarts."""
         self._replaced.labels(namespace).inc(replicas)
 
     def job_deleted(self, namespace: str) -> None:
@@ -179,12 +179,14 @@ class Metrics:
     def event_dropped(self) -> None:
         self._events_dropped.inc()
 
-    def passes_of(self, controller: str) -> "Passes":
-        """Where one of the operator's controllers counts its passes."""
-        return Passes(controller, results=self._passes, errors=self._errors, lengths=self._seconds)
+    def reconcile_observer(self, controller: str) -> "ReconcileMetrics":
+        """The reconcile metrics of one controller."""
+        return ReconcileMetrics(
+            controller, results=self._reconciles, errors=self._errors, lengths=self._seconds
+        )
 
-    def requested(self, verb: str, resource: str, code: int, seconds: float) -> None:  # noqa: ARG002 - the hook's shape
-        # Finding a counter by its labels costs more than counting, and this is asked all the time.
+    def observe_request(self, verb: str, resource: str, code: int, seconds: float) -> None:  # noqa: ARG002 - the hook's shape
+        # Cached, because looking up a counter by its labels is slow and this runs per request.
         found = self._requests_by.get((code, verb, resource))
         if found is None:
             found = self._requests.labels(str(code), verb, resource)
@@ -195,8 +197,8 @@ class Metrics:
         self._jobs[name].labels(namespace, _FRAMEWORK).inc(number)
 
 
-class Passes:
-    """The passes of one controller."""
+class ReconcileMetrics:
+    """The reconcile metrics of one controller."""
 
     def __init__(
         self, controller: str, *, results: Counter, errors: Counter, lengths: Histogram
@@ -206,7 +208,7 @@ class Passes:
         self._errors = errors.labels(controller)
         self._lengths = lengths.labels(controller)
 
-    def passed(self, *, result: str, seconds: float) -> None:
+    def reconciled(self, *, result: str, seconds: float) -> None:
         self._results.labels(self._controller, result).inc()
         self._lengths.observe(seconds)
         if result == "error":

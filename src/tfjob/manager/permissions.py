@@ -1,7 +1,7 @@
-"""What the operator asks of an API server, as one table: the only source of the roles it gets.
+"""The permissions that the operator needs: the only source of its RBAC roles.
 
-A line names a kind of object, the verbs, when they are needed, and why. What is not in the table
-the operator is not allowed to do; what is in it and never asked for is a fault. Pure data.
+Each entry names a resource, the verbs, when they are needed, and why. The operator sends no request
+that the table does not allow, and the table holds nothing that the operator does not use.
 """
 
 from enum import StrEnum
@@ -17,33 +17,33 @@ from tfjob.dialects.registry import DESCRIPTORS
 
 
 class Need(StrEnum):
-    """What an operator must be set to do before it needs a permission, whatever it serves."""
+    """When a permission is needed, apart from those of single dialects."""
 
     JOBS = "jobs"
-    """Always: in each namespace whose jobs are served."""
+    """Always, in each namespace whose jobs are served."""
     CLUSTER = "cluster"
-    """Wherever it may: of objects that no namespace holds. Without it the operator still works."""
+    """Cluster-scoped and optional: the operator works without it."""
     LEADERSHIP = "leadership"
-    """With leader election: in the operator's own namespace."""
+    """With leader election, in the operator's own namespace."""
     PRIORITIES = "priorities"
-    """With gang scheduling, of objects that no namespace holds."""
+    """With gang scheduling; cluster-scoped."""
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):
-    """The verbs that are needed on one kind of object."""
+    """The verbs that are needed on one resource."""
 
     need: str
-    """One of `Need`, or what `need_of` calls a dialect or one of its options."""
+    """A `Need`, or the result of `need_of` for a dialect or one of its options."""
     resource: Resource
     verbs: tuple[str, ...]
     subresource: str = ""
     has_one_name: bool = False
-    """All that is asked for bears one name, known when the operator is installed."""
+    """Only one object is used, and its name is known at installation."""
     why: str
 
     @property
     def name(self) -> str:
-        """The object as a role spells it."""
+        """The resource as a role names it."""
         plural = self.resource.plural
         return f"{plural}/{self.subresource}" if self.subresource else plural
 
@@ -54,7 +54,7 @@ def need_of(descriptor: Descriptor, option: str = "") -> str:
 
 
 def permissions_for(descriptor: Descriptor) -> tuple[Permission, ...]:
-    """What serving the jobs of one dialect takes."""
+    """The permissions for serving the jobs of one dialect."""
     return (
         *_of_jobs(descriptor),
         *(
@@ -72,7 +72,7 @@ def permissions_for(descriptor: Descriptor) -> tuple[Permission, ...]:
 def _of_jobs(descriptor: Descriptor) -> tuple[Permission, ...]:
     need, stored = need_of(descriptor), descriptor.stored
     jobs = Resource(stored.group, stored.version, stored.plural)
-    seldom = "never sent: servers that enforce permissions on owner references ask for it before "
+    purpose = "never sent; required by OwnerReferencesPermissionEnforcement to set "
     return (
         Permission(
             need=need,
@@ -85,14 +85,14 @@ def _of_jobs(descriptor: Descriptor) -> tuple[Permission, ...]:
             resource=jobs,
             subresource="status",
             verbs=("update",),
-            why="conditions and counts",
+            why="write conditions and replica counts",
         ),
         Permission(
             need=need,
             resource=jobs,
             subresource="finalizers",
             verbs=("update",),
-            why=f"{seldom}a child may hold up the deletion of its job",
+            why=f"{purpose}blockOwnerDeletion on children",
         ),
     )
 
@@ -103,37 +103,37 @@ PERMISSIONS: Final = (
         need=Need.JOBS,
         resource=PODS,
         verbs=CHILD,
-        why="the replicas; get when a name is taken, patch to adopt and to let go",
+        why="run the replicas; get when a name is taken, patch to adopt and release",
     ),
     Permission(
         need=Need.JOBS,
         resource=SERVICES,
         verbs=CHILD,
-        why="one per replica, for its address; get and patch as for pods",
+        why="one per replica, for its DNS name; get and patch as for pods",
     ),
     Permission(
         need=Need.JOBS,
         resource=EVENTS,
         verbs=("get", "create", "patch"),
-        why="what happened to a job; get and patch to count on what was told before",
+        why="record events of jobs; get and patch to update the count of earlier ones",
     ),
     Permission(
         need=Need.CLUSTER,
         resource=NODES,
         verbs=("get",),
-        why="whether the node of a pod that does not go away still exists",
+        why="check whether the node of a stuck pod still exists",
     ),
     Permission(
         need=Need.LEADERSHIP,
         resource=LEASES,
         verbs=("get", "create", "update"),
         has_one_name=True,
-        why="only one of several operators works",
+        why="leader election",
     ),
     Permission(
         need=Need.PRIORITIES,
         resource=PRIORITY_CLASSES,
         verbs=("get",),
-        why="which replicas a group that is too small for all of them counts first",
+        why="compute minResources of a PodGroup whose minMember is below the replica count",
     ),
 )

@@ -1,7 +1,7 @@
-"""The operator's flags and environment, as one value.
+"""The operator's settings, from command-line flags and environment variables.
 
-Flags are those of training-operator 1.9, so that a Deployment written for it starts this one. What
-has no meaning here is accepted and told once; what is unknown is refused.
+The flags are those of training-operator 1.9, so that a Deployment written for it can start this
+operator. Flags without effect here are accepted and logged once; unknown flags are refused.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from tfjob.manager import dialect_flags
 
 LEASE_NAME: Final = "1ca428e5.training-operator.kubeflow.org"
 _SCHEMES: Final = {each.scheme: each.group for each in DESCRIPTORS}
-"""The API group behind each kind of job that can be served."""
+"""The API group of each kind of job that can be served."""
 DEFAULT_GROUPS: Final = frozenset(each.group for each in DESCRIPTORS if each.is_default)
 _OTHER_SCHEMES: Final = ("pytorchjob", "mpijob", "xgboostjob", "paddlejob", "jaxjob")
 _IGNORED: Final = (
@@ -37,7 +37,7 @@ _IGNORED: Final = (
     "gc-interval",
 )
 _IGNORED_SWITCHES: Final = ("alsologtostderr", "v")
-"""Switches of the first operator, which may stand alone or with a value."""
+"""Switches of tf-operator, which may be given with or without a value."""
 _LEVELS: Final = {
     "debug": "debug",
     "info": "info",
@@ -65,7 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: str | None = None
     resync: timedelta = timedelta(minutes=10)
     watch_timeout: timedelta = timedelta(minutes=5)
-    """Longer than a watch that works is ever without progress; zero for no limit."""
+    """Longer than a healthy watch is ever without progress; zero for no limit."""
     pacing: PacingConfig = PacingConfig()
     log_format: str = "console"
     log_level: str = "info"
@@ -79,11 +79,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettingsError(ValueError):
-    """A flag that cannot be obeyed; the message says which and what is allowed."""
+    """A flag has an invalid value; the message names the flag and the allowed values."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags, under the names that training-operator 1.9 gives them."""
+    """Add all flags, with the names that training-operator 1.9 uses."""
     _add_process_flags(parser)
     _add_pacing_flags(parser)
     _add_job_flags(parser)
@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def go_style(words: Sequence[str]) -> list[str]:
-    """Flags with one dash, as Go programs take them, in the form with two."""
+    """Convert single-dash flags, as Go programs accept them, to double-dash flags."""
     return [f"-{word}" if re.match(r"-[a-z][a-z-]", word) else word for word in words]
 
 
@@ -132,44 +132,70 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
 
 def _add_process_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--kubeconfig", metavar="FILE", help="reach the cluster through this file")
+    add("--kubeconfig", metavar="FILE", help="kubeconfig file of the cluster")
     add("--namespace", metavar="NS", help="serve one namespace only (env KUBEFLOW_NAMESPACE)")
-    add("--metrics-bind-address", default=":8080", metavar="ADDR", help="serve /metrics here")
-    add("--health-probe-bind-address", default=":8081", metavar="ADDR", help="/healthz, /readyz")
-    _add_switch(parser, "--leader-elect", help="let only one of several operators work")
+    add(
+        "--metrics-bind-address",
+        default=":8080",
+        metavar="ADDR",
+        help="address of /metrics (:8080; 0 disables it)",
+    )
+    add(
+        "--health-probe-bind-address",
+        default=":8081",
+        metavar="ADDR",
+        help="address of /healthz and /readyz (:8081; 0 disables them)",
+    )
+    _add_switch(parser, "--leader-elect", help="use leader election: only the leader works")
     add("--leader-election-id", default=LEASE_NAME, metavar="NAME", help="name of the Lease")
-    add("--controller-threads", type=_positive, default=16, metavar="N", help="jobs at a time")
-    add("--kube-api-qps", type=float, metavar="N", help="at most N requests a second (no cap)")
-    add("--kube-api-burst", type=int, metavar="N", help="requests at once under a cap")
+    _add_rate_flags(parser)
     add(
         "--resync-period",
         type=duration,
         default=timedelta(minutes=10),
         metavar="TIME",
-        help="look at every job again after this time (10m; 0 for never)",
+        help="reconcile every job again after this time (10m; 0 disables resync)",
     )
     add(
         "--watch-progress-timeout",
         type=duration,
         default=timedelta(minutes=5),
         metavar="TIME",
-        help="not ready when a watch has made no progress for this time (5m; 0 for no limit)",
+        help="report not ready when a watch makes no progress for this time (5m; 0: no limit)",
     )
     add(
         "--enable-scheme",
         action="append",
         default=[],
         metavar="KIND",
-        help=f"serve these, once per kind: {', '.join(_SCHEMES)} (tfjob alone)",
+        help=f"kind of job to serve, repeatable: {', '.join(_SCHEMES)} (tfjob)",
     )
-    _add_switch(parser, "--zap-devel", default=True, help="log for people")
-    add("--zap-encoder", choices=("json", "console"), help="how to log")
+    _add_log_flags(parser)
+
+
+def _add_rate_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--controller-threads",
+        type=_positive,
+        default=16,
+        metavar="N",
+        help="jobs reconciled concurrently (16)",
+    )
+    add("--kube-api-qps", type=float, metavar="N", help="requests per second (no limit)")
+    add("--kube-api-burst", type=int, metavar="N", help="burst allowed by --kube-api-qps")
+
+
+def _add_log_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    _add_switch(parser, "--zap-devel", default=True, help="console log format; =false: json")
+    add("--zap-encoder", choices=("json", "console"), help="log format, over --zap-devel")
     add(
         "--zap-log-level",
         type=_level,
         default="info",
         metavar="LEVEL",
-        help="debug, info, warning or error; a number above 0 means debug",
+        help="debug, info, warning or error (info); a number above 0 means debug",
     )
 
 
@@ -179,49 +205,54 @@ def _add_pacing_flags(parser: argparse.ArgumentParser) -> None:
         "--pacing",
         choices=("on", "off"),
         default="on",
-        help="off: no status and no event waits for others, and no reconcile is skipped",
+        help="off: write every status and event at once and skip no reconcile (on)",
     )
     add(
         "--pacing-status-delay",
         type=duration,
         default=timedelta(seconds=bounds.status_delay),
         metavar="TIME",
-        help="how long news of running replicas may wait while the server is busy (2s)",
+        help="longest deferral under load of a status that only counts running replicas (2s)",
     )
     add(
         "--pacing-event-delay",
         type=duration,
         default=timedelta(seconds=bounds.event_delay),
         metavar="TIME",
-        help="how long an event may give way to other requests (2m)",
+        help="longest deferral of an event in favour of other requests (2m)",
     )
 
 
 def _add_job_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--gang-scheduler-name", default="", metavar="NAME", help="volcano, or a scheduler's name")
+    add(
+        "--gang-scheduler-name",
+        default="",
+        metavar="NAME",
+        help="gang scheduler: volcano, or the name of a scheduler-plugins scheduler (none)",
+    )
     add(
         "--exit-code-table",
         choices=tuple(EXIT_CODES),
         default="default",
-        help="which exit codes restartPolicy ExitCode takes for retryable",
+        help="exit codes that restartPolicy ExitCode treats as retryable (default)",
     )
     add(
         "--default-clean-pod-policy",
         choices=("None", "Running", "All"),
         default="None",
-        help="which pods of a finished job go when the job itself does not say",
+        help="pods to delete when a job finishes that sets no cleanPodPolicy (None)",
     )
     add(
         "--force-delete-stuck-after",
         type=duration,
         default=timedelta(),
         metavar="TIME",
-        help="delete by force what a lost node does not let go (off)",
+        help="force-delete pods that are stuck on a deleted node for this time (off)",
     )
     dialect_flags.add_arguments(parser)
-    _add_switch(parser, "--legacy-labels", help="write the labels of older operators too")
-    _add_switch(parser, "--evaluator-in-cluster", help="name evaluators in TF_CONFIG's cluster")
+    _add_switch(parser, "--legacy-labels", help="also set the labels of older operators")
+    _add_switch(parser, "--evaluator-in-cluster", help="list evaluators in TF_CONFIG's cluster")
 
 
 def _add_switch(
@@ -231,7 +262,7 @@ def _add_switch(
     default: bool = False,
     help: str,  # noqa: A002
 ) -> None:
-    """A flag that may stand alone or carry =true or =false."""
+    """Add a flag that takes no value, =true or =false."""
     parser.add_argument(name, nargs="?", const=True, default=default, type=_boolean, help=help)
 
 
@@ -241,7 +272,7 @@ def duration(text: str) -> timedelta:
         return timedelta(seconds=float(text))
     parts = _DURATION.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 10m or 1h30m")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration; use 90s, 10m or 1h30m")
     return timedelta(seconds=sum(float(number) * _UNITS[unit] for number, unit in parts))
 
 
@@ -252,17 +283,17 @@ def _boolean(text: str) -> bool:
 
 
 def _level(text: str) -> str:
-    """A level as zap names it; its numbers are depths of debugging."""
+    """A zap log level; zap's numbers above 0 are debug levels."""
     name = _LEVELS.get(text.lower(), "debug" if text.isdigit() and int(text) > 0 else "")
     if not name:
         allowed = ", ".join(sorted(set(_LEVELS.values())))
-        raise argparse.ArgumentTypeError(f"{text!r} is no level; write one of {allowed}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a log level; use one of {allowed}")
     return name
 
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -286,13 +317,13 @@ def _options(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
 
 
 def _scheme_notes(schemes: Sequence[str]) -> list[str]:
-    """Other kinds that training-operator knows are told and passed over."""
+    """Notes on training-operator's other kinds, which are ignored."""
     for scheme in schemes:
         if scheme.lower() not in (*_SCHEMES, *_OTHER_SCHEMES):
             raise SettingsError(f"scheme {scheme} is not supported yet")
     others = [scheme for scheme in schemes if scheme.lower() in _OTHER_SCHEMES]
     return [
-        f"--enable-scheme {scheme}: only jobs of TensorFlow are served here; ignored"
+        f"--enable-scheme {scheme}: only TensorFlow jobs are supported; ignored"
         for scheme in others
     ]
 
@@ -300,4 +331,4 @@ def _scheme_notes(schemes: Sequence[str]) -> list[str]:
 def _ignored_notes(given: Mapping[str, Any]) -> list[str]:
     names = (*_IGNORED, *_IGNORED_SWITCHES)
     used = [name for name in names if given[name.replace("-", "_")] is not None]
-    return [f"--{name}: has no meaning here; ignored" for name in used]
+    return [f"--{name}: has no effect; ignored" for name in used]

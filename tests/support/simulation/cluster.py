@@ -79,7 +79,7 @@ class SimulatedCluster:
             settings,
             dialects=self._dialects,
             identity=identity,
-            world=Environment(
+            environment=Environment(
                 connect=self.connections[-1].connect,
                 timing=virtual_time.timing(self.injector.chance.random),
                 now=virtual_time.now,

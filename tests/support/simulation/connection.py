@@ -16,10 +16,10 @@ import aiohttp
 import msgspec
 
 from tfjob.client.config import Config
-from tfjob.client.connection import Answer as Whole
+from tfjob.client.connection import Response as Whole
 from tfjob.client.http import Api
 from tfjob.client.request import ClientConfig, Request
-from tfjob.client.streams import Begun
+from tfjob.client.streams import StreamResponse
 from tfjob.client.transport import Transport
 from tfjob.local.apiserver import router
 from tfjob.local.apiserver.backend import Backend
@@ -127,7 +127,7 @@ class _Wire(Transport):
         super().__init__(config, **options)
         self._line = connection
 
-    async def _whole(
+    async def _send_request(
         self,
         request: Request,
         authorization: str | None,  # noqa: ARG002 - there is no authentication here
@@ -136,15 +136,15 @@ class _Wire(Transport):
         assert isinstance(found, Answer)
         return Whole(found.code, found.body, _retry_after(found))
 
-    async def _begun(
+    async def _open_stream(
         self,
         request: Request,
         authorization: str | None,  # noqa: ARG002 - there is no authentication here
-    ) -> Begun:
+    ) -> StreamResponse:
         found = await self._exchange(request)
         body = found.body if isinstance(found, Answer) else b""
         response = cast("aiohttp.ClientResponse", _Response(found, self._line))
-        return Begun(_code(found), body, _retry_after(found), response)
+        return StreamResponse(_code(found), body, _retry_after(found), response)
 
     async def _exchange(self, request: Request) -> Answer | Feed:
         connection, injector = self._line, self._line.injector

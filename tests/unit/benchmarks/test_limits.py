@@ -1,4 +1,4 @@
-"""Claims about judging what was measured."""
+"""Checking records against the limits."""
 
 from pathlib import Path
 
@@ -18,11 +18,11 @@ from benchmarks.record import (
     save,
     summary,
 )
-from benchmarks.suite import FULL, courses
+from benchmarks.suite import FULL, sessions
 from benchmarks.table import FIGURES, page
 
 OURS = Place("many", "tfjob", "cpu")
-PEER = Place("many", "peer-tuned", "cpu")
+PEER = Place("many", "go-tuned", "cpu")
 SIZE = "1,000 jobs of 4 replicas"
 
 
@@ -44,7 +44,7 @@ def record_of(**figures: list[float]) -> Record:
 
 @pytest.mark.parametrize(("at_most", "holds"), [(0.5, True), (0.49, False)])
 def test_limit_holds_up_to_its_ratio_and_no_further(at_most: float, holds: bool) -> None:
-    record = record_of(tfjob=[1.0, 2.0, 9.0], peer_tuned=[4.0])
+    record = record_of(tfjob=[1.0, 2.0, 9.0], go_tuned=[4.0])
     limit = Limit(name="CPU", of=OURS, to=PEER, at_most=at_most)
     (verdict,) = verdicts(record, [limit])
     assert verdict.value == 0.5
@@ -58,7 +58,7 @@ def test_limit_without_another_figure_is_absolute() -> None:
     assert verdict.holds
 
 
-@pytest.mark.parametrize("measured", [{}, {"tfjob": [1.0]}, {"peer_tuned": [1.0]}])
+@pytest.mark.parametrize("measured", [{}, {"tfjob": [1.0]}, {"go_tuned": [1.0]}])
 def test_what_was_not_measured_is_no_success(measured: dict[str, list[float]]) -> None:
     limit = Limit(name="CPU", of=OURS, to=PEER, at_most=100.0)
     (verdict,) = verdicts(record_of(**measured), [limit])
@@ -82,7 +82,7 @@ def test_what_was_asked_for_without_its_measure_is_no_success() -> None:
 
 
 def test_records_of_one_machine_and_size_can_be_joined() -> None:
-    one, other = record_of(tfjob=[1.0]), record_of(peer_tuned=[2.0])
+    one, other = record_of(tfjob=[1.0]), record_of(go_tuned=[2.0])
     both = joined([one, other], planned={})
     assert both.runs == [*one.runs, *other.runs]
     with pytest.raises(RecordError, match="same run of many twice"):
@@ -97,8 +97,8 @@ def test_records_of_one_machine_and_size_can_be_joined() -> None:
 
 
 def test_where_files_are_is_not_recorded() -> None:
-    asked = ["--only", "few", "--add", "a.json", "--results=out", "--repeat", "1"]
-    assert command(asked) == "python -m benchmarks --only few --repeat 1"
+    options = ["--only", "few", "--add", "a.json", "--results=out", "--repeat", "1"]
+    assert command(options) == "python -m benchmarks --only few --repeat 1"
 
 
 def test_what_was_measured_in_another_size_is_not_judged() -> None:
@@ -134,12 +134,12 @@ def test_what_is_out_of_reach_is_told_and_fails_nothing() -> None:
 
 
 def test_every_limit_names_what_the_programme_measures() -> None:
-    programme = courses(FULL, large=True)
+    programme = sessions(FULL, large=True)
     ran = {
         (step.name, who)
-        for course in programme
-        for step in course.steps
-        for who in course.contestants
+        for session in programme
+        for step in session.steps
+        for who in session.contestants
     }
     places = [place for limit in read() for place in (limit.of, limit.to) if place is not None]
     assert places
@@ -149,7 +149,7 @@ def test_every_limit_names_what_the_programme_measures() -> None:
 
 
 def test_spread_is_shown_beside_the_median() -> None:
-    record = record_of(tfjob=[1.0, 2.0, 9.0], peer_tuned=[4.0])
+    record = record_of(tfjob=[1.0, 2.0, 9.0], go_tuned=[4.0])
     found = summary(record.runs, "many", "tfjob", "cpu")
     assert found is not None
     assert (found.least, found.median, found.most, found.count) == (1.0, 2.0, 9.0, 3)

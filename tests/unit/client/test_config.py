@@ -1,4 +1,4 @@
-"""Claims about how a cluster is found and reached."""
+"""Loading the client configuration."""
 
 import base64
 import json

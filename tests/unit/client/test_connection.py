@@ -1,4 +1,4 @@
-"""Claims about reading one answer after the other from a connection."""
+"""Reading responses from a connection."""
 
 import asyncio
 import itertools
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfjob.client.connection import Answer, AnswerReader, BrokenConnectionError, Connection
+from tfjob.client.connection import BrokenConnectionError, Connection, Response, ResponseReader
 
 SIZED = b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nDate: now\r\n\r\nhello"
 CHUNKED = (
@@ -17,7 +17,7 @@ CHUNKED = (
 
 
 class Line:
-    """The other end of a connection: what was written, and whether it was given up."""
+    """A fake transport that records what was written and whether it was aborted."""
 
     def __init__(self) -> None:
         self.written = b""
@@ -46,36 +46,36 @@ def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:
 def test_an_answer_is_the_same_in_whatever_pieces_it_comes(
     text: bytes, status: int, cuts: list[int]
 ) -> None:
-    reader = AnswerReader()
+    reader = ResponseReader()
     *early, last = [reader.feed(piece) for piece in pieces_of(text, cuts)]
     assert early == [None] * len(early)
-    assert last == Answer(status, b"hello")
+    assert last == Response(status, b"hello")
     assert reader.keeps_open
 
 
 def test_headers_are_read_in_any_case_of_letters() -> None:
-    reader = AnswerReader()
+    reader = ResponseReader()
     text = b"HTTP/1.1 429 Busy\r\ncOnTeNt-LeNgTh:2\r\nretry-after: 7\r\nCONNECTION: Close\r\n\r\nno"
-    assert reader.feed(text) == Answer(429, b"no", "7")
+    assert reader.feed(text) == Response(429, b"no", "7")
     assert not reader.keeps_open
 
 
 def test_an_answer_without_a_length_ends_with_the_connection() -> None:
-    reader = AnswerReader()
+    reader = ResponseReader()
     assert reader.feed(b"HTTP/1.0 200 OK\r\n\r\nhel") is None
     assert reader.feed(b"lo") is None
-    assert reader.end() == Answer(200, b"hello")
+    assert reader.end() == Response(200, b"hello")
     assert not reader.keeps_open
 
 
 def test_a_word_in_between_is_no_answer() -> None:
-    reader = AnswerReader()
+    reader = ResponseReader()
     assert reader.feed(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n") is None
-    assert reader.feed(SIZED) == Answer(201, b"hello")
+    assert reader.feed(SIZED) == Response(201, b"hello")
 
 
 def test_an_answer_that_never_has_a_body_does_not_wait_for_one() -> None:
-    assert AnswerReader().feed(b"HTTP/1.1 204 No Content\r\n\r\n") == Answer(204, b"")
+    assert ResponseReader().feed(b"HTTP/1.1 204 No Content\r\n\r\n") == Response(204, b"")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_an_answer_that_never_has_a_body_does_not_wait_for_one() -> None:
 )
 def test_what_is_no_answer_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        AnswerReader().feed(text)
+        ResponseReader().feed(text)
 
 
 async def test_one_connection_carries_one_exchange_after_the_other() -> None:

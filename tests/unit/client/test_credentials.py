@@ -1,4 +1,4 @@
-"""Claims about tokens that change while we run."""
+"""Credentials that rotate."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fake_time import FakeTime
-from tfjob.client.credentials import ConfigError, Fixed, TokenFile, basic, bearer
+from tfjob.client.credentials import ConfigError, StaticHeader, TokenFile, basic, bearer
 
 
 def write(path: Path, token: str, *, modified: int) -> None:
@@ -71,5 +71,5 @@ def test_a_token_file_without_a_token_is_an_error_at_the_start(
 async def test_fixed_headers_are_what_the_protocols_say() -> None:
     assert await bearer(" t\n").header() == "Bearer t"
     assert await basic("me", "secret").header() == "Basic bWU6c2VjcmV0"
-    assert await Fixed().header() is None
+    assert await StaticHeader().header() is None
     assert not bearer("t").renew("Bearer t")

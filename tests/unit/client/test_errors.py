@@ -1,4 +1,4 @@
-"""Claims about what answers of an API server mean."""
+"""Mapping of HTTP responses to errors."""
 
 import msgspec
 import pytest
@@ -10,7 +10,7 @@ from tfjob.client import errors
 
 def answer(code: int, **status: object) -> errors.ApiError:
     body = {"kind": "Status", "code": code, **status}
-    return errors.from_answer(code, msgspec.json.encode(body), request="POST /x")
+    return errors.from_response(code, msgspec.json.encode(body), request="POST /x")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_message_keeps_the_servers_words_and_the_text_adds_the_request() -> None
     ],
 )
 def test_bodies_that_are_no_status_are_quoted(body: bytes, message: str) -> None:
-    error = errors.from_answer(502, body)
+    error = errors.from_response(502, body)
     assert type(error) is errors.Transient
     assert error.message == message
 
@@ -73,8 +73,8 @@ def test_bodies_that_are_no_status_are_quoted(body: bytes, message: str) -> None
 def test_retry_after_comes_from_the_body_or_the_header() -> None:
     details = {"retryAfterSeconds": 7}
     in_body = answer(429, details=details)
-    in_header = errors.from_answer(429, b"", retry_after="3")
-    neither = errors.from_answer(429, b"", retry_after="Wed, 21 Oct 2026 07:28:00 GMT")
+    in_header = errors.from_response(429, b"", retry_after="3")
+    neither = errors.from_response(429, b"", retry_after="Wed, 21 Oct 2026 07:28:00 GMT")
     waits = [
         e.retry_after
         for e in (in_body, in_header, neither)
@@ -85,7 +85,7 @@ def test_retry_after_comes_from_the_body_or_the_header() -> None:
 
 @given(code=st.integers(300, 599), body=st.binary(max_size=200))
 def test_any_answer_gives_an_error_and_never_an_exception(code: int, body: bytes) -> None:
-    error = errors.from_answer(code, body, retry_after="x")
+    error = errors.from_response(code, body, retry_after="x")
     assert error.status == code
     assert error.message
 

@@ -1,4 +1,4 @@
-"""Claims about telling news in the background."""
+"""The event recorder: deduplication, counts, limits and retries."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -39,7 +39,7 @@ def news(name: str = "job", reason: str = "Created", message: str = "it is there
 
 
 class Server:
-    """Events by path; the next requests can be made to fail."""
+    """A fake API that stores events by path; the test can make requests fail."""
 
     def __init__(self) -> None:
         self.stored: dict[str, dict[str, Any]] = {}
@@ -168,12 +168,12 @@ async def test_repeated_news_are_counted_and_written_at_most_once_a_minute() -> 
 async def test_counts_that_wait_for_their_time_are_not_due() -> None:
     async with recording() as w:
         w.recorder.record(news(), key="Stuck", is_once=False)
-        assert w.recorder.due == 1
+        assert w.recorder.due_count == 1
         await settle()
         w.recorder.record(news(), key="Stuck", is_once=False)
-        assert (w.recorder.due, w.server.counts()) == (0, [1])
+        assert (w.recorder.due_count, w.server.counts()) == (0, [1])
         await w.time.advance(60)
-        assert (w.recorder.due, w.server.counts()) == (0, [2])
+        assert (w.recorder.due_count, w.server.counts()) == (0, [2])
 
 
 async def test_a_job_that_is_stuck_for_a_day_makes_under_ten_writes() -> None:
@@ -185,7 +185,7 @@ async def test_a_job_that_is_stuck_for_a_day_makes_under_ten_writes() -> None:
 
 
 async def test_news_that_repeat_for_years_are_still_written() -> None:
-    config = EventRecorderConfig(interval=1.0, longest_interval=2.0)
+    config = EventRecorderConfig(interval=1.0, max_interval=2.0)
     async with recording(config) as w:
         for _ in range(700):
             w.recorder.record(news(), key="Stuck", is_once=False)
@@ -291,7 +291,7 @@ async def test_each_dropped_event_is_told_to_who_counts_them() -> None:
 
 
 async def test_trouble_without_end_is_given_up() -> None:
-    async with recording(EventRecorderConfig(tries=3)) as w:
+    async with recording(EventRecorderConfig(max_attempts=3)) as w:
         w.server.faults = [Unreachable("away") for _ in range(9)]
         w.recorder.record(news(), key="Created")
         await w.time.advance(600)
@@ -316,7 +316,7 @@ async def test_what_is_remembered_is_bounded_and_keeps_what_is_used() -> None:
             w.recorder.record(news(f"job-{number}"), key="Created")
             w.recorder.record(news("job-0"), key="Created")
             await settle()
-        assert len(w.recorder._told_once) <= 20
+        assert len(w.recorder._sent_once) <= 20
         assert w.recorder.dropped == 0
         assert w.server.attempts == 50
 
@@ -326,7 +326,7 @@ async def test_counts_that_are_kept_are_bounded() -> None:
         for number in range(50):
             w.recorder.record(news(f"job-{number}"), key="Stuck", is_once=False)
             await settle()
-        assert len(w.recorder._told) == 10
+        assert len(w.recorder._sent) == 10
         w.recorder.record(news("job-0"), key="Stuck", is_once=False)
         await settle()
         assert sorted(w.server.counts()) == [1] * 49 + [2]

@@ -1,4 +1,4 @@
-"""Events wait for their turn, and namespaces take turns."""
+"""Events wait for `before_send`, and namespaces take turns."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ async def test_event_waits_for_its_turn() -> None:
         await calm.wait()
 
     recorder = EventRecorder(server, component="c", timers=FakeTime())
-    recorder.turn = until_calm
+    recorder.before_send = until_calm
     running = asyncio.create_task(recorder.run())
     recorder.record(news(), key="Created")
     await settle()
@@ -49,11 +49,11 @@ async def test_who_gives_turns_knows_how_many_wait_how_long_and_how_busy_the_ser
     recorder = EventRecorder(
         server, component="c", config=EventRecorderConfig(waiting=4), timers=time
     )
-    recorder.turn = note
+    recorder.before_send = note
     for number in range(3):
         recorder.record(news(f"job-{number}"), key="Created")
     await time.advance(5.0)
-    assert (recorder.due, recorder.oldest) == (3, 5.0)
+    assert (recorder.due_count, recorder.oldest_seconds) == (3, 5.0)
     server.hold = asyncio.Event()
     running = asyncio.create_task(recorder.run())
     await settle()
@@ -66,7 +66,7 @@ async def test_who_gives_turns_knows_how_many_wait_how_long_and_how_busy_the_ser
     await recorder.close()
     await running
     assert known == [Backlog(True, 5.0, 0.0), Backlog(False, 7.0, took), Backlog(False, 7.0, 0.0)]
-    assert recorder.oldest == 0.0
+    assert recorder.oldest_seconds == 0.0
 
 
 async def test_event_that_waited_for_its_turn_when_all_ends_is_sent_once() -> None:
@@ -76,7 +76,7 @@ async def test_event_that_waited_for_its_turn_when_all_ends_is_sent_once() -> No
         await calm.wait()
 
     recorder = EventRecorder(server, component="c", timers=FakeTime())
-    recorder.turn = until_calm
+    recorder.before_send = until_calm
     running = asyncio.create_task(recorder.run())
     recorder.record(news(), key="Created", is_once=False)
     await settle()

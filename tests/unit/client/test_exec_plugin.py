@@ -1,4 +1,4 @@
-"""Claims about credentials that a program hands out."""
+"""Credentials from exec plugins."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ print(json.dumps({"kind": "ExecCredential", "status": {"token": token}}))
 
 
 class Program:
-    """A plugin whose runs are written down, with what each was told."""
+    """A plugin that records its runs and their input."""
 
     def __init__(self, folder: Path, code: str = WELL_BEHAVED) -> None:
         self._script = folder / "plugin.py"

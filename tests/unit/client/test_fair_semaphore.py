@@ -1,4 +1,4 @@
-"""Claims about sharing places between keys."""
+"""Fair sharing of slots between tenants and keys."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tfjob.client.fair_semaphore import FairSemaphore
 
 
 class Work:
-    """Pieces that end when the test says so, and the order they started in."""
+    """Calls that the test ends, and the order in which they started."""
 
     def __init__(self, limit: int, *, share: int | None = None) -> None:
         self.pool = FairSemaphore(limit, share=share)
@@ -36,7 +36,7 @@ class Work:
         )
 
     def has_calm(self) -> bool:
-        return self.pool.is_calm
+        return self.pool.is_idle
 
     async def end_one(self) -> None:
         self._running[0].set_result(None)
@@ -161,7 +161,7 @@ async def test_a_waiter_cancelled_as_its_turn_comes_passes_the_place_on() -> Non
     running, unlucky, lucky = (work.ask(key) for key in "abc")
     await settle()
     work._running[0].set_result(None)
-    # Comes after the place was handed over and before the waiter has noticed.
+    # Cancel after the slot was granted and before the waiter runs.
     asyncio.get_running_loop().call_soon(unlucky.cancel)
     await work.end_all()
     assert await running == "a"
@@ -171,7 +171,7 @@ async def test_a_waiter_cancelled_as_its_turn_comes_passes_the_place_on() -> Non
 
 
 def test_a_pool_without_places_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 1 place, got 0"):
+    with pytest.raises(ValueError, match="at least 1 slot, got 0"):
         FairSemaphore(0)
 
 
@@ -206,17 +206,17 @@ async def test_no_place_is_lost_or_made_whatever_happens(
 
 async def test_pool_is_calm_while_nobody_waits_for_a_place() -> None:
     work = Work(1)
-    await work.pool.calm(within=0.0)
+    await work.pool.wait_until_idle(within=0.0)
     assert work.has_calm()
     tasks = [work.ask("a"), work.ask("b")]
     await settle()
     assert not work.has_calm()
-    calm = asyncio.create_task(work.pool.calm(within=60.0))
+    wait_until_idle = asyncio.create_task(work.pool.wait_until_idle(within=60.0))
     await settle()
-    assert not calm.done()
+    assert not wait_until_idle.done()
     await work.end_one()
     assert work.has_calm()
-    await calm
+    await wait_until_idle
     await work.end_one()
     assert [await task for task in tasks] == ["a", "b"]
 
@@ -225,7 +225,7 @@ async def test_whoever_gives_way_goes_on_when_the_rush_does_not_end() -> None:
     work = Work(1)
     tasks = [work.ask("a"), work.ask("b")]
     await settle()
-    await work.pool.calm(within=0.001)
+    await work.pool.wait_until_idle(within=0.001)
     assert not work.has_calm()
     await work.end_one()
     await work.end_one()

@@ -1,4 +1,4 @@
-"""Claims about the verbs: what goes out on the wire, and what comes back as a type."""
+"""The API verbs: the requests they send and the types they return."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -102,7 +102,7 @@ async def test_a_body_can_be_had_as_it_is() -> None:
 @pytest.mark.parametrize("body", ["<html>hello</html>", "", '{"metadata": 3}'])
 async def test_an_answer_of_another_kind_is_trouble_not_success(body: str) -> None:
     async with connected(text(body, status=200)) as (api, _):
-        with pytest.raises(ServerTimeout, match="cannot be read as Stored"):
+        with pytest.raises(ServerTimeout, match="cannot be decoded as Stored"):
             await api.create(PODS, {}, decode=Stored)
 
 
@@ -145,7 +145,7 @@ async def test_no_write_is_sent_again_once_the_lead_was_lost_while_it_waited(wri
         Api(Config(server=fake.url), timing=Timing(sleep=lose)) as api,
     ):
         guarded = api.guarded(lambda: leads)
-        with pytest.raises(NotLeadingError, match="no longer leads"):
+        with pytest.raises(NotLeadingError, match="no longer the leader"):
             await write(guarded)
         assert len(fake.asked) == 1
         with pytest.raises(NotLeadingError):

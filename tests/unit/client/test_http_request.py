@@ -1,4 +1,4 @@
-"""Claims about requests as bytes."""
+"""Encoding of HTTP requests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Claims about keeping a store equal to a collection."""
+"""Informers keep their stores in sync."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -29,7 +29,7 @@ def text(item: Thing | None) -> str | None:
 
 
 class Fed:
-    """An informer that is fed by the test, and what it told."""
+    """An informer with events from the test, and the changes it reported."""
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[Event[Thing]] = asyncio.Queue()
@@ -45,7 +45,7 @@ class Fed:
             yield await self._events.get()
 
     async def feed(self, *events: Event[Thing]) -> None:
-        """Run until all of it has been taken in."""
+        """Run until all events have been processed."""
         for event in events:
             self._events.put_nowait(event)
         running = asyncio.create_task(self.informer.run())

@@ -1,4 +1,4 @@
-"""Claims about keeping equal parts of objects once."""
+"""Interning of equal parts of objects."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from tfjob.k8s.pod import Pod
 
 
 def pod(name: str, *, node: str = "a") -> Pod:
-    """As it is decoded: every part is an object of its own."""
+    """A freshly decoded pod, which shares no part with others."""
     owner = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "name": "j", "uid": "U"}
     manifest = {
         "metadata": {
@@ -51,7 +51,7 @@ def test_equal_parts_of_two_objects_are_one() -> None:
 
 
 def test_what_is_known_is_bounded() -> None:
-    sharing = Interner(most=5)
+    sharing = Interner(max_known=5)
     pods = [pod(f"p-{number}") for number in range(100)]
     compacted(*pods, sharing=sharing)
     assert len(sharing._known) <= 5

@@ -1,4 +1,4 @@
-"""Claims about reading kubeconfig files."""
+"""Reading kubeconfig files."""
 
 from pathlib import Path
 

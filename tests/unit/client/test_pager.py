@@ -1,4 +1,4 @@
-"""Claims about reading a whole collection."""
+"""Listing a whole collection."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -21,7 +21,7 @@ class Thing(msgspec.Struct, frozen=True):
 
 
 class Pages:
-    """Pages of a collection, the last of which may have expired."""
+    """A fake API with pages of a collection, the last of which may have expired."""
 
     def __init__(self, *pages: list[object] | None, expires: bool = False) -> None:
         self._pages = pages

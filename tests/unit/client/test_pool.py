@@ -1,4 +1,4 @@
-"""Claims about connections that are kept, and what happens when one turns out to be closed."""
+"""Reuse of connections, and retries on closed ones."""
 
 import asyncio
 import ssl
@@ -17,7 +17,7 @@ YES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Server(asyncio.Protocol):
-    """Answers each request at once, unless it was told to hang up instead."""
+    """A server that responds at once, or closes the connection if the test says so."""
 
     connections = 0
     requests = 0
@@ -61,45 +61,45 @@ async def serving(
 async def test_a_connection_serves_one_request_after_the_other() -> None:
     async with serving() as (pool, server):
         for _ in range(3):
-            assert (await pool.exchange(b"?", is_harmless=False)).body == b"ok"
+            assert (await pool.exchange(b"?", is_idempotent=False)).body == b"ok"
     assert (server.connections, server.requests) == (1, 3)
 
 
 async def test_never_more_connections_than_the_limit() -> None:
     async with serving(limit=2) as (pool, server):
-        await asyncio.gather(*(pool.exchange(b"?", is_harmless=False) for _ in range(10)))
+        await asyncio.gather(*(pool.exchange(b"?", is_idempotent=False) for _ in range(10)))
     assert server.requests == 10
     assert server.connections <= 2
 
 
 async def test_a_harmless_request_on_a_closed_connection_goes_out_once_more() -> None:
     async with serving(hangs_up_on=2) as (pool, server):
-        await pool.exchange(b"?", is_harmless=True)
-        assert (await pool.exchange(b"?", is_harmless=True)).body == b"ok"
+        await pool.exchange(b"?", is_idempotent=True)
+        assert (await pool.exchange(b"?", is_idempotent=True)).body == b"ok"
     assert (server.connections, server.requests) == (2, 3)
 
 
 async def test_any_other_request_on_a_closed_connection_is_left_to_the_caller() -> None:
     async with serving(hangs_up_on=2) as (pool, server):
-        await pool.exchange(b"?", is_harmless=False)
+        await pool.exchange(b"?", is_idempotent=False)
         with pytest.raises(BrokenConnectionError):
-            await pool.exchange(b"?", is_harmless=False)
+            await pool.exchange(b"?", is_idempotent=False)
     assert server.requests == 2
 
 
 async def test_a_server_that_hangs_up_on_a_new_connection_is_not_asked_again() -> None:
     async with serving(hangs_up_on=1) as (pool, server):
         with pytest.raises(BrokenConnectionError):
-            await pool.exchange(b"?", is_harmless=True)
+            await pool.exchange(b"?", is_idempotent=True)
         assert server.requests == 1
-        assert (await pool.exchange(b"?", is_harmless=True)).body == b"ok"
+        assert (await pool.exchange(b"?", is_idempotent=True)).body == b"ok"
 
 
 async def test_without_a_server_nothing_was_done() -> None:
     async with serving() as (pool, _):
         pass
     with pytest.raises(NotConnectedError):
-        await pool.exchange(b"?", is_harmless=True)
+        await pool.exchange(b"?", is_idempotent=True)
 
 
 @pytest.mark.parametrize(
@@ -125,16 +125,16 @@ def test_another_name_may_be_proven_by_the_certificate() -> None:
 
 async def test_nothing_is_asked_through_a_pool_that_was_closed() -> None:
     async with serving() as (pool, server):
-        await pool.exchange(b"?", is_harmless=True)
+        await pool.exchange(b"?", is_idempotent=True)
         await pool.close()
         with pytest.raises(NotConnectedError, match="closed"):
-            await pool.exchange(b"?", is_harmless=True)
+            await pool.exchange(b"?", is_idempotent=True)
     assert server.connections == 1
 
 
 async def test_connection_that_comes_too_late_is_given_up() -> None:
     async with serving() as (pool, server):
-        late = asyncio.create_task(pool.exchange(b"?", is_harmless=True))
+        late = asyncio.create_task(pool.exchange(b"?", is_idempotent=True))
         await asyncio.sleep(0)
         await pool.close()
         with pytest.raises(NotConnectedError, match="closed"):
@@ -149,7 +149,7 @@ async def test_a_request_that_may_no_longer_be_sent_is_not_and_its_connection_is
     async with serving() as (pool, server):
         for _ in range(2):
             with pytest.raises(LookupError, match="too late"):
-                await pool.exchange(b"?", is_harmless=True, check=refuse)
+                await pool.exchange(b"?", is_idempotent=True, check=refuse)
         assert (server.connections, server.requests) == (1, 0)
-        assert (await pool.exchange(b"?", is_harmless=True)).body == b"ok"
+        assert (await pool.exchange(b"?", is_idempotent=True)).body == b"ok"
         assert server.connections == 1

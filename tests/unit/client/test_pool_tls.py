@@ -1,4 +1,4 @@
-"""Claims about connections with TLS: they carry exchanges, and who gives up leaves none open."""
+"""TLS connections: exchanges, and no open sockets after cancellation."""
 
 import asyncio
 import gc
@@ -25,7 +25,7 @@ YES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Server(asyncio.Protocol):
-    """Answers at once; a deaf one hears nothing, not even a goodbye."""
+    """A server that responds at once; a deaf one reads nothing, not even a close."""
 
     def __init__(self, met: list[asyncio.Transport], *, is_deaf: bool) -> None:
         self._met = met
@@ -45,7 +45,7 @@ class Server(asyncio.Protocol):
 async def serving(
     folder: Path, *, is_deaf: bool = False
 ) -> AsyncIterator[tuple[str, ssl.SSLContext]]:
-    """The address of a server and what trusts it."""
+    """The address of a server, with a TLS context that trusts it."""
     chain, key = credentials.load_certificate(folder, now=datetime.now(UTC))
     offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     offered.load_cert_chain(chain, key)
@@ -67,7 +67,7 @@ async def test_exchanges_go_over_a_connection_with_tls(tmp_path: Path) -> None:
     async with serving(tmp_path) as (url, trusted):
         pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=PATIENCE)
         for _ in range(2):
-            assert (await pool.exchange(b"?", is_harmless=False)).body == b"ok"
+            assert (await pool.exchange(b"?", is_idempotent=False)).body == b"ok"
         await pool.close()
 
 
@@ -75,13 +75,13 @@ async def test_server_that_cannot_be_trusted_is_not_asked(tmp_path: Path) -> Non
     async with serving(tmp_path) as (url, _):
         pool = Pool(address_of(url), limit=1, connect_timeout=PATIENCE)
         with pytest.raises(NotConnectedError, match="CERTIFICATE_VERIFY_FAILED"):
-            await pool.exchange(b"?", is_harmless=False)
+            await pool.exchange(b"?", is_idempotent=False)
         await settle()
         assert not open_sockets(url)
 
 
 def hung_up_on(kind: LoopFactory) -> list[str]:
-    """What is said of a server that hangs up on everybody, with a reset or politely."""
+    """The error for a server that closes all connections, by reset or by FIN."""
 
     async def ask() -> list[str]:
         pool = Pool(address_of(url), limit=1, connect_timeout=PATIENCE)
@@ -89,7 +89,7 @@ def hung_up_on(kind: LoopFactory) -> list[str]:
         for _ in range(20):
             with pytest.raises(NotConnectedError) as caught:
                 async with asyncio.timeout(PATIENCE):
-                    await pool.exchange(b"?", is_harmless=False)
+                    await pool.exchange(b"?", is_idempotent=False)
             said.append(str(caught.value))
         await pool.close()
         return said
@@ -121,7 +121,7 @@ async def test_who_gives_up_while_connecting_leaves_no_socket_open(tmp_path: Pat
     async with serving(tmp_path, is_deaf=True) as (url, trusted):
         for turns in range(30):
             pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=PATIENCE)
-            asked = asyncio.create_task(pool.exchange(b"?", is_harmless=False))
+            asked = asyncio.create_task(pool.exchange(b"?", is_idempotent=False))
             for _ in range(turns):
                 await asyncio.sleep(0)
             asked.cancel()
@@ -132,7 +132,7 @@ async def test_who_gives_up_while_connecting_leaves_no_socket_open(tmp_path: Pat
 
 
 def open_sockets(url: str) -> list[socket.socket]:
-    """Those of this process that are connected to the server."""
+    """The sockets of this process that are connected to the server."""
     port = int(url.rpartition(":")[2])
     found = [each for each in gc.get_objects() if isinstance(each, socket.socket)]
     return [each for each in found if _peer(each) == port]

@@ -1,4 +1,4 @@
-"""Claims about where objects live on an API server."""
+"""Paths of API resources."""
 
 from typing import TypeVar
 
@@ -43,7 +43,7 @@ def test_a_name_that_is_a_step_in_a_path_is_refused(name: str) -> None:
 
 
 def test_a_namespaced_object_needs_its_namespace() -> None:
-    with pytest.raises(ValueError, match="a namespace is needed"):
+    with pytest.raises(ValueError, match="a namespace is required"):
         PODS.item("p")
 
 

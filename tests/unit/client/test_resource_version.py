@@ -1,4 +1,4 @@
-"""Versions, and how far a cache has come."""
+"""Comparison of resource versions."""
 
 import pytest
 from hypothesis import given

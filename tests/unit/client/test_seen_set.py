@@ -1,4 +1,4 @@
-"""What was seen lately is known, and memory of it is bounded."""
+"""Recently seen items are known, and memory is bounded."""
 
 from tfjob.client.seen_set import SeenSet
 

@@ -1,4 +1,4 @@
-"""Claims about finding objects by key, owner and label."""
+"""Lookups by key, owner and label."""
 
 import msgspec
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Claims about when a request is sent again, and what its failures mean."""
+"""Retries of requests, and their errors."""
 
 import asyncio
 import itertools
@@ -69,7 +69,10 @@ async def test_the_number_of_tries_is_bounded() -> None:
     def busy(_: Asked) -> Answer:
         return refusal(429, "TooManyRequests", Retry_After="1")
 
-    async with connected(busy, time=Instant(), tuning=ClientConfig(tries=4)) as (transport, fake):
+    async with connected(busy, time=Instant(), tuning=ClientConfig(max_attempts=4)) as (
+        transport,
+        fake,
+    ):
         with pytest.raises(errors.TooManyRequests):
             await transport.send(READ)
     assert len(fake.asked) == 4
@@ -159,7 +162,7 @@ async def test_a_token_that_cannot_change_is_refused_for_good() -> None:
 
 
 class Stubborn:
-    """Credentials that are always new and never right."""
+    """Credentials that change each time and are always refused."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -176,7 +179,7 @@ async def test_new_credentials_are_not_fetched_for_ever() -> None:
     credentials = Stubborn()
     async with FakeApi(lambda _: refusal(401, "Unauthorized")) as fake:
         transport = Transport(
-            Config(server=fake.url, credentials=credentials), tuning=ClientConfig(tries=50)
+            Config(server=fake.url, credentials=credentials), tuning=ClientConfig(max_attempts=50)
         )
         with pytest.raises(errors.Unauthorized):
             await transport.send(READ)

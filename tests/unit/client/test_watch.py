@@ -1,4 +1,4 @@
-"""Claims about following a collection through every kind of break."""
+"""Watches recover from every kind of interruption."""
 
 import asyncio
 import itertools
@@ -42,7 +42,7 @@ def has_seen(follow: Follower, change: str) -> bool:
 
 
 def is_open(follow: Follower) -> bool:
-    """Whether an answer to the last request has begun."""
+    """Whether the response to the last request has started."""
     return follow.watch._opened_at is not None
 
 
@@ -193,7 +193,7 @@ async def test_a_start_that_worked_makes_up_for_those_that_broke() -> None:
 async def test_a_silent_watch_is_opened_again_where_it_was() -> None:
     script = Faithful()
     silent = script.stream([b"".join([*STATE, STATE_END, CHANGES[4]])])
-    patience = WatchConfig(shortest_watch=0, longest_watch=0)
+    patience = WatchConfig(min_watch=0, max_watch=0)
     async with (
         follower(Faithful([silent]), patience) as (follow, fake),
         time_passing(60, lambda: has_seen(follow, "a4")),
@@ -207,7 +207,7 @@ async def test_silence_is_borne_for_less_than_a_long_watch_lasts() -> None:
     quiet_from_the_start = Faithful().stream([])
     answers = [silent, quiet_from_the_start]
     async with (
-        follower(Faithful(answers), WatchConfig(longest_silence=20)) as (follow, fake),
+        follower(Faithful(answers), WatchConfig(max_idle=20)) as (follow, fake),
         time_passing(25, lambda: has_seen(follow, "a4")),
         time_passing(25, lambda: len(fake.asked) == 2 and is_open(follow)),
     ):
@@ -227,7 +227,7 @@ async def test_an_answer_that_does_not_begin_is_not_waited_for_as_long_as_a_chan
 
 
 class Limits:
-    """An API that brings one state and notes how long a watch would wait: to begin, to go on."""
+    """A fake API with one initial state that records the timeouts of the watch."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[float | None, float | None]] = []
@@ -245,7 +245,7 @@ class Limits:
 
 
 class Told(Stream):
-    """The state in one piece, from no connection at all."""
+    """A stream with the initial state in one chunk."""
 
     def __init__(self, limits: Limits, idle: float | None) -> None:
         self.idle = self.asked = idle
@@ -339,7 +339,7 @@ async def test_an_object_that_does_not_fit_keeps_its_last_known_form(
         stored = await follow.until(5)
         assert stored == {"a": "1", "b": "5", "c": "3"}
     assert follow.watch.unreadable == 1
-    skipped = [vars(record) for record in caplog.records if record.msg == "object skipped"]
+    skipped = [vars(record) for record in caplog.records if record.msg == "invalid object skipped"]
     assert [facts["key"] for facts in skipped] == [("ns", "a")]
 
 
@@ -373,7 +373,7 @@ async def test_watches_last_a_random_time() -> None:
 
 
 class Slow(Instant):
-    """Time in which everything takes ten seconds."""
+    """A clock that advances ten seconds per reading."""
 
     def __init__(self) -> None:
         super().__init__()

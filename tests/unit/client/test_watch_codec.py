@@ -1,4 +1,4 @@
-"""Claims about reading the lines of a watch."""
+"""Decoding of watch lines."""
 
 from itertools import pairwise
 
@@ -11,15 +11,15 @@ from tfjob.client.errors import Gone
 from tfjob.client.watch_codec import (
     Changed,
     Deleted,
-    InitialState,
+    InitialList,
     LineBuffer,
     LineDecoder,
     LineEvent,
     MalformedLine,
-    Phases,
     Progressed,
     Replaced,
     Unreadable,
+    WatchSession,
 )
 from tfjob.k8s.meta import ObjectMeta
 
@@ -126,7 +126,7 @@ def thing(name: str, version: str) -> Thing:
 
 
 def test_the_state_is_whole_once_its_end_is_told() -> None:
-    state = InitialState[Thing]()
+    state = InitialList[Thing]()
     assert state.take(Changed(thing("a", "1"))) is None
     assert state.take(Changed(thing("b", "2"))) is None
     assert state.take(Deleted(("", "a"), "3")) is None
@@ -138,7 +138,7 @@ def test_the_state_is_whole_once_its_end_is_told() -> None:
 
 
 def test_after_the_state_changes_pass_through() -> None:
-    phases = Phases[Thing](is_gathering=True)
+    phases = WatchSession[Thing](is_gathering=True)
     assert phases.take(Changed(thing("a", "1"))) is None
     assert phases.take(Progressed("2", ends_initial=True)) == Replaced([thing("a", "1")], "2")
     assert not phases.is_gathering

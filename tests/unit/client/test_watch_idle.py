@@ -1,4 +1,4 @@
-"""Claims about how long a watch is without progress, and that it is said."""
+"""How long a watch has made no progress, and the log message about it."""
 
 from contextlib import aclosing
 

@@ -1,4 +1,4 @@
-"""Claims about the queue of keys."""
+"""The workqueue: deduplication, delays and retries."""
 
 import asyncio
 from collections import Counter
@@ -13,7 +13,7 @@ from tfjob.client.workqueue import QueueClosed, WorkQueue
 
 
 async def taken(queue: WorkQueue[str]) -> list[str]:
-    """Everything that is ready now, in order."""
+    """All keys that are ready now, in order."""
     keys = []
     while len(queue):
         keys.append(await queue.get())
@@ -188,7 +188,7 @@ actions = st.lists(
 
 
 class Model:
-    """Workers that start and end when told, and what must hold at every step."""
+    """Workers that the test steps, and the invariants of the queue."""
 
     def __init__(self) -> None:
         self.time = FakeTime()

@@ -1,4 +1,4 @@
-"""Claims about who is served first."""
+"""Priorities and fairness of the workqueue."""
 
 import asyncio
 
@@ -7,8 +7,8 @@ import pytest
 from tests.support.fake_time import FakeTime, settle
 from tests.unit.client.test_workqueue import taken
 from tfjob.client.workqueue import (
-    MOST_NORMAL,
-    OVERTAKERS,
+    MAX_HIGH_IN_ROW,
+    MAX_NORMAL_WORKING,
     Priority,
     QueueClosed,
     WorkQueue,
@@ -30,13 +30,13 @@ async def test_keys_of_high_priority_do_not_starve_the_others() -> None:
     queue = WorkQueue[str]()
     queue.add("normal")
     queue.add("normal too")
-    high = [str(number) for number in range(3 * OVERTAKERS)]
+    high = [str(number) for number in range(3 * MAX_HIGH_IN_ROW)]
     for key in high:
         queue.add(key, Priority.HIGH)
     order = await taken(queue)
     assert [order.index(each) for each in ("normal", "normal too")] == [
-        OVERTAKERS,
-        2 * OVERTAKERS + 1,
+        MAX_HIGH_IN_ROW,
+        2 * MAX_HIGH_IN_ROW + 1,
     ]
     assert [each for each in order if each in high] == high
 
@@ -136,14 +136,14 @@ async def test_few_normal_keys_are_worked_on_while_keys_of_high_priority_wait() 
     queue = WorkQueue[int]()
     for number in range(100):
         queue.add(number)
-    for _ in range(MOST_NORMAL):
+    for _ in range(MAX_NORMAL_WORKING):
         await queue.get()
     for number in range(100, 200):
         queue.add(number, Priority.HIGH)
-    assert {await queue.get() >= 100 for _ in range(5 * OVERTAKERS)} == {True}
+    assert {await queue.get() >= 100 for _ in range(5 * MAX_HIGH_IN_ROW)} == {True}
     queue.done(0)
-    later = [await queue.get() for _ in range(OVERTAKERS)]
-    assert [each for each in later if each < 100] == [MOST_NORMAL]
+    later = [await queue.get() for _ in range(MAX_HIGH_IN_ROW)]
+    assert [each for each in later if each < 100] == [MAX_NORMAL_WORKING]
 
 
 async def test_a_key_that_is_demoted_waits_for_a_worker_for_all_keys() -> None:

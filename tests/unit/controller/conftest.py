@@ -1,4 +1,4 @@
-"""A controller harness for each test that asks for one."""
+"""A controller harness for each test that requests one."""
 
 from contextlib import AbstractAsyncContextManager
 
@@ -9,5 +9,5 @@ from tests.support.controller_harness import ControllerHarness, controller_harne
 
 @pytest.fixture
 def controller() -> AbstractAsyncContextManager[ControllerHarness]:
-    """Used as `async with controller as harness`: everything lives in the test's own loop."""
+    """Used as `async with controller as harness`: everything runs in the test's event loop."""
     return controller_harness()

@@ -1,4 +1,4 @@
-"""Where children live, and what people call them."""
+"""The API resources of children, and their nouns in messages."""
 
 import pytest
 

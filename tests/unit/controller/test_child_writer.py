@@ -1,4 +1,4 @@
-"""Children are made and removed: each for itself, never twice, never somebody else's."""
+"""Children are created and deleted independently, once, and only those that the job owns."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager as Opened
@@ -13,7 +13,7 @@ from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.request import Request
 from tfjob.controller.child_writer import ChildWriter, Report
 from tfjob.controller.job_events import JobEventRecorder
-from tfjob.controller.slow_start import LONGEST_BACKOFF
+from tfjob.controller.slow_start import MAX_BACKOFF
 from tfjob.controller.snapshot import Snapshot
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
@@ -27,8 +27,8 @@ async def carried_out(harness: ControllerHarness, plan: Plan) -> Report:
     snapshot = await harness.reader.read(KEY)
     assert isinstance(snapshot, Snapshot)
     assert isinstance(snapshot.job, Job)
-    reporter = JobEventRecorder(harness.recorder, snapshot.job.owner, component="me", version="1")
-    return await harness.child_writer.carry_out(snapshot.job, plan, reporter)
+    recorder = JobEventRecorder(harness.recorder, snapshot.job.owner, component="me", version="1")
+    return await harness.child_writer.apply(snapshot.job, plan, recorder)
 
 
 def foreign_pod(**metadata: object) -> Json:
@@ -63,7 +63,7 @@ async def test_pod_that_is_on_its_way_out_is_waited_for(
         await harness.server.make(f"{CORE}/pods", foreign_pod(finalizers=["example.com/wait"]))
         await harness.server.ask("DELETE", POD_PATH)
         report = await carried_out(harness, Plan(creates=[POD]))
-        assert (report.errors, report.is_waiting) == ([], True)
+        assert (report.errors, report.is_blocked) == ([], True)
 
 
 async def test_pod_of_our_own_counts_as_made_with_its_version(
@@ -89,7 +89,7 @@ async def test_pod_that_vanishes_between_two_looks_is_waited_for(
             NotFound("gone") if request.verb == "get" and request.path == POD_PATH else None
         )
         report = await carried_out(harness, Plan(creates=[POD]))
-        assert (report.errors, report.is_waiting) == ([], True)
+        assert (report.errors, report.is_blocked) == ([], True)
 
 
 async def test_relabelled_pod_of_ours_is_released_and_its_name_stays_taken(
@@ -205,7 +205,7 @@ async def test_update_of_a_child_that_changed_hands_is_tried_later(
         await carried_out(harness, Plan(creates=[POD]))
         update = Update("Pod", name, "another-uid", {"spec": {"activeDeadlineSeconds": 5}})
         report = await carried_out(harness, Plan(updates=[update]))
-        assert (report.errors, report.is_waiting) == ([], True)
+        assert (report.errors, report.is_blocked) == ([], True)
 
 
 async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
@@ -220,11 +220,15 @@ async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
         await harness.submit("W2")
         harness.server.refuse = refuse
         creates = [Create(ChildKind.POD, f"j-worker-{index}", "Worker", index) for index in (0, 1)]
-        assert (await carried_out(harness, Plan(creates=creates))).trouble == "no room for 0"
-        harness.elapsed += LONGEST_BACKOFF
+        assert (
+            await carried_out(harness, Plan(creates=creates))
+        ).first_create_error == "no room for 0"
+        harness.elapsed += MAX_BACKOFF
         creates.reverse()
-        assert (await carried_out(harness, Plan(creates=creates))).trouble == "no room for 1"
-        assert (await carried_out(harness, Plan())).trouble == ""
+        assert (
+            await carried_out(harness, Plan(creates=creates))
+        ).first_create_error == "no room for 1"
+        assert (await carried_out(harness, Plan())).first_create_error == ""
 
 
 async def test_companion_of_our_own_counts_as_made_whatever_its_labels_say(
@@ -251,7 +255,7 @@ async def test_jobs_of_one_name_in_two_apis_wait_for_their_own_turn(
         snapshot = await harness.reader.read(KEY)
         assert snapshot is not None
         assert isinstance(snapshot.job, Job)
-        reporter = JobEventRecorder(
+        recorder = JobEventRecorder(
             harness.recorder, snapshot.job.owner, component="me", version="1"
         )
         owner = msgspec.structs.replace(snapshot.job.owner, kind="Other", uid="another")
@@ -264,8 +268,8 @@ async def test_jobs_of_one_name_in_two_apis_wait_for_their_own_turn(
             return Plan(deletes=[Delete(ChildKind.POD, name, "uid") for name in names])
 
         await asyncio.gather(
-            child_writer.carry_out(snapshot.job, plan("wide", 20), reporter),
-            child_writer.carry_out(other, plan("narrow", 1), reporter),
+            child_writer.apply(snapshot.job, plan("wide", 20), recorder),
+            child_writer.apply(other, plan("narrow", 1), recorder),
         )
     assert order.index(f"{CORE}/pods/narrow-0") < 3
 
@@ -282,7 +286,7 @@ async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_o
         assert snapshot is not None
         job = snapshot.job
         assert isinstance(job, Job)
-        reporter = JobEventRecorder(harness.recorder, job.owner, component="me", version="1")
+        recorder = JobEventRecorder(harness.recorder, job.owner, component="me", version="1")
         child_writer = ChildWriter(harness.server.api, FairSemaphore(1), harness.metrics)
         harness.server.refuse = lambda request: order.append(request.path)
 
@@ -293,5 +297,5 @@ async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_o
         plan = Plan(deletes=[Delete(ChildKind.POD, "p", "uid")])
         many = [of("default", str(number)) for number in range(50)]
         jobs = [*many, of("small", "one")]
-        await asyncio.gather(*(child_writer.carry_out(each, plan, reporter) for each in jobs))
+        await asyncio.gather(*(child_writer.apply(each, plan, recorder) for each in jobs))
     assert order.index("/api/v1/namespaces/small/pods/p") < 3

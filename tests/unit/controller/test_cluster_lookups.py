@@ -1,4 +1,4 @@
-"""Facts that are asked for by name: once in a while, and without assuming what may not be asked."""
+"""Nodes and priority classes are read by name, cached, and optional."""
 
 import asyncio
 from typing import Any
@@ -7,11 +7,11 @@ import pytest
 
 from tests.support.fake_time import settle
 from tfjob.client.errors import Forbidden, NotFound, Transient
-from tfjob.controller.cluster_lookups import KEPT_SECONDS, ClusterLookups
+from tfjob.controller.cluster_lookups import CACHE_SECONDS, ClusterLookups
 
 
 class Cluster:
-    """Answers by path; a path that is not there is not found."""
+    """Responses by path; other paths are not found."""
 
     def __init__(self, answers: dict[str, Any]) -> None:
         self.answers = answers
@@ -46,10 +46,10 @@ async def test_node_that_may_not_be_asked_about_is_not_lost() -> None:
 async def test_answer_is_remembered_for_a_while() -> None:
     cluster = Cluster({NODE: {}})
     await cluster.facts.lost_nodes(["a"])
-    cluster.time = KEPT_SECONDS - 1
+    cluster.time = CACHE_SECONDS - 1
     del cluster.answers[NODE]
     assert await cluster.facts.lost_nodes(["a"]) == frozenset()
-    cluster.time = KEPT_SECONDS
+    cluster.time = CACHE_SECONDS
     assert await cluster.facts.lost_nodes(["a"]) == {"a"}
     assert len(cluster.asked) == 2
 

@@ -1,4 +1,4 @@
-"""Owner references are written and removed on the object that is meant, and on no other."""
+"""Controller references are added and removed on the intended object only."""
 
 from contextlib import AbstractAsyncContextManager as Opened
 

@@ -1,4 +1,4 @@
-"""Each change of a job or of a child becomes a request for the job it concerns."""
+"""Each change of a job or of a child becomes a reconcile request for its job."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tfjob.client.watch_codec import Key
 from tfjob.client.workqueue import Priority
 from tfjob.controller.event_handler import EventHandler, Request
 from tfjob.controller.job_object import JobObject
-from tfjob.controller.pacing import BATCH, BATCH_STARTING, Load, Pacer
+from tfjob.controller.pacing import BATCH_WINDOW, BATCH_WINDOW_STARTING, LoadSignals, Pacer
 from tfjob.controller.snapshot import Stores
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
@@ -25,7 +25,7 @@ LONG = "t" * 70
 
 
 class World:
-    """Caches that hold some jobs, and what a handler asks for."""
+    """Stores with some jobs, and the requests of a handler."""
 
     def __init__(self, dialect: Dialect | None = None, *, is_busy: bool = False) -> None:
         dialect = dialect or KubeflowV1()
@@ -38,7 +38,7 @@ class World:
         for name in ("j", "a", "b", LONG, LONG[:63]):
             self.stores.jobs.put(JobObject(metadata=meta(name)))
         pacer = Pacer(
-            load=Load(has_waiting_children=lambda: is_busy),
+            load=LoadSignals(has_queued_creates=lambda: is_busy),
             clock=lambda: 0.0,
             shows_children=dialect.shows_children,
         )
@@ -100,13 +100,13 @@ def test_pods_of_the_same_owner_are_the_siblings_that_count() -> None:
     )
     harness.stores.pods.put(up)
     harness.stores.pods.put(Pod(metadata=stranger, status=pending.status))
-    assert set(harness.asked(pending, up).values()) == {BATCH}
+    assert set(harness.asked(pending, up).values()) == {BATCH_WINDOW}
     harness.stores.pods.put(a_pod("worker", 1, phase="Pending"))
-    assert set(harness.asked(pending, up).values()) == {BATCH_STARTING}
+    assert set(harness.asked(pending, up).values()) == {BATCH_WINDOW_STARTING}
 
 
 def bound(before: Pod, *conditions: PodCondition, **fields: Any) -> Pod:
-    """The same pod once it has a node."""
+    """The same pod after it was scheduled."""
     return msgspec.structs.replace(
         before,
         metadata=msgspec.structs.replace(before.metadata, resource_version="2", **fields),

@@ -1,13 +1,13 @@
-"""Own writes are waited for, each until the caches have seen it, and never for long."""
+"""Expectations are met when the informers have seen the write, and expire after a while."""
 
 from tfjob.client.watch_codec import Key
-from tfjob.controller.expectations import LONGEST_WAIT, CreatedHere, Expectations
+from tfjob.controller.expectations import MAX_WAIT, CreatedHere, Expectations
 
 JOB: Key = ("n", "j")
 
 
 class World:
-    """Caches that have come as far as a test says."""
+    """An informer whose version the test sets."""
 
     def __init__(self) -> None:
         self.time, self.reached = 0.0, 0
@@ -19,7 +19,7 @@ class World:
 
 def test_job_is_expected_until_the_cache_has_seen_its_writes() -> None:
     harness = World()
-    harness.expectations.expect(JOB, {"Pod": "7"}, look_again=0.5)
+    harness.expectations.expect(JOB, {"Pod": "7"}, poll_interval=0.5)
     assert harness.expectations.unmet(JOB) == 0.5
     assert JOB in harness.expectations
     harness.reached = 7
@@ -29,25 +29,25 @@ def test_job_is_expected_until_the_cache_has_seen_its_writes() -> None:
 
 def test_nothing_is_expected_of_a_job_without_writes_or_of_a_kind_that_nobody_follows() -> None:
     harness = World()
-    harness.expectations.expect(JOB, {}, look_again=1.0)
+    harness.expectations.expect(JOB, {}, poll_interval=1.0)
     assert JOB not in harness.expectations
-    harness.expectations.expect(JOB, {"ConfigMap": "7"}, look_again=1.0)
+    harness.expectations.expect(JOB, {"ConfigMap": "7"}, poll_interval=1.0)
     assert harness.expectations.unmet(JOB) is None
 
 
 def test_writes_that_never_come_back_are_given_up() -> None:
     harness = World()
-    harness.expectations.expect(JOB, {"Pod": "7"}, look_again=1.0)
-    harness.time = LONGEST_WAIT - 0.1
+    harness.expectations.expect(JOB, {"Pod": "7"}, poll_interval=1.0)
+    harness.time = MAX_WAIT - 0.1
     assert harness.expectations.unmet(JOB) == 1.0
-    harness.time = LONGEST_WAIT
+    harness.time = MAX_WAIT
     assert harness.expectations.unmet(JOB) is None
 
 
 def test_later_writes_replace_earlier_ones_and_can_be_forgotten() -> None:
     harness = World()
-    harness.expectations.expect(JOB, {"Pod": "7"}, look_again=1.0)
-    harness.expectations.expect(JOB, {"Pod": "9"}, look_again=1.0)
+    harness.expectations.expect(JOB, {"Pod": "7"}, poll_interval=1.0)
+    harness.expectations.expect(JOB, {"Pod": "9"}, poll_interval=1.0)
     harness.reached = 7
     assert harness.expectations.unmet(JOB) == 1.0
     harness.expectations.forget(JOB)

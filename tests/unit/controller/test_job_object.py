@@ -1,4 +1,4 @@
-"""A cached job: metadata read, the rest still bytes of its own."""
+"""A stored job: metadata decoded, spec and status as raw JSON."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What waits, for how long at most, and what never does."""
+"""What is deferred, for how long at most, and what is never deferred."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ from tfjob.client.timing import Timing
 from tfjob.client.workqueue import Priority
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import (
-    BATCH,
-    BATCH_OWN,
-    BATCH_STARTING,
-    EVENT_YIELD,
-    MANY_EVENTS,
-    STATUS_IDLE,
+    BATCH_WINDOW,
+    BATCH_WINDOW_CREATED,
+    BATCH_WINDOW_STARTING,
+    BUSY_EVENT_BACKLOG,
+    IDLE_STATUS_DELAY,
+    MAX_EVENT_YIELD,
     Change,
     EventPacer,
-    Load,
+    LoadSignals,
     Pacer,
     PacingConfig,
-    Turn,
+    Schedule,
 )
 from tfjob.core.job import Job
 from tfjob.core.plan import EventType, JobEvent, Plan
@@ -41,20 +41,22 @@ OFF = PacingConfig(is_on=False)
 
 
 class World:
-    """A pacer whose clock and whose load the test sets."""
+    """A pacer whose clock and load the test sets."""
 
     def __init__(self, config: PacingConfig | None = None, *, shows_children: bool = False) -> None:
-        self.time, self.is_busy, self.is_worked_on = 0.0, False, True
-        load = Load(has_waiting_children=lambda: self.is_busy, is_worked_on=self._is_worked_on)
+        self.time, self.is_busy, self.is_in_progress = 0.0, False, True
+        load = LoadSignals(
+            has_queued_creates=lambda: self.is_busy, is_in_progress=self._is_worked_on
+        )
         self.pacer = Pacer(
             config, load=load, clock=lambda: self.time, shows_children=shows_children
         )
 
     def _is_worked_on(self, key: tuple[str, str]) -> bool:
-        return self.is_worked_on and key == ("n", "j")
+        return self.is_in_progress and key == ("n", "j")
 
-    def turn(self, old: Any, new: Any, *siblings: Pod) -> Turn | None:
-        return self.pacer.delay_for(Change(("n", "j"), old, new, lambda: siblings))
+    def turn(self, old: Any, new: Any, *siblings: Pod) -> Schedule | None:
+        return self.pacer.schedule_for(Change(("n", "j"), old, new, lambda: siblings))
 
     def defer(self, after: JobStatus, **fields: Any) -> float | None:
         return self.pacer.defer_status(stored(), running(0), Plan(status=after, **fields))
@@ -78,7 +80,7 @@ def status(active: int, *kinds: ConditionType, **fields: Any) -> JobStatus:
 
 
 def running(active: int) -> Job:
-    """A job of three workers, as many of which are stored as active."""
+    """A job of three workers with this stored count of active ones."""
     return msgspec.structs.replace(a_job("W3"), status=status(active))
 
 
@@ -87,9 +89,9 @@ BEGINS = status(1, ConditionType.RUNNING)
 
 def test_news_of_running_replicas_waits_for_a_moment_and_on_a_busy_server_for_seconds() -> None:
     harness = World()
-    assert harness.defer(BEGINS) == STATUS_IDLE
-    harness.is_busy, harness.time = True, STATUS_IDLE
-    assert harness.defer(BEGINS) == pytest.approx(BOUND - STATUS_IDLE)
+    assert harness.defer(BEGINS) == IDLE_STATUS_DELAY
+    harness.is_busy, harness.time = True, IDLE_STATUS_DELAY
+    assert harness.defer(BEGINS) == pytest.approx(BOUND - IDLE_STATUS_DELAY)
     harness.time = BOUND
     assert harness.defer(BEGINS) is None
     assert BOUND <= 2.0
@@ -101,11 +103,14 @@ def test_wait_counts_from_the_first_status_that_waited_whatever_comes_after_it()
     for step in range(4):
         harness.time = step * BOUND / 4
         assert harness.defer(status(1 + step % 2, ConditionType.RUNNING)) is not None
-        assert (harness.pacer.deferred, harness.pacer.oldest) == (1, harness.time)
+        assert (harness.pacer.deferred_count, harness.pacer.oldest_deferred_seconds) == (
+            1,
+            harness.time,
+        )
     harness.time = BOUND
     assert harness.defer(BEGINS) is None
     harness.pacer.status_written(stored())
-    assert (harness.pacer.deferred, harness.pacer.oldest) == (0, 0.0)
+    assert (harness.pacer.deferred_count, harness.pacer.oldest_deferred_seconds) == (0, 0.0)
     assert harness.defer(BEGINS) == BOUND
 
 
@@ -173,48 +178,48 @@ def test_wait_that_is_forgotten_begins_anew(how: str) -> None:
     harness.defer(BEGINS)
     harness.time = 1.0
     getattr(harness.pacer, how)(*([] if how == "forget" else [stored()]))
-    assert harness.pacer.deferred == 0
+    assert harness.pacer.deferred_count == 0
     assert harness.defer(BEGINS) == BOUND
 
 
 def test_new_job_overtakes_and_a_known_one_does_not() -> None:
     harness = World()
     seen = stored(status=b'{"conditions":[]}')
-    assert harness.turn(None, stored()) == Turn(0.0, Priority.HIGH)
-    assert harness.turn(None, seen) == Turn(0.0, Priority.NORMAL)
-    assert harness.turn(stored(), seen) == Turn(0.0, Priority.NORMAL)
-    assert harness.turn(seen, None) == Turn(0.0, Priority.NORMAL)
+    assert harness.turn(None, stored()) == Schedule(0.0, Priority.HIGH)
+    assert harness.turn(None, seen) == Schedule(0.0, Priority.NORMAL)
+    assert harness.turn(stored(), seen) == Schedule(0.0, Priority.NORMAL)
+    assert harness.turn(seen, None) == Schedule(0.0, Priority.NORMAL)
 
 
 def test_routine_change_waits_for_others_and_an_end_does_not() -> None:
     harness = World()
     pending, up, failed = (a_pod(phase=each) for each in ("Pending", "Running", "Failed"))
-    assert harness.turn(None, up) == Turn(BATCH, Priority.NORMAL)
-    assert harness.turn(up, up) == Turn(BATCH, Priority.NORMAL)
-    assert harness.turn(pending, up) == Turn(BATCH, Priority.HIGH)
+    assert harness.turn(None, up) == Schedule(BATCH_WINDOW, Priority.NORMAL)
+    assert harness.turn(up, up) == Schedule(BATCH_WINDOW, Priority.NORMAL)
+    assert harness.turn(pending, up) == Schedule(BATCH_WINDOW, Priority.HIGH)
     for old, new in ((up, failed), (failed, None), (up, a_pod(phase="Running", deleted=-5))):
-        assert harness.turn(old, new) == Turn(0.0, Priority.HIGH)
+        assert harness.turn(old, new) == Schedule(0.0, Priority.HIGH)
 
 
 def test_start_of_a_pod_waits_for_the_others_of_its_job_on_a_busy_server() -> None:
     harness = World()
     harness.is_busy = True
     pending, up = a_pod(phase="Pending"), a_pod(phase="Running")
-    assert harness.turn(pending, up, up, pending) == Turn(BATCH_STARTING, Priority.HIGH)
-    assert harness.turn(pending, up, up, up) == Turn(BATCH, Priority.HIGH)
-    assert harness.turn(up, up, pending) == Turn(BATCH, Priority.NORMAL)
-    assert BATCH_STARTING + BOUND < 5.0
+    assert harness.turn(pending, up, up, pending) == Schedule(BATCH_WINDOW_STARTING, Priority.HIGH)
+    assert harness.turn(pending, up, up, up) == Schedule(BATCH_WINDOW, Priority.HIGH)
+    assert harness.turn(up, up, pending) == Schedule(BATCH_WINDOW, Priority.NORMAL)
+    assert BATCH_WINDOW_STARTING + BOUND < 5.0
 
 
 def test_child_that_was_just_created_is_no_reason_to_look_at_a_job_that_is_worked_on() -> None:
     harness = World()
     new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
     service = Service(metadata=new.metadata)
-    assert harness.turn(None, new) == Turn(BATCH)
+    assert harness.turn(None, new) == Schedule(BATCH_WINDOW)
     harness.is_busy = True
-    assert harness.turn(None, new) == harness.turn(None, service) == Turn(BATCH_OWN)
-    harness.is_worked_on = False
-    assert harness.turn(None, new) == Turn(BATCH)
+    assert harness.turn(None, new) == harness.turn(None, service) == Schedule(BATCH_WINDOW_CREATED)
+    harness.is_in_progress = False
+    assert harness.turn(None, new) == Schedule(BATCH_WINDOW)
 
 
 def test_every_change_is_of_interest_where_the_status_repeats_it() -> None:
@@ -222,21 +227,21 @@ def test_every_change_is_of_interest_where_the_status_repeats_it() -> None:
     harness.is_busy = True
     new = msgspec.structs.replace(a_pod(phase="Pending"), spec=PodSpec())
     bound = msgspec.structs.replace(new, spec=PodSpec(node_name="node"))
-    assert harness.turn(None, new) == harness.turn(new, bound) == Turn(BATCH)
+    assert harness.turn(None, new) == harness.turn(new, bound) == Schedule(BATCH_WINDOW)
     assert World().turn(new, bound) is None
 
 
 @pytest.mark.parametrize(
     ("load", "is_busy"),
     [
-        (Load(), False),
-        (Load(keys=lambda: 1), True),
-        (Load(has_waiting_children=lambda: True), True),
-        (Load(events=lambda: MANY_EVENTS - 1), False),
-        (Load(events=lambda: MANY_EVENTS), True),
+        (LoadSignals(), False),
+        (LoadSignals(queued_jobs=lambda: 1), True),
+        (LoadSignals(has_queued_creates=lambda: True), True),
+        (LoadSignals(pending_events=lambda: BUSY_EVENT_BACKLOG - 1), False),
+        (LoadSignals(pending_events=lambda: BUSY_EVENT_BACKLOG), True),
     ],
 )
-def test_server_is_busy_when_anything_waits_for_it(load: Load, *, is_busy: bool) -> None:
+def test_server_is_busy_when_anything_waits_for_it(load: LoadSignals, *, is_busy: bool) -> None:
     assert load.is_busy() is is_busy
 
 
@@ -247,19 +252,19 @@ def test_nothing_waits_and_nothing_is_skipped_when_pacing_is_off() -> None:
     bound = msgspec.structs.replace(pending, spec=PodSpec(node_name="node"))
     unbound = msgspec.structs.replace(pending, spec=PodSpec())
     assert harness.defer(BEGINS) is None
-    assert harness.turn(pending, up, pending) == Turn(0.0, Priority.HIGH)
-    assert harness.turn(None, unbound) == Turn(0.0, Priority.NORMAL)
-    assert harness.turn(unbound, bound) == Turn(0.0, Priority.NORMAL)
+    assert harness.turn(pending, up, pending) == Schedule(0.0, Priority.HIGH)
+    assert harness.turn(None, unbound) == Schedule(0.0, Priority.NORMAL)
+    assert harness.turn(unbound, bound) == Schedule(0.0, Priority.NORMAL)
 
 
 class Events:
-    """An event pacer, and whether children wait to be created."""
+    """An event pacer with a settable backlog of creates."""
 
     def __init__(self, config: PacingConfig | None = None) -> None:
         self.time, self.calm = FakeTime(), asyncio.Event()
         self.waits: list[float] = []
         timing = Timing(clock=self.time.time, sleep=self.time.sleep)
-        self.pacer = EventPacer(config, until_calm=self._until_calm, timing=timing)
+        self.pacer = EventPacer(config, wait_until_idle=self._until_calm, timing=timing)
 
     async def _until_calm(self, within: float) -> None:
         self.waits.append(within)
@@ -267,7 +272,7 @@ class Events:
 
     async def is_sent(self, *, is_half_full: bool = False, age: float = 0.0) -> bool:
         backlog = Backlog(is_half_full, age, 0.0)
-        turn = asyncio.create_task(self.pacer.turn_to_send_event(backlog))
+        turn = asyncio.create_task(self.pacer.wait_to_send_event(backlog))
         await settle()
         is_done = turn.done()
         turn.cancel()
@@ -277,7 +282,7 @@ class Events:
 async def test_event_gives_way_to_children_unless_it_is_late_or_too_many_wait() -> None:
     events = Events()
     assert not await events.is_sent()
-    assert events.waits == [EVENT_YIELD]
+    assert events.waits == [MAX_EVENT_YIELD]
     assert await events.is_sent(is_half_full=True)
     assert not await events.is_sent(age=PacingConfig().event_delay)
     assert await events.is_sent(age=PacingConfig().event_delay + 1)
@@ -290,7 +295,7 @@ async def test_server_that_answers_late_is_left_alone_for_a_while() -> None:
     events = Events()
     events.calm.set()
     for took in (0.01, 5.0):
-        turn = asyncio.create_task(events.pacer.turn_to_send_event(Backlog(False, 0.0, took)))
+        turn = asyncio.create_task(events.pacer.wait_to_send_event(Backlog(False, 0.0, took)))
         await settle()
         assert turn.done() is (took < 1.0)
         await events.time.advance(1.0)
@@ -298,7 +303,7 @@ async def test_server_that_answers_late_is_left_alone_for_a_while() -> None:
 
 
 async def begun(controller: ControllerHarness, pacer: Pacer) -> None:
-    """A job of two workers of which one runs."""
+    """A job of two workers, one of them running."""
     controller.reconciler = controller.reconciler_with(pacer)
     await controller.submit("W2")
     await controller.one_pass()
@@ -313,12 +318,12 @@ async def test_status_that_waited_long_enough_is_stored_as_it_is_by_then(
     async with controller as harness:
         paced = World()
         await begun(harness, paced.pacer)
-        assert (await harness.one_pass()).deferred == STATUS_IDLE
+        assert (await harness.one_pass()).deferred_for == IDLE_STATUS_DELAY
         assert await harness.conditions() == ["Created"]
-        paced.time = STATUS_IDLE
-        assert (await harness.one_pass()).deferred is None
+        paced.time = IDLE_STATUS_DELAY
+        assert (await harness.one_pass()).deferred_for is None
         assert await harness.conditions() == ["Created", "Running"]
-        assert paced.pacer.deferred == 0
+        assert paced.pacer.deferred_count == 0
 
 
 async def test_status_is_stored_at_once_when_pacing_is_off(
@@ -326,7 +331,7 @@ async def test_status_is_stored_at_once_when_pacing_is_off(
 ) -> None:
     async with controller as harness:
         await begun(harness, World(OFF).pacer)
-        assert (await harness.one_pass()).deferred is None
+        assert (await harness.one_pass()).deferred_for is None
         assert await harness.conditions() == ["Created", "Running"]
 
 
@@ -345,5 +350,5 @@ async def test_nothing_is_remembered_of_a_job_that_goes_while_it_is_reconciled(
             return found
 
         harness.reader.read = read_late  # type: ignore[method-assign]  # a test's own door
-        assert (await harness.reconciler.reconcile(KEY)).deferred is None
-        assert paced.pacer.deferred == 0
+        assert (await harness.reconciler.reconcile(KEY)).deferred_for is None
+        assert paced.pacer.deferred_count == 0

@@ -1,4 +1,4 @@
-"""What a change of a child means for its job."""
+"""Predicates on changes of children."""
 
 import msgspec
 
@@ -21,15 +21,15 @@ def test_child_that_ends_or_goes_is_no_routine() -> None:
 
 
 def test_pod_starts_to_run_when_it_was_seen_before_and_did_not_run() -> None:
-    assert predicates.starts_to_run(PENDING, RUNNING)
+    assert predicates.started_running(PENDING, RUNNING)
     for old, new in ((None, RUNNING), (RUNNING, RUNNING), (PENDING, PENDING), (PENDING, None)):
-        assert not predicates.starts_to_run(old, new)
+        assert not predicates.started_running(old, new)
 
 
 def test_child_came_up_when_it_is_new_owned_and_has_nothing_to_report() -> None:
-    assert predicates.came_up(None, NEW)
-    assert predicates.came_up(None, Service(metadata=NEW.metadata))
+    assert predicates.was_created(None, NEW)
+    assert predicates.was_created(None, Service(metadata=NEW.metadata))
     orphan = Pod(metadata=ObjectMeta(name="p"))
     placed = msgspec.structs.replace(NEW, spec=PodSpec(node_name="node"))
     for old, new in ((NEW, NEW), (None, orphan), (None, placed), (None, RUNNING), (NEW, None)):
-        assert not predicates.came_up(old, new)
+        assert not predicates.was_created(old, new)

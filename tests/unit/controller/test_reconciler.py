@@ -1,4 +1,4 @@
-"""One pass over one job, seen from the API server."""
+"""One reconcile of one job, observed at the API server."""
 
 from contextlib import AbstractAsyncContextManager as Opened
 from datetime import timedelta
@@ -18,13 +18,13 @@ async def test_new_job_gets_its_children_and_its_first_status(
 ) -> None:
     async with controller as harness:
         await harness.submit("C1 W2")
-        outcome = await harness.one_pass()
+        result = await harness.one_pass()
         names = ["j-chief-0", "j-worker-0", "j-worker-1"]
         assert await harness.server.names("pods") == names
         assert await harness.server.names("services") == names
         assert await harness.conditions() == ["Created"]
-        assert set(outcome.versions) == {"Pod", "Service"}
-        assert outcome.errors == []
+        assert set(result.versions) == {"Pod", "Service"}
+        assert result.errors == []
         assert harness.counted("created_pods_total") == 3
         assert harness.counted("succeeded_service_creation_total") == 3
         created = "training_operator_jobs_created_total"
@@ -39,15 +39,15 @@ async def test_second_pass_over_a_settled_job_writes_nothing(
         await harness.one_pass()
         await harness.one_pass()
         before = harness.server.backend.store.revision
-        outcome = await harness.one_pass()
+        result = await harness.one_pass()
         assert harness.server.backend.store.revision == before
-        assert (outcome.versions, outcome.errors, outcome.is_waiting) == ({}, [], False)
+        assert (result.versions, result.errors, result.is_blocked) == ({}, [], False)
 
 
 async def test_job_that_is_gone_needs_nothing(controller: Opened[ControllerHarness]) -> None:
     async with controller as harness:
-        outcome = await harness.one_pass()
-        assert (outcome.wake_at, outcome.errors, outcome.is_waiting) == (None, [], False)
+        result = await harness.one_pass()
+        assert (result.requeue_at, result.errors, result.is_blocked) == (None, [], False)
 
 
 async def test_stale_cache_makes_no_second_child(controller: Opened[ControllerHarness]) -> None:
@@ -56,8 +56,8 @@ async def test_stale_cache_makes_no_second_child(controller: Opened[ControllerHa
         await harness.one_pass()
         pods = await harness.server.ask("GET", f"{CORE}/pods")
         harness.stores.pods.remove(("default", "j-worker-0"))
-        outcome = await harness.reconciler.reconcile(KEY)
-        assert outcome.errors == []
+        result = await harness.reconciler.reconcile(KEY)
+        assert result.errors == []
         again = await harness.server.ask("GET", f"{CORE}/pods")
         assert again["items"] == pods["items"]
         assert harness.counted("created_pods_total") == 2
@@ -73,10 +73,10 @@ async def test_failing_child_stops_neither_the_others_nor_the_status(
     async with controller as harness:
         await harness.submit("C1 W2")
         harness.server.refuse = refuse
-        outcome = await harness.one_pass()
+        result = await harness.one_pass()
         assert await harness.server.names("pods") == ["j-worker-0", "j-worker-1"]
         assert await harness.conditions() == ["Created"]
-        assert [error.message for error in outcome.errors] == ["exceeded quota"]
+        assert [error.message for error in result.errors] == ["exceeded quota"]
         assert harness.counted("failed_pods_total") == 1
         told = await harness.told()
         assert ("Warning", "FailedCreatePod") in [(kind, reason) for kind, reason, _ in told]
@@ -92,8 +92,8 @@ async def test_events_follow_the_status_that_proves_them(
     async with controller as harness:
         await harness.submit("W1")
         harness.server.refuse = refuse
-        outcome = await harness.one_pass()
-        assert len(outcome.errors) == 1
+        result = await harness.one_pass()
+        assert len(result.errors) == 1
         created = "training_operator_jobs_created_total"
         assert harness.counted(created, job_namespace="default", framework="tensorflow") == 0
         reasons = {reason for _, reason, _ in await harness.told()}
@@ -172,8 +172,8 @@ async def test_finished_job_goes_when_its_time_has_come(
         await harness.end_pod("j-worker-0", 0)
         await harness.one_pass()
         assert "Succeeded" in await harness.conditions()
-        outcome = await harness.one_pass()
-        assert outcome.wake_at == harness.time + timedelta(seconds=60)
+        result = await harness.one_pass()
+        assert result.requeue_at == harness.time + timedelta(seconds=60)
         harness.time += timedelta(seconds=61)
         await harness.one_pass()
         assert (await harness.job())["code"] == 404
@@ -195,8 +195,8 @@ async def test_job_that_cannot_be_deleted_is_tried_again(
             else None
         )
         harness.time += timedelta(seconds=1)
-        outcome = await harness.one_pass()
-        assert [error.message for error in outcome.errors] == ["not you"]
+        result = await harness.one_pass()
+        assert [error.message for error in result.errors] == ["not you"]
         assert (await harness.job())["code"] == 200
 
 
@@ -233,8 +233,8 @@ async def test_orphan_is_adopted_before_anything_is_decided(
         pod = await harness.server.ask("GET", f"{CORE}/pods/j-worker-0")
         del pod["metadata"]["ownerReferences"]
         assert (await harness.server.ask("PUT", f"{CORE}/pods/j-worker-0", pod))["code"] == 200
-        outcome = await harness.one_pass()
-        assert outcome.is_waiting
+        result = await harness.one_pass()
+        assert result.is_blocked
         owned = await harness.server.ask("GET", f"{CORE}/pods/j-worker-0")
         (owner,) = owned["metadata"]["ownerReferences"]
         assert (owner["uid"], owner["controller"]) == (job["metadata"]["uid"], True)
@@ -303,10 +303,10 @@ async def test_pods_that_an_end_took_away_are_not_made_again_by_a_stale_view(
         assert await harness.server.names("pods") == []
         await harness.look()
         harness.stores.jobs.put(old)
-        outcome = await harness.reconciler.reconcile(KEY)
+        result = await harness.reconciler.reconcile(KEY)
         assert await harness.server.names("pods") == []
         assert await harness.conditions() == ["Created", "Succeeded"]
-        assert outcome.errors == []
+        assert result.errors == []
 
 
 async def test_time_to_live_that_was_taken_back_meanwhile_saves_the_job(
@@ -322,19 +322,19 @@ async def test_time_to_live_that_was_taken_back_meanwhile_saves_the_job(
         job = await harness.job()
         del job["spec"]["runPolicy"]["ttlSecondsAfterFinished"]
         assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
-        outcome = await harness.reconciler.reconcile(KEY)
-        assert outcome.is_waiting
+        result = await harness.reconciler.reconcile(KEY)
+        assert result.is_blocked
         assert (await harness.job())["kind"] == "TFJob"
 
 
 async def test_wide_job_is_made_in_several_passes(
     controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child_writer, "MOST_CREATES", 3)
+    monkeypatch.setattr(child_writer, "MAX_CREATES", 3)
     async with controller as harness:
         await harness.submit("W2")
-        assert (await harness.one_pass()).has_more
-        assert not (await harness.one_pass()).has_more
+        assert (await harness.one_pass()).requeue
+        assert not (await harness.one_pass()).requeue
         assert await harness.server.names("pods") == ["j-worker-0", "j-worker-1"]
 
 
@@ -370,12 +370,12 @@ async def test_first_status_is_stored_before_any_child_is_created(
         await harness.submit("W2")
         await harness.look()
         first = await harness.reconciler.reconcile(KEY)
-        assert (first.has_more, set(first.versions)) == (True, {"jobs"})
+        assert (first.requeue, set(first.versions)) == (True, {"jobs"})
         assert await harness.conditions() == ["Created"]
         assert await harness.server.names("pods") == []
         assert harness.counted("tfjob_first_status_seconds_count") == 1
         await harness.look()
-        assert not (await harness.reconciler.reconcile(KEY)).has_more
+        assert not (await harness.reconciler.reconcile(KEY)).requeue
         assert len(await harness.server.names("pods")) == 2
         assert harness.counted("tfjob_first_status_seconds_count") == 1
 
@@ -390,8 +390,8 @@ async def test_status_that_cannot_be_stored_keeps_no_child_from_being_created(
         await harness.submit("W2")
         await harness.look()
         harness.server.refuse = refuse
-        outcome = await harness.reconciler.reconcile(KEY)
-        assert [str(type(each).__name__) for each in outcome.errors] == ["Forbidden"]
+        result = await harness.reconciler.reconcile(KEY)
+        assert [str(type(each).__name__) for each in result.errors] == ["Forbidden"]
         assert len(await harness.server.names("pods")) == 2
 
 
@@ -401,12 +401,12 @@ async def test_worker_that_may_not_wait_leaves_many_children_to_another(
     async with controller as harness:
         await harness.submit("W2")
         await harness.look()
-        await harness.reconciler.reconcile(KEY, most_creates=3)
+        await harness.reconciler.reconcile(KEY, max_creates=3)
         assert await harness.conditions() == ["Created"]
         await harness.look()
-        assert (await harness.reconciler.reconcile(KEY, most_creates=3)).is_left
+        assert (await harness.reconciler.reconcile(KEY, max_creates=3)).exceeds_max_creates
         assert await harness.server.names("pods") == []
-        assert not (await harness.reconciler.reconcile(KEY, most_creates=4)).is_left
+        assert not (await harness.reconciler.reconcile(KEY, max_creates=4)).exceeds_max_creates
         assert len(await harness.server.names("pods")) == 2
 
 
@@ -447,5 +447,5 @@ async def test_status_conflict_that_never_ends_is_an_error(
         harness.server.refuse = lambda request: (
             Conflict("modified") if request.path.endswith("/status") else None
         )
-        outcome = await harness.one_pass()
-        assert [type(error) for error in outcome.errors] == [Conflict]
+        result = await harness.one_pass()
+        assert [type(error) for error in result.errors] == [Conflict]

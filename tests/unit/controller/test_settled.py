@@ -1,4 +1,4 @@
-"""A job that has not changed since there was nothing to do is not decided on again."""
+"""A settled job is not reconciled again until it changes."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager as Opened
@@ -12,14 +12,14 @@ from tests.support.builders import a_pod
 from tests.support.controller_harness import KEY, ControllerHarness
 from tests.support.local_apiserver.in_memory import CORE
 from tfjob.controller.pacing import Pacer, PacingConfig
-from tfjob.controller.reconciler import Outcome
+from tfjob.controller.reconciler import Result
 from tfjob.controller.snapshot import Snapshot
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 
 
 class Watched:
-    """An operator that remembers, and how often it has decided."""
+    """A reconciler with pacing, and the number of its decisions."""
 
     def __init__(self, harness: ControllerHarness, config: PacingConfig | None = None) -> None:
         self.harness, self.decisions = harness, 0
@@ -32,12 +32,12 @@ class Watched:
         self.decisions += 1
         return self._decide(snapshot)
 
-    async def run(self) -> Outcome:
+    async def run(self) -> Result:
         await self.harness.look()
         return await self.reconciler.reconcile(KEY)
 
     async def start(self, **fields: Any) -> None:
-        """A job of which all pods run and are told to run."""
+        """A job whose pods all run, with a status that says so."""
         await self.harness.submit("W2", **fields)
         await self.run()
         await self.run()
@@ -68,9 +68,9 @@ async def test_job_whose_status_tells_all_needs_no_more(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller) as (_, watched):
-        outcome = await watched.run()
+        result = await watched.run()
         assert watched.decisions == 0
-        assert (outcome.errors, outcome.versions, outcome.wake_at) == ([], {}, None)
+        assert (result.errors, result.versions, result.requeue_at) == ([], {}, None)
 
 
 @pytest.mark.parametrize("change", ["pod", "service", "orphan", "job", "forgotten", "woken"])
@@ -93,22 +93,22 @@ async def test_whatever_changes_is_looked_at(
             case "forgotten":
                 watched.pacer.forget()
             case "woken":
-                watched.pacer.recheck_all()
-        outcome = await watched.run()
-        # An orphan is adopted first, and decided on by the next pass.
+                watched.pacer.clear_settled()
+        result = await watched.run()
+        # The orphan is adopted first; the next reconcile decides.
         is_orphan = change == "orphan"
-        assert (watched.decisions, outcome.is_waiting) == (0 if is_orphan else 1, is_orphan)
+        assert (watched.decisions, result.is_blocked) == (0 if is_orphan else 1, is_orphan)
 
 
 async def test_moment_that_was_asked_for_is_not_slept_through(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with running(controller, run_policy={"activeDeadlineSeconds": 60}) as (harness, watched):
-        outcome = await watched.run()
+        result = await watched.run()
         assert watched.decisions == 0
-        assert outcome.wake_at is not None
-        assert outcome.wake_at <= harness.time + timedelta(seconds=61)
-        harness.time = outcome.wake_at
+        assert result.requeue_at is not None
+        assert result.requeue_at <= harness.time + timedelta(seconds=61)
+        harness.time = result.requeue_at
         await watched.run()
         assert watched.decisions == 1
         assert "Failed" in await harness.conditions()
@@ -187,9 +187,9 @@ async def test_job_with_a_pod_on_its_way_out_does_not_rest(
     async with running(controller) as (harness, _):
         snapshot = await harness.reader.read(KEY)
         assert snapshot is not None
-        assert harness.reader.is_plain(snapshot)
+        assert harness.reader.is_covered_by_fingerprint(snapshot)
         snapshot.children = Children(pods=[a_pod(deleted=-5)])
-        assert not harness.reader.is_plain(snapshot)
+        assert not harness.reader.is_covered_by_fingerprint(snapshot)
 
 
 async def _add_orphan(harness: ControllerHarness) -> None:

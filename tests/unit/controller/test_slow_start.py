@@ -1,4 +1,4 @@
-"""Creates begin slowly, stop at a refusal, and wait before they are tried again."""
+"""Creates use slow start, stop at a refusal, and are retried with backoff."""
 
 from contextlib import AbstractAsyncContextManager as Opened
 
@@ -20,8 +20,8 @@ from tfjob.client.errors import (
 from tfjob.client.request import Request
 from tfjob.controller import child_writer
 from tfjob.controller.slow_start import (
-    FIRST_BACKOFF,
-    LONGEST_BACKOFF,
+    INITIAL_BACKOFF,
+    MAX_BACKOFF,
     ChildGroup,
     CreateBackoff,
     batches,
@@ -38,7 +38,7 @@ def creates(kind: ChildKind, count: int) -> list[Create]:
 
 
 class Quota:
-    """Lets so many pods be made and refuses all others."""
+    """Allows a number of pods and refuses all others."""
 
     def __init__(self, room: int, error: type[ApiError] = Forbidden) -> None:
         self.room = room
@@ -72,8 +72,8 @@ async def test_a_job_that_gets_no_child_at_all_sends_one_create(
         harness.server.refuse = quota = Quota(0, error)
         report = await carried_out(harness, Plan(creates=creates(ChildKind.POD, 300)))
         assert (quota.tried, len(report.errors), report.refused) == (1, 1, 1)
-        assert (report.retry_after, report.has_more) == (FIRST_BACKOFF, False)
-        assert report.trouble == "exceeded quota"
+        assert (report.retry_after, report.has_more) == (INITIAL_BACKOFF, False)
+        assert report.first_create_error == "exceeded quota"
 
 
 async def test_what_is_not_tried_counts_as_neither_failed_nor_made(
@@ -110,17 +110,20 @@ async def test_no_create_is_sent_before_its_time_whatever_brings_the_job_to_a_pa
         first = await carried_out(harness, plan)
         again = await carried_out(harness, plan)
         assert (quota.tried, again.errors, again.has_more) == (1, [], False)
-        assert (again.retry_after, again.trouble) == (FIRST_BACKOFF, first.trouble)
-        harness.elapsed += FIRST_BACKOFF
+        assert (again.retry_after, again.first_create_error) == (
+            INITIAL_BACKOFF,
+            first.first_create_error,
+        )
+        harness.elapsed += INITIAL_BACKOFF
         later = await carried_out(harness, plan)
         assert quota.tried == 2
-        assert later.retry_after == pytest.approx(2 * FIRST_BACKOFF)
+        assert later.retry_after == pytest.approx(2 * INITIAL_BACKOFF)
 
 
 async def test_more_children_than_one_pass_makes_are_no_reason_to_hurry_refused_ones(
     controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child_writer, "MOST_CREATES", 5)
+    monkeypatch.setattr(child_writer, "MAX_CREATES", 5)
     async with controller as harness:
         await harness.submit("W20")
         harness.server.refuse = Quota(0)
@@ -161,7 +164,7 @@ async def test_refusals_that_differ_in_the_name_only_are_one_event_with_a_count(
         for index in range(20):
             one = Create(ChildKind.POD, f"j-worker-{index}", "Worker", index)
             await carried_out(harness, Plan(creates=[one]))
-            harness.elapsed += LONGEST_BACKOFF
+            harness.elapsed += MAX_BACKOFF
         harness.server.refuse = lambda _: None
         await harness.told()
         events = (await harness.server.ask("GET", "/api/v1/namespaces/default/events"))["items"]
@@ -171,36 +174,39 @@ async def test_refusals_that_differ_in_the_name_only_are_one_event_with_a_count(
 class TestBackoff:
     def setup_method(self) -> None:
         self.now = 0.0
-        self.backoff = CreateBackoff(lambda: self.now, most=2)
+        self.backoff = CreateBackoff(lambda: self.now, max_jobs=2)
 
     def test_waits_double_up_to_a_limit_and_end_in_time(self) -> None:
-        waits = [self.backoff.left(self.backoff.refused(JOB, PODS, "no")) for _ in range(12)]
-        assert waits[:3] == [FIRST_BACKOFF, 2 * FIRST_BACKOFF, 4 * FIRST_BACKOFF]
-        assert waits[-1] == LONGEST_BACKOFF
+        waits = [
+            self.backoff.seconds_left(self.backoff.record_refusal(JOB, PODS, "no"))
+            for _ in range(12)
+        ]
+        assert waits[:3] == [INITIAL_BACKOFF, 2 * INITIAL_BACKOFF, 4 * INITIAL_BACKOFF]
+        assert waits[-1] == MAX_BACKOFF
         assert self.backoff.pending(JOB, PODS) is not None
-        self.now = LONGEST_BACKOFF
+        self.now = MAX_BACKOFF
         assert self.backoff.pending(JOB, PODS) is None
 
     def test_success_and_plans_without_such_children_end_a_wait(self) -> None:
-        self.backoff.refused(JOB, PODS, "no")
-        self.backoff.refused(JOB, SERVICES, "no")
+        self.backoff.record_refusal(JOB, PODS, "no")
+        self.backoff.record_refusal(JOB, SERVICES, "no")
         self.backoff.forget(JOB, PODS)
         assert self.backoff.pending(JOB, PODS) is None
         assert self.backoff.pending(JOB, SERVICES) is not None
-        self.backoff.begin(JOB, {PODS})
+        self.backoff.forget_outdated(JOB, {PODS})
         assert self.backoff.pending(JOB, SERVICES) is None
         assert len(self.backoff) == 0
 
     def test_another_template_is_tried_at_once(self) -> None:
-        self.backoff.refused(JOB, PODS, "no such runtime class")
-        self.backoff.begin(JOB, {PODS})
+        self.backoff.record_refusal(JOB, PODS, "no such runtime class")
+        self.backoff.forget_outdated(JOB, {PODS})
         assert self.backoff.pending(JOB, PODS) is not None
         worker = msgspec.structs.replace(JOB.replicas[0], template={"spec": {"containers": []}})
-        self.backoff.begin(msgspec.structs.replace(JOB, replicas=[worker]), {PODS})
+        self.backoff.forget_outdated(msgspec.structs.replace(JOB, replicas=[worker]), {PODS})
         assert self.backoff.pending(JOB, PODS) is None
 
     def test_memory_is_bounded(self) -> None:
         for number in range(5):
             owner = msgspec.structs.replace(JOB.owner, uid=str(number))
-            self.backoff.refused(msgspec.structs.replace(JOB, owner=owner), PODS, "no")
+            self.backoff.record_refusal(msgspec.structs.replace(JOB, owner=owner), PODS, "no")
         assert len(self.backoff) == 2

@@ -1,4 +1,4 @@
-"""From a key to what the decision needs: own children, strays, and facts asked for by name."""
+"""A snapshot holds the job's children, those to claim, and the results of cluster lookups."""
 
 from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any

@@ -1,4 +1,4 @@
-"""A status is stored over the object it was decided on, and over no other."""
+"""A status is written only over the version that it was computed from."""
 
 from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any
@@ -18,7 +18,7 @@ from tfjob.client.errors import ApiError, Conflict, NotLeadingError
 from tfjob.client.request import Request
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.snapshot import Snapshot
-from tfjob.controller.status_writer import TRIES, Written
+from tfjob.controller.status_writer import MAX_ATTEMPTS, WriteResult
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
@@ -36,7 +36,7 @@ async def snapshot(harness: ControllerHarness) -> Snapshot:
 
 async def written(
     harness: ControllerHarness, seen: Snapshot, plan: Plan | None = None
-) -> Written | None:
+) -> WriteResult | None:
     def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
         job = harness.reader.decode(fresh)
         assert isinstance(job, Job)
@@ -143,7 +143,7 @@ async def test_endless_conflict_is_given_up_after_some_tries(
         harness.server.refuse = refuse
         with pytest.raises(Conflict):
             await written(harness, seen)
-        assert len(asked) == TRIES
+        assert len(asked) == MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])
@@ -180,7 +180,7 @@ async def test_nothing_decided_twice_leaves_the_stored_status_alone(
         await harness.submit()
         seen = await snapshot(harness)
         await written(harness, seen)
-        # The other writer was ourselves, in a life before: the fresh look finds nothing to do.
+        # The other writer was an earlier process of this operator: nothing is left to do.
         found = await written(harness, seen, Plan(status=JobStatus()))
         assert found is not None
         assert found.version == (await harness.job())["metadata"]["resourceVersion"]

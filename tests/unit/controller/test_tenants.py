@@ -1,4 +1,4 @@
-"""What another namespace holds is nothing to a job, whatever owner and labels it names."""
+"""Objects in other namespaces do not affect a job, whatever owner and labels they name."""
 
 from typing import Any
 
@@ -41,9 +41,9 @@ def a_reader(dialect: Dialect, job: JobObject, **settings: Any) -> SnapshotReade
         companions={"ConfigMap": Store[CompanionObject](label=label)},
     )
     stores.jobs.put(job)
-    facts = ClusterLookups(InMemoryApiServer().api, clock=lambda: 0.0)
+    lookups = ClusterLookups(InMemoryApiServer().api, clock=lambda: 0.0)
     return SnapshotReader(
-        dialect, Settings(**settings), stores=stores, facts=facts, now=lambda: NOW
+        dialect, Settings(**settings), stores=stores, lookups=lookups, now=lambda: NOW
     )
 
 

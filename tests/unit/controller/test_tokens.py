@@ -1,4 +1,4 @@
-"""Words that tell the children of one job from those of others."""
+"""Random tokens for generated names."""
 
 from tfjob.controller.tokens import random_token
 

@@ -1,4 +1,4 @@
-"""A stored job that cannot be parsed is told so, is left as it is, and costs no other job."""
+"""A job that cannot be parsed is reported and left alone, and does not affect other jobs."""
 
 import logging
 from contextlib import AbstractAsyncContextManager as Opened
@@ -19,7 +19,7 @@ from tfjob.k8s.nesting import CUT, pruned
 
 
 def break_job(harness: ControllerHarness, **parts: bytes) -> None:
-    """Let the cache hold the job with parts that a server may have stored."""
+    """Put a job with these raw parts into the store."""
     known = harness.stores.jobs.get(KEY)
     assert known is not None
     raw = {name: msgspec.Raw(text) for name, text in parts.items()}
@@ -45,7 +45,7 @@ async def test_pods_of_a_job_that_became_deep_are_left_alone_and_its_user_is_tol
         told = [message for kind, _, message in await harness.told() if kind == "Warning"]
     assert len(told) == 1
     assert "nested more than 100 levels deep" in told[0]
-    lines = [each for each in caplog.records if "not read" in each.getMessage()]
+    lines = [each for each in caplog.records if "cannot be parsed" in each.getMessage()]
     assert [(vars(each)["namespace"], vars(each)["job"]) for each in lines] == [("default", "j")]
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a key after its pass: done, retried, or looked at again in time."""
+"""How a worker requeues a key by the result of its reconcile."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -13,32 +13,32 @@ from tests.support.fake_time import FakeTime, settle
 from tfjob.client.errors import ApiError, Forbidden, Transient, Unauthorized
 from tfjob.client.watch_codec import Key
 from tfjob.client.workqueue import Priority, WorkQueue
-from tfjob.controller.expectations import LONGEST_WAIT, Expectations
-from tfjob.controller.reconciler import Outcome
+from tfjob.controller.expectations import MAX_WAIT, Expectations
+from tfjob.controller.reconciler import Result
 from tfjob.controller.worker import (
-    FEW_CREATES,
-    HOPELESS,
-    LOOK_AGAIN,
-    OUTAGE,
-    WAIT_FOR_NAME,
-    Times,
+    BLOCKED_RETRY,
+    MAX_HIGH_PRIORITY_CREATES,
+    MAX_OUTAGE_RETRY,
+    POLL_INTERVAL,
+    TERMINATING_NAMESPACE_RETRY,
+    Clocks,
     Worker,
 )
 from tfjob.manager.metrics import Metrics
 
 JOB: Key = ("n", "j")
-Answer = Callable[[], Outcome]
+Answer = Callable[[], Result]
 
 
 class World:
-    """A loop over passes that end as a test says, under time that stands still."""
+    """A worker whose reconciles return what the test sets, in virtual time."""
 
     def __init__(self) -> None:
         self.time = FakeTime()
         self.queue = WorkQueue[Key](timers=self.time)
-        self.answer: Answer = Outcome
+        self.answer: Answer = Result
         self.passes: list[float] = []
-        self.most_creates: int | None = None
+        self.max_creates: int | None = None
         self.priorities: list[Priority] = []
         self.reached = 0
         self.leads = True
@@ -48,17 +48,17 @@ class World:
             self,
             self.queue,
             expectations=self.expectations,
-            observer=self.metrics.passes_of("tfjob-controller"),
-            times=Times(
+            observer=self.metrics.reconcile_observer("tfjob-controller"),
+            clocks=Clocks(
                 now=lambda: NOW + timedelta(seconds=self.time.time() - 1000),
                 elapsed=self.time.time,
             ),
             may_write=lambda: self.leads,
         )
 
-    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
+    async def reconcile(self, key: Key, *, max_creates: int | None = None) -> Result:
         assert key == JOB
-        self.most_creates = most_creates
+        self.max_creates = max_creates
         self.priorities.append(self.queue.priority_of(key))
         self.passes.append(self.time.time() - 1000)
         return self.answer()
@@ -68,7 +68,7 @@ class World:
         return self.reached >= int(version)
 
     async def advance(self, seconds: float) -> list[float]:
-        """Let time pass; the moments of the passes that it brought."""
+        """Advance time and return the times of the reconciles."""
         known = len(self.passes)
         await self.time.advance(seconds)
         return self.passes[known:]
@@ -92,7 +92,7 @@ async def worked() -> AsyncIterator[World]:
 
 
 def failing(*errors: ApiError) -> Answer:
-    return lambda: Outcome(errors=list(errors))
+    return lambda: Result(errors=list(errors))
 
 
 async def test_pass_that_ends_well_leaves_nothing_behind() -> None:
@@ -104,14 +104,14 @@ async def test_pass_that_ends_well_leaves_nothing_behind() -> None:
 
 async def test_job_is_looked_at_again_when_it_asked_to_be() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(wake_at=at(40) if len(harness.passes) == 1 else None)
+        harness.answer = lambda: Result(requeue_at=at(40) if len(harness.passes) == 1 else None)
         assert await harness.advance(3600) == [0, 40]
         assert harness.counted("requeue_after") == 1
 
 
 async def test_moment_that_has_passed_is_looked_at_at_once() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(wake_at=at(-40) if len(harness.passes) == 1 else None)
+        harness.answer = lambda: Result(requeue_at=at(-40) if len(harness.passes) == 1 else None)
         assert await harness.advance(1) == [0, pytest.approx(0.001)]
 
 
@@ -128,22 +128,22 @@ async def test_failed_pass_is_tried_again_ever_less_often() -> None:
 
 async def test_refused_creates_are_tried_again_when_their_wait_is_over_and_not_before() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
+        harness.answer = lambda: Result(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
         assert await harness.advance(50) == [0, 20, 40]
         assert harness.queue.failures(JOB) == 0
 
 
 async def test_refused_creates_do_not_hold_up_children_that_one_pass_left_over() -> None:
     async with worked() as harness:
-        refused = Outcome(errors=[Forbidden("quota")], refused=1, retry_after=20.0, has_more=True)
-        harness.answer = lambda: refused if len(harness.passes) == 1 else Outcome()
+        refused = Result(errors=[Forbidden("quota")], refused=1, retry_after=20.0, requeue=True)
+        harness.answer = lambda: refused if len(harness.passes) == 1 else Result()
         assert await harness.advance(10) == [0, 0]
 
 
 async def test_other_errors_beside_refused_creates_are_retried_as_ever() -> None:
     async with worked() as harness:
         errors: list[ApiError] = [Forbidden("quota"), Transient("500")]
-        harness.answer = lambda: Outcome(errors=errors, refused=1, retry_after=20.0)
+        harness.answer = lambda: Result(errors=errors, refused=1, retry_after=20.0)
         assert (await harness.advance(1))[:2] == [0, pytest.approx(0.005)]
 
 
@@ -153,7 +153,7 @@ async def test_outage_is_never_waited_out_for_long(error: ApiError) -> None:
         harness.answer = failing(error)
         moments = await harness.advance(600)
         gaps = [round(later - earlier, 6) for earlier, later in pairwise(moments)]
-        assert max(gaps) == OUTAGE
+        assert max(gaps) == MAX_OUTAGE_RETRY
 
 
 async def test_success_makes_the_next_failure_the_first() -> None:
@@ -161,27 +161,27 @@ async def test_success_makes_the_next_failure_the_first() -> None:
         harness.answer = failing(Forbidden("quota"))
         await harness.advance(100)
         assert harness.queue.failures(JOB) > 5
-        harness.answer = Outcome
+        harness.answer = Result
         await harness.advance(400)
         assert harness.queue.failures(JOB) == 0
 
 
 async def test_status_that_waits_is_looked_at_in_time_although_reconciles_fail() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], deferred=100)
+        harness.answer = lambda: Result(errors=[Forbidden("quota")], deferred_for=100)
         moments = await harness.advance(3600)
         assert max(later - earlier for earlier, later in pairwise(moments)) == 100
 
 
 async def test_deadline_is_kept_although_passes_fail() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(500))
+        harness.answer = lambda: Result(errors=[Forbidden("quota")], requeue_at=at(500))
         assert 500 in await harness.advance(3600)
 
 
 async def test_deadline_that_has_passed_hurries_no_failing_job() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(-1))
+        harness.answer = lambda: Result(errors=[Forbidden("quota")], requeue_at=at(-1))
         assert len(await harness.advance(3600)) < 30
 
 
@@ -190,22 +190,22 @@ async def test_fault_of_our_own_is_retried_and_ends_nothing(
 ) -> None:
     async with worked() as harness:
 
-        def broken() -> Outcome:
+        def broken() -> Result:
             raise ZeroDivisionError
 
         harness.answer = broken
         assert len(await harness.advance(1)) > 3
-        harness.answer = Outcome
+        harness.answer = Result
         await harness.advance(10)
         assert harness.queue.delayed == 0
-    assert caplog.records[0].message == "pass failed"
+    assert caplog.records[0].message == "reconcile failed"
     assert vars(caplog.records[0])["job"] == "j"
 
 
 async def test_api_error_that_a_pass_raises_is_retried() -> None:
     async with worked() as harness:
 
-        def refused() -> Outcome:
+        def refused() -> Result:
             raise Forbidden("no nodes for you")
 
         harness.answer = refused
@@ -214,42 +214,46 @@ async def test_api_error_that_a_pass_raises_is_retried() -> None:
 
 async def test_namespace_that_goes_away_is_visited_rarely() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(
+        harness.answer = lambda: Result(
             namespace_terminating=True, errors=[Forbidden("terminating")]
         )
-        assert await harness.advance(150) == [0, HOPELESS, 2 * HOPELESS]
+        assert await harness.advance(150) == [
+            0,
+            TERMINATING_NAMESPACE_RETRY,
+            2 * TERMINATING_NAMESPACE_RETRY,
+        ]
 
 
 async def test_name_that_is_still_taken_is_asked_for_again() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(is_waiting=len(harness.passes) == 1)
-        assert await harness.advance(60) == [0, WAIT_FOR_NAME]
+        harness.answer = lambda: Result(is_blocked=len(harness.passes) == 1)
+        assert await harness.advance(60) == [0, BLOCKED_RETRY]
 
 
 async def test_job_is_not_decided_on_before_our_writes_have_come_back() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
+        harness.answer = lambda: Result(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
         await harness.advance(0)
         for _ in range(100):
             harness.queue.add(JOB)
             assert await harness.advance(0.01) == []
         assert len(harness.expectations) == 1
         harness.reached = 7
-        assert await harness.advance(LOOK_AGAIN) == [pytest.approx(LOOK_AGAIN)]
+        assert await harness.advance(POLL_INTERVAL) == [pytest.approx(POLL_INTERVAL)]
         assert len(harness.expectations) == 0
 
 
 async def test_writes_that_never_come_back_hold_a_job_up_for_seconds_only() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
+        harness.answer = lambda: Result(versions={"Pod": "7"} if len(harness.passes) == 1 else {})
         await harness.advance(0)
         harness.queue.add(JOB)
-        assert await harness.advance(60) == [pytest.approx(LONGEST_WAIT)]
+        assert await harness.advance(60) == [pytest.approx(MAX_WAIT)]
 
 
 async def test_version_of_a_kind_that_nobody_follows_is_not_waited_for() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(versions={"ConfigMap": "7"})
+        harness.answer = lambda: Result(versions={"ConfigMap": "7"})
         await harness.advance(0)
         harness.queue.add(JOB)
         assert await harness.advance(0) == [0]
@@ -264,7 +268,7 @@ async def test_operator_that_does_not_lead_leaves_jobs_alone() -> None:
 
 async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(versions={"Pod": "7"})
+        harness.answer = lambda: Result(versions={"Pod": "7"})
         await harness.advance(0)
         harness.leads = False
         harness.queue.add(JOB)
@@ -274,25 +278,25 @@ async def test_operator_that_lost_the_lead_forgets_what_it_waited_for() -> None:
 
 async def test_job_with_more_children_to_make_is_not_kept_waiting() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(versions={"Pod": "5"}, has_more=len(harness.passes) == 1)
+        harness.answer = lambda: Result(versions={"Pod": "5"}, requeue=len(harness.passes) == 1)
         await harness.time.advance(0.25)
         harness.reached = 5
         assert await harness.advance(0.1) == [pytest.approx(0.3)]
 
 
 class Endless:
-    """A pass that never ends by itself, unless it has been told to."""
+    """A reconcile that ends only when the test lets it."""
 
     def __init__(self) -> None:
         self.begun = 0
         self.is_endless = True
 
-    async def reconcile(self, key: Key, *, most_creates: int | None = None) -> Outcome:
+    async def reconcile(self, key: Key, *, max_creates: int | None = None) -> Result:
         self.begun += 1
-        assert (key, most_creates) == (JOB, None)
+        assert (key, max_creates) == (JOB, None)
         if self.is_endless:
             await asyncio.get_running_loop().create_future()
-        return Outcome(wake_at=at(5))
+        return Result(requeue_at=at(5))
 
 
 async def test_cancelled_pass_has_no_outcome_and_its_worker_goes_on() -> None:
@@ -320,18 +324,20 @@ async def test_worker_that_is_cancelled_takes_its_pass_with_it() -> None:
     worker.cancel()
     with pytest.raises(asyncio.CancelledError):
         await worker
-    assert (passer.begun, len(harness.loop._under_way)) == (1, 0)
+    assert (passer.begun, len(harness.loop._in_progress)) == (1, 0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_status_that_waits_has_a_high_priority_when_it_is_due() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(deferred=2.0 if len(harness.passes) == 1 else None)
+        harness.answer = lambda: Result(deferred_for=2.0 if len(harness.passes) == 1 else None)
         assert await harness.advance(60) == [0, 2]
         assert harness.priorities == [Priority.NORMAL, Priority.HIGH]
 
 
-@pytest.mark.parametrize(("least", "most"), [(Priority.NORMAL, None), (Priority.HIGH, FEW_CREATES)])
+@pytest.mark.parametrize(
+    ("least", "most"), [(Priority.NORMAL, None), (Priority.HIGH, MAX_HIGH_PRIORITY_CREATES)]
+)
 async def test_worker_for_high_priority_creates_few_children(
     least: Priority, most: int | None
 ) -> None:
@@ -339,7 +345,7 @@ async def test_worker_for_high_priority_creates_few_children(
     worker = asyncio.create_task(harness.loop.run(least))
     harness.queue.add(JOB, Priority.HIGH)
     assert await harness.advance(1) == [0]
-    assert harness.most_creates == most
+    assert harness.max_creates == most
     harness.queue.close()
     await worker
 
@@ -353,7 +359,7 @@ async def test_job_that_is_left_to_another_worker_keeps_its_failures_and_loses_i
     harness.answer = failing(Forbidden("quota"))
     await harness.advance(1)
     failures = harness.queue.failures(JOB)
-    harness.answer = lambda: Outcome(is_left=True)
+    harness.answer = lambda: Result(exceeds_max_creates=True)
     known = len(harness.passes)
     await harness.advance(60)
     assert len(harness.passes) == known + 1

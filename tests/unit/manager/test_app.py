@@ -1,4 +1,4 @@
-"""The operator as a whole, in a world without a network and under virtual time."""
+"""The whole operator on a simulated API server in virtual time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.store import Change
-from tfjob.manager.app import SHARE, Environment, Operator, StartError
+from tfjob.manager.app import MAX_CHILD_WRITES_PER_JOB, Environment, Operator, StartError
 from tfjob.manager.health import AddressError
 from tfjob.manager.settings import Settings
 
@@ -40,7 +40,7 @@ def operator(
         settings,
         dialects=[KubeflowV1()],
         identity=identity,
-        world=Environment(
+        environment=Environment(
             connect=connect or server.connection.connect,
             timing=virtual_time.timing(lambda: 0.5),
             now=virtual_time.now,
@@ -53,7 +53,7 @@ def with_(**fields: Any) -> Settings:
 
 
 def simulated(act: Act) -> None:
-    """Run a test in virtual time; whatever it starts must have ended when it ends."""
+    """Run a test in virtual time; all tasks that it starts must have ended at its end."""
 
     async def run() -> None:
         async with InMemoryApiServer(clock=virtual_time.now) as server:
@@ -183,7 +183,7 @@ def test_only_the_leader_works_and_the_lease_is_released_at_the_end() -> None:
         one.stop()
         await first
         await server.make(JOBS, tfjob(name="k"))
-        # Released, not expired: the next one need not wait for the lease to run out.
+        # The lease is released, so the next leader need not wait until it expires.
         await asyncio.sleep(5)
         assert await server.names("pods") == ["j-worker-0", "k-worker-0"]
         two.stop()
@@ -204,7 +204,7 @@ def test_lease_is_kept_while_work_waits_for_its_turn() -> None:
             lease = await server.ask("GET", LEASE)
             assert lease["spec"]["holderIdentity"] == "one"
             assert lease["spec"]["leaseTransitions"] == 0
-            assert one._leads
+            assert one._is_leader
         assert len(await server.names("pods")) < 40
         one.stop()
         await running
@@ -315,7 +315,7 @@ def test_server_that_does_not_tell_of_groups_is_a_start_error() -> None:
     async def act(server: InMemoryApiServer) -> None:
         settings = with_(jobs=JobSettings(gang_scheduler_name="volcano"))
         server.connection.is_cut = True
-        with pytest.raises(StartError, match=r"podgroups.scheduling.volcano.sh: the API server"):
+        with pytest.raises(StartError, match=r"podgroups.scheduling.volcano.sh: cannot find out"):
             await operator(server, settings).run()
         server.connection.is_cut = False
 
@@ -388,7 +388,7 @@ def test_background_task_that_fails_ends_the_operator_with_its_error(
         async def broken() -> None:
             raise Unreachable("a bug of ours")
 
-        monkeypatch.setattr(one, "_measure", broken)
+        monkeypatch.setattr(one, "_update_gauges", broken)
         with pytest.raises(Unreachable):
             await one.run()
 
@@ -402,7 +402,8 @@ def test_what_waits_is_shown_with_its_age() -> None:
         await server.make(JOBS, tfjob("W2"))
         await asyncio.sleep(10)
         children = [
-            asyncio.create_task(one._pool.run("other", gate.wait)) for _ in range(SHARE + 1)
+            asyncio.create_task(one._pool.run("other", gate.wait))
+            for _ in range(MAX_CHILD_WRITES_PER_JOB + 1)
         ]
         pod = await server.ask("GET", f"{CORE}/pods/j-worker-0")
         pod["status"]["phase"] = "Running"

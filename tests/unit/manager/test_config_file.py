@@ -1,4 +1,4 @@
-"""The configuration file of the controller: found, read, or refused by its name."""
+"""Reading the controller configuration file, and its errors."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def test_folder_without_the_file_is_no_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: [", "is no YAML"),
+        ("a: [", "not valid YAML"),
         ("- a\n", "must be of type object"),
         ("v1alpha1: {naming: odd}\n", "naming"),
         ("grpcServerFilePath: /nowhere/server.py\n", "cannot be read"),

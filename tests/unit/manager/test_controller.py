@@ -1,4 +1,4 @@
-"""The controller of one dialect: served as far as the cluster has its APIs."""
+"""The controller of one dialect, with APIs that are served, missing or added later."""
 
 import asyncio
 import logging
@@ -79,7 +79,7 @@ def test_resync_looks_at_the_jobs_of_every_controller() -> None:
 
 
 @pytest.mark.parametrize("level", [logging.DEBUG, logging.INFO])
-def test_keys_without_a_meaning_are_listed_once_for_who_debugs(
+def test_unknown_fields_are_logged_once_at_debug_level(
     caplog: pytest.LogCaptureFixture, level: int
 ) -> None:
     async def act(world: SimulatedCluster) -> None:
@@ -93,9 +93,9 @@ def test_keys_without_a_meaning_are_listed_once_for_who_debugs(
 
     caplog.set_level(level, logger="tfjob.manager.controller")
     simulated(act, SimulatedCluster)
-    told = [record for record in caplog.records if record.message.startswith("keys without")]
-    keys = [record.__dict__["keys"] for record in told]
-    assert keys == (["spec.colour, spec.size"] if level == logging.DEBUG else [])
+    logged = [record for record in caplog.records if record.message.startswith("unknown fields")]
+    fields = [record.__dict__["fields"] for record in logged]
+    assert fields == (["spec.colour, spec.size"] if level == logging.DEBUG else [])
 
 
 def test_optional_api_that_comes_later_is_told_and_followed(
@@ -118,7 +118,7 @@ def test_optional_api_that_comes_later_is_told_and_followed(
 
     with caplog.at_level(logging.INFO):
         simulated(act, SimulatedCluster)
-    told = [each for each in caplog.records if each.getMessage() == "optional API found"]
+    told = [each for each in caplog.records if each.getMessage() == "optional API is now served"]
     assert [vars(each)["api"] for each in told] == ["boards.example/v1/boards"]
 
 
@@ -150,7 +150,7 @@ def test_optional_api_without_rights_is_told_and_keeps_nobody_from_being_served(
 
     with caplog.at_level(logging.WARNING):
         simulated(act, SimulatedCluster)
-    told = [each for each in caplog.records if "optional API not allowed" in each.getMessage()]
+    told = [each for each in caplog.records if "optional API not permitted" in each.getMessage()]
     assert [vars(each)["fault"] for each in told] == ["boards is forbidden"]
 
 

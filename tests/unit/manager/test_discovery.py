@@ -1,4 +1,4 @@
-"""An API is asked for until it is known whether it is there, and waited for until it is."""
+"""Discovery retries until it knows whether an API is served, and waits for missing ones."""
 
 import asyncio
 
@@ -13,18 +13,18 @@ from tfjob.manager.discovery import Discovery
 TOYS = Resource(GROUP, VERSION, PLURAL)
 
 
-def discovery(server: InMemoryApiServer, longest: float = 15.0) -> Discovery:
-    return Discovery(server.api, timing=virtual_time.timing(lambda: 0.5), longest=longest)
+def discovery(server: InMemoryApiServer, max_interval: float = 15.0) -> Discovery:
+    return Discovery(server.api, timing=virtual_time.timing(lambda: 0.5), max_interval=max_interval)
 
 
 def test_api_is_there_or_not() -> None:
     async def act() -> None:
         async with InMemoryApiServer(clock=virtual_time.now) as server:
-            assert not await discovery(server).is_there(TOYS)
+            assert not await discovery(server).is_served(TOYS)
             await server.ask("POST", DEFINITIONS, FakeDialect().crd())
-            assert await discovery(server).is_there(TOYS)
-            assert not await discovery(server).is_there(Resource(GROUP, "v2", PLURAL))
-            assert not await discovery(server).is_there(Resource(GROUP, VERSION, "others"))
+            assert await discovery(server).is_served(TOYS)
+            assert not await discovery(server).is_served(Resource(GROUP, "v2", PLURAL))
+            assert not await discovery(server).is_served(Resource(GROUP, VERSION, "others"))
 
     virtual_time.run(act())
 
@@ -33,7 +33,7 @@ def test_who_may_not_ask_has_to_try() -> None:
     async def act() -> None:
         async with InMemoryApiServer(clock=virtual_time.now) as server:
             server.refuse = lambda _: Forbidden("no")
-            assert await discovery(server).is_there(TOYS)
+            assert await discovery(server).is_served(TOYS)
 
     virtual_time.run(act())
 
@@ -45,9 +45,9 @@ def test_api_whose_objects_may_not_be_listed_is_there_and_not_usable() -> None:
             assert not await found.is_usable(TOYS, namespace=None)
             await server.ask("POST", DEFINITIONS, FakeDialect().crd())
             server.refuse = lambda request: Forbidden("no") if request.verb == "list" else None
-            assert await found.is_there(TOYS)
+            assert await found.is_served(TOYS)
             assert not await found.is_usable(TOYS, namespace=None)
-            waiting = asyncio.create_task(found.until_usable(TOYS, namespace=None))
+            waiting = asyncio.create_task(found.wait_until_usable(TOYS, namespace=None))
             await asyncio.sleep(100)
             assert not waiting.done()
             server.refuse = lambda request: Unreachable("down") if request.verb == "list" else None
@@ -76,7 +76,7 @@ def test_trouble_is_waited_out() -> None:
                 return Unreachable("down") if is_down else None
 
             server.refuse = refuse
-            assert await discovery(server).is_there(TOYS)
+            assert await discovery(server).is_served(TOYS)
             assert 100 <= asyncio.get_running_loop().time() <= 130
 
     virtual_time.run(act())
@@ -87,14 +87,18 @@ def test_missing_api_is_told_once_and_found_soon_after_it_has_come() -> None:
         told: list[float] = []
         loop = asyncio.get_running_loop()
         async with InMemoryApiServer(clock=virtual_time.now) as server:
-            wait = discovery(server).until_there(TOYS, on_missing=lambda: told.append(loop.time()))
+            wait = discovery(server).wait_until_served(
+                TOYS, on_missing=lambda: told.append(loop.time())
+            )
             waiting = asyncio.create_task(wait)
             await asyncio.sleep(1000)
             assert (len(told), waiting.done()) == (1, False)
             await server.ask("POST", DEFINITIONS, FakeDialect().crd())
             await waiting
             assert loop.time() <= 1000 + 16
-            await discovery(server).until_there(TOYS, on_missing=lambda: told.append(loop.time()))
+            await discovery(server).wait_until_served(
+                TOYS, on_missing=lambda: told.append(loop.time())
+            )
             assert len(told) == 1
 
     virtual_time.run(act())

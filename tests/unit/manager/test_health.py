@@ -1,4 +1,4 @@
-"""The two small web servers: what they answer, and what they say when they cannot listen."""
+"""The metrics and probe servers: their responses, and errors for bad addresses."""
 
 import socket
 
@@ -25,7 +25,7 @@ async def test_probes_tell_life_and_readiness_apart() -> None:
     assert server is not None
     try:
         assert await answered(server, "/healthz") == (200, "ok")
-        assert await answered(server, "/readyz") == (503, "the caches are not filled yet")
+        assert await answered(server, "/readyz") == (503, "informers have not synced yet")
         ready.append(True)
         assert await answered(server, "/readyz") == (200, "ok")
         assert (await answered(server, "/other"))[0] == 404
@@ -53,7 +53,7 @@ async def test_server_can_be_off(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["8080x", "localhost", "127.0.0.1:", ":99999", "a:b:c"])
 async def test_address_that_is_none_is_refused_in_words(address: str) -> None:
-    with pytest.raises(AddressError, match="is no address; write :8080"):
+    with pytest.raises(AddressError, match="is not an address; use :8080"):
         await health.serve(health.probes_app(lambda: True), address)
 
 

@@ -1,4 +1,4 @@
-"""What is followed for a dialect, and who hears of it."""
+"""The informers of a dialect and their listeners."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.support.fake_dialect import BOARD, FakeDialect
 from tests.support.local_apiserver.in_memory import InMemoryApiServer
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
-from tfjob.manager.informers import Informers, Listeners, Source, apis_beside
+from tfjob.manager.informers import Informers, Listeners, Source, extra_child_apis
 
 
 def informers(dialect: Dialect, **settings: Any) -> Informers:
@@ -31,5 +31,5 @@ async def test_dialect_says_what_is_followed() -> None:
 
 @pytest.mark.parametrize("scheduler", ["", "none", "volcano", "Volcano", "others"])
 def test_groups_are_among_the_kinds_beside_if_there_are_any(scheduler: str) -> None:
-    found = apis_beside(KubeflowV1(), Settings(gang_scheduler_name=scheduler))
+    found = extra_child_apis(KubeflowV1(), Settings(gang_scheduler_name=scheduler))
     assert [each.kind for each in found] == ([] if scheduler in {"", "none"} else ["PodGroup"])

@@ -1,4 +1,4 @@
-"""Logs: a constant message with facts beside it, for people or for machines."""
+"""Log formats: a constant message with key-value pairs, as text or as JSON."""
 
 import json
 import logging
@@ -22,16 +22,16 @@ def _restored() -> Iterator[None]:
 
 def test_console_shows_facts_as_words(capsys: pytest.CaptureFixture[str]) -> None:
     logs.set_up(style="console", level="info")
-    LOG.warning("pass failed", extra={"job": "j", "why": "two words", "count": 3})
+    LOG.warning("reconcile failed", extra={"job": "j", "why": "two words", "count": 3})
     line = capsys.readouterr().err
-    assert line.endswith('Z WARNING pass failed job=j why="two words" count=3\n')
+    assert line.endswith('Z WARNING reconcile failed job=j why="two words" count=3\n')
 
 
 def test_console_lets_no_fact_begin_a_line_or_drive_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     logs.set_up(style="console", level="info")
-    LOG.warning("pass failed", extra={"first": "x\n2026 ERROR forged", "job": "\x1b[2J"})
+    LOG.warning("reconcile failed", extra={"first": "x\n2026 ERROR forged", "job": "\x1b[2J"})
     line = capsys.readouterr().err
     assert line.endswith('first="x\\n2026 ERROR forged" job="\\u001b[2J"\n')
 
@@ -51,7 +51,7 @@ def test_traceback_of_our_own_fault_is_kept(capsys: pytest.CaptureFixture[str], 
     try:
         print(1 / int("0"))
     except ZeroDivisionError:
-        LOG.exception("pass failed")
+        LOG.exception("reconcile failed")
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 

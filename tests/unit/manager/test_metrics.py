@@ -1,4 +1,4 @@
-"""Counters follow what is stored, under the names that dashboards know."""
+"""Metrics follow stored state and have the names that dashboards use."""
 
 from prometheus_client import generate_latest
 
@@ -38,11 +38,11 @@ def jobs(metrics: Metrics, name: str, namespace: str = "n") -> float:
 
 def test_every_name_of_the_contract_is_exposed() -> None:
     metrics = Metrics()
-    passes = metrics.passes_of("tfjob-controller")
-    passes.passed(result="success", seconds=0.1)
-    passes.passed(result="error", seconds=0.1)
+    passes = metrics.reconcile_observer("tfjob-controller")
+    passes.reconciled(result="success", seconds=0.1)
+    passes.reconciled(result="error", seconds=0.1)
     metrics.queue_depth.labels("tfjob-controller").set(3)
-    metrics.requested("get", "pods", 200, 0.1)
+    metrics.observe_request("get", "pods", 200, 0.1)
     text = generate_latest(metrics.registry).decode()
     for name in NAMES:
         assert f"\n{name}" in text

@@ -1,4 +1,4 @@
-"""The table of permissions is orderly; that it is true is shown against a real API server."""
+"""The form of the permission table; conformance tests check it against a real API server."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ import pytest
 from tfjob.controller.child_kinds import resource_of
 from tfjob.dialects.base import Settings
 from tfjob.dialects.registry import DESCRIPTORS
-from tfjob.manager.informers import apis_beside
+from tfjob.manager.informers import extra_child_apis
 from tfjob.manager.permissions import PERMISSIONS, Need, Permission, need_of, permissions_for
 
 _BY_NAME = [
@@ -65,5 +65,5 @@ def test_permissions_of_a_dialect_suffice_for_everything_its_children_are_made_o
         for backend in ("t9k", "volcano", "none"):
             options = {"t9k-pod-group-backend": backend}
             settings = Settings(options=options, gang_scheduler_name=backend)
-            apis = apis_beside(descriptor.stored, settings)
+            apis = extra_child_apis(descriptor.stored, settings)
             assert {resource_of(each) for each in apis} <= may_be_made

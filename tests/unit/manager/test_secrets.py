@@ -1,4 +1,4 @@
-"""No log holds a token of the operator or what users put into their jobs."""
+"""No log message contains a token of the operator or secrets from jobs."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ def an_operator(world: SimulatedCluster) -> Operator:
         QUIET,
         dialects=(KubeflowV1(),),
         identity="me",
-        world=Environment(
+        environment=Environment(
             connect=world.connections[-1].connect,
             timing=virtual_time.timing(world.chance.random),
             now=virtual_time.now,
@@ -53,7 +53,7 @@ def an_operator(world: SimulatedCluster) -> Operator:
 
 
 def refuse_some(request: Request) -> Answer | None:
-    """Refusals and breakdowns, each of which is logged."""
+    """Refused and failed requests, each of which is logged."""
     if request.verb == "create" and b"refused-" in (request.body or b""):
         status = {"kind": "Status", "reason": "Forbidden", "message": "exceeded quota"}
         return Answer(code=403, body=msgspec.json.encode(status))
@@ -88,7 +88,7 @@ def test_an_operator_in_trouble_logs_neither_its_token_nor_secrets_of_jobs(
     logs.set_up(style="json", level="debug")
     simulated(act, lambda: SimulatedCluster(dialects=(KubeflowV1(),)))
     logged = capsys.readouterr().err
-    assert "pass incomplete" in logged
+    assert "reconcile incomplete" in logged
     assert "exceeded quota" in logged
     assert TOKEN not in logged
     assert PASSWORD not in logged

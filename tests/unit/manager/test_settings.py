@@ -1,4 +1,4 @@
-"""Flags and environment of training-operator 1.9, read as one value."""
+"""Settings from the flags and environment variables of training-operator 1.9."""
 
 import argparse
 from datetime import timedelta
@@ -111,7 +111,7 @@ def test_scheme_tfjob_is_served_in_any_case_and_an_unknown_one_is_refused() -> N
 def test_scheme_of_another_kind_is_told_and_ignored() -> None:
     found = read("--enable-scheme=tfjob", "--enable-scheme=PyTorchJob")
     assert found.notes == (
-        "--enable-scheme PyTorchJob: only jobs of TensorFlow are served here; ignored",
+        "--enable-scheme PyTorchJob: only TensorFlow jobs are supported; ignored",
     )
 
 
@@ -143,7 +143,9 @@ def test_configuration_is_read_from_the_file_that_a_flag_names(flag: str, tmp_pa
 def test_configuration_that_nobody_has_made_is_told_and_empty(tmp_path: Path) -> None:
     found = read("--controller-config-file", str(tmp_path))
     assert found.jobs.options == {}
-    assert found.notes == (f"--controller-config-file {tmp_path}: holds no file; not used",)
+    assert found.notes == (
+        f"--controller-config-file {tmp_path}: the directory has no such file; defaults apply",
+    )
 
 
 def test_configuration_that_cannot_be_read_is_refused_by_its_path(tmp_path: Path) -> None:
@@ -178,25 +180,28 @@ def test_backend_of_groups_is_one_of_three() -> None:
     ],
 )
 def test_flag_without_meaning_here_is_accepted_and_told_once(flag: str) -> None:
-    assert read(f"--{flag}", "x").notes == (f"--{flag}: has no meaning here; ignored",)
+    assert read(f"--{flag}", "x").notes == (f"--{flag}: has no effect; ignored",)
 
 
 def test_switches_of_the_first_operator_may_stand_alone() -> None:
-    notes = ("--alsologtostderr: has no meaning here; ignored", "--v: has no meaning here; ignored")
+    notes = ("--alsologtostderr: has no effect; ignored", "--v: has no effect; ignored")
     assert read(*settings.go_style(["-alsologtostderr", "-v=2"])).notes == notes
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--controller-threads", "0"], "'0' is no number of at least 1"),
-        (["--controller-threads", "x"], "'x' is no number of at least 1"),
-        (["--resync-period", "soon"], "'soon' is no duration; write 90s, 10m or 1h30m"),
-        (["--resync-period", "1h nonsense"], "is no duration"),
+        (["--controller-threads", "0"], "'0' is not a whole number of at least 1"),
+        (["--controller-threads", "x"], "'x' is not a whole number of at least 1"),
+        (["--resync-period", "soon"], "'soon' is not a duration; use 90s, 10m or 1h30m"),
+        (["--resync-period", "1h nonsense"], "is not a duration"),
         (["--leader-elect=maybe"], "'maybe' is neither true nor false"),
         (["--default-clean-pod-policy", "Some"], "invalid choice: 'Some'"),
-        (["--zap-log-level", "loud"], "'loud' is no level; write one of debug, error, info, warn"),
-        (["--zap-log-level", "0"], "'0' is no level"),
+        (
+            ["--zap-log-level", "loud"],
+            "'loud' is not a log level; use one of debug, error, info, warn",
+        ),
+        (["--zap-log-level", "0"], "'0' is not a log level"),
     ],
 )
 def test_value_that_cannot_be_obeyed_is_refused(words: list[str], sentence: str) -> None:

@@ -66,7 +66,7 @@ def test_any_answer_is_of_its_type_or_an_api_error(text: bytes) -> None:
 @given(TEXTS)
 def test_any_refusal_is_an_api_error(text: bytes) -> None:
     for code in (400, 403, 410, 429, 503):
-        error = errors.from_answer(code, text, request="GET /x", retry_after="9" * 5_000)
+        error = errors.from_response(code, text, request="GET /x", retry_after="9" * 5_000)
         assert isinstance(error, ApiError)
         assert 0 <= error.details.retry_after_seconds <= 86_400
         assert str(error)
@@ -152,7 +152,7 @@ async def test_a_deep_pod_is_skipped_with_a_line_that_names_it(
         informer: Any = Informer(follow, store=Store[Pod](), on_change=lambda _old, _new: None)
         follow.informer = informer
         assert await follow.until(8) == {"before": "1", "after": "3"}
-    skipped = [each for each in caplog.records if each.getMessage() == "object skipped"]
+    skipped = [each for each in caplog.records if each.getMessage() == "invalid object skipped"]
     assert [vars(each)["key"] for each in skipped] == [("ns", "bad")]
     assert [vars(each)["resource"] for each in skipped] == ["pods"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.unit.local.node.whole_node import settings
 from tfjob.client.config import Config
-from tfjob.client.credentials import Fixed
+from tfjob.client.credentials import StaticHeader
 from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api
 from tfjob.local.node.agent import NodeAgent
@@ -15,7 +15,7 @@ from tfjob.local.node.port_allocator import PortLocks
 
 
 async def main(url: str, token: str, folder: str) -> None:
-    config = Config(server=url, credentials=Fixed(f"Bearer {token}"))
+    config = Config(server=url, credentials=StaticHeader(f"Bearer {token}"))
     async with Api(config) as api:
         port = ClientApi(api, EventRecorder(api, component="node"))
         root = Path(folder)

@@ -9,7 +9,7 @@ from tests.unit.local.node.cluster import Cluster
 from tests.unit.local.node.fake_api import FakeApi, pod, until
 from tests.unit.local.node.whole_node import finished, node, text_in
 from tfjob.client.config import Config
-from tfjob.client.credentials import Fixed
+from tfjob.client.credentials import StaticHeader
 from tfjob.client.http import Api
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.process import start_time_of
@@ -100,7 +100,7 @@ async def test_a_killed_node_leaves_no_process_and_the_next_one_goes_on(tmp_path
         '[ "$(wc -l < runs)" -ge 3 ] || sleep 60; exit 0'
     )
     async with ApiServer(tmp_path / "api", tls=False) as server:
-        config = Config(server=server.url, credentials=Fixed(f"Bearer {server.token}"))
+        config = Config(server=server.url, credentials=StaticHeader(f"Bearer {server.token}"))
         async with Api(config) as client:
             cluster = Cluster(client)
             await cluster.create(pod("p", script, policy="OnFailure"))

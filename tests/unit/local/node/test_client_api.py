@@ -14,7 +14,7 @@ from tests.unit.local.node.cluster import Cluster
 from tests.unit.local.node.fake_api import pod
 from tests.unit.local.node.whole_node import settings
 from tfjob.client.config import Config
-from tfjob.client.credentials import Fixed
+from tfjob.client.credentials import StaticHeader
 from tfjob.client.events import EventRecorder
 from tfjob.client.http import Api
 from tfjob.local.apiserver.server import ApiServer
@@ -30,7 +30,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     sizes = settings(tmp_path)
     server = ApiServer(tmp_path / "api", tls=False, logs=PodLogs(sizes.pods_folder))
     async with server:
-        config = Config(server=server.url, credentials=Fixed(f"Bearer {server.token}"))
+        config = Config(server=server.url, credentials=StaticHeader(f"Bearer {server.token}"))
         async with Api(config) as api:
             recorder = EventRecorder(api, component="node")
             port = ClientApi(api, recorder)
