@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfjob.cli import job_lookup, jobs
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import Stored
 from tfjob.client.resource import Resource
@@ -31,7 +31,7 @@ async def apply_all(
         await _ensure_namespace(cluster, namespace)
     faults = [await _fault(cluster, each) for each in manifests]
     if any(faults):
-        raise VerbError("\n".join(filter(None, faults)))
+        raise CommandError("\n".join(filter(None, faults)))
     made: dict[int, str] = {}
     for manifest in manifests:
         made[id(manifest)] = (await _create(cluster, manifest)).metadata.name

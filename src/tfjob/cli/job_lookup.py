@@ -8,7 +8,7 @@ import argparse
 import msgspec
 
 from tfjob.cli import jobs
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.jobs import Found
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.dialects.base import Dialect
@@ -48,10 +48,10 @@ async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Foun
         raise refusals[0]
     if not found:
         place = f"namespace {cluster.one_namespace!r}"
-        raise VerbError(f"no job {name!r} in {place}; `tfjob get -A` lists all jobs")
+        raise CommandError(f"no job {name!r} in {place}; `tfjob get -A` lists all jobs")
     if len(found) > 1:
         shown = " and ".join(full_name(each) for each in found)
-        raise VerbError(f"{name!r} may be {shown}; name one of them so, or choose with --api")
+        raise CommandError(f"{name!r} may be {shown}; name one of them so, or choose with --api")
     return found[0]
 
 
@@ -81,7 +81,7 @@ async def refreshed(cluster: Cluster, found: Found) -> Found:
     try:
         answer = await cluster.api.get(found.path, decode=msgspec.Raw)
     except NotFound as error:
-        raise VerbError(f"{full_name(found)} is gone: somebody has deleted it") from error
+        raise CommandError(f"{full_name(found)} is gone: somebody has deleted it") from error
     return _read(found.dialect, answer)
 
 
@@ -99,9 +99,9 @@ def _read(dialect: Dialect, answer: msgspec.Raw) -> Found:
     try:
         manifest = plain(bytes(answer))
     except UNREADABLE as error:
-        raise VerbError(f"a job among the {dialect.plural} cannot be read: {error}") from error
+        raise CommandError(f"a job among the {dialect.plural} cannot be read: {error}") from error
     if not isinstance(manifest, dict):
-        raise VerbError(f"a job among the {dialect.plural} cannot be read: it is no object")
+        raise CommandError(f"a job among the {dialect.plural} cannot be read: it is no object")
     return Found.of(dialect, manifest)
 
 
@@ -114,7 +114,7 @@ def _chosen(api: str | None) -> list[Dialect]:
     found = [each for each in stored if (each.group, each.plural) in meant]
     if not found:
         known = ", ".join(f"{each.plural}.{each.group}" for each in stored)
-        raise VerbError(f"no API of jobs is called {api!r}; there are {known}")
+        raise CommandError(f"no API of jobs is called {api!r}; there are {known}")
     return found
 
 

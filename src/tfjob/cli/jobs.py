@@ -1,9 +1,9 @@
 """Jobs of every dialect on a cluster, read as the neutral job, and their pods."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -11,13 +11,15 @@ from tfjob.cli.cluster import Cluster
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS, Resource
 from tfjob.core.invalid_job import InvalidJob
-from tfjob.core.job import Job, Workload
+from tfjob.core.job import TRAINING_CONTAINER, Job, Workload
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.registry import DIALECTS
 from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
+
+_DEFAULT_GRACE: Final = 30
 
 
 class _Pods(msgspec.Struct):
@@ -129,12 +131,49 @@ def _is_own(job: Job | InvalidJob, pod: Pod, makers: AbstractSet[str]) -> bool:
     )
 
 
+def is_pod_name(found: Found, name: str) -> bool:
+    """Whether a pod of this name belongs to the job, judged by the name alone.
+
+    Pods of batch Jobs have a random suffix after the name of their replica.
+    """
+    if isinstance(found.job, InvalidJob):
+        return False
+    names = {each.name(index) for each in found.job.replicas for index in range(each.count)}
+    stem = name.rpartition("-")[0] if found.job.workload is Workload.JOB else name
+    return stem in names
+
+
 def replica_name(found: Found, pod: Pod) -> str:
     """`worker-0`: how a replica is called in front of its log lines and on the command line."""
     if isinstance(found.job, InvalidJob):
         return pod.metadata.name
     labels, keys = pod.metadata.labels, found.job.labels
     return f"{labels.get(keys.type, '?').lower()}-{labels.get(keys.index, '?')}"
+
+
+def memory_limit(found: Found, replica: str) -> str:
+    """The memory limit of a replica's training container, as the job states it; empty if none."""
+    for container in _pod_spec(found, replica.rpartition("-")[0]).get("containers") or ():
+        if container.get("name") == TRAINING_CONTAINER:
+            limits = (container.get("resources") or {}).get("limits") or {}
+            return str(limits.get("memory", ""))
+    return ""
+
+
+def grace_seconds(found: Found) -> int:
+    """The longest termination grace period among the job's replicas."""
+    if isinstance(found.job, InvalidJob):
+        return _DEFAULT_GRACE
+    specs = [each.template.get("spec") or {} for each in found.job.replicas if each.count]
+    periods = [each.get("terminationGracePeriodSeconds", _DEFAULT_GRACE) for each in specs]
+    return max(periods, default=_DEFAULT_GRACE)
+
+
+def _pod_spec(found: Found, kind: str) -> Mapping[str, Any]:
+    if isinstance(found.job, InvalidJob):
+        return {}
+    templates = (each.template for each in found.job.replicas if each.label.lower() == kind)
+    return next(templates, {}).get("spec") or {}
 
 
 def replicas_text(found: Found) -> str:

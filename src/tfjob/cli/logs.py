@@ -10,7 +10,7 @@ import sys
 from typing import Final
 
 from tfjob.cli import cluster, job_lookup, jobs
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.jobs import Found
 from tfjob.cli.pod_logs import log_lines
 from tfjob.cli.printing import plain
@@ -58,7 +58,7 @@ class _Printer:
         pods = await self._pods(found)
         if not pods:
             wanted = self._chosen.replica or "any replica"
-            raise VerbError(
+            raise CommandError(
                 f"{found.name}: no pod of {wanted} is there; `tfjob describe` tells why"
             )
         for pod in pods:

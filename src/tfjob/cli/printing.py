@@ -30,6 +30,11 @@ def plain_line(text: str) -> str:
     return text.translate(_IN_ONE_LINE)
 
 
+def last_overwrite(line: str) -> str:
+    """What a terminal shows of a line that carriage returns overwrite, as progress bars do."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as their widest cell, three blanks apart, as kubectl prints them."""
     lines = [head, *([plain_line(cell) for cell in row] for row in rows)]

@@ -61,7 +61,7 @@ def _is_board(found: Found, pod: Pod) -> bool:
     return is_board and not pod.metadata.is_terminating
 
 
-async def where(cluster: Cluster, found: Found) -> str:
+async def address_of(cluster: Cluster, found: Found) -> str:
     """How to look at it now; empty for a job without a TensorBoard."""
     board, service = board_of(found, "Deployment"), board_of(found, "Service")
     if board is None or service is None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from tfjob.cli import cluster, job_lookup
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import told
+from tfjob.cli.condition_text import condition_text
 from tfjob.cli.jobs import Found
 from tfjob.cli.printing import plain_line
 from tfjob.core.status import ConditionType
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             return TIMED_OUT
         last = found.status.conditions[-1]
         sys.stdout.write(
-            f"{found.name}: {plain_line(last.type)}: {plain_line(told(found, last))}\n"
+            f"{found.name}: {plain_line(last.type)}: {plain_line(condition_text(found, last))}\n"
         )
         return FAILED if found.status.is_true(ConditionType.FAILED) else SUCCEEDED
 

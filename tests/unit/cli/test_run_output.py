@@ -1,16 +1,16 @@
 import io
 
-from tfjob.cli.run_output import PlainScreen, ReplicaLine, screen_for
+from tfjob.cli.run_output import PlainScreen, ReplicaRow, screen_for
 
 
-def line(phase: str, why: str = "") -> ReplicaLine:
-    return ReplicaLine(replica="worker-0", phase=phase, restarts=0, why=why)
+def line(phase: str, why: str = "") -> ReplicaRow:
+    return ReplicaRow(replica="worker-0", phase=phase, restarts=0, why=why)
 
 
 def test_what_is_no_terminal_gets_plain_lines() -> None:
     stream = io.StringIO()
     with screen_for(stream, title="job", is_plain=False) as screen:
-        screen.tell("it is made")
+        screen.message("it is made")
         screen.log("worker-0", "one")
     assert stream.getvalue() == "it is made\n[worker-0] one\n"
 
@@ -23,7 +23,7 @@ def test_a_phase_is_told_when_it_changes() -> None:
     assert stream.getvalue().splitlines() == [
         "worker-0: Pending",
         "worker-0: Running",
-        "worker-0: Failed exit code 3",
+        "worker-0: Failed, exit code 3",
     ]
 
 
