@@ -266,4 +266,4 @@ def test_field_of_a_newer_kubernetes_is_a_warning_and_cannot_be_run_here(
     assert command("plan", file).code == 0
     ran = command("run", file)
     assert ran.code == 2
-    assert f"{CONTAINER}.quantumState: Invalid value: unknown field of a pod" in ran.err
+    assert f"{CONTAINER}.quantumState: Invalid value: unknown pod field" in ran.err

@@ -85,7 +85,7 @@ def test_a_job_that_no_operator_has_seen_is_said_so(
 ) -> None:
     cluster.put_job(tfjob("W1", name="unseen"))
     lines = described(cluster, capsys, "unseen")
-    assert "State: not seen by an operator yet" in lines
+    assert "State: none yet: no operator has reconciled the job" in lines
     assert lines[lines.index("Pods:") + 1] == "none"
 
 

@@ -442,17 +442,23 @@ def ended_at(moment: str, *, code: int) -> Json:
 
 async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cluster) -> None:
     job = old_job()
+    del job["spec"]["RuntimeId"]
     play = Play(cluster, await apply_all(cluster, [job], job=job))
     following = play.begin()
     labels = {"tf_job_name": "j", "job_type": "MASTER", "task_index": "0", "runtime_id": "76no"}
-    maker = {"apiVersion": "batch/v1", "kind": "Job", "name": "j-master-76no-0", "uid": "b"}
+    containers = [{"name": "tensorflow", "image": "x"}]
+    template: Json = {"spec": {"containers": containers, "restartPolicy": "Never"}}
+    batch = {"metadata": {"name": "master-76no-0"}, "spec": {"suspend": True, "template": template}}
+    batch_jobs = Resource("batch", "v1", "jobs").collection("default")
+    made = await cluster.api.create(batch_jobs, batch, decode=Stored)
+    maker = {"apiVersion": "batch/v1", "kind": "Job", "name": "master-76no-0"}
     body: Json = {
         "metadata": {
-            "name": "j-master-76no-0-x",
+            "name": "master-76no-0-x",
             "labels": labels,
-            "ownerReferences": [{**maker, "controller": True}],
+            "ownerReferences": [{**maker, "uid": made.metadata.uid, "controller": True}],
         },
-        "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
+        "spec": template["spec"],
     }
     await cluster.api.create(PODS.collection("default"), body, decode=Stored)
     path = play.found.path

@@ -88,7 +88,7 @@ def test_output_that_cannot_be_written_is_told_in_one_sentence(
     monkeypatch.setattr(sys, "stderr", complaints)
     assert main(["validate", str(file)]) == 1
     assert complaints.getvalue() == (
-        "tfjob: the output cannot be written: No space left on device; it is cut off\n"
+        "tfjob: cannot write the output: No space left on device; it is incomplete\n"
     )
 
 

@@ -10,19 +10,25 @@ from tfjob.local.apiserver.store import Store, StoreError, StoreFullError
 from tfjob.local.data_folder import DataFolderError
 
 DATA = Path("data")
-REMEDY = "name another folder with --data"
+REMEDY = "choose another folder with --data"
 
 
 @pytest.mark.parametrize(
     ("error", "parts"),
     [
         (DataFolderError("data: is taken"), ["data: is taken"]),
-        (StoreFullError("the disk is full"), ["data: the disk is full; make room", REMEDY]),
+        (StoreFullError("the disk is full"), ["data: the disk is full; free space", REMEDY]),
         (StoreError("data/x: cannot be opened: why"), ["data/x: cannot be opened: why; ", REMEDY]),
-        (sqlite3.DatabaseError("malformed"), ["data: its files", "malformed", REMEDY]),
-        (ssl.SSLError("PEM lib"), ["data: its files cannot be read or written", "PEM lib", REMEDY]),
-        (OSError(5, "Input/output error"), ["cannot go on", "Input/output error", "is in data"]),
-        (ApiError("too late"), ["the cluster cannot go on: too late (its data is in data)"]),
+        (
+            sqlite3.DatabaseError("malformed"),
+            ["data: cannot read or write its files", "malformed", REMEDY],
+        ),
+        (ssl.SSLError("PEM lib"), ["data: cannot read or write its files", "PEM lib", REMEDY]),
+        (
+            OSError(5, "Input/output error"),
+            ["local cluster stopped", "Input/output error", "is in data"],
+        ),
+        (ApiError("too late"), ["the local cluster stopped: too late (its data is in data)"]),
     ],
 )
 def test_breakdown_is_a_sentence_with_its_place_and_a_remedy(
