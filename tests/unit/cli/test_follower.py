@@ -447,23 +447,21 @@ async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cl
     following = play.begin()
     labels = {"tf_job_name": "j", "job_type": "MASTER", "task_index": "0", "runtime_id": "76no"}
     containers = [{"name": "tensorflow", "image": "x"}]
-    template: Json = {"spec": {"containers": containers, "restartPolicy": "Never"}}
-    batch = {"metadata": {"name": "master-76no-0"}, "spec": {"suspend": True, "template": template}}
-    batch_jobs = Resource("batch", "v1", "jobs").collection("default")
-    made = await cluster.api.create(batch_jobs, batch, decode=Stored)
-    maker = {"apiVersion": "batch/v1", "kind": "Job", "name": "master-76no-0"}
-    body: Json = {
-        "metadata": {
-            "name": "master-76no-0-x",
-            "labels": labels,
-            "ownerReferences": [{**maker, "uid": made.metadata.uid, "controller": True}],
-        },
-        "spec": template["spec"],
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": containers, "restartPolicy": "Never"},
     }
-    await cluster.api.create(PODS.collection("default"), body, decode=Stored)
-    path = play.found.path
-    await cluster.api.patch(path, {"spec": {"RuntimeId": "76no"}}, decode=Stored)
+    batch = {"metadata": {"name": "master-76no-0"}, "spec": {"template": template}}
+    batch_jobs = Resource("batch", "v1", "jobs").collection("default")
+    await cluster.api.create(batch_jobs, batch, decode=Stored)
+    pods = PODS.collection("default")
+    async with asyncio.timeout(PATIENCE):
+        while not (await cluster.api.get(pods, decode=dict))["items"]:
+            await asyncio.sleep(0)
+    assert play.screen.rows == []
+    await cluster.api.patch(play.found.path, {"spec": {"RuntimeId": "76no"}}, decode=Stored)
     await play.screen.until("master-0 Pending")
+    play.interrupts.hear()
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
 
