@@ -187,7 +187,7 @@ class Follower:
         """The address of TensorBoard, or why it does not run, each once."""
         for text in (
             tensorboard.url_of(self._found, pod),
-            tensorboard.trouble_of(self._found, pod),
+            tensorboard.failure_of(self._found, pod),
         ):
             key = ("TensorBoard", text)
             if text and key not in self._printed:

@@ -1,6 +1,6 @@
 """Events of a job and its pods, as `tfjob describe` lists them and `tfjob run` prints them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import msgspec
@@ -48,7 +48,7 @@ async def list_events(api: Api, namespace: str, *, fields: str) -> list[JobEvent
     return sorted(answer.items or (), key=lambda each: each.order)
 
 
-async def watch_warnings(api: Api, namespace: str) -> AsyncIterator[JobEvent]:
+async def watch_warnings(api: Api, namespace: str) -> AsyncGenerator[JobEvent, None]:
     """Warning events of a namespace, first those that exist; never ends."""
     scope = Scope(resource=EVENTS, namespace=namespace, fields=f"type={WARNING}")
     async with aclosing(Watch(api, scope, decode=JobEvent).events()) as changes:

@@ -1,4 +1,4 @@
-"""Jobs of every dialect on a cluster, read as the neutral job, and their pods."""
+"""The jobs of a cluster in all APIs, decoded, and their pods."""
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -27,7 +27,7 @@ class _Pods(msgspec.Struct):
 
 
 class Found(msgspec.Struct):
-    """One job on the cluster, in its dialect."""
+    """One job of the cluster: its manifest, its dialect and the decoded job."""
 
     dialect: Dialect
     manifest: dict[str, Any]
@@ -68,7 +68,7 @@ def resource_of(dialect: Dialect) -> Resource:
 
 
 def stored_dialects() -> list[Dialect]:
-    """One dialect per resource: two versions of one resource hold the same objects."""
+    """One dialect per resource: versions of a resource share the stored objects."""
     found: dict[tuple[str, str], Dialect] = {}
     for dialect in DIALECTS:
         found.setdefault((dialect.group, dialect.plural), dialect)
@@ -76,7 +76,7 @@ def stored_dialects() -> list[Dialect]:
 
 
 async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
-    """The job's pods in the order in which its replicas are made."""
+    """The job's pods, sorted by replica type and index."""
     if isinstance(found.job, InvalidJob):
         return []
     params = {"labelSelector": pods_selector(found)}
@@ -90,14 +90,14 @@ async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
 
 
 def pods_selector(found: Found) -> str:
-    """The labels by which the job's pods are found; a stranger may carry them too."""
+    """The label selector for the job's pods; pods of others may match it too."""
     label = found.dialect.job_label
     value = found.job.claim.get(label, found.name) if isinstance(found.job, Job) else found.name
     return f"{label}={value}"
 
 
 def in_order(found: Found, pods: Iterable[Pod]) -> list[Pod]:
-    """The job's own among these pods, as its replicas are made."""
+    """Those of the pods that the job controls, sorted by replica type and index."""
     if isinstance(found.job, InvalidJob):
         return []
     order = {replica.label: place for place, replica in enumerate(found.job.replicas)}
@@ -114,7 +114,7 @@ def in_order(found: Found, pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _batch_jobs(job: Job) -> frozenset[str]:
-    """The names of the batch Jobs that make the job's pods, where such run its replicas."""
+    """The names of the batch Jobs that create the job's pods, if its API uses batch Jobs."""
     if job.workload is not Workload.JOB:
         return frozenset()
     return frozenset(
@@ -123,7 +123,7 @@ def _batch_jobs(job: Job) -> frozenset[str]:
 
 
 def _is_own(job: Job | InvalidJob, pod: Pod, makers: AbstractSet[str]) -> bool:
-    """Its controller is the job, or one of the job's batch Jobs."""
+    """Whether its controller is the job or one of the job's batch Jobs."""
     owners = [each for each in pod.metadata.owner_references if each.controller]
     return any(
         each.uid == job.owner.uid or (each.kind == ChildKind.JOB and each.name in makers)
@@ -144,7 +144,7 @@ def is_pod_name(found: Found, name: str) -> bool:
 
 
 def replica_name(found: Found, pod: Pod) -> str:
-    """`worker-0`: how a replica is called in front of its log lines and on the command line."""
+    """`worker-0`: the name of a replica in the output and on the command line."""
     if isinstance(found.job, InvalidJob):
         return pod.metadata.name
     labels, keys = pod.metadata.labels, found.job.labels

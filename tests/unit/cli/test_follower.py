@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,11 @@ from tfjob.cli.jobs import Found
 from tfjob.cli.run_output import ReplicaRow
 from tfjob.cli.signals import Interrupts
 from tfjob.client.http import Stored
+from tfjob.client.pager import Scope
 from tfjob.client.resource import EVENTS, PODS, Resource
+from tfjob.client.watch import Watch
+from tfjob.client.watch_codec import Changed, Replaced
+from tfjob.k8s.pod import Pod
 
 Json = dict[str, Any]
 NODES = Resource("", "v1", "nodes", namespaced=False)
@@ -76,7 +81,7 @@ class Play:
 
     def __init__(self, cluster: Cluster, found: Found, **options: Any) -> None:
         self.cluster, self.found, self.screen = cluster, found, Notes()
-        self.interrupts = Interrupts(leave=lambda _: None)
+        self.interrupts = Interrupts(exit_now=lambda _: None)
         chosen = FollowOptions(**{"blocked_after": 0.0, **options})
         self.follower = Follower(cluster, found, screen=self.screen, options=chosen)
 
@@ -454,10 +459,11 @@ async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cl
     batch = {"metadata": {"name": "master-76no-0"}, "spec": {"template": template}}
     batch_jobs = Resource("batch", "v1", "jobs").collection("default")
     await cluster.api.create(batch_jobs, batch, decode=Stored)
-    pods = PODS.collection("default")
-    async with asyncio.timeout(PATIENCE):
-        while not (await cluster.api.get(pods, decode=dict))["items"]:
-            await asyncio.sleep(0)
+    scope = Scope(resource=PODS, namespace="default", labels="tf_job_name=j")
+    async with aclosing(Watch(cluster.api, scope, decode=Pod).events()) as changes:
+        async for change in changes:
+            if isinstance(change, Changed) or (isinstance(change, Replaced) and change.objects):
+                break
     assert play.screen.rows == []
     await cluster.api.patch(play.found.path, {"spec": {"RuntimeId": "76no"}}, decode=Stored)
     await play.screen.until("master-0 Pending")

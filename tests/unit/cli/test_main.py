@@ -121,3 +121,10 @@ def test_output_survives_a_terminal_of_fewer_letters(
     assert main(["validate", str(file)]) == 1
     sys.stdout.flush()
     assert b"TFJob \\xdcbung: 1 fault" in raw.getvalue()
+
+
+@pytest.mark.parametrize(("word", "meant"), [("rnu", "run"), ("Validate", "validate")])
+def test_a_misspelt_command_gets_a_suggestion(word: str, meant: str, command: Command) -> None:
+    done = command(word, "file")
+    assert done.code == 2
+    assert f"unknown command '{word}'; did you mean `tfjob {meant}`?" in done.err

@@ -178,7 +178,8 @@ def test_lines_of_a_replica_that_there_is_not_are_refused(
     done = command("run", written(tmp_path, job("true")), "--logs", name)
     assert done.code == 2
     assert done.err == (
-        f"--logs {name}: TFJob j has no such replica; choose one of all, none, worker, worker-0, …\n"
+        f"--logs {name}: TFJob j has no such replica;"
+        " choose one of all, none, worker, worker-0, …\n"
     )
 
 
