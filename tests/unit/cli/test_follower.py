@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -10,120 +10,23 @@ from tests.support.local_apiserver.serving import (
     Lines,
     api_server_in_loop,
     ended,
-    put_status,
     running,
 )
 from tests.support.other_jobs import old_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
+from tests.unit.cli.followed_job import Play
 from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.follower import Follower, FollowOptions, Outcome
-from tfjob.cli.jobs import Found
-from tfjob.cli.run_output import ReplicaRow
-from tfjob.cli.signals import Interrupts
+from tfjob.cli.follower import Outcome
 from tfjob.client.http import Stored
 from tfjob.client.pager import Scope
-from tfjob.client.resource import EVENTS, PODS, Resource
+from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
 from tfjob.k8s.pod import Pod
 
 Json = dict[str, Any]
-NODES = Resource("", "v1", "nodes", namespaced=False)
-
-
-class Notes:
-    """A screen that remembers, and wakes whoever waits for a word on it."""
-
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-        self.logs: list[str] = []
-        self.rows: list[str] = []
-        self.restarts: dict[str, int] = {}
-        self.failures: list[tuple[str, str, list[str]]] = []
-        self.verdicts: list[tuple[str, bool]] = []
-        self._changed = asyncio.Event()
-
-    def message(self, text: str) -> None:
-        self.messages.append(text)
-        self._changed.set()
-
-    def log(self, replica: str, line: str) -> None:
-        self.logs.append(f"{replica} {line}")
-        self._changed.set()
-
-    def progress(self, replica: str, text: str) -> None:
-        self.logs.append(f"{replica} {text}")
-        self._changed.set()
-
-    def show(self, rows: Sequence[ReplicaRow], *, state: str) -> None:  # noqa: ARG002 - protocol
-        self.rows = [f"{each.replica} {each.phase} {each.why}".strip() for each in rows]
-        self.restarts = {each.replica: each.restarts for each in rows}
-        self._changed.set()
-
-    def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
-        self.failures.append((replica, why, list(lines)))
-
-    def verdict(self, text: str, *, is_good: bool) -> None:
-        self.verdicts.append((text, is_good))
-
-    async def until(self, word: str) -> None:
-        """A row, a line of a log or a sentence holds this word."""
-        async with asyncio.timeout(PATIENCE):
-            while not any(word in each for each in (*self.messages, *self.logs, *self.rows)):
-                self._changed.clear()
-                await self._changed.wait()
-
-
-class Play:
-    """A job on a cluster without operator and node: the test plays both."""
-
-    def __init__(self, cluster: Cluster, found: Found, **options: Any) -> None:
-        self.cluster, self.found, self.screen = cluster, found, Notes()
-        self.interrupts = Interrupts(exit_now=lambda _: None)
-        chosen = FollowOptions(**{"blocked_after": 0.0, **options})
-        self.follower = Follower(cluster, found, screen=self.screen, options=chosen)
-
-    def begin(self) -> "asyncio.Task[Outcome]":
-        return asyncio.create_task(self.follower.run(self.interrupts))
-
-    async def pod(self, index: int, status: Json) -> None:
-        name = f"j-worker-{index}"
-        labels = {
-            "training.kubeflow.org/job-name": "j",
-            "training.kubeflow.org/replica-type": "worker",
-            "training.kubeflow.org/replica-index": str(index),
-        }
-        owner = self.found.job.owner.reference()
-        body = {
-            "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
-            "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
-        }
-        await self.cluster.api.create(PODS.collection("default"), body, decode=Stored)
-        await self.report(index, status)
-
-    async def report(self, index: int, status: Json) -> None:
-        """Report a status of a pod, as a node does."""
-        path = PODS.item(f"j-worker-{index}", "default", subresource="status")
-        await self.cluster.api.patch(path, {"status": status}, decode=Stored)
-
-    async def warn(self, *, name: str, uid: str, reason: str, message: str) -> None:
-        body = {
-            "metadata": {"name": f"{name}.{reason.lower()}"},
-            "involvedObject": {"name": name, "namespace": "default", "uid": uid},
-            "type": "Warning",
-            "reason": reason,
-            "message": message,
-        }
-        await self.cluster.api.create(EVENTS.collection("default"), body, decode=Stored)
-
-    async def warn_about_job(self, reason: str, message: str) -> None:
-        uid = self.found.job.owner.uid
-        await self.warn(name="j", uid=uid, reason=reason, message=message)
-
-    async def end(self, kind: str, message: str) -> None:
-        await put_status(self.cluster, "j", kind, message)
 
 
 class FirstRunOnly(Lines):
@@ -321,35 +224,6 @@ async def test_the_time_limit_ends_the_job_and_names_the_grace_period(cluster: C
     assert play.screen.verdicts == [("j: not finished within 0.01 s", False)]
 
 
-def unschedulable() -> Json:
-    condition = {
-        "type": "PodScheduled",
-        "status": "False",
-        "reason": "Unschedulable",
-        "message": "0/1 nodes are available: 1 Insufficient cpu.",
-    }
-    return {"phase": "Pending", "conditions": [condition]}
-
-
-def missing_claim() -> Json:
-    waiting = {"reason": "CreateContainerConfigError", "message": 'claim "c" not found'}
-    container = {"name": "tensorflow", "state": {"waiting": waiting}}
-    return {"phase": "Pending", "containerStatuses": [container]}
-
-
-async def add_node(cluster: Cluster, cpu: str) -> None:
-    body = {"metadata": {"name": "local"}, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}}
-    await cluster.api.create(NODES.collection(), body, decode=Stored)
-    await cluster.api.patch(NODES.item("local", subresource="status"), body, decode=Stored)
-
-
-def job_requesting(cpu: int) -> Json:
-    job = tfjob("W1")
-    [worker] = job["spec"]["tfReplicaSpecs"].values()
-    worker["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
-    return job
-
-
 async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
@@ -364,64 +238,6 @@ async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) 
     await play.end("Failed", "it broke")
     assert await following is Outcome.FAILED
     assert len([each for each in play.screen.messages if "warning" in each]) == 2
-
-
-async def test_a_job_whose_pods_are_refused_for_good_is_ended(play: Play) -> None:
-    following = play.begin()
-    await play.warn_about_job("FailedCreatePod", 'Error creating: Pod "j" is invalid: bad')
-    assert await following is Outcome.BLOCKED
-    [(text, is_good)] = play.screen.verdicts
-    assert text.startswith('j: cannot run here: Error creating: Pod "j" is invalid: bad')
-    assert not is_good
-
-
-async def test_a_job_without_its_volume_claim_is_ended_when_no_pod_runs(play: Play) -> None:
-    following = play.begin()
-    await play.pod(0, running())
-    await play.pod(1, missing_claim())
-    await play.screen.until('worker-1 Pending CreateContainerConfigError: claim "c" not found')
-    assert not following.done()
-    await play.report(0, missing_claim())
-    assert await following is Outcome.BLOCKED
-    assert 'worker-0: claim "c" not found; add the missing object' in play.screen.verdicts[0][0]
-
-
-async def test_a_job_larger_than_the_machine_is_ended(cluster: Cluster) -> None:
-    await add_node(cluster, "4")
-    job = job_requesting(cpu=5)
-    play = Play(cluster, await apply_all(cluster, [job], job=job))
-    following = play.begin()
-    await play.pod(0, unschedulable())
-    assert await following is Outcome.BLOCKED
-    assert "worker-0: requests 5 cpu, but this machine has 4" in play.screen.verdicts[0][0]
-
-
-async def test_a_job_that_only_waits_for_resources_is_not_ended(cluster: Cluster) -> None:
-    await add_node(cluster, "4")
-    job = job_requesting(cpu=4)
-    play = Play(cluster, await apply_all(cluster, [job], job=job))
-    following = play.begin()
-    await play.pod(0, unschedulable())
-    await play.screen.until("Insufficient cpu")
-    await play.end("Failed", "deadline")
-    assert await following is Outcome.FAILED
-
-
-async def test_a_suspended_job_is_ended(play: Play) -> None:
-    following = play.begin()
-    await play.end("Suspended", "on hold")
-    assert await following is Outcome.BLOCKED
-    assert "the job is suspended" in play.screen.verdicts[0][0]
-
-
-async def test_a_blocked_job_is_kept_on_request(cluster: Cluster) -> None:
-    job = tfjob("W1")
-    play = Play(cluster, await apply_all(cluster, [job], job=job), waits_if_blocked=True)
-    following = play.begin()
-    await play.end("Suspended", "on hold")
-    await play.screen.until("on hold")
-    await play.end("Succeeded", "well done")
-    assert await following is Outcome.SUCCEEDED
 
 
 async def test_a_recreated_replica_counts_as_restarted_and_is_blamed(play: Play) -> None:
