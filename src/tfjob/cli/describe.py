@@ -38,13 +38,13 @@ async def _events(connected: Cluster, found: Found) -> list[JobEvent]:
     own = await list_events(
         connected.api, found.namespace, fields=f"involvedObject.uid={found.job.owner.uid}"
     )
-    of_pods = await list_events(connected.api, found.namespace, fields="involvedObject.kind=Pod")
+    fields = f"involvedObject.kind=Pod,type={WARNING}"
+    of_pods = await list_events(connected.api, found.namespace, fields=fields)
     since = time.render(found.created) if found.created else ""
     chosen = [
         each
         for each in of_pods
-        if each.type == WARNING
-        and jobs.is_pod_name(found, each.involved_object.name)
+        if jobs.is_pod_name(found, each.involved_object.name)
         and (each.last_timestamp or "") >= since
     ]
     return sorted([*own, *chosen], key=lambda each: each.order)
