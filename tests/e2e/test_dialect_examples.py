@@ -42,7 +42,7 @@ def kept(name: str, data: Path) -> Iterator[str]:
     try:
         for line in run.stdout:
             lines.append(line)
-            if line.startswith("the cluster stays up"):
+            if line.startswith("the cluster keeps running"):
                 break
         yield "".join(lines)
         run.send_signal(signal.SIGINT)

@@ -1,7 +1,6 @@
-"""What will be refused or hang although the job is valid: warnings, never faults.
+"""Warnings about valid jobs that are likely to be refused, to fail or to hang.
 
-Each names the replica type it is about and says what happens and what to write instead, in the
-words of the job's API where those differ.
+Each names the replica type, the consequence and what to write instead.
 """
 
 from collections.abc import Iterator
@@ -42,10 +41,10 @@ def _on_servers(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
             " servers"
         )
     if servers.restart is RestartPolicy.NEVER:
-        harm = "is waited for in vain" if job.rules.only_decider_fails else "fails the whole job"
+        harm = "hangs the job" if job.rules.only_decider_fails else "fails the whole job"
         yield (
             f"{servers.type}: with restartPolicy Never one lost parameter server {harm};"
-            " OnFailure or ExitCode starts it again"
+            " OnFailure or ExitCode restarts it"
         )
 
 
@@ -56,7 +55,7 @@ def _on_exit_code(roles: dict[str, Replica]) -> Iterator[str]:
     if workers.count + ("chief" in roles) > 1:
         yield (
             f"{workers.type}: when one of several workers dies, MultiWorkerMirroredStrategy ends"
-            " the others with exit code 1, which ExitCode takes for a permanent failure;"
+            " the others with exit code 1, which ExitCode treats as a permanent failure;"
             " OnFailure restarts them all"
         )
 
@@ -65,6 +64,6 @@ def _on_policy(replica: Replica) -> Iterator[str]:
     given = (replica.template.get("spec") or {}).get("restartPolicy")
     if given and given != replica.pod_restart_policy:
         yield (
-            f"{replica.type}: template.spec.restartPolicy is {given} and counts for nothing: the"
-            f" pods get {replica.pod_restart_policy}; write restartPolicy beside replicas instead"
+            f"{replica.type}: template.spec.restartPolicy is {given} and has no effect: the"
+            f" pods get {replica.pod_restart_policy}; set restartPolicy beside replicas instead"
         )

@@ -1,7 +1,7 @@
-"""Objects of a file, created in order on a cluster; the job among them is returned.
+"""Creates the objects of a file in order, and returns the job among them.
 
-Everything is tried before anything is created. What an earlier run has left is replaced; a volume
-claim stays, with its data.
+A dry run of every object comes first, so that a fault creates nothing. Objects of an earlier run
+are replaced; volume claims are kept, with their data.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tfjob.cli import job_lookup, jobs
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import Stored
 from tfjob.client.resource import Resource
@@ -18,7 +18,7 @@ _NAMESPACES: Final = Resource("", "v1", "namespaces", namespaced=False)
 _PLURALS: Final = {"PriorityClass": "priorityclasses"}
 _CLUSTER_WIDE: Final = frozenset({"Namespace", "PriorityClass", "PersistentVolume"})
 _KEPT: Final = frozenset({"Namespace", "PersistentVolumeClaim", "PersistentVolume"})
-_LOOK_EVERY: Final = 0.05
+_POLL_INTERVAL: Final = 0.05
 
 Manifest = Mapping[str, Any]
 
@@ -26,21 +26,21 @@ Manifest = Mapping[str, Any]
 async def apply_all(
     cluster: Cluster, manifests: Sequence[Manifest], *, job: Manifest
 ) -> jobs.Found:
-    """Create everything, each object in its own namespace, which is made where it is missing."""
+    """Create all objects, and the namespaces that they need."""
     for namespace in {_namespace(each) for each in manifests} - {"default"}:
         await _ensure_namespace(cluster, namespace)
     faults = [await _fault(cluster, each) for each in manifests]
     if any(faults):
-        raise VerbError("\n".join(filter(None, faults)))
-    made: dict[int, str] = {}
+        raise CommandError("\n".join(filter(None, faults)))
+    created: dict[int, str] = {}
     for manifest in manifests:
-        made[id(manifest)] = (await _create(cluster, manifest)).metadata.name
+        created[id(manifest)] = (await _create(cluster, manifest)).metadata.name
     inside = Cluster(api=cluster.api, namespace=_namespace(job))
-    return await job_lookup.find(inside, made[id(job)], api=str(job["apiVersion"]))
+    return await job_lookup.find(inside, created[id(job)], api=str(job["apiVersion"]))
 
 
 async def _fault(cluster: Cluster, manifest: Manifest) -> str:
-    """What the server says to an object before it is stored; nothing if it is fine."""
+    """The error of a dry run; empty if the API server accepts the object."""
     collection = _resource_of(manifest).collection(_namespace(manifest))
     kind, name = manifest.get("kind"), (manifest.get("metadata") or {}).get("name")
     try:
@@ -63,17 +63,17 @@ async def _create(cluster: Cluster, manifest: Manifest) -> Stored:
         item = resource.item(manifest["metadata"]["name"], namespace)
         if manifest["kind"] in _KEPT:
             return await cluster.api.get(item, decode=Stored)
-        await _remove(cluster, item)
+        await _delete(cluster, item)
         return await cluster.api.create(collection, manifest, decode=Stored)
 
 
-async def _remove(cluster: Cluster, item: str) -> None:
-    """Delete what an earlier run has left, and wait until all that belonged to it is gone."""
+async def _delete(cluster: Cluster, item: str) -> None:
+    """Delete an object of an earlier run, and wait until it and its dependents are gone."""
     try:
         await cluster.api.delete(item, propagation="Foreground")
         while True:
             await cluster.api.get(item, decode=Stored)
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_POLL_INTERVAL)
     except NotFound:
         return
 

@@ -1,22 +1,28 @@
-"""How verbs reach a cluster: the flags for it, the connection, and errors as sentences."""
+"""The connection of a command to a cluster: its options, the API client and its errors."""
 
 import argparse
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from tfjob.cli.printing import plain
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
-from tfjob.client.errors import ApiError
+from tfjob.client.errors import ApiError, Unreachable
 from tfjob.client.http import Api
+
+_REMEDY: Final = (
+    "check --kubeconfig or $KUBECONFIG; `tfjob local up` starts a cluster on this machine, and"
+    " `tfjob run` needs none"
+)
 
 
 class Cluster(msgspec.Struct):
-    """A connected API server and the namespace that is meant (None: all of them)."""
+    """A connected API client and the chosen namespace; None means all namespaces."""
 
     api: Api
     namespace: str | None
@@ -26,28 +32,40 @@ class Cluster(msgspec.Struct):
         return self.namespace or "default"
 
 
-class VerbError(Exception):
-    """A verb cannot do what was asked; the message says why and what to do."""
+class CommandError(Exception):
+    """A command cannot do what was asked; the message says why and what to do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = False) -> None:
-    parser.add_argument("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, ~/.kube/config")
-    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig to use")
-    parser.add_argument("-n", "--namespace", metavar="NS", help="default: that of the context")
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="kubeconfig file (default: $KUBECONFIG, then ~/.kube/config)",
+    )
+    parser.add_argument(
+        "--context", metavar="NAME", help="context of the kubeconfig (default: its current context)"
+    )
+    parser.add_argument(
+        "-n", "--namespace", metavar="NS", help="namespace (default: that of the context)"
+    )
     if all_namespaces:
         parser.add_argument(
-            "-A", "--all-namespaces", action="store_true", help="jobs of every namespace"
+            "-A", "--all-namespaces", action="store_true", help="include all namespaces"
         )
 
 
 def run(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]) -> int:
-    """Do the work with a connection; anything that stops it is one sentence on stderr."""
+    """Call `work` with a connection; print any error as one message on stderr."""
     try:
         return asyncio.run(_connected(arguments, work))
-    except (ConfigError, VerbError) as error:
-        return _say(str(error))
+    except CommandError as error:
+        return _fail(str(error))
+    except ConfigError as error:
+        return _fail(f"{error}; {_REMEDY}")
+    except Unreachable as error:
+        return _fail(f"the cluster does not answer: {error.message}; {_REMEDY}")
     except ApiError as error:
-        return _say(error.message or str(error))
+        return _fail(error.message or str(error))
 
 
 async def _connected(
@@ -61,6 +79,6 @@ async def _connected(
         return await work(Cluster(api=api, namespace=namespace))
 
 
-def _say(sentence: str) -> int:
-    sys.stderr.write(f"error: {plain(sentence)}\n")
+def _fail(text: str) -> int:
+    sys.stderr.write(f"error: {plain(text)}\n")
     return 1

@@ -1,6 +1,6 @@
-"""What the parts of a local cluster log goes to a file of its data folder, not onto the screen.
+"""Writes the log of a local cluster to a file in its data folder instead of the terminal.
 
-A log that cannot be written, on a full disk say, is lost and nothing else: the job goes on.
+A record that cannot be written, for instance on a full disk, is dropped: the job continues.
 """
 
 import logging
@@ -18,12 +18,12 @@ FILE: Final = "tfjob.log"
 
 class _FileHandler(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging calls it
-        """The line is lost."""
+        """Drop the record."""
 
 
 @contextmanager
 def logging_to(folder: Path) -> Iterator[Path]:
-    """Inside, every record of INFO and above is in the file, and only there."""
+    """Within the context, all records of level INFO and above go to the file only."""
     data_folder.make_folder(folder)
     root = logging.getLogger()
     before, level = root.handlers[:], root.level

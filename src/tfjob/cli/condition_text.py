@@ -1,4 +1,4 @@
-"""A job's conditions as sentences, also where its API keeps none."""
+"""The conditions and the state of a job as text, for all APIs."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,8 +16,8 @@ _PREDICATES: Final[Mapping[str, str]] = {
 }
 
 
-def told(found: Found, condition: Condition) -> str:
-    """What a condition says of its job."""
+def condition_text(found: Found, condition: Condition) -> str:
+    """The message of a condition, or a sentence of the same meaning if its API has no messages."""
     if condition.message:
         return condition.message
     predicate = _PREDICATES.get(condition.type, condition.type)
@@ -25,14 +25,14 @@ def told(found: Found, condition: Condition) -> str:
 
 
 def state_of(found: Found) -> str:
-    """The state in the words of all APIs, and the API's own word where that is another."""
+    """The state, followed by the phase where the API has phases of other names."""
     phase = _status_text(found, "phase")
     state = found.state or phase
     return f"{state} (phase {phase})" if phase and phase != state else state
 
 
 def reason_of(found: Found) -> str:
-    """Why the job is where it is, as some APIs say it of the job as a whole."""
+    """The reason in the status of the job as a whole, which only some APIs have."""
     return _status_text(found, "reason")
 
 

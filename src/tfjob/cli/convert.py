@@ -1,7 +1,7 @@
-"""`tfjob convert FILE… --to APIVERSION`: the same jobs in another API, and what is lost on the way.
+"""`tfjob convert FILE… --to APIVERSION`: convert jobs to another API and list the losses.
 
-All or nothing: a file with a fault, or with a loss under `--strict`, gives no YAML at all. What an
-API server has added is left out; documents that are no jobs pass as they are.
+A fault in any file, or a loss with `--strict`, suppresses all YAML. Fields that an API server sets
+are omitted; documents that are not jobs are printed unchanged.
 """
 
 import argparse
@@ -32,35 +32,35 @@ _SET_BY_SERVERS: Final = frozenset(
     }
 )
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""What kubectl keeps of the document as it was: no word of it fits the new one."""
+"""kubectl's copy of the old document, which does not describe the new one."""
 
 
 class _Converted(msgspec.Struct):
-    """What becomes of one document: lines that tell of faults and losses, and its new form."""
+    """The result for one document: its faults and losses as lines, and the new manifest."""
 
     manifest: Mapping[str, Any] | None
     faults: Sequence[str] = ()
     losses: Sequence[str] = ()
     group: str = ""
-    """Whose job it was; empty for what is no job."""
+    """The API group of the job; empty for other objects."""
     place: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a YAML file, or - for stdin")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="YAML file; - reads stdin")
     parser.add_argument(
         "--to",
         required=True,
         choices=[_api_of(each) for each in DIALECTS],
         metavar="APIVERSION",
-        help=f"one of {', '.join(_api_of(each) for each in DIALECTS)}",
+        help=f"target API: {', '.join(_api_of(each) for each in DIALECTS)}",
     )
-    parser.add_argument("--strict", action="store_true", help="take every loss for a fault")
+    parser.add_argument("--strict", action="store_true", help="treat every loss as a fault")
     parser.epilog = (
-        "YAML goes to standard output, losses to standard error as FILE:LINE: PATH: MESSAGE."
-        " Status, comments and what an API server has set are left out; documents of other kinds"
-        " pass as they are. Exit code: 0 converted, 1 a fault, or a loss with --strict: then no"
-        " YAML is printed."
+        "Prints YAML to standard output and losses to standard error as FILE:LINE: PATH: MESSAGE."
+        " Omits the status, comments and fields that an API server sets; prints documents of other"
+        " kinds unchanged. Exit codes: 0 converted; 1 a fault, or a loss with --strict, and no YAML"
+        " is printed."
     )
 
 
@@ -71,8 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         found.extend(_convert_file(file, target))
     clashes = list(_clashes(found))
     for each in found:
-        _tell([*each.faults, *each.losses])
-    _tell(clashes)
+        _print_errors([*each.faults, *each.losses])
+    _print_errors(clashes)
     has_losses = any(each.losses for each in found)
     if clashes or any(each.faults for each in found) or (has_losses and arguments.strict):
         return 1
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(lines: Iterable[str]) -> None:
+def _print_errors(lines: Iterable[str]) -> None:
     for line in lines:
         sys.stderr.write(f"{plain(line)}\n")
 
@@ -94,8 +94,8 @@ def _convert_file(file: str, target: Dialect) -> list[_Converted]:
         return [_Converted(None, faults=[str(error)])]
     checked = [check(each) for each in read]
     if not any(checked):
-        why = "it passes as it is" if read else "it is empty"
-        _tell([f"{documents.shown_name(file)}: holds no job: {why}"])
+        why = "it is printed unchanged" if read else "it is empty"
+        _print_errors([f"{documents.shown_name(file)}: contains no job: {why}"])
     return [
         _Converted(each.value) if job is None else _convert(job, target)
         for each, job in zip(read, checked, strict=True)
@@ -115,13 +115,13 @@ def _convert(checked: Checked, target: Dialect) -> _Converted:
         for fault in target.validate(manifest)
     ]
     if faults:
-        faults.insert(0, f"{place}: would have faults as {_api_of(target)} and is not converted")
-    told = list(_loss_lines(document, losses))
-    return _Converted(manifest, faults, told, group=checked.dialect.group, place=place)
+        faults.insert(0, f"{place}: would be invalid as {_api_of(target)} and is not converted")
+    lines = list(_loss_lines(document, losses))
+    return _Converted(manifest, faults, lines, group=checked.dialect.group, place=place)
 
 
 def _clashes(found: Iterable[_Converted]) -> Iterator[str]:
-    """Jobs of different APIs may share a name; in one API the last would replace the others."""
+    """Jobs of different APIs may share a name; after the conversion one would replace the other."""
     taken: dict[tuple[object, object], _Converted] = {}
     for each in found:
         metadata = each.manifest["metadata"] if each.manifest and each.group else {}
@@ -129,13 +129,13 @@ def _clashes(found: Iterable[_Converted]) -> Iterator[str]:
             continue
         first = taken.setdefault((metadata.get("namespace"), metadata["name"]), each)
         if first.group != each.group:
-            yield f"{each.place}: would replace that of {first.place}; give one another name first"
+            yield f"{each.place}: would replace {first.place}; rename one of them first"
 
 
 def translated(
     manifest: Manifest, source: Dialect, target: Dialect
 ) -> tuple[Mapping[str, Any], list[Loss]]:
-    """The job in the target's words, and the losses of the way there by way of the hub."""
+    """The job converted by way of the hub, and the losses of both steps."""
     if source is target:
         return manifest, []
     hub = source.to_hub(manifest)
@@ -145,7 +145,7 @@ def translated(
 
 
 def _origin(path: str, origins: Mapping[str, str]) -> str:
-    """Where the source has what the hub has at this path: the longest beginning counts."""
+    """The path in the source of a path in the hub; the longest matching prefix decides."""
     for known in sorted(origins, key=len, reverse=True):
         rest = path.removeprefix(known)
         if rest != path and rest[:1] in {"", ".", "["}:
@@ -154,14 +154,14 @@ def _origin(path: str, origins: Mapping[str, str]) -> str:
 
 
 def _loss_lines(document: Document, losses: Iterable[Loss]) -> Iterator[str]:
-    """In the order in which the source is read."""
+    """The losses in the order of the source."""
     placed = [(document.spelt(loss.path), loss.message) for loss in losses]
     for path, message in sorted(placed, key=lambda each: (document.line_of(each[0]), each)):
         yield f"{document.file}:{document.line_of(path)}: {path}: {message}"
 
 
 def _as_written(manifest: Manifest) -> dict[str, Any]:
-    """The job as its user would have written it: without what an API server added."""
+    """The job without the fields that an API server sets."""
     kept = {key: value for key, value in manifest.items() if key != "status"}
     metadata = {
         key: value for key, value in manifest["metadata"].items() if key not in _SET_BY_SERVERS

@@ -1,4 +1,4 @@
-"""`tfjob delete JOB…`: delete jobs; their pods and services follow them."""
+"""`tfjob delete JOB…`: delete jobs, and with them their pods and services."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from tfjob.cli.cluster import Cluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("jobs", nargs="+", metavar="JOB")
+    parser.add_argument("jobs", nargs="+", metavar="JOB", help="names of jobs")
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 

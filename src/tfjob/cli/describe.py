@@ -1,35 +1,22 @@
-"""`tfjob describe JOB`: what a job is, where it stands, and why it does not go on."""
+"""`tfjob describe JOB`: a job's state, pods and events, and why it is not progressing."""
 
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-import msgspec
-
 from tfjob.cli import cluster, job_lookup, jobs, printing, tensorboard
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import reason_of, state_of, told
+from tfjob.cli.condition_text import condition_text, reason_of, state_of
+from tfjob.cli.first_failure import OUT_OF_MEMORY
+from tfjob.cli.job_events import WARNING, JobEvent, list_events
 from tfjob.cli.jobs import Found
-from tfjob.client.resource import EVENTS
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
 
 
-class _Event(msgspec.Struct, rename="camel"):
-    type: str = ""
-    reason: str = ""
-    message: str = ""
-    count: int | None = None
-    last_timestamp: str | None = None
-
-
-class _Events(msgspec.Struct):
-    items: list[_Event] | None = None
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("job", metavar="JOB", help="name of the job")
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 
@@ -39,22 +26,32 @@ def run(arguments: argparse.Namespace) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
         pods = await jobs.pods_of(connected, found)
         events = await _events(connected, found)
-        board = await tensorboard.where(connected, found)
+        board = await tensorboard.address_of(connected, found)
         sys.stdout.write("\n".join(_lines(found, pods, events, board=board)) + "\n")
         return 0
 
     return cluster.run(arguments, work)
 
 
-async def _events(connected: Cluster, found: Found) -> list[_Event]:
-    params = {"fieldSelector": f"involvedObject.uid={found.job.owner.uid}"}
-    path = EVENTS.collection(found.namespace)
-    answer = await connected.api.get(path, decode=_Events, params=params)
-    return sorted(answer.items or (), key=lambda each: each.last_timestamp or "")
+async def _events(connected: Cluster, found: Found) -> list[JobEvent]:
+    """All events of the job, and the warnings about its pods, deleted pods included."""
+    own = await list_events(
+        connected.api, found.namespace, fields=f"involvedObject.uid={found.job.owner.uid}"
+    )
+    fields = f"involvedObject.kind=Pod,type={WARNING}"
+    of_pods = await list_events(connected.api, found.namespace, fields=fields)
+    since = time.render(found.created) if found.created else ""
+    chosen = [
+        each
+        for each in of_pods
+        if jobs.is_pod_name(found, each.involved_object.name)
+        and (each.last_timestamp or "") >= since
+    ]
+    return sorted([*own, *chosen], key=lambda each: each.order)
 
 
 def _lines(
-    found: Found, pods: Sequence[Pod], events: Sequence[_Event], *, board: str
+    found: Found, pods: Sequence[Pod], events: Sequence[JobEvent], *, board: str
 ) -> Iterator[str]:
     now = datetime.now(tz=UTC)
     for name, value in _head(found, now, board=board):
@@ -62,7 +59,7 @@ def _lines(
             yield f"{name + ':':<13}{printing.plain_line(value)}"
     yield from _section("Conditions", _conditions(found, now))
     yield from _section("Pods", _pods(found, pods))
-    yield from _section("Events", _event_table(events, now))
+    yield from _section("Events", _event_table(found, events, now))
 
 
 def _head(found: Found, now: datetime, *, board: str) -> Iterator[tuple[str, str]]:
@@ -70,9 +67,9 @@ def _head(found: Found, now: datetime, *, board: str) -> Iterator[tuple[str, str
     yield "Name", found.name
     yield "Namespace", found.namespace
     yield "API", f"{found.dialect.group}/{found.dialect.version} {found.dialect.kind}"
-    yield "State", state_of(found) or "not seen by an operator yet"
+    yield "State", state_of(found) or "none yet: no operator has reconciled the job"
     yield "Reason", reason_of(found)
-    yield "Replicas", jobs.replicas_text(found) or "none that can be read"
+    yield "Replicas", jobs.replicas_text(found) or "unknown: the spec is invalid"
     yield "Age", printing.age(found.created, now)
     yield "Started", time.render(status.start_time) if status.start_time else ""
     yield "Finished", time.render(status.completion_time) if status.completion_time else ""
@@ -91,14 +88,14 @@ def _conditions(found: Found, now: datetime) -> str:
     if not conditions:
         return ""
     rows = [
-        [each.type, each.status, _since(each.last_transition, now), told(found, each)]
+        [each.type, each.status, _since(each.last_transition, now), condition_text(found, each)]
         for each in conditions
     ]
     return printing.table(["TYPE", "STATUS", "SINCE", "MESSAGE"], rows)
 
 
 def _since(moment: datetime | None, now: datetime) -> str:
-    """Some APIs keep no time of what they say."""
+    """Conditions of some APIs have no transition time."""
     return "-" if moment is None else printing.age(moment, now)
 
 
@@ -112,17 +109,17 @@ def _pods(found: Found, pods: Sequence[Pod]) -> str:
             "Terminating" if pod.metadata.is_terminating else str(pod.phase),
             str(pod.restart_count),
             pod.spec.node_name or "-",
-            _trouble(pod),
+            _reason(pod, memory_limit=jobs.memory_limit(found, jobs.replica_name(found, pod))),
         ]
         for pod in pods
     ]
     return printing.table(["REPLICA", "POD", "PHASE", "RESTARTS", "NODE", "WHY"], rows)
 
 
-def _trouble(pod: Pod) -> str:
-    """The one thing that keeps a pod from running, or how it ended."""
+def _reason(pod: Pod, *, memory_limit: str) -> str:
+    """What keeps a pod from running, or how it ended."""
     for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
-        text = _container_trouble(status)
+        text = _container_reason(status, memory_limit)
         if text:
             return text
     for condition in pod.status.conditions:
@@ -131,23 +128,26 @@ def _trouble(pod: Pod) -> str:
     return pod.status.reason
 
 
-def _container_trouble(status: ContainerStatus) -> str:
+def _container_reason(status: ContainerStatus, memory_limit: str) -> str:
     waiting, ended = status.state.waiting, status.state.terminated
     before = status.last_state.terminated
     if ended is not None:
-        return f"{status.name}: {_ending(ended)}"
+        return f"{status.name}: {_exit(ended, memory_limit)}"
     if waiting is None or waiting.reason in {"", "ContainerCreating"}:
         return ""
     if before is not None:
-        return f"{status.name}: {waiting.reason} after {_ending(before)}"
+        return f"{status.name}: {waiting.reason} after {_exit(before, memory_limit)}"
     return f"{status.name}: {waiting.reason} {waiting.message}".strip()
 
 
-def _ending(ended: Terminated) -> str:
-    return f"{ended.reason or 'ended'}, exit code {ended.exit_code}"
+def _exit(ended: Terminated, memory_limit: str) -> str:
+    text = f"{ended.reason or 'ended'}, exit code {ended.exit_code}"
+    if ended.reason == OUT_OF_MEMORY and memory_limit:
+        text = f"{text}, memory limit {memory_limit}"
+    return f"{text}: {ended.message}" if ended.message else text
 
 
-def _event_table(events: Sequence[_Event], now: datetime) -> str:
+def _event_table(found: Found, events: Sequence[JobEvent], now: datetime) -> str:
     if not events:
         return ""
     rows = [
@@ -155,8 +155,16 @@ def _event_table(events: Sequence[_Event], now: datetime) -> str:
             each.type,
             each.reason,
             printing.age(time.parse(each.last_timestamp), now),
-            each.message + (f" (x{each.count})" if (each.count or 1) > 1 else ""),
+            _event_message(found, each),
         ]
         for each in events
     ]
     return printing.table(["TYPE", "REASON", "AGE", "MESSAGE"], rows)
+
+
+def _event_message(found: Found, event: JobEvent) -> str:
+    """The message, preceded by the name of the pod if the event is about a pod."""
+    involved = event.involved_object
+    name = "" if involved.uid == found.job.owner.uid else f"{involved.name}: "
+    count = f" (x{event.count})" if (event.count or 1) > 1 else ""
+    return f"{name}{event.message}{count}"

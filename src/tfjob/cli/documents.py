@@ -1,7 +1,7 @@
-"""YAML files as documents that know where each of their fields stands.
+"""Reads YAML files into documents that know the line of each field.
 
-Values are read as the tools of Kubernetes read them, and a key may stand once. A file that cannot
-be read is a sentence for its reader, never a traceback.
+Values are parsed as Kubernetes tools parse them; duplicate keys are recorded. A file that cannot
+be read raises DocumentError with a message for the user.
 """
 
 import re
@@ -19,7 +19,7 @@ STDIN = "-"
 
 
 class DocumentError(Exception):
-    """A file that holds no readable documents; the message says which, where and why."""
+    """A file cannot be read; the message names the file, the line and the reason."""
 
 
 class Document(msgspec.Struct):
@@ -28,12 +28,12 @@ class Document(msgspec.Struct):
     value: Any
     node: Any
     repeated: list[tuple[str, int]]
-    """Keys that stand more than once in one mapping: path, and line of the last."""
+    """Duplicate keys of a mapping: the path, and the line of the last occurrence."""
 
     def line_of(self, path: str, value: object = None) -> int:
         """The line of a field such as `spec.x[0].y`, or of the object that lacks it.
 
-        Where the value is one of the field's own keys, that key is what the reader looks for.
+        If `value` is a key of the field, the line is that of the key.
         """
         node, line = self.node, _line(self.node)
         steps = [*_steps(path), *([value] if isinstance(value, str) else [])]
@@ -46,7 +46,7 @@ class Document(msgspec.Struct):
         return line
 
     def at(self, path: str) -> Mapping[str, Any]:
-        """The object at a path such as `spec.x[0]`; empty where none is."""
+        """The object at a path such as `spec.x[0]`; empty if there is none."""
         value = self.value
         for step in _steps(path):
             if isinstance(value, Mapping):
@@ -58,9 +58,9 @@ class Document(msgspec.Struct):
         return value if isinstance(value, Mapping) else {}
 
     def spelt(self, path: str) -> str:
-        """The path itself or, where no such field is, that of its name further out.
+        """The path, or if the field is not there, the path of a field of the same name further out.
 
-        In an older version of an API a field may stand there.
+        Older versions of an API have some fields further out.
         """
         *way, name = _steps(path) or [""]
         if _holds(self.node, [*way, name]):
@@ -80,12 +80,12 @@ def _holds(node: Any, steps: Sequence[str]) -> bool:
 
 
 def shown_name(file: str) -> str:
-    """What a person calls the file."""
+    """The name of the file in messages."""
     return "standard input" if file == STDIN else file
 
 
 def read(file: str) -> list[Document]:
-    """The documents of one file, `-` being standard input; the items of a List one by one."""
+    """The documents of a file, with the items of Lists as documents; `-` is standard input."""
     text, shown = _text(file), shown_name(file)
     try:
         return list(_documents(shown, text))
@@ -93,24 +93,24 @@ def read(file: str) -> list[Document]:
         mark = error.problem_mark or error.context_mark
         place = f"{shown}:{mark.line + 1}" if mark else shown
         why = _tab(text, mark.line if mark else None) or error.problem or error.context
-        raise DocumentError(f"{place}: no valid YAML: {why}") from error
+        raise DocumentError(f"{place}: invalid YAML: {why}") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise DocumentError(f"{shown}:{line}: no valid YAML: {error.reason}") from error
+        raise DocumentError(f"{shown}:{line}: invalid YAML: {error.reason}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise DocumentError(f"{shown}: no valid YAML: {error}") from error
+        raise DocumentError(f"{shown}: invalid YAML: {error}") from error
 
 
 def _tab(text: str, line: int | None) -> str:
-    """What to say where a tab is why a line cannot be read."""
+    """The message if the line is indented with a tab; else empty."""
     found = text.splitlines()[line : line + 1] if line is not None else []
     indent = re.match(r"[ \t]*", found[0]) if found else None
     if indent is None or "\t" not in indent[0]:
         return ""
     column = indent[0].index("\t") + 1
     return (
-        f"the line is indented by a tab (column {column}), and YAML takes only blanks;"
-        " remedy: replace every tab at the beginning of lines by blanks"
+        f"the line is indented with a tab (column {column}), and YAML allows only spaces;"
+        " remedy: replace the tabs at the beginning of lines with spaces"
     )
 
 
@@ -121,7 +121,7 @@ def _text(file: str) -> str:
     try:
         raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     except (OSError, ValueError) as error:
-        # A name with a zero in it is refused before anything looks for the file.
+        # A file name that contains a NUL character raises ValueError.
         reason = error.strerror if isinstance(error, OSError) else error
         raise DocumentError(f"{shown}: cannot be read: {reason}") from error
     try:
@@ -131,13 +131,13 @@ def _text(file: str) -> str:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads what JSON can say, as the tools of Kubernetes do: a date and a time are text, and a
-    number may have an exponent without a point."""
+    """Parses the types of JSON only, as Kubernetes tools do: dates and times are strings, and a
+    number may have an exponent without a decimal point."""
 
 
-_OTHERWISE = {f"tag:yaml.org,2002:{name}" for name in ("timestamp", "int", "float")}
+_REPLACED_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("timestamp", "int", "float")}
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag not in _OTHERWISE]
+    first: [(tag, regexp) for tag, regexp in resolvers if tag not in _REPLACED_TAGS]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver(
@@ -156,8 +156,8 @@ _Loader.add_implicit_resolver(
 
 
 def _check_bounds(shown: str, text: str) -> None:
-    """What is nested too deeply would end the program in the middle of composing it, and what is
-    too much would keep it for a long time."""
+    """Reject documents that are nested so deeply that they would crash the parser, or so large
+    that parsing takes very long."""
     depth = number = values = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.DocumentStartEvent):
@@ -167,7 +167,7 @@ def _check_bounds(shown: str, text: str) -> None:
         values += isinstance(event, yaml.NodeEvent)
         place = f"{shown}:{event.start_mark.line + 1}"
         if depth > DEEPEST:
-            raise DocumentError(f"{place}: nested too deeply: at most {DEEPEST} levels are read")
+            raise DocumentError(f"{place}: nested too deeply: at most {DEEPEST} levels are allowed")
         if values > MOST_VALUES:
             raise DocumentError(
                 f"{place}: document {number} is too large: over {MOST_VALUES} values"
@@ -183,8 +183,10 @@ def _documents(shown: str, text: str) -> Iterator[Document]:
         number += 1
         if _size(node, {}) > MOST_VALUES:
             place = f"{shown}:{_line(node)}: document {number}"
-            raise DocumentError(f"{place} is too large: aliases make it over {MOST_VALUES} values")
-        # Building the value writes merged keys into the nodes, where they would look repeated.
+            raise DocumentError(
+                f"{place} is too large: its aliases expand to over {MOST_VALUES} values"
+            )
+        # Find duplicates first: constructing the value copies merged keys into the nodes.
         repeated = {id(item): list(_repeated(item)) for item in _item_nodes(node)}
         value = loader.construct_document(node)
         if value is None:
@@ -194,7 +196,7 @@ def _documents(shown: str, text: str) -> Iterator[Document]:
 
 
 def _item_nodes(node: Any) -> Iterator[Any]:
-    """The nodes that can turn out to be objects: the whole document, or the items of a list."""
+    """The nodes that may be objects: the whole document and the items of a List."""
     yield node
     items = _entry(node, "items")
     if items is not None and isinstance(items[1], yaml.SequenceNode):
@@ -210,10 +212,10 @@ def _items(node: Any, value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _size(node: Any, known: dict[int, int]) -> int:
-    """How many nodes there are once every alias is written out."""
+    """The number of nodes after expanding all aliases."""
     if id(node) in known:
         return known[id(node)]
-    known[id(node)] = MOST_VALUES + 1  # an alias to something that contains it
+    known[id(node)] = MOST_VALUES + 1  # a cycle: an alias to an enclosing node
     children = node.value if isinstance(node, yaml.CollectionNode) else ()
     parts = [
         part for child in children for part in (child if isinstance(child, tuple) else [child])
@@ -223,7 +225,7 @@ def _size(node: Any, known: dict[int, int]) -> int:
 
 
 def _repeated(node: Any, path: str = "") -> Iterator[tuple[str, int]]:
-    """Keys that stand more than once in one mapping, with the line of the repetition."""
+    """Duplicate keys of a mapping, with the line of the duplicate."""
     if isinstance(node, yaml.SequenceNode):
         for index, child in enumerate(node.value):
             yield from _repeated(child, f"{path}[{index}]")
@@ -244,7 +246,7 @@ def _steps(path: str) -> list[str]:
 
 
 def _entry(node: Any, step: str) -> tuple[Any, Any] | None:
-    """Where a field begins, and its content; of a key that stands twice the last one counts."""
+    """The nodes of a field's key and value; of duplicate keys the last one counts."""
     if isinstance(node, yaml.MappingNode):
         found = (entry for entry in reversed(node.value) if str(entry[0].value) == step)
         return next(found, None)

@@ -1,72 +1,126 @@
-"""Which replica is to blame: the one that failed first and did not come back.
+"""Which replica's failure explains the failure of its job.
 
-What fails later usually fails because of it. A replica that runs again has been forgiven, unless
-nobody else is left to blame. It knows pods, and not what their job makes of them.
+The earliest failure by finish time wins, because later ones usually follow from it. A replica that
+was restarted and runs again is cleared, unless another replica fails within a minute of its
+failure: a restarted TensorFlow worker makes its peers abort. A pod that ends while it is being
+deleted has not failed by itself.
 """
+
+from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
 
-_OUT_OF_MEMORY = "OOMKilled"
-"""The one reason that says more than the exit code does."""
+OUT_OF_MEMORY: Final = "OOMKilled"
+"""The one container reason that says more than the exit code does."""
+_KNOCK_ON: Final = timedelta(seconds=60)
+"""A failure this soon after that of another replica counts as its consequence."""
 
 
 class Failure(msgspec.Struct, frozen=True):
     replica: str
     why: str
+    finished: datetime | None = None
+    is_out_of_memory: bool = False
 
 
 class Failures:
+    """The failures of all replicas, in the order in which they were observed."""
+
     def __init__(self) -> None:
         self._open: dict[str, Failure] = {}
-        self._forgiven: Failure | None = None
+        self._recovered: list[Failure] = []
+        self._deleted: Failure | None = None
 
-    def see(self, replica: str, pod: Pod) -> None:
-        """One more look at a replica, in the order in which things happened."""
-        why = _why(pod)
-        if why and replica not in self._open:
-            self._open[replica] = Failure(replica, why)
-        elif not why and pod.phase is Phase.RUNNING:
-            self._forgive(replica, pod)
-
-    def _forgive(self, replica: str, pod: Pod) -> None:
-        """Its failure may have passed between two looks, so that only the pod remembers it."""
-        failure = self._open.pop(replica, None)
-        if failure is None and (before := _before(pod)):
-            failure = Failure(replica, before)
-        self._forgiven = failure or self._forgiven
+    def observe(self, replica: str, pod: Pod) -> None:
+        """Record the state of a replica; call it in the order of events."""
+        failure = _failure(replica, pod)
+        if failure is not None and pod.metadata.is_terminating:
+            self._deleted = self._deleted or failure
+        elif failure is not None:
+            self._open.setdefault(replica, failure)
+        elif pod.phase is Phase.RUNNING:
+            self._recover(replica, pod)
 
     def first(self) -> Failure | None:
-        return next(iter(self._open.values()), self._forgiven)
+        """The failure to report; None if no replica has failed."""
+        if not self._open:
+            return self._recovered[-1] if self._recovered else self._deleted
+        final = _earliest(list(self._open.values()))
+        causes = [each for each in self._recovered if _is_cause(each, final)]
+        return _earliest([*causes, final])
+
+    def _recover(self, replica: str, pod: Pod) -> None:
+        """The failure may not have been observed itself: then `lastState` holds it."""
+        failure = self._open.pop(replica, None) or _previous_failure(replica, pod)
+        if failure is not None and failure not in self._recovered:
+            self._recovered.append(failure)
 
 
-def _why(pod: Pod) -> str:
-    """How the training container, or else the pod, failed; empty while it has not."""
-    status = _training(pod)
-    if status is not None and status.state.running is None:
-        why = _end(status.state.terminated or status.last_state.terminated)
-        if why:
-            return why
-    if pod.phase is Phase.FAILED:
-        return pod.status.reason or pod.status.message or "no exit code"
-    return ""
+def memory_text(failure: Failure, limit: str) -> str:
+    """How the replica failed, with its memory limit if it exceeded it."""
+    if not failure.is_out_of_memory or not limit:
+        return failure.why
+    return f"{failure.why}: it used more than its memory limit of {limit}"
 
 
-def _before(pod: Pod) -> str:
-    """How the training container failed before it was started again."""
-    status = _training(pod)
-    return "" if status is None else _end(status.last_state.terminated)
-
-
-def _end(ended: Terminated | None) -> str:
+def exit_text(ended: Terminated | None) -> str:
+    """`exit code 3`, and the reason where that says more; empty for success."""
     if ended is None or not ended.exit_code:
         return ""
     why = f"exit code {ended.exit_code}"
-    return f"{why}, {ended.reason}" if ended.reason == _OUT_OF_MEMORY else why
+    return f"{why}, {ended.reason}" if ended.reason == OUT_OF_MEMORY else why
 
 
-def _training(pod: Pod) -> ContainerStatus | None:
+def training_status(pod: Pod) -> ContainerStatus | None:
     statuses = pod.status.container_statuses
     return next((each for each in statuses if each.name == TRAINING_CONTAINER), None)
+
+
+def _earliest(failures: list[Failure]) -> Failure:
+    """By finish time; the first one observed if a time is missing."""
+    times = [each.finished for each in failures if each.finished is not None]
+    if len(times) < len(failures):
+        return failures[0]
+    return failures[times.index(min(times))]
+
+
+def _is_cause(failure: Failure, final: Failure) -> bool:
+    if failure.replica == final.replica or failure.finished is None or final.finished is None:
+        return False
+    return timedelta() <= final.finished - failure.finished <= _KNOCK_ON
+
+
+def _failure(replica: str, pod: Pod) -> Failure | None:
+    """How the training container, or else the pod, failed; None while it has not."""
+    status = training_status(pod)
+    if status is not None and status.state.running is None:
+        failure = _container_failure(
+            replica, status.state.terminated or status.last_state.terminated
+        )
+        if failure is not None:
+            return failure
+    if pod.phase is Phase.FAILED:
+        return Failure(replica, pod.status.reason or pod.status.message or "no exit code")
+    return None
+
+
+def _previous_failure(replica: str, pod: Pod) -> Failure | None:
+    """How the training container failed before its last restart."""
+    status = training_status(pod)
+    return None if status is None else _container_failure(replica, status.last_state.terminated)
+
+
+def _container_failure(replica: str, ended: Terminated | None) -> Failure | None:
+    if ended is None or not ended.exit_code:
+        return None
+    return Failure(
+        replica,
+        exit_text(ended),
+        finished=time.parse(ended.finished_at),
+        is_out_of_memory=ended.reason == OUT_OF_MEMORY,
+    )

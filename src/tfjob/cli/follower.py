@@ -1,6 +1,6 @@
-"""Follows one job to its end: tells each change, passes log lines on, gives the verdict.
+"""Follows one job until it finishes: prints what changes and its logs, and returns the outcome.
 
-A client like any other: all it knows comes from the API server.
+It is an ordinary API client: everything it knows comes from the API server.
 """
 
 import asyncio
@@ -8,90 +8,144 @@ from contextlib import aclosing, suppress
 from enum import Enum, auto
 from typing import Any, Final
 
-from tfjob.cli import job_lookup, jobs, tensorboard
+import msgspec
+
+from tfjob.cli import hints, job_lookup, jobs, tensorboard
+from tfjob.cli.blocked_job import blocked_reason, is_refusal, is_unschedulable
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import told
-from tfjob.cli.first_failure import Failures
+from tfjob.cli.condition_text import condition_text
+from tfjob.cli.first_failure import Failures, memory_text
+from tfjob.cli.job_events import JobEvent, watch_warnings
 from tfjob.cli.jobs import Found
-from tfjob.cli.pod_logs import log_lines
-from tfjob.cli.run_output import ReplicaLine, Screen
+from tfjob.cli.replica_logs import ReplicaLogs
+from tfjob.cli.replica_rows import ENDED_PHASES, row_for
+from tfjob.cli.run_output import Screen
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.client.errors import ApiError, NotFound
+from tfjob.client.errors import NotFound
 from tfjob.client.pager import Scope
-from tfjob.client.resource import PODS
+from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Deleted, Replaced
-from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.core.status import ConditionType
-from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Waiting
+from tfjob.core.status import Condition, ConditionType
+from tfjob.k8s.pod import Pod
 
-_LOOK_EVERY: Final = 0.1
-_LAST_LINES: Final = 20
-_LATE_LINES: Final = 1.0
-_OVER: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+_POLL_INTERVAL: Final = 0.1
+_NODES: Final = Resource("", "v1", "nodes", namespaced=False)
+_FINAL: Final = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
-class Verdict(Enum):
+class Outcome(Enum):
     SUCCEEDED = auto()
     FAILED = auto()
     TIMED_OUT = auto()
+    BLOCKED = auto()
     INTERRUPTED = auto()
 
 
+class FollowOptions(msgspec.Struct, frozen=True, kw_only=True):
+    logs: str = "all"
+    """The replicas whose lines are shown: all, none, a replica type or one replica."""
+    limit: float | None = None
+    """Seconds until the job is ended."""
+    waits_if_blocked: bool = False
+    keeps_cluster: bool = False
+    python: str = ""
+    blocked_after: float = 2.0
+    """Seconds that a job stays blocked before it is ended: its other pods may still appear."""
+
+
+class _NodeStatus(msgspec.Struct):
+    allocatable: dict[str, str] | None = None
+
+
+class _Node(msgspec.Struct):
+    status: _NodeStatus
+
+
+class _NodeList(msgspec.Struct):
+    items: list[_Node] | None = None
+
+
 class Follower:
-    def __init__(self, cluster: Cluster, found: Found, *, screen: Screen, logs: str) -> None:
+    def __init__(
+        self, cluster: Cluster, found: Found, *, screen: Screen, options: FollowOptions
+    ) -> None:
         self._cluster = Cluster(api=cluster.api, namespace=found.namespace)
         self._found = found
         self._screen = screen
-        self._logs = logs
+        self._options = options
+        self._logs = ReplicaLogs(cluster.api, screen, wanted=options.logs)
         self._pods: dict[str, Pod] = {}
+        self._unmatched: dict[str, Pod] = {}
         self._gone: set[str] = set()
-        self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
-        self._last: dict[str, list[str]] = {}
+        self._uids: dict[str, list[str]] = {}
         self._failures = Failures()
-        self._boards: set[str] = set()
+        self._printed: set[tuple[str, ...]] = set()
+        self._warnings: list[JobEvent] = []
+        self._warned: set[str] = set()
+        self._refusals: list[str] = []
+        self._allocatable: dict[str, str] | None = None
+        self._blocked = ""
+        self._blocked_since = 0.0
 
-    async def run(self, *, limit: float | None, interrupts: Interrupts) -> Verdict:
-        """Until the job has ended, the time is over, or somebody asks to stop."""
-        watching = asyncio.create_task(self._watch_pods())
-        following = asyncio.create_task(self._until_finished())
+    async def run(self, interrupts: Interrupts) -> Outcome:
+        """Return when the job has finished, cannot run, is out of time or is interrupted."""
+        watching = [
+            asyncio.create_task(each) for each in (self._watch_pods(), self._watch_warnings())
+        ]
+        following = asyncio.create_task(self._until_settled())
         asked = asyncio.create_task(interrupts.asked.wait())
-        tasks: list[asyncio.Task[Any]] = [watching, following, asked]
+        tasks: list[asyncio.Task[Any]] = [*watching, following, asked]
+        limit = self._options.limit
         try:
             done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-            if following in done:
+            if following in done and self._found.status.is_finished:
                 return self._finish()
-            verdict = Verdict.INTERRUPTED if asked in done else Verdict.TIMED_OUT
-            await self._end_job(verdict, interrupts)
-            return verdict
+            outcome = Outcome.INTERRUPTED if asked in done else Outcome.TIMED_OUT
+            if following in done:
+                outcome = Outcome.BLOCKED
+            await self._end_job(outcome, interrupts)
+            return outcome
         finally:
-            for task in [*tasks, *self._readers.values()]:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, *self._readers.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._logs.close()
 
-    async def _until_finished(self) -> None:
-        known: set[tuple[str, str, str]] = set()
+    async def _until_settled(self) -> None:
+        """Until the job has finished, or is known to be blocked."""
         while True:
             self._found = await job_lookup.refreshed(self._cluster, self._found)
-            for condition in self._found.status.conditions:
-                sentence = told(self._found, condition)
-                news = (condition.type, sentence, str(condition.last_transition))
-                if condition.is_true and news not in known:
-                    known.add(news)
-                    self._screen.tell(sentence)
+            for pod in list(self._unmatched.values()):
+                self._observe(pod)
+            self._print_warnings()
             if self._found.status.is_finished:
                 break
+            self._print_conditions()
             self._show()
-            await asyncio.sleep(_LOOK_EVERY)
+            if not self._options.waits_if_blocked and await self._is_blocked():
+                return
+            await asyncio.sleep(_POLL_INTERVAL)
         for pod in await jobs.pods_of(self._cluster, self._found):
-            self._see(pod)
-        self._show()
-        await self._drain()
+            self._observe(pod)
+        ended = {pod.metadata.uid for pod in self._pods.values() if pod.phase in ENDED_PHASES}
+        await self._logs.drain(ended)
+        self._print_conditions()
+        self._show(is_final=not self._options.keeps_cluster)
+
+    def _print_conditions(self) -> None:
+        """The condition that ends the job is left to the verdict, which comes last."""
+        for condition in self._found.status.conditions:
+            text = condition_text(self._found, condition)
+            key = (condition.type, text, str(condition.last_transition))
+            if condition.is_true and condition.type not in _FINAL and key not in self._printed:
+                self._printed.add(key)
+                self._screen.message(text)
 
     async def _watch_pods(self) -> None:
-        """Events rather than looks now and then: a pod may be deleted as soon as it has ended."""
+        """A watch rather than a poll: a pod may be deleted as soon as it has ended."""
         scope = Scope(
             resource=PODS,
             namespace=self._found.namespace,
@@ -103,126 +157,144 @@ class Follower:
                     case Replaced():
                         self._gone |= set(self._pods)
                         for pod in event.objects:
-                            self._see(pod)
+                            self._observe(pod)
                     case Changed():
-                        self._see(event.object)
+                        self._observe(event.object)
+                        self._show()
                     case Deleted():
                         self._gone.add(event.key[1])
+                        self._unmatched.pop(event.key[1], None)
 
-    def _see(self, pod: Pod) -> None:
+    def _observe(self, pod: Pod) -> None:
+        name = pod.metadata.name
         if not jobs.in_order(self._found, [pod]):
-            self._tell_board(pod)
+            # Some APIs write the identity of their pods to the job after creating it: the pod may
+            # turn out to belong to the job when that is read back.
+            self._unmatched[name] = pod
+            self._print_board(pod)
             return
-        self._pods[pod.metadata.name] = pod
-        self._gone.discard(pod.metadata.name)
+        self._unmatched.pop(name, None)
+        self._pods[name] = pod
+        self._gone.discard(name)
         replica = jobs.replica_name(self._found, pod)
-        self._failures.see(replica, pod)
-        status = _training(pod)
-        if status is None or not (status.state.running or status.state.terminated):
-            return
-        run = (pod.metadata.uid, status.restart_count)
-        if run not in self._readers:
-            self._readers[run] = asyncio.create_task(self._read(pod, replica))
+        uids = self._uids.setdefault(replica, [])
+        if pod.metadata.uid not in uids:
+            uids.append(pod.metadata.uid)
+        self._failures.observe(replica, pod)
+        self._logs.follow(pod, replica)
 
-    def _tell_board(self, pod: Pod) -> None:
-        """Where TensorBoard can be looked at, or why it cannot, once for each sentence."""
-        for news in (
+    def _print_board(self, pod: Pod) -> None:
+        """The address of TensorBoard, or why it does not run, each once."""
+        for text in (
             tensorboard.url_of(self._found, pod),
-            tensorboard.trouble_of(self._found, pod),
+            tensorboard.failure_of(self._found, pod),
         ):
-            if news and news not in self._boards:
-                self._boards.add(news)
-                self._screen.tell(f"TensorBoard: {news}")
+            key = ("TensorBoard", text)
+            if text and key not in self._printed:
+                self._printed.add(key)
+                self._screen.message(f"TensorBoard: {text}")
 
-    def _show(self) -> None:
-        pods = jobs.in_order(self._found, self._pods.values())
-        lines = [
-            _line(jobs.replica_name(self._found, pod), pod, is_gone=pod.metadata.name in self._gone)
-            for pod in pods
-        ]
-        self._screen.show(lines, state=self._found.state)
+    async def _watch_warnings(self) -> None:
+        async with aclosing(watch_warnings(self._cluster.api, self._found.namespace)) as events:
+            async for event in events:
+                self._warnings.append(event)
 
-    async def _read(self, pod: Pod, replica: str) -> None:
-        """Pass the lines of one run on; the last of them are kept for the end.
+    def _print_warnings(self) -> None:
+        """Print warnings about the job and its pods, each once.
 
-        Those of the run before are kept until this one has said something.
+        Those of unknown pods wait. What a condition or another warning says already is left out.
         """
-        params = {"container": TRAINING_CONTAINER, "follow": "true"}
-        kept: list[str] = []
-        try:
-            async for line in log_lines(self._cluster.api, pod, params):
-                del kept[: -_LAST_LINES + 1]
-                kept.append(line)
-                self._last[replica] = kept
-                if self._is_wanted(replica):
-                    self._screen.log(replica, line)
-        except ApiError as error:
-            if self._is_wanted(replica):
-                self._screen.log(replica, f"(log ended: {error.message})")
+        printed = {condition_text(self._found, each) for each in self._found.status.conditions}
+        names = {self._found.job.owner.uid: self._found.name}
+        for replica, uids in self._uids.items():
+            names.update(dict.fromkeys(uids, replica))
+        waiting = []
+        for event in self._warnings:
+            name = names.get(event.involved_object.uid)
+            if name is None:
+                waiting.append(event)
+                continue
+            if is_refusal(event.reason, event.message):
+                self._refusals.append(event.message)
+            if not any(text in event.message for text in printed | self._warned):
+                self._warned.add(event.message)
+                self._screen.message(f"warning: {name}: {event.reason}: {event.message}")
+        self._warnings = waiting
 
-    def _is_wanted(self, replica: str) -> bool:
-        return self._logs in {"all", replica, replica.rpartition("-")[0]}
+    async def _is_blocked(self) -> bool:
+        """Whether the job has been blocked for the same reason long enough."""
+        pods = jobs.in_order(self._found, self._pods.values())
+        pods = [pod for pod in pods if pod.metadata.name not in self._gone]
+        if self._allocatable is None and any(is_unschedulable(pod) for pod in pods):
+            nodes = await self._cluster.api.get(_NODES.collection(), decode=_NodeList)
+            self._allocatable = nodes.items[0].status.allocatable if nodes.items else None
+        reason = blocked_reason(
+            self._found,
+            {jobs.replica_name(self._found, pod): pod for pod in pods},
+            refusals=self._refusals,
+            allocatable=self._allocatable,
+        )
+        now = asyncio.get_running_loop().time()
+        if reason != self._blocked:
+            self._blocked, self._blocked_since = reason, now
+        return bool(reason) and now - self._blocked_since >= self._options.blocked_after
 
-    async def _drain(self) -> None:
-        """Lines of ended pods still come; nobody waits for a pod that goes on."""
-        over = {pod.metadata.uid for pod in self._pods.values() if pod.phase in _OVER}
-        late = [reader for (uid, _), reader in self._readers.items() if uid in over]
-        if late:
-            await asyncio.wait(late, timeout=_LATE_LINES)
+    def _show(self, *, is_final: bool = False) -> None:
+        rows = []
+        for pod in jobs.in_order(self._found, self._pods.values()):
+            replica = jobs.replica_name(self._found, pod)
+            row = row_for(
+                pod,
+                replica=replica,
+                recreated=len(self._uids.get(replica, ())) - 1,
+                is_gone=pod.metadata.name in self._gone,
+                has_job_ended=is_final,
+            )
+            rows.append(row)
+        self._screen.show(rows, state=self._found.state)
 
-    def _finish(self) -> Verdict:
+    def _finish(self) -> Outcome:
         succeeded = self._found.status.is_true(ConditionType.SUCCEEDED)
         failure = None if succeeded else self._failures.first()
         if failure is not None:
-            self._screen.failure(failure.replica, failure.why, self._last.get(failure.replica, []))
-        sentence = told(self._found, self._found.status.conditions[-1])
-        self._screen.verdict(sentence, is_good=succeeded)
-        return Verdict.SUCCEEDED if succeeded else Verdict.FAILED
+            limit = jobs.memory_limit(self._found, failure.replica)
+            lines = self._logs.last_lines(failure.replica)
+            self._screen.failure(failure.replica, memory_text(failure, limit), lines)
+            hint = hints.for_lines(lines, python=self._options.python)
+            if hint:
+                self._screen.message(f"hint: {hint}")
+        self._screen.verdict(
+            condition_text(self._found, _last_condition(self._found)), is_good=succeeded
+        )
+        return Outcome.SUCCEEDED if succeeded else Outcome.FAILED
 
-    async def _end_job(self, verdict: Verdict, interrupts: Interrupts) -> None:
-        """Delete the job, so that its pods have their grace period; an impatient user cuts it."""
-        is_interrupted = verdict is Verdict.INTERRUPTED
-        why = "interrupted" if is_interrupted else "the time is over"
+    async def _end_job(self, outcome: Outcome, interrupts: Interrupts) -> None:
+        """Delete the job, so that its pods get their grace period; an interrupt cuts it short."""
+        why = {
+            Outcome.INTERRUPTED: "interrupted",
+            Outcome.TIMED_OUT: f"not finished within {self._options.limit or 0:g} s",
+            Outcome.BLOCKED: f"cannot run here: {self._blocked} (--wait keeps waiting)",
+        }[outcome]
         name = self._found.name
-        self._screen.tell(f"{name}: {why}; its processes are told to end (Ctrl-C: at once)")
-        impatience = interrupts.urged if is_interrupted else interrupts.asked
-        await first_of(self._until_gone(), impatience.wait())
+        if outcome is not Outcome.BLOCKED:
+            grace = jobs.grace_seconds(self._found)
+            self._screen.message(
+                f"{name}: {why}; its processes have {grace} s to end (Ctrl-C kills them now)"
+            )
+        urgent = interrupts.urged if outcome is Outcome.INTERRUPTED else interrupts.asked
+        await first_of(self._until_deleted(), urgent.wait())
         self._screen.verdict(f"{name}: {why}", is_good=False)
 
-    async def _until_gone(self) -> None:
+    async def _until_deleted(self) -> None:
         with suppress(NotFound):  # somebody else may have deleted it
             await self._cluster.api.delete(
                 self._found.path, uid=self._found.job.owner.uid, propagation="Background"
             )
         while await jobs.pods_of(self._cluster, self._found):
             self._show()
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_POLL_INTERVAL)
         self._show()
 
 
-def _training(pod: Pod) -> ContainerStatus | None:
-    for status in pod.status.container_statuses:
-        if status.name == TRAINING_CONTAINER:
-            return status
-    return None
-
-
-def _line(replica: str, pod: Pod, *, is_gone: bool) -> ReplicaLine:
-    phase, status = str(pod.phase), _training(pod)
-    if pod.phase not in _OVER and (is_gone or pod.metadata.is_terminating):
-        phase = "Deleted" if is_gone else "Terminating"
-    why = ""
-    if status is not None and status.state.waiting is not None:
-        why = _waits_for(status.state.waiting)
-    if status is not None and status.state.terminated is not None:
-        why = f"exit code {status.state.terminated.exit_code}"
-    if not why and pod.phase is Phase.PENDING:
-        why = next((each.message for each in pod.status.conditions if each.status == "False"), "")
-    return ReplicaLine(replica=replica, phase=phase, restarts=pod.restart_count, why=why)
-
-
-def _waits_for(waiting: Waiting) -> str:
-    """The message of a container that is started again only says so, and for how long."""
-    if not waiting.message or waiting.reason == "CrashLoopBackOff":
-        return waiting.reason
-    return f"{waiting.reason}: {waiting.message}"
+def _last_condition(found: Found) -> Condition:
+    return found.status.conditions[-1]

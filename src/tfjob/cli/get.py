@@ -1,4 +1,4 @@
-"""`tfjob get [JOB…]`: the jobs of a cluster, in every dialect, one line each."""
+"""`tfjob get [JOB…]`: the jobs of a cluster in all APIs, one line each."""
 
 import argparse
 import sys
@@ -9,14 +9,18 @@ from typing import Any
 import msgspec
 
 from tfjob.cli import cluster, job_lookup, jobs, printing
-from tfjob.cli.cluster import Cluster
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.yaml_text import as_yaml
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("jobs", nargs="*", metavar="JOB", help="names; none means all")
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="names of jobs (default: all jobs)")
     parser.add_argument(
-        "-o", "--output", choices=("table", "wide", "name", "json", "yaml"), default="table"
+        "-o",
+        "--output",
+        choices=("table", "wide", "name", "json", "yaml"),
+        default="table",
+        help="output format (default: table)",
     )
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser, all_namespaces=True)
@@ -24,31 +28,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
+        errors: list[str] = []
         if arguments.jobs:
-            found: Sequence[jobs.Found] = [
-                await job_lookup.find(connected, name, api=arguments.api) for name in arguments.jobs
-            ]
+            found = await _named(connected, arguments, errors)
         else:
             found = await _all(connected, arguments.api)
-        if not found and arguments.output in {"table", "wide"}:
+        if found or (arguments.output in {"json", "yaml"} and not errors):
+            sys.stdout.write(_rendered(found, arguments.output, connected.namespace) + "\n")
+        elif not errors:
             where = connected.namespace or "any namespace"
             sys.stderr.write(f"No jobs found in {where}.\n")
-            return 0
-        sys.stdout.write(_shown(found, arguments.output, connected.namespace) + "\n")
-        return 0
+        sys.stdout.flush()
+        for error in errors:
+            sys.stderr.write(f"error: {printing.plain(error)}\n")
+        return 1 if errors else 0
 
     return cluster.run(arguments, work)
 
 
-async def _all(connected: Cluster, api: str | None) -> Sequence[jobs.Found]:
-    """Who may not see the jobs of one API sees those of the others, and is told."""
+async def _named(
+    connected: Cluster, arguments: argparse.Namespace, errors: list[str]
+) -> list[jobs.Found]:
+    """The jobs of these names; a name without a job adds an error and hides no other job."""
+    found = []
+    for name in arguments.jobs:
+        try:
+            found.append(await job_lookup.find(connected, name, api=arguments.api))
+        except CommandError as error:
+            errors.append(str(error))
+    return found
+
+
+async def _all(connected: Cluster, api: str | None) -> list[jobs.Found]:
+    """All jobs of the APIs that the user may list; the others are named on stderr."""
     listing = await job_lookup.find_all(connected, api=api)
     for refusal in listing.refusals:
         sys.stderr.write(f"not listed: {printing.plain(refusal.message)}\n")
     return listing.found
 
 
-def _shown(found: Sequence[jobs.Found], style: str, namespace: str | None) -> str:
+def _rendered(found: Sequence[jobs.Found], style: str, namespace: str | None) -> str:
     if style == "name":
         return "\n".join(job_lookup.full_name(each) for each in found)
     if style in {"json", "yaml"}:
@@ -70,7 +89,7 @@ def _row(found: jobs.Found, *, is_wide: bool) -> list[str]:
 
 
 def _raw(manifests: list[dict[str, Any]], style: str) -> str:
-    shown: Any = manifests[0]
+    shown: Any = manifests[0] if manifests else None
     if len(manifests) != 1:
         shown = {"apiVersion": "v1", "kind": "List", "items": manifests}
     if style == "json":

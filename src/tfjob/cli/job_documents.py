@@ -1,7 +1,7 @@
-"""Documents as jobs: which dialect reads them, and every fault they have.
+"""Checks documents as jobs: finds the dialect of each and all of its faults.
 
-Faults of an API server that prunes silently are named here too: a field in the wrong place, a
-misspelt one, a key that stands twice.
+This includes faults that an API server silently prunes: misplaced and misspelt fields and duplicate
+keys.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,13 +27,13 @@ class Checked(msgspec.Struct):
     dialect: Dialect | None
     faults: Sequence[Fault]
     unknown_pod_fields: Sequence[str] = ()
-    """Paths of fields in pods that this program does not know: a newer Kubernetes may."""
+    """Paths of unknown pod fields, which a newer Kubernetes may know."""
 
     def line_of(self, fault: Fault) -> int:
         return self.document.line_of(fault.path, fault.value)
 
     def report(self) -> Iterator[str]:
-        """The faults as lines for a person: file, line, the fault, and what to do about it."""
+        """The faults as lines of text: file, line, fault and remedy."""
         for fault in self.faults:
             yield f"  {self.document.file}:{self.line_of(fault)}: {fault.text}"
             if fault.remedy:
@@ -49,21 +49,21 @@ class Checked(msgspec.Struct):
 
 
 def _on_one_line(text: str) -> str:
-    """With everything that would move a terminal's cursor or colour its text spelt out."""
+    """The text with unprintable characters escaped."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def check(document: Document) -> Checked | None:
-    """The faults of a document, or None when it is no job at all (a ConfigMap, say)."""
+    """The document with its faults; None if it is not a job, such as a ConfigMap."""
     value = document.value
     if not isinstance(value, Mapping):
-        return Checked(document, None, [_no_object(value)])
+        return Checked(document, None, [_not_an_object(value)])
     dialect = dialect_for(value.get("apiVersion"), value.get("kind"))
     if dialect is None:
         faults = _almost_a_job(value)
         return Checked(document, None, faults) if faults else None
     repeated = [
-        Fault(path, field.FaultKind.DUPLICATE, detail="the key stands twice", remedy="keep one")
+        Fault(path, field.FaultKind.DUPLICATE, detail="duplicate key", remedy="keep one of them")
         for path, _ in document.repeated
     ]
     own = dialect.validate(value)
@@ -80,7 +80,7 @@ def check(document: Document) -> Checked | None:
 
 
 def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:
-    """What an API server refuses in every object, before it asks what the object means."""
+    """Faults of metadata that an API server rejects in every object."""
     metadata = value.get("metadata")
     if not isinstance(metadata, Mapping):
         return []
@@ -99,7 +99,7 @@ def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:
 
 
 def _almost_a_job(value: Mapping[str, Any]) -> list[Fault]:
-    """A job's kind under a version, or a job's group with a kind, that nobody reads."""
+    """Faults of an object that is nearly a job: an unknown version or a misspelt kind."""
     kinds = {dialect.kind for dialect in DIALECTS}
     groups = {dialect.group for dialect in DIALECTS}
     version, kind = value.get("apiVersion"), value.get("kind")
@@ -127,7 +127,7 @@ def _version(dialect: Dialect) -> str:
     return f"{dialect.group}/{dialect.version}"
 
 
-def _no_object(value: object) -> Fault:
+def _not_an_object(value: object) -> Fault:
     rule = "must be a mapping with apiVersion, kind, metadata and spec"
     if isinstance(value, list):
         remedy = "separate the jobs by lines of `---`, or put them under `items` of a List"

@@ -1,6 +1,6 @@
-"""Which jobs a person means: one by its name, by API and name where several APIs have one, or all.
+"""Finds jobs by name in all APIs, or in one that `--api` or a prefix of the name chooses.
 
-`tfjobs.kubeflow.org/mnist`, as `tfjob get -o name` prints it, and `--api` choose the same way.
+A prefixed name is what `tfjob get -o name` prints, such as `tfjobs.kubeflow.org/mnist`.
 """
 
 import argparse
@@ -8,7 +8,7 @@ import argparse
 import msgspec
 
 from tfjob.cli import jobs
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.jobs import Found
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.dialects.base import Dialect
@@ -21,20 +21,18 @@ class _Items(msgspec.Struct):
 
 
 class Listing(msgspec.Struct):
-    """The jobs of all APIs, and why some of these tell nothing."""
+    """The jobs of all APIs, and the errors of the APIs that may not be listed."""
 
     found: list[Found]
     refusals: list[Forbidden]
 
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--api", metavar="API", help="whose jobs, where several APIs have some: kubeflow.org, …"
-    )
+    parser.add_argument("--api", metavar="API", help="only jobs of this API, such as kubeflow.org")
 
 
 async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Found:
-    """The one job that is meant; none and several are errors that say what there is."""
+    """The job of this name; CommandError if there is none, or one in several APIs."""
     prefix, _, name = wanted.rpartition("/")
     found, refusals = [], []
     for dialect in _chosen(prefix or api):
@@ -48,15 +46,15 @@ async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Foun
         raise refusals[0]
     if not found:
         place = f"namespace {cluster.one_namespace!r}"
-        raise VerbError(f"no job {name!r} in {place}; `tfjob get -A` lists all jobs")
+        raise CommandError(f"no job {name!r} in {place}; `tfjob get -A` lists all jobs")
     if len(found) > 1:
-        shown = " and ".join(full_name(each) for each in found)
-        raise VerbError(f"{name!r} may be {shown}; name one of them so, or choose with --api")
+        shown = " or ".join(full_name(each) for each in found)
+        raise CommandError(f"{name!r} is ambiguous: use {shown}, or choose with --api")
     return found[0]
 
 
 async def find_all(cluster: Cluster, *, api: str | None = None) -> Listing:
-    """Every job, by namespace and name. An API that is not installed has none."""
+    """All jobs, sorted by namespace and name. An API that is not installed has none."""
     listing = Listing([], [])
     has_answer = False
     for dialect in _chosen(api):
@@ -77,11 +75,11 @@ async def find_all(cluster: Cluster, *, api: str | None = None) -> Listing:
 
 
 async def refreshed(cluster: Cluster, found: Found) -> Found:
-    """The same job as it is now."""
+    """The current state of the same job."""
     try:
         answer = await cluster.api.get(found.path, decode=msgspec.Raw)
     except NotFound as error:
-        raise VerbError(f"{full_name(found)} is gone: somebody has deleted it") from error
+        raise CommandError(f"{full_name(found)} was deleted") from error
     return _read(found.dialect, answer)
 
 
@@ -99,27 +97,27 @@ def _read(dialect: Dialect, answer: msgspec.Raw) -> Found:
     try:
         manifest = plain(bytes(answer))
     except UNREADABLE as error:
-        raise VerbError(f"a job among the {dialect.plural} cannot be read: {error}") from error
+        raise CommandError(f"a job among the {dialect.plural} cannot be read: {error}") from error
     if not isinstance(manifest, dict):
-        raise VerbError(f"a job among the {dialect.plural} cannot be read: it is no object")
+        raise CommandError(f"a job among the {dialect.plural} cannot be read: it is not an object")
     return Found.of(dialect, manifest)
 
 
 def _chosen(api: str | None) -> list[Dialect]:
-    """The stored dialects that a word for an API may mean; all of them without a word."""
+    """The stored dialects of an API; all of them if none is named."""
     stored = jobs.stored_dialects()
     if not api:
         return stored
-    meant = {(each.group, each.plural) for each in DIALECTS if api.lower() in _words_for(each)}
+    meant = {(each.group, each.plural) for each in DIALECTS if api.lower() in _spellings(each)}
     found = [each for each in stored if (each.group, each.plural) in meant]
     if not found:
         known = ", ".join(f"{each.plural}.{each.group}" for each in stored)
-        raise VerbError(f"no API of jobs is called {api!r}; there are {known}")
+        raise CommandError(f"unknown API {api!r}; choose one of {known}")
     return found
 
 
-def _words_for(dialect: Dialect) -> set[str]:
-    """Group, version, kind, plural and short name in the forms in which people write them."""
+def _spellings(dialect: Dialect) -> set[str]:
+    """The spellings accepted for an API: its group, version, kind, plural and short name."""
     kinds = (dialect.kind.lower(), dialect.plural, dialect.short_name)
     full = {f"{kind}.{dialect.group}" for kind in kinds}
     return {dialect.group, f"{dialect.group}/{dialect.version}", *kinds, *full}

@@ -1,9 +1,9 @@
-"""Jobs of every dialect on a cluster, read as the neutral job, and their pods."""
+"""The jobs of a cluster in all APIs, decoded, and their pods."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -11,7 +11,7 @@ from tfjob.cli.cluster import Cluster
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS, Resource
 from tfjob.core.invalid_job import InvalidJob
-from tfjob.core.job import Job, Workload
+from tfjob.core.job import TRAINING_CONTAINER, Job, Workload
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Dialect, Settings
@@ -19,13 +19,15 @@ from tfjob.dialects.registry import DIALECTS
 from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
 
+_DEFAULT_GRACE: Final = 30
+
 
 class _Pods(msgspec.Struct):
     items: list[Pod] | None = None
 
 
 class Found(msgspec.Struct):
-    """One job on the cluster, in its dialect."""
+    """One job of the cluster: its manifest, its dialect and the decoded job."""
 
     dialect: Dialect
     manifest: dict[str, Any]
@@ -66,7 +68,7 @@ def resource_of(dialect: Dialect) -> Resource:
 
 
 def stored_dialects() -> list[Dialect]:
-    """One dialect per resource: two versions of one resource hold the same objects."""
+    """One dialect per resource: versions of a resource share the stored objects."""
     found: dict[tuple[str, str], Dialect] = {}
     for dialect in DIALECTS:
         found.setdefault((dialect.group, dialect.plural), dialect)
@@ -74,7 +76,7 @@ def stored_dialects() -> list[Dialect]:
 
 
 async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
-    """The job's pods in the order in which its replicas are made."""
+    """The job's pods, sorted by replica type and index."""
     if isinstance(found.job, InvalidJob):
         return []
     params = {"labelSelector": pods_selector(found)}
@@ -88,14 +90,14 @@ async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
 
 
 def pods_selector(found: Found) -> str:
-    """The labels by which the job's pods are found; a stranger may carry them too."""
+    """The label selector for the job's pods; pods of others may match it too."""
     label = found.dialect.job_label
     value = found.job.claim.get(label, found.name) if isinstance(found.job, Job) else found.name
     return f"{label}={value}"
 
 
 def in_order(found: Found, pods: Iterable[Pod]) -> list[Pod]:
-    """The job's own among these pods, as its replicas are made."""
+    """Those of the pods that the job controls, sorted by replica type and index."""
     if isinstance(found.job, InvalidJob):
         return []
     order = {replica.label: place for place, replica in enumerate(found.job.replicas)}
@@ -112,7 +114,7 @@ def in_order(found: Found, pods: Iterable[Pod]) -> list[Pod]:
 
 
 def _batch_jobs(job: Job) -> frozenset[str]:
-    """The names of the batch Jobs that make the job's pods, where such run its replicas."""
+    """The names of the batch Jobs that create the job's pods, if its API uses batch Jobs."""
     if job.workload is not Workload.JOB:
         return frozenset()
     return frozenset(
@@ -121,7 +123,7 @@ def _batch_jobs(job: Job) -> frozenset[str]:
 
 
 def _is_own(job: Job | InvalidJob, pod: Pod, makers: AbstractSet[str]) -> bool:
-    """Its controller is the job, or one of the job's batch Jobs."""
+    """Whether its controller is the job or one of the job's batch Jobs."""
     owners = [each for each in pod.metadata.owner_references if each.controller]
     return any(
         each.uid == job.owner.uid or (each.kind == ChildKind.JOB and each.name in makers)
@@ -129,12 +131,49 @@ def _is_own(job: Job | InvalidJob, pod: Pod, makers: AbstractSet[str]) -> bool:
     )
 
 
+def is_pod_name(found: Found, name: str) -> bool:
+    """Whether a pod of this name belongs to the job, judged by the name alone.
+
+    Pods of batch Jobs have a random suffix after the name of their replica.
+    """
+    if isinstance(found.job, InvalidJob):
+        return False
+    names = {each.name(index) for each in found.job.replicas for index in range(each.count)}
+    stem = name.rpartition("-")[0] if found.job.workload is Workload.JOB else name
+    return stem in names
+
+
 def replica_name(found: Found, pod: Pod) -> str:
-    """`worker-0`: how a replica is called in front of its log lines and on the command line."""
+    """`worker-0`: the name of a replica in the output and on the command line."""
     if isinstance(found.job, InvalidJob):
         return pod.metadata.name
     labels, keys = pod.metadata.labels, found.job.labels
     return f"{labels.get(keys.type, '?').lower()}-{labels.get(keys.index, '?')}"
+
+
+def memory_limit(found: Found, replica: str) -> str:
+    """The memory limit of a replica's training container, as the job states it; empty if none."""
+    for container in _pod_spec(found, replica.rpartition("-")[0]).get("containers") or ():
+        if container.get("name") == TRAINING_CONTAINER:
+            limits = (container.get("resources") or {}).get("limits") or {}
+            return str(limits.get("memory", ""))
+    return ""
+
+
+def grace_seconds(found: Found) -> int:
+    """The longest termination grace period among the job's replicas."""
+    if isinstance(found.job, InvalidJob):
+        return _DEFAULT_GRACE
+    specs = [each.template.get("spec") or {} for each in found.job.replicas if each.count]
+    periods = [each.get("terminationGracePeriodSeconds", _DEFAULT_GRACE) for each in specs]
+    return max(periods, default=_DEFAULT_GRACE)
+
+
+def _pod_spec(found: Found, kind: str) -> Mapping[str, Any]:
+    if isinstance(found.job, InvalidJob):
+        return {}
+    templates = (each.template for each in found.job.replicas if each.label.lower() == kind)
+    return next(templates, {}).get("spec") or {}
 
 
 def replicas_text(found: Found) -> str:

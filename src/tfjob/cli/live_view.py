@@ -1,6 +1,6 @@
-"""The live screen on a terminal: log lines above, the replicas and the job's state below.
+"""The live view on a terminal: log lines above, the job's state and its replicas below.
 
-What a program writes is shown as text: its colours are kept, its other control signs are not.
+Output of programs keeps its colours and loses all other control characters.
 """
 
 import time
@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from tfjob.cli.printing import plain, plain_line
-from tfjob.cli.run_output import ReplicaLine, colour_of, phase_colour
+from tfjob.cli.printing import last_overwrite, plain, plain_line
+from tfjob.cli.run_output import ReplicaRow, colour_of, last_lines_title, phase_colour
 
 
 @contextmanager
@@ -39,25 +39,31 @@ class TerminalScreen:
         self._clock = clock
         self._began = clock()
         self._colours: dict[str, str] = {}
+        self._progress: dict[str, str] = {}
 
-    def tell(self, sentence: str) -> None:
-        self._console.print(f"[bold]●[/bold] {escape(plain(sentence))}", highlight=False)
+    def message(self, text: str) -> None:
+        self._console.print(f"[bold]●[/bold] {escape(plain(text))}", highlight=False)
+
+    def progress(self, replica: str, text: str) -> None:
+        """Shown in the table until the line is finished."""
+        self._progress[replica] = text
 
     def log(self, replica: str, line: str) -> None:
+        self._progress.pop(replica, None)
         colour = colour_of(replica, self._colours)
-        text = Text.assemble((f"{replica:<12} ", colour), _shown(line))
+        text = Text.assemble((f"{replica:<12} ", colour), _printable(line))
         self._console.print(text, highlight=False, soft_wrap=True)
 
-    def show(self, lines: Sequence[ReplicaLine], *, state: str) -> None:
+    def show(self, rows: Sequence[ReplicaRow], *, state: str) -> None:
         table = Table(box=None, pad_edge=False, header_style="dim")
         for title in ("REPLICA", "PHASE", "RESTARTS", ""):
             table.add_column(title)
-        for line in lines:
+        for row in rows:
             table.add_row(
-                Text(line.replica, style=colour_of(line.replica, self._colours)),
-                Text(plain_line(line.phase), style=phase_colour(line.phase)),
-                str(line.restarts),
-                Text(plain_line(line.why)),
+                Text(row.replica, style=colour_of(row.replica, self._colours)),
+                Text(plain_line(row.phase), style=phase_colour(row.phase)),
+                str(row.restarts),
+                self._remark(row),
             )
         elapsed = f"{self._clock() - self._began:.0f}s"
         head = Text.assemble(
@@ -69,25 +75,28 @@ class TerminalScreen:
         )
         self._live.update(Group(head, table))
 
+    def _remark(self, row: ReplicaRow) -> Text:
+        progress = self._progress.get(row.replica, "")
+        return _printable(progress) if progress and not row.why else Text(plain_line(row.why))
+
     def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
         self._live.stop()
         what = f"[bold red]{escape(replica)} failed first[/] ({escape(plain_line(why))})"
-        self._console.print(f"\n{what}; its last lines:", highlight=False)
+        self._console.print(f"\n{what}{last_lines_title(lines)}", highlight=False)
         for line in lines:
-            self._console.print(Text("    ") + _shown(line), highlight=False, soft_wrap=True)
+            self._console.print(Text("    ") + _printable(line), highlight=False, soft_wrap=True)
 
-    def verdict(self, sentence: str, *, is_good: bool) -> None:
+    def verdict(self, text: str, *, is_good: bool) -> None:
         self._live.stop()
         mark = "[bold green]✔[/]" if is_good else "[bold red]✘[/]"
-        self._console.print(f"\n{mark} {escape(plain(sentence))}", highlight=False)
+        self._console.print(f"\n{mark} {escape(plain(text))}", highlight=False)
 
 
-def _shown(line: str) -> Text:
-    """A progress bar writes one line again and again: what it wrote last counts.
+def _printable(line: str) -> Text:
+    """The line with its colours and without other control characters.
 
-    Links are shown as text: an address may hide signs that rich passes on to the terminal.
+    Hyperlinks become text: rich would pass control characters in their addresses on.
     """
-    last = line.rstrip("\r").rpartition("\r")[2]
-    text = Text.from_ansi(last.replace("\x1b]", plain("\x1b]")))
+    text = Text.from_ansi(last_overwrite(line).replace("\x1b]", plain("\x1b]")))
     text.plain = plain(text.plain)
     return text

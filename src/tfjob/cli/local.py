@@ -1,4 +1,4 @@
-"""`tfjob local up | down | status`: a small cluster on this machine, for kubectl and the like."""
+"""`tfjob local up | down | status`: a small cluster on this machine for kubectl and clients."""
 
 import argparse
 import asyncio
@@ -10,55 +10,62 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tfjob.cli import job_lookup, jobs
+from tfjob.cli import job_lookup, jobs, python_choice
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.cluster_log import FILE, logging_to
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import BREAKDOWNS, sentence
+from tfjob.cli.startup_errors import BREAKDOWNS, breakdown_text
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, lock_holder
 
-_PATIENCE: Final = 30.0
+_STOP_TIMEOUT: Final = 30.0
 _LARGEST_PORT: Final = 65_535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="up|down|status", required=True)
-    up = actions.add_parser("up", help="start it here, until Ctrl-C")
+    up = actions.add_parser("up", help="start the cluster in the foreground")
     up.add_argument(
-        "--port", type=_port, default=0, metavar="N", help="listen here (any free port)"
+        "--port",
+        type=_port,
+        default=0,
+        metavar="N",
+        help="port of the API server (default: any free port)",
     )
     up.add_argument(
         "--workdir",
         type=_workdir,
         default=Path(),
         metavar="DIR",
-        help="where commands start (here)",
+        help="working directory of commands (default: the current folder)",
     )
-    actions.add_parser("down", help="end the one that runs")
-    actions.add_parser("status", help="tell whether one runs, and what on it")
+    python_choice.add_argument(up)
+    actions.add_parser("down", help="stop the cluster")
+    actions.add_parser("status", help="show whether the cluster is up, and how many jobs it has")
     for each in actions.choices.values():
         each.add_argument(
-            "--data", type=Path, default=default_folder(), metavar="DIR", help="its data folder"
+            "--data",
+            type=Path,
+            default=default_folder(),
+            metavar="DIR",
+            help="data folder of the cluster (default: %(default)s)",
         )
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > _LARGEST_PORT:
         raise argparse.ArgumentTypeError(
-            f"{text}: is not a port; name one from 1 to {_LARGEST_PORT}, or 0 for any free one"
+            f"{text}: is not a port; use 1 to {_LARGEST_PORT}, or 0 for any free port"
         )
     return int(text)
 
 
 def _workdir(text: str) -> Path:
     if not Path(text).is_dir():
-        raise argparse.ArgumentTypeError(
-            f"{text}: is not a folder, so no command could start there; create it, or name another"
-        )
+        raise argparse.ArgumentTypeError(f"{text}: is not a folder; create it, or choose another")
     return Path(text)
 
 
@@ -72,10 +79,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return action(arguments)
     except DataFolderError as error:
-        return _say(str(error))
+        return _fail(str(error))
 
 
 def _up(arguments: argparse.Namespace) -> int:
+    python = python_choice.choose(arguments.python, os.environ)
+
     async def work() -> bool:
         cluster = LocalCluster(
             arguments.data,
@@ -83,52 +92,54 @@ def _up(arguments: argparse.Namespace) -> int:
             dialects=jobs.stored_dialects(),
             environ=os.environ,
             port=arguments.port,
+            python=python.path,
         )
-        with Interrupts() as heard, logging_to(arguments.data):
+        with Interrupts() as interrupts, logging_to(arguments.data):
             async with cluster:
                 print(f"tfjob local: up at {cluster.url}")
                 print(f"  export KUBECONFIG={cluster.kubeconfig}")
-                print("  Ctrl-C, or `tfjob local down`, ends it", flush=True)
-                await first_of(_asked(heard), cluster.failure(), cluster.report_disk(_warn))
+                print(f"  python: {python}")
+                print("  stop it with Ctrl-C or `tfjob local down`", flush=True)
+                await first_of(_asked(interrupts), cluster.failure(), cluster.report_disk(_warn))
             print("tfjob local: down", flush=True)
-            return heard.asked.is_set()
+            return interrupts.asked.is_set()
 
     try:
         if not asyncio.run(work()):
             where = arguments.data / FILE
-            return _say(f"a part of the cluster ended by itself; {where} tells why")
+            return _fail(f"a part of the cluster stopped unexpectedly; see {where}")
     except BrokenPipeError:
         raise
     except BREAKDOWNS as error:
-        return _say(_trouble(error, arguments))
+        return _fail(_error_text(error, arguments))
     return 0
 
 
-def _trouble(error: Exception, arguments: argparse.Namespace) -> str:
+def _error_text(error: Exception, arguments: argparse.Namespace) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return f"port {arguments.port} is in use; name another one, or none, with --port"
-    return sentence(error, arguments.data)
+        return f"port {arguments.port} is in use; choose another port, or omit --port"
+    return breakdown_text(error, arguments.data)
 
 
-def _warn(sentence: str) -> None:
-    sys.stderr.write(f"warning: {sentence}\n")
+def _warn(text: str) -> None:
+    sys.stderr.write(f"warning: {text}\n")
     sys.stderr.flush()
 
 
-async def _asked(heard: Interrupts) -> None:
-    await heard.asked.wait()
+async def _asked(interrupts: Interrupts) -> None:
+    await interrupts.asked.wait()
 
 
 def _down(arguments: argparse.Namespace) -> int:
     holder = lock_holder(arguments.data)
     if holder is None:
-        print(f"tfjob local: nothing runs on {arguments.data}")
+        print(f"tfjob local: no cluster is up on {arguments.data}")
         return 0
     os.kill(holder, signal.SIGTERM)
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + _STOP_TIMEOUT
     while lock_holder(arguments.data) == holder:
         if time.monotonic() > end:
-            return _say(f"process {holder} did not end within {_PATIENCE:.0f} s")
+            return _fail(f"process {holder} did not stop within {_STOP_TIMEOUT:.0f} s")
         time.sleep(0.05)
     print("tfjob local: down")
     return 0
@@ -137,7 +148,7 @@ def _down(arguments: argparse.Namespace) -> int:
 def _status(arguments: argparse.Namespace) -> int:
     holder = lock_holder(arguments.data)
     if holder is None:
-        print(f"tfjob local: nothing runs on {arguments.data}")
+        print(f"tfjob local: no cluster is up on {arguments.data}")
         return 1
     kubeconfig = arguments.data.absolute() / "kubeconfig"
 
@@ -155,9 +166,11 @@ def _status(arguments: argparse.Namespace) -> int:
     try:
         return asyncio.run(work())
     except ApiError as error:
-        return _say(f"process {holder} holds the folder and does not answer: {error.message}")
+        return _fail(
+            f"process {holder} has locked the data folder but does not answer: {error.message}"
+        )
 
 
-def _say(sentence: str) -> int:
-    sys.stderr.write(f"error: {sentence}\n")
+def _fail(text: str) -> int:
+    sys.stderr.write(f"error: {text}\n")
     return 1

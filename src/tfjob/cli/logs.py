@@ -1,7 +1,7 @@
-"""`tfjob logs JOB`: the lines of all replicas, each behind the name of its replica.
+"""`tfjob logs JOB`: the log lines of all replicas, each prefixed with the name of its replica.
 
-With `--follow` it waits for pods that are not there yet and goes on until the job has ended. The
-lines are written as the program wrote them, also to a terminal, as `kubectl logs` does.
+With `--follow` it waits for pods that do not exist yet and continues until the job has finished.
+Lines are printed unchanged, on a terminal too, as `kubectl logs` does.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import sys
 from typing import Final
 
 from tfjob.cli import cluster, job_lookup, jobs
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.jobs import Found
 from tfjob.cli.pod_logs import log_lines
 from tfjob.cli.printing import plain
@@ -19,18 +19,30 @@ from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Pod
 from tfjob.manager.settings import duration
 
-_LOOK_EVERY: Final = 0.5
+_POLL_INTERVAL: Final = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the job ends")
-    parser.add_argument("--replica", metavar="NAME", help="one replica only, such as worker-0")
-    parser.add_argument("-c", "--container", default=TRAINING_CONTAINER, metavar="NAME")
+    parser.add_argument("job", metavar="JOB", help="name of the job")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="follow until the job has finished"
+    )
+    parser.add_argument("--replica", metavar="NAME", help="only this replica, such as worker-0")
+    parser.add_argument(
+        "-c",
+        "--container",
+        default=TRAINING_CONTAINER,
+        metavar="NAME",
+        help="container of the pods (default: %(default)s)",
+    )
     parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines")
-    parser.add_argument("--since", type=duration, metavar="TIME", help="only newer lines")
-    parser.add_argument("-p", "--previous", action="store_true", help="of the run before")
-    parser.add_argument("--timestamps", action="store_true", help="with the time of each line")
+    parser.add_argument(
+        "--since", type=duration, metavar="TIME", help="only lines newer than this, such as 5m"
+    )
+    parser.add_argument(
+        "-p", "--previous", action="store_true", help="log of the previous run of the container"
+    )
+    parser.add_argument("--timestamps", action="store_true", help="print the time of each line")
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 
@@ -58,14 +70,14 @@ class _Printer:
         pods = await self._pods(found)
         if not pods:
             wanted = self._chosen.replica or "any replica"
-            raise VerbError(
-                f"{found.name}: no pod of {wanted} is there; `tfjob describe` tells why"
+            raise CommandError(
+                f"{found.name}: no pod of {wanted} exists; `tfjob describe {found.name}` shows why"
             )
         for pod in pods:
             await self._print(pod, prefix=self._prefix(found, pod, of=len(pods)))
 
     async def follow(self, found: Found) -> None:
-        """Every pod that appears is followed; the end of the job is the end of this."""
+        """Follow every pod that appears, until the job has finished."""
         async with asyncio.TaskGroup() as group:
             while True:
                 for pod in await self._pods(found):
@@ -76,7 +88,7 @@ class _Printer:
                 found = await job_lookup.refreshed(self._cluster, found)
                 if found.status.is_finished:
                     return
-                await asyncio.sleep(_LOOK_EVERY)
+                await asyncio.sleep(_POLL_INTERVAL)
 
     async def _pods(self, found: Found) -> list[Pod]:
         pods = await jobs.pods_of(self._cluster, found)
@@ -84,8 +96,8 @@ class _Printer:
         return [pod for pod in pods if wanted in {None, jobs.replica_name(found, pod)}]
 
     def _prefix(self, found: Found, pod: Pod, *, of: int) -> str:
-        alone = of == 1 or self._chosen.replica
-        return "" if alone else f"[{jobs.replica_name(found, pod)}] "
+        is_alone = of == 1 or self._chosen.replica
+        return "" if is_alone else f"[{jobs.replica_name(found, pod)}] "
 
     async def _print(self, pod: Pod, *, prefix: str) -> None:
         try:

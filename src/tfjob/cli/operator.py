@@ -1,4 +1,4 @@
-"""`tfjob operator`: watch jobs on a cluster and make them true, until told to stop."""
+"""`tfjob operator`: run the operator against a cluster until it is stopped."""
 
 import argparse
 import asyncio
@@ -20,8 +20,8 @@ from tfjob.manager import logs, settings
 from tfjob.manager.app import Operator, StartError
 from tfjob.manager.health import AddressError
 
-_YOUNG: Final = 10_000
-"""New objects after which cycles are looked for: caches are full of objects and free of cycles."""
+_GC_THRESHOLD: Final = 10_000
+"""Collect less often than by default: informer stores hold many objects and no cycles."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def rewrite(words: Sequence[str]) -> list[str]:
-    """Deployments written for the Go operator may give flags with one dash."""
+    """Accept flags with one dash, as deployments of the Go operator write them."""
     return settings.go_style(words)
 
 
@@ -61,11 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """On the quicker loop where it is installed, and with little search for cycles."""
+    """Run on uvloop if it is installed, with fewer garbage collections."""
     gc.freeze()
-    gc.set_threshold(_YOUNG)
+    gc.set_threshold(_GC_THRESHOLD)
     try:
-        import uvloop  # noqa: PLC0415 - an extra, and only the operator gains by it
+        import uvloop  # noqa: PLC0415 - an optional dependency of the operator only
     except ImportError:
         asyncio.run(work)
     else:

@@ -1,7 +1,6 @@
-"""Warnings about jobs that are valid, each with the line of the field that it is about.
+"""Warnings about valid jobs, each with the line of the field that it is about.
 
-Advice names a replica type, and perhaps a field of its template. What an API server keeps although
-it means nothing is warned of, too: it may be a field that was misspelt.
+This includes fields that the API server stores but nothing reads: they may be misspelt.
 """
 
 from collections.abc import Iterator
@@ -15,9 +14,9 @@ from tfjob.cli.pod_templates import entry_of
 from tfjob.core.job import Job
 from tfjob.dialects.base import Settings
 
-UNKNOWN_TO_US = (
-    "unknown field of a pod; a cluster that does not know it refuses the pod, so check that yours"
-    " does, or remove the field"
+UNKNOWN_POD_FIELD = (
+    "unknown pod field; a cluster that does not know it rejects the pod, so check that yours does,"
+    " or remove the field"
 )
 
 
@@ -26,12 +25,12 @@ class Advice(msgspec.Struct, frozen=True):
     line: int | None = None
 
     def place(self, document: Document) -> str:
-        """`file:line: `, or nothing where it is about the job as a whole."""
+        """`file:line: `, or empty if it is about the whole job."""
         return "" if self.line is None else f"{document.file}:{self.line}: "
 
 
 def advice_on(checked: Checked) -> list[Advice]:
-    """Nothing for a job with faults: they come first."""
+    """The warnings about a job; none if it has faults, which come first."""
     if checked.dialect is None or checked.faults:
         return []
     job = checked.dialect.decode(checked.document.value, Settings())
@@ -39,7 +38,7 @@ def advice_on(checked: Checked) -> list[Advice]:
 
 
 def placed_advice(checked: Checked, job: Job) -> list[Advice]:
-    """`job` is what the document means under the settings that are wanted."""
+    """The warnings about a job as decoded with the wanted settings."""
     document = checked.document
     texts = [*advice(job), *(message for _, message in job.warnings)]
     placed = [Advice(text, _line_of(document, text)) for text in texts]
@@ -51,7 +50,7 @@ def _on_unread(checked: Checked) -> Iterator[Advice]:
     for path in checked.dialect.unread(document.value) if checked.dialect is not None else ():
         yield Advice(f"{path}: unknown field, which is ignored", document.line_of(path))
     for path in checked.unknown_pod_fields:
-        yield Advice(f"{path}: {UNKNOWN_TO_US}", document.line_of(path))
+        yield Advice(f"{path}: {UNKNOWN_POD_FIELD}", document.line_of(path))
 
 
 def _line_of(document: Document, text: str) -> int | None:

@@ -1,4 +1,4 @@
-"""`tfjob plan FILE`: the children a job would get, as YAML, decided by the operator's own rules."""
+"""`tfjob plan FILE`: the children that the operator would create for a job, as YAML."""
 
 import argparse
 import sys
@@ -21,31 +21,31 @@ from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 from tfjob.manager import dialect_flags
 
-_LATER = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
-"""What only an object on its way out has."""
+_DELETION_FIELDS = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
+"""Fields of an object that is being deleted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a YAML file, or - for stdin")
+    parser.add_argument("file", metavar="FILE", help="YAML file; - reads stdin")
     parser.add_argument(
         "--gang-scheduler-name",
         default="",
         metavar="NAME",
-        help="plan as an operator with this flag would (volcano, or a scheduler's name)",
+        help="plan for an operator with this flag: volcano, or the name of a scheduler",
     )
     parser.add_argument(
         "--cluster-domain",
         default="",
         metavar="DOMAIN",
-        help="end addresses with this domain (the operator reads CUSTOM_CLUSTER_DOMAIN)",
+        help="domain of service addresses (the operator reads CUSTOM_CLUSTER_DOMAIN)",
     )
     parser.add_argument(
         "--evaluator-in-cluster",
         action="store_true",
-        help="name evaluators in TF_CONFIG's cluster, as training-operator 1.9 does",
+        help="list evaluators in the cluster of TF_CONFIG, as training-operator 1.9 does",
     )
     dialect_flags.add_arguments(parser)
-    parser.epilog = "Exit code: 0 when all jobs could be planned, 1 when anything has a fault."
+    parser.epilog = "Exit codes: 0 all jobs were planned, 1 something has a fault."
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,10 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
         settings = _settings(arguments)
         read = documents.read(arguments.file)
     except (documents.DocumentError, dialect_flags.FlagError) as error:
-        return _refuse([str(error)])
+        return _fail([str(error)])
     jobs = [checked for each in read if (checked := check(each)) is not None]
     if not jobs:
-        return _refuse([f"{documents.shown_name(arguments.file)}: holds no job"])
+        return _fail([f"{documents.shown_name(arguments.file)}: contains no job"])
     worst = 0
     for checked in jobs:
         worst = max(worst, _plan_one(checked, settings))
@@ -77,10 +77,10 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
     document = checked.document
     if checked.dialect is None or checked.faults:
         place = f"{document.file}: document {document.number}, {checked.title}"
-        return _refuse([f"{place}: has faults and is not planned", *checked.report()])
+        return _fail([f"{place}: has faults and is not planned", *checked.report()])
     job = checked.dialect.decode(_as_new(document.value), settings)
     if not isinstance(job, Job):
-        return _refuse(fault.text for fault in job.faults)
+        return _fail(fault.text for fault in job.faults)
     for warning in placed_advice(checked, job):
         place = warning.place(document)
         sys.stderr.write(plain(f"{place}warning: {checked.title}: {warning.text}\n"))
@@ -94,18 +94,20 @@ def _plan_one(checked: Checked, settings: Settings) -> int:
 
 
 def _as_new(manifest: Manifest) -> Manifest:
-    """The job as it is when it is made, also where the file shows one that has run already.
+    """The job as it is on creation, even if the file holds one that has already run.
 
-    A name that the API server would complete ends in its five letters as x.
+    A `generateName` is completed with five times x.
     """
-    metadata = {key: value for key, value in manifest["metadata"].items() if key not in _LATER}
+    metadata = {
+        key: value for key, value in manifest["metadata"].items() if key not in _DELETION_FIELDS
+    }
     name = metadata.get("name") or f"{metadata['generateName']}xxxxx"
     new = {key: value for key, value in manifest.items() if key != "status"}
     return {**new, "metadata": {**metadata, "name": name}}
 
 
 def planned(job: Job) -> Iterator[dict[str, Any]]:
-    """Everything a new job would get; a gang's group is shown and then taken as admitted."""
+    """All children of a new job; its pod group counts as admitted."""
     now = datetime.now(tz=UTC)
     plan = reconcile(job=job, children=Children(), now=now)
     yield from _manifests(job, plan.creates)
@@ -131,7 +133,7 @@ def _manifests(job: Job, creates: Iterable[Create]) -> Iterator[dict[str, Any]]:
         yield {**manifest, "metadata": {**name, **metadata}}
 
 
-def _refuse(reasons: Iterable[str]) -> int:
+def _fail(reasons: Iterable[str]) -> int:
     for reason in reasons:
         sys.stderr.write(f"{plain(reason)}\n")
     return 1

@@ -1,7 +1,7 @@
-"""Faults of the pods in a job, found by the rules of the local API server before any is made.
+"""Checks the pod templates of a job with the validation rules of the local API server.
 
-A field that no pod is known to have is a fault only where it looks misspelt: a newer Kubernetes
-may know it, so that anything else is a warning.
+An unknown field is a fault only if it looks misspelt; otherwise it is a warning, because a newer
+Kubernetes may know it.
 """
 
 import difflib
@@ -27,11 +27,11 @@ _SIZE: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe])(i?)b?\s*", re.
 class TemplateReport(msgspec.Struct, frozen=True):
     faults: Sequence[Fault] = ()
     unknown: Sequence[str] = ()
-    """Paths of fields that this program does not know and that resemble none it knows."""
+    """Paths of unknown fields that resemble no known one."""
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where a template stands; `entry` is the replica type that it belongs to."""
+    """The location of a template; `entry` is the path of its replica type."""
 
     entry: str
     path: str
@@ -39,10 +39,10 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def check_templates(document: Document, job: Job | None) -> TemplateReport:
-    """The report on every pod template of a document; `job` is what it means, if it has a meaning.
+    """Check every pod template of a document; `job` is the decoded job, if it is valid.
 
-    Types and names of fields are judged as they are written. What the fields mean together is
-    judged in the template from which the operator makes the pods.
+    Types and names of fields are checked in the document, the validation rules in the template
+    from which the operator creates pods.
     """
     faults: list[Fault] = []
     unknown: list[str] = []
@@ -61,16 +61,16 @@ def check_templates(document: Document, job: Job | None) -> TemplateReport:
 
 
 def entry_of(document: Document, role: str) -> str | None:
-    """Where the entry of a replica type stands.
+    """The path of the entry of a replica type, in any API.
 
-    Whatever the API: it holds a template, and the type is its name or one of its words.
+    The entry contains a template; the type is its key or one of its values.
     """
     places = _places(document.at("spec"), path="spec")
     return next((each.entry for each in places if _is_of(each, document, role)), None)
 
 
 def _places(value: object, *, path: str) -> Iterator[_Place]:
-    """Every object with a template in it, outer ones first; not what stands in a template."""
+    """Every object that contains a template; templates are not searched."""
     if isinstance(value, list):
         for index, each in enumerate(value):
             yield from _places(each, path=f"{path}[{index}]")
@@ -96,7 +96,7 @@ def _is_of(place: _Place, document: Document, role: str) -> bool:
 def _matched(
     document: Document, job: Job, places: Sequence[_Place]
 ) -> Iterator[tuple[Replica, str]]:
-    """Each replica type with the path of its template; one that has none is the operator's own."""
+    """Each replica type with the path of its template, except those that the operator adds."""
     remaining = list(places)
     for replica in job.replicas:
         named = [each for each in remaining if _is_of(each, document, replica.type)]
@@ -117,7 +117,7 @@ def _type_fault(error: WrongTypeError) -> Fault:
 
 
 def _expected(wanted: str, value: object) -> tuple[str, str]:
-    """What is allowed where a value of another type stands, and what to write instead."""
+    """What the field allows, and what to write instead of a value of the wrong type."""
     if wanted == "[]string":
         return "a list of strings", f"write it as a list, such as [{', '.join(_words(value))}]"
     if wanted == "string" and isinstance(value, bool | int | float):
@@ -145,7 +145,7 @@ def _words(value: object) -> list[str]:
         return ["python", "train.py"]
     try:
         found = shlex.split(value)
-    except ValueError:  # quotes that are not closed
+    except ValueError:  # unbalanced quotes
         found = value.split()
     return [f'"{each}"' if re.search(r"[^-\w./=]", each) else each for each in found]
 
@@ -156,7 +156,7 @@ def _size_remedy(value: object) -> str:
         return "write a number with a unit, such as 500m, 2 or 4Gi"
     number, unit, binary = match[1], match[2].upper(), match[3].lower()
     unit = "k" if unit == "K" and not binary else unit
-    return f"write {number}{unit}{binary}, without a blank and without B"
+    return f"write {number}{unit}{binary}, without a space and without B"
 
 
 _NAMES: Final[Mapping[type, str]] = {
@@ -182,13 +182,13 @@ def _misspelt(document: Document, typed: TypedTemplate, path: str) -> Iterator[F
         if not guess:
             continue
         is_there = guess in document.at(unknown.rpartition(".")[0])
-        remedy = f"remove it: {guess} is there already" if is_there else f"did you mean {guess}?"
-        detail = f"unknown field of a pod, close to {guess}"
+        remedy = f"remove it: {guess} is already set" if is_there else f"did you mean {guess}?"
+        detail = f"unknown pod field, similar to {guess}"
         yield Fault(unknown, FaultKind.INVALID, detail=detail, remedy=remedy)
 
 
 def _guess(path: str, root: str) -> str:
-    """The field of the same object that a name was probably meant to be."""
+    """The known field of the same object with the most similar name; empty if there is none."""
     parent, _, name = path.rpartition(".")
     known = {each.lower(): each for each in fields_at("PodTemplateSpec", parent.removeprefix(root))}
     close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)
@@ -199,7 +199,7 @@ def _guess(path: str, root: str) -> str:
 
 
 def _rule_faults(replica: Replica, path: str) -> Iterator[Fault]:
-    """The operator decides the restart policy, whatever the template says of it."""
+    """Faults by the rules of the API server; the operator sets the restart policy."""
     typed = typed_template(replica.template, path=path).value
     spec = {**(typed.get("spec") or {}), "restartPolicy": replica.pod_restart_policy}
     volumes = [each.get("name", "") for each in spec.get("volumes") or ()]
@@ -212,7 +212,7 @@ def _rule_faults(replica: Replica, path: str) -> Iterator[Fault]:
 
 
 def _with_remedy(found: Fault, volumes: Sequence[str]) -> Fault:
-    """What a person needs beside the server's words: what is allowed, and what to do."""
+    """The fault with a remedy, and with a detail if it has none."""
     if found.kind is FaultKind.NOT_FOUND:
         return _without_volume(found, volumes)
     remedies = {
@@ -220,7 +220,7 @@ def _with_remedy(found: Fault, volumes: Sequence[str]) -> Fault:
         FaultKind.DUPLICATE: "give each its own name",
         FaultKind.UNSUPPORTED: "use one of the supported values, or leave the field out",
     }
-    detail = found.detail or ("must be given" if found.kind is FaultKind.REQUIRED else "")
+    detail = found.detail or ("must be set" if found.kind is FaultKind.REQUIRED else "")
     remedy = remedies.get(found.kind, "change the value, or remove the field")
     return msgspec.structs.replace(found, detail=detail, remedy=remedy)
 

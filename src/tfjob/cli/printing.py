@@ -1,7 +1,6 @@
-"""Text for people: tables, ages, indentation. Colours are left to those who ask for them.
+"""Formats text for people: tables, ages, and text that is safe to print on a terminal.
 
-What a user or a program has written is printed through `plain`, so that it cannot drive the
-terminal of whoever reads it.
+Text from users and programs goes through `plain`, so that it cannot control the terminal.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Final
 _STEPS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 _REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
 _REVERSING: Final = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-"""Signs that reverse the text after them, so that it reads as something else."""
+"""Bidirectional control characters, which make text appear as something else."""
 _PLAIN: Final = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
     0x7F: "\N{SYMBOL FOR DELETE}",
@@ -21,17 +20,22 @@ _IN_ONE_LINE: Final = {**_PLAIN, **dict.fromkeys(map(ord, "\n\t"), " ")}
 
 
 def plain(text: str) -> str:
-    """The text with a visible sign in place of each control character; lines and tabs stay."""
+    """The text with control characters made visible; line breaks and tabs stay."""
     return text.translate(_PLAIN)
 
 
 def plain_line(text: str) -> str:
-    """The same in one line, for what stands beside text of our own."""
+    """Like `plain`, on one line."""
     return text.translate(_IN_ONE_LINE)
 
 
+def last_overwrite(line: str) -> str:
+    """What a terminal shows of a line that carriage returns overwrite, as progress bars do."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell, three blanks apart, as kubectl prints them."""
+    """Columns as wide as their widest cell, three spaces apart, as kubectl prints them."""
     lines = [head, *([plain_line(cell) for cell in row] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
     return "\n".join(

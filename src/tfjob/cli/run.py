@@ -1,6 +1,6 @@
-"""`tfjob run FILE`: train on this machine, with the operator's own rules and no cluster.
+"""`tfjob run FILE`: run a job on this machine, with the same operator as on a cluster.
 
-Everything in the file is checked before anything starts; the exit code is the job's verdict.
+The whole file is checked before anything starts. The exit code is the outcome of the job.
 """
 
 import argparse
@@ -13,18 +13,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import documents, jobs, signals
+from tfjob.cli import documents, jobs, python_choice, signals
 from tfjob.cli.advice import NOTHING_RUNS
 from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.cluster_log import logging_to
-from tfjob.cli.follower import Follower, Verdict
+from tfjob.cli.follower import Follower, FollowOptions, Outcome
 from tfjob.cli.job_documents import Checked, check
 from tfjob.cli.pod_templates import entry_of
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import BREAKDOWNS, sentence
+from tfjob.cli.startup_errors import BREAKDOWNS, breakdown_text
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
 from tfjob.dialects.base import Settings
@@ -42,33 +42,55 @@ FAILED: Final = 1
 BAD_INPUT: Final = 2
 TIMED_OUT: Final = 3
 BROKEN: Final = 4
+BLOCKED: Final = 5
 _EXIT_CODES: Final = {
-    Verdict.SUCCEEDED: SUCCEEDED,
-    Verdict.FAILED: FAILED,
-    Verdict.TIMED_OUT: TIMED_OUT,
-    Verdict.INTERRUPTED: signals.EXIT_CODE,
+    Outcome.SUCCEEDED: SUCCEEDED,
+    Outcome.FAILED: FAILED,
+    Outcome.TIMED_OUT: TIMED_OUT,
+    Outcome.BLOCKED: BLOCKED,
+    Outcome.INTERRUPTED: signals.EXIT_CODE,
 }
-_QUICK: Final = Backoff(base=1.0)
-"""On one machine nobody else is waiting: the first restart in place comes after a second."""
+_RESTART_BACKOFF: Final = Backoff(base=1.0)
+"""Shorter than a kubelet's: a person is waiting for the first restart."""
 
 
 class BrokenError(Exception):
-    """The local cluster cannot go on; the message says why."""
+    """The local cluster has stopped; the message says why."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a YAML file with one job, or - for stdin")
-    parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up after (never)")
+    parser.add_argument("file", metavar="FILE", help="YAML file with one job; - reads stdin")
     parser.add_argument(
-        "--logs", default="all", metavar="WHOSE", help="all (default), none, chief, worker-0, …"
+        "--timeout", type=duration, metavar="TIME", help="end the job after this time, such as 10m"
     )
-    parser.add_argument("--keep", action="store_true", help="leave the cluster up afterwards")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="keep all data here")
-    parser.add_argument("--plain", action="store_true", help="plain lines also on a terminal")
+    parser.add_argument(
+        "--logs",
+        default="all",
+        metavar="REPLICAS",
+        help="whose log to print: all (default), none, a replica type (worker) or one replica"
+        " (worker-0)",
+    )
+    parser.add_argument(
+        "--wait",
+        action="store_true",
+        help="keep waiting even if the job can never run on this machine",
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the cluster running until Ctrl-C")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="keep the cluster's data here (default: a temporary folder)",
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="print plain lines instead of a live view"
+    )
+    python_choice.add_argument(parser)
     parser.epilog = (
-        "Exit code: 0 the job succeeded, 1 it failed, 2 the file has faults, 3 not in time,"
-        " 4 the local cluster broke down, 130 interrupted. Ctrl-C ends the job cleanly;"
-        " twice, at once."
+        "Exit codes: 0 the job succeeded, 1 it failed, 2 the file has faults, 3 the timeout"
+        " passed, 4 the local cluster broke down, 5 the job can never run on this machine,"
+        " 130 interrupted. The first Ctrl-C gives the processes their grace period, the second"
+        " kills them."
     )
 
 
@@ -76,13 +98,15 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         read = documents.read(arguments.file)
     except documents.DocumentError as error:
-        return _say(str(error))
+        return _fail(str(error))
     found = [each for each in map(check, read) if each is not None]
-    faults = [line for each in found for line in _fault_lines(each)]
+    faults = [line for each in found for line in _fault_lines(each, allow_empty=arguments.wait)]
     if len(found) != 1:
-        faults.append(f"{arguments.file}: holds {len(found)} jobs; `tfjob run` takes exactly one")
+        faults.append(
+            f"{arguments.file}: contains {len(found)} jobs; `tfjob run` needs exactly one"
+        )
     if faults or (faults := _unknown_replica(arguments.logs, found[0])):
-        return _say(*faults)
+        return _fail(*faults)
     return _run_checked([each.value for each in read], arguments, job=found[0])
 
 
@@ -91,15 +115,15 @@ def _run_checked(
 ) -> int:
     try:
         return asyncio.run(_run(manifests, arguments, job=job))
-    except VerbError as error:
-        return _say(str(error))
+    except CommandError as error:
+        return _fail(str(error))
     except BrokenPipeError:
         return _without_reader(job.title)
     except (BrokenError, *BREAKDOWNS) as error:
-        why = sentence(error, arguments.data or Path(tempfile.gettempdir()))
+        why = breakdown_text(error, arguments.data or Path(tempfile.gettempdir()))
         if isinstance(error, DataFolderError | StoreError):
-            return _say(why)
-        return _say(f"{job.title}: {why}", code=BROKEN)
+            return _fail(why)
+        return _fail(f"{job.title}: {why}", code=BROKEN)
 
 
 async def _run(
@@ -111,53 +135,75 @@ async def _run(
             stale_clusters.remove(Path(tempfile.gettempdir()))
             folder = tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX)
             data = Path(stack.enter_context(folder))
-        heard = stack.enter_context(Interrupts())
+        interrupts = stack.enter_context(Interrupts())
+        python = python_choice.choose(arguments.python, os.environ)
         cluster = LocalCluster(
             data,
             workdir=_folder_of(arguments.file),
             dialects=jobs.stored_dialects(),
             environ=os.environ,
-            backoff=_QUICK,
+            backoff=_RESTART_BACKOFF,
+            python=python.path,
         )
         stack.enter_context(logging_to(data))
         async with cluster:
             connected = Cluster(api=cluster.api, namespace="default")
-            made = await apply_all(connected, manifests, job=job.document.value)
-            verdict = await _follow(cluster, made, arguments, heard=heard)
-            if arguments.keep and not heard.asked.is_set():
-                print(f"the cluster stays up: export KUBECONFIG={cluster.kubeconfig}; Ctrl-C ends")
-                sys.stdout.flush()
-                await first_of(heard.asked.wait(), _breakdown(cluster))
-        return _EXIT_CODES[verdict]
+            created = await apply_all(connected, manifests, job=job.document.value)
+            print(f"python: {python}", flush=True)
+            options = _follow_options(arguments, python=str(python.path))
+            outcome = await _follow(
+                cluster, created, options, is_plain=arguments.plain, interrupts=interrupts
+            )
+            if arguments.keep and not interrupts.asked.is_set():
+                print(
+                    "the cluster keeps running until Ctrl-C:"
+                    f" export KUBECONFIG={cluster.kubeconfig}",
+                    flush=True,
+                )
+                await first_of(interrupts.asked.wait(), _breakdown(cluster))
+        return _EXIT_CODES[outcome]
+
+
+def _follow_options(arguments: argparse.Namespace, *, python: str) -> FollowOptions:
+    limit = arguments.timeout.total_seconds() if arguments.timeout else None
+    return FollowOptions(
+        logs=arguments.logs,
+        limit=limit,
+        waits_if_blocked=arguments.wait,
+        keeps_cluster=arguments.keep,
+        python=python,
+    )
 
 
 async def _follow(
-    cluster: LocalCluster, made: jobs.Found, arguments: argparse.Namespace, *, heard: Interrupts
-) -> Verdict:
-    limit = arguments.timeout.total_seconds() if arguments.timeout else None
-    connected = Cluster(api=cluster.api, namespace=made.namespace)
-    with screen_for(sys.stdout, title=made.name, is_plain=arguments.plain) as screen:
-        follower = Follower(connected, made, screen=screen, logs=arguments.logs)
+    cluster: LocalCluster,
+    created: jobs.Found,
+    options: FollowOptions,
+    *,
+    is_plain: bool,
+    interrupts: Interrupts,
+) -> Outcome:
+    connected = Cluster(api=cluster.api, namespace=created.namespace)
+    with screen_for(sys.stdout, title=created.name, is_plain=is_plain) as screen:
+        follower = Follower(connected, created, screen=screen, options=options)
         return await first_of(
-            follower.run(limit=limit, interrupts=heard),
-            _breakdown(cluster),
-            _disk_reports(cluster, screen),
+            follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)
         )
 
 
-async def _disk_reports(cluster: LocalCluster, screen: Screen) -> Verdict:
-    await cluster.report_disk(screen.tell)
-    raise AssertionError("reports of the disk never end")
+async def _disk_reports(cluster: LocalCluster, screen: Screen) -> Outcome:
+    await cluster.report_disk(screen.message)
+    raise AssertionError("report_disk never returns")
 
 
-async def _breakdown(cluster: LocalCluster) -> Verdict:
+async def _breakdown(cluster: LocalCluster) -> Outcome:
     await cluster.failure()
-    raise BrokenError("a part of it ended by itself, and the job with it")
+    raise BrokenError("a part of the local cluster stopped unexpectedly, so the job was ended")
 
 
-def _fault_lines(checked: Checked) -> list[str]:
+def _fault_lines(checked: Checked, *, allow_empty: bool) -> list[str]:
     document = checked.document
-    faults = [*checked.faults, *([] if checked.faults else _local_faults(checked))]
+    faults = list(checked.faults) or _local_faults(checked, allow_empty=allow_empty)
     lines = []
     for fault in faults:
         place = f"{document.file}:{document.line_of(fault.path)}"
@@ -167,7 +213,7 @@ def _fault_lines(checked: Checked) -> list[str]:
 
 
 def _unknown_replica(wanted: str, checked: Checked) -> list[str]:
-    """The fault of asking for the lines of a replica that the job does not have."""
+    """The fault of `--logs` naming a replica that the job does not have."""
     job = _decoded(checked)
     if wanted in {"all", "none"} or not isinstance(job, Job):
         return []
@@ -176,7 +222,7 @@ def _unknown_replica(wanted: str, checked: Checked) -> list[str]:
     if wanted in counts or (index.isdecimal() and int(index) < counts.get(kind, 0)):
         return []
     known = ", ".join(["all", "none", *counts, *(f"{each}-0" for each in counts), "…"])
-    return [f"--logs {wanted}: {checked.title} has no such replica; it may be {known}"]
+    return [f"--logs {wanted}: {checked.title} has no such replica; choose one of {known}"]
 
 
 def _decoded(checked: Checked) -> Job | InvalidJob | None:
@@ -185,9 +231,9 @@ def _decoded(checked: Checked) -> Job | InvalidJob | None:
     return checked.dialect.decode(checked.document.value, Settings())
 
 
-def _local_faults(checked: Checked) -> list[Fault]:
-    """What a cluster may take and this machine cannot run: a container that is only an image, a
-    field of a newer Kubernetes, no replica at all."""
+def _local_faults(checked: Checked, *, allow_empty: bool) -> list[Fault]:
+    """Faults that only matter here: a container without a command, a pod field that the local
+    API server does not know, no replica at all."""
     job = _decoded(checked)
     if not isinstance(job, Job):
         return list(job.faults) if job is not None else []
@@ -195,19 +241,19 @@ def _local_faults(checked: Checked) -> list[Fault]:
         Fault(
             path,
             field.FaultKind.INVALID,
-            detail="unknown field of a pod, so the local cluster would refuse it",
+            detail="unknown pod field, which the local cluster rejects",
             remedy="remove it to run the job here",
         )
         for path in checked.unknown_pod_fields
     ]
-    if job.total == 0:
+    if job.total == 0 and not allow_empty:
         remedy = "set replicas of one type to 1 or more"
         unknown.append(field.required("spec", NOTHING_RUNS, remedy=remedy))
     return unknown + [
         field.required(
             f"{_entry(checked, replica)}.template.spec.containers[{place}].command",
-            "images are not run here, so every container needs a command",
-            remedy="set `command` to what the image would start, such as [python, train.py]",
+            "images do not run on this machine, so every container needs a command",
+            remedy="set `command` to what the image starts, such as [python, train.py]",
         )
         for replica in job.replicas
         if replica.count and not replica.commands
@@ -225,12 +271,12 @@ def _folder_of(file: str) -> Path:
 
 
 def _without_reader(title: str) -> int:
-    """Nobody reads the output any more, as after `| head`; what is still buffered goes nowhere."""
+    """The reader of the output is gone, as after `| head`; buffered output is discarded."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return _say(f"{title}: the output was closed, so the job was ended", code=signals.EXIT_CODE)
+    return _fail(f"{title}: the output was closed, so the job was ended", code=signals.EXIT_CODE)
 
 
-def _say(*lines: str, code: int = BAD_INPUT) -> int:
+def _fail(*lines: str, code: int = BAD_INPUT) -> int:
     for line in lines:
         sys.stderr.write(f"{plain(line)}\n")
     return code

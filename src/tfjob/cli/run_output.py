@@ -1,12 +1,13 @@
-"""What `tfjob run` shows: a live table under the log lines on a terminal, plain lines elsewhere."""
+"""The output of `tfjob run`: a live table below the log on a terminal, else plain lines."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol, TextIO
 
 import msgspec
 
-from tfjob.cli.printing import plain, plain_line
+from tfjob.cli.printing import last_overwrite, plain, plain_line
 
 _COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_red", "bright_cyan")
 _PHASE_COLOURS: Final = {
@@ -15,9 +16,11 @@ _PHASE_COLOURS: Final = {
     "Failed": "bold red",
     "Pending": "yellow",
 }
+_PROGRESS_INTERVAL: Final = 5.0
+"""Seconds between two plain lines about the progress of one replica."""
 
 
-class ReplicaLine(msgspec.Struct, frozen=True):
+class ReplicaRow(msgspec.Struct, frozen=True):
     replica: str
     phase: str
     restarts: int
@@ -25,11 +28,23 @@ class ReplicaLine(msgspec.Struct, frozen=True):
 
 
 class Screen(Protocol):
-    def tell(self, sentence: str) -> None: ...
-    def log(self, replica: str, line: str) -> None: ...
-    def show(self, lines: Sequence[ReplicaLine], *, state: str) -> None: ...
-    def failure(self, replica: str, why: str, lines: Sequence[str]) -> None: ...
-    def verdict(self, sentence: str, *, is_good: bool) -> None: ...
+    def message(self, text: str) -> None:
+        """Print a sentence about the job."""
+
+    def log(self, replica: str, line: str) -> None:
+        """Print a line that a replica wrote."""
+
+    def progress(self, replica: str, text: str) -> None:
+        """Show an unfinished line that a replica keeps overwriting."""
+
+    def show(self, rows: Sequence[ReplicaRow], *, state: str) -> None:
+        """Show the current state of all replicas."""
+
+    def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
+        """Name the replica that failed first, with its last lines."""
+
+    def verdict(self, text: str, *, is_good: bool) -> None:
+        """Print the outcome; the last call."""
 
 
 @contextmanager
@@ -46,40 +61,55 @@ def screen_for(stream: TextIO, *, title: str, is_plain: bool) -> Iterator[Screen
 class PlainScreen:
     """One line per fact, for logs and pipes.
 
-    The lines of programs go into a pipe as they are, and onto a terminal without control signs.
+    Lines of programs are unchanged in a pipe; on a terminal their control characters are replaced.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
-        self._phases: dict[str, str] = {}
+        self._clock = clock
+        self._shown: dict[str, str] = {}
+        self._progress: dict[str, float] = {}
 
-    def tell(self, sentence: str) -> None:
-        self._write(plain(sentence))
+    def message(self, text: str) -> None:
+        self._write(plain(text))
 
     def log(self, replica: str, line: str) -> None:
-        self._write(f"[{replica}] {self._shown(line)}")
+        self._write(f"[{replica}] {self._text(line)}")
 
-    def show(self, lines: Sequence[ReplicaLine], *, state: str) -> None:  # noqa: ARG002 - told
-        for line in lines:
-            text = plain_line(f"{line.phase} {line.why}".strip())
-            if self._phases.get(line.replica) != text:
-                self._phases[line.replica] = text
-                self._write(f"{line.replica}: {text}")
+    def progress(self, replica: str, text: str) -> None:
+        now = self._clock()
+        if now - self._progress.get(replica, now - _PROGRESS_INTERVAL) < _PROGRESS_INTERVAL:
+            return
+        self._progress[replica] = now
+        self._write(f"[{replica}] {plain(last_overwrite(text))}")
+
+    def show(self, rows: Sequence[ReplicaRow], *, state: str) -> None:  # noqa: ARG002 - protocol
+        for row in rows:
+            restart = f"restart {row.restarts}" if row.restarts else ""
+            parts = (row.phase, row.why, restart)
+            text = plain_line(", ".join(part for part in parts if part))
+            if self._shown.get(row.replica) != text:
+                self._shown[row.replica] = text
+                self._write(f"{row.replica}: {text}")
 
     def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
-        self._write(f"{replica} failed first ({plain_line(why)}); its last lines:")
+        self._write(f"{replica} failed first ({plain_line(why)}){last_lines_title(lines)}")
         for line in lines:
-            self._write(f"    {self._shown(line)}")
+            self._write(f"    {self._text(line)}")
 
-    def verdict(self, sentence: str, *, is_good: bool) -> None:
-        self._write(f"{'succeeded' if is_good else 'failed'}: {plain(sentence)}")
+    def verdict(self, text: str, *, is_good: bool) -> None:
+        self._write(f"{'succeeded' if is_good else 'failed'}: {plain(text)}")
 
-    def _shown(self, line: str) -> str:
-        return plain(line) if self._stream.isatty() else line
+    def _text(self, line: str) -> str:
+        return plain(last_overwrite(line)) if self._stream.isatty() else line
 
     def _write(self, line: str) -> None:
         self._stream.write(f"{line}\n")
         self._stream.flush()
+
+
+def last_lines_title(lines: Sequence[str]) -> str:
+    return "; its last lines:" if lines else "; it wrote no output"
 
 
 def colour_of(replica: str, known: dict[str, str]) -> str:

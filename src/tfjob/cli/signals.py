@@ -1,6 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP as something to wait for: once to end in order, twice to end at once.
+"""Turns SIGINT, SIGTERM and SIGHUP into events: the first asks for a clean end, the second urges.
 
-The third time there is no more waiting: the process goes, and what it watched over goes with it.
+The third exits at once; the processes of the job end with this one.
 """
 
 import asyncio
@@ -17,18 +17,18 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """`with Interrupts() as interrupts`: inside, signals only set these events."""
+    """A context in which signals set `asked`, then `urged`, instead of ending the process."""
 
-    def __init__(self, leave: Callable[[int], object] = os._exit) -> None:
+    def __init__(self, exit_now: Callable[[int], object] = os._exit) -> None:
         self.asked = asyncio.Event()
         self.urged = asyncio.Event()
-        self._leave = leave
+        self._exit_now = exit_now
         self._signals: list[signal.Signals] = []
         self._terminals: list[int] = []
 
     def __enter__(self) -> Self:
         loop = asyncio.get_running_loop()
-        # One that is ignored, as SIGHUP is under nohup, stays ignored.
+        # A signal that is ignored, as SIGHUP is under nohup, stays ignored.
         self._signals = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
         self._terminals = [fd for fd in (1, 2) if os.isatty(fd)]
         for each in self._signals:
@@ -47,11 +47,11 @@ class Interrupts:
 
     def _receive(self, number: int) -> None:
         if number == signal.SIGHUP:
-            self._leave_closed_terminal()
+            self._detach_closed_terminal()
         self.hear()
 
-    def _leave_closed_terminal(self) -> None:
-        """Writing to a terminal that is gone would fail, and the end would not be in order."""
+    def _detach_closed_terminal(self) -> None:
+        """Send output to /dev/null if the terminal is closed, so that writing does not fail."""
         closed = [fd for fd in self._terminals if not os.isatty(fd)]
         if closed:
             nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -60,14 +60,14 @@ class Interrupts:
             os.close(nowhere)
 
     def hear(self) -> None:
-        """One more interrupt."""
+        """Count one interrupt."""
         if self.urged.is_set():
-            self._leave(EXIT_CODE)
+            self._exit_now(EXIT_CODE)
         (self.urged if self.asked.is_set() else self.asked).set()
 
 
 async def first_of(*works: Awaitable[T]) -> T:
-    """What the first of them gives, or its error; the others are cancelled."""
+    """The result or the error of the first to finish; the others are cancelled."""
     tasks = [asyncio.ensure_future(each) for each in works]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

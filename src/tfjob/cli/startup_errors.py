@@ -1,4 +1,4 @@
-"""Why a local cluster cannot start or go on, as one sentence: what, where, and what to do."""
+"""Errors that keep a local cluster from starting or running, as messages with a remedy."""
 
 import sqlite3
 import ssl
@@ -18,20 +18,20 @@ BREAKDOWNS: Final = (
     OSError,
     UnicodeDecodeError,
 )
-"""What a folder, a file, a disk or a part of the cluster can do to the whole."""
-_ELSEWHERE: Final = "name another folder with --data, or move this one away"
+"""Errors of the data folder, its files, the disk or a part of the cluster."""
+_ELSEWHERE: Final = "choose another folder with --data, or move this one away"
 
 
-def sentence(error: Exception, data: Path) -> str:
-    """What stopped the cluster, and what helps; the data itself is never touched."""
+def breakdown_text(error: Exception, data: Path) -> str:
+    """What stopped the cluster and what to do; the remedies never delete data."""
     if isinstance(error, DataFolderError):
         return str(error)
     if isinstance(error, StoreFullError):
-        return f"{data}: {error}; make room on that disk, or name another folder with --data"
+        return f"{data}: {error}; free space on that disk, or choose another folder with --data"
     if isinstance(error, StoreError):
         text = str(error)
         return text if "another data folder" in text else f"{text}; {_ELSEWHERE}"
     if isinstance(error, sqlite3.Error | ssl.SSLError | UnicodeDecodeError):
-        return f"{data}: its files cannot be read or written: {error}; {_ELSEWHERE}"
+        return f"{data}: cannot read or write its files: {error}; {_ELSEWHERE}"
     why = error.message if isinstance(error, ApiError) else str(error)
-    return f"the cluster cannot go on: {why} (its data is in {data})"
+    return f"the local cluster stopped: {why} (its data is in {data})"

@@ -1,7 +1,7 @@
-"""Where the TensorBoard of a job can be looked at: its address, or the command that opens one.
+"""The address of a job's TensorBoard, or the command that makes it reachable.
 
-A node that runs pods as processes writes the address on the pod; other clusters need a forwarded
-port. It knows the objects beside a job by their labels, and no dialect.
+The local node writes the address to an annotation of the pod; other clusters need a forwarded
+port.
 """
 
 from collections.abc import Mapping
@@ -39,12 +39,12 @@ def board_of(found: Found, kind: str) -> Companion | None:
 
 
 def url_of(found: Found, pod: Pod) -> str:
-    """The address that the pod of the job's TensorBoard has been given; empty if none yet."""
+    """The address of the job's TensorBoard pod; empty for other pods and before it is known."""
     return pod.metadata.annotations.get(URL, "") if _is_board(found, pod) else ""
 
 
-def trouble_of(found: Found, pod: Pod) -> str:
-    """Why the pod of the job's TensorBoard does not run; empty while it does, or starts."""
+def failure_of(found: Found, pod: Pod) -> str:
+    """Why the job's TensorBoard pod does not run; empty while it runs or starts."""
     if not _is_board(found, pod):
         return ""
     for status in pod.status.container_statuses:
@@ -61,8 +61,8 @@ def _is_board(found: Found, pod: Pod) -> bool:
     return is_board and not pod.metadata.is_terminating
 
 
-async def where(cluster: Cluster, found: Found) -> str:
-    """How to look at it now; empty for a job without a TensorBoard."""
+async def address_of(cluster: Cluster, found: Found) -> str:
+    """How to open TensorBoard now; empty for a job without one."""
     board, service = board_of(found, "Deployment"), board_of(found, "Service")
     if board is None or service is None:
         return ""
@@ -73,14 +73,14 @@ async def where(cluster: Cluster, found: Found) -> str:
     if not pods:
         return _note(found) or f"{board.name} has no pod"
     if not any(pod.has_condition("Ready") for pod in pods):
-        troubles = [trouble for pod in pods if (trouble := trouble_of(found, pod))]
-        return troubles[0] if troubles else f"{board.name} is not ready yet"
+        failures = [failure for pod in pods if (failure := failure_of(found, pod))]
+        return failures[0] if failures else f"{board.name} is not ready yet"
     forward = f"kubectl port-forward -n {found.namespace} service/{service.name} {_PORT}:80"
     return f"{forward}, then http://127.0.0.1:{_PORT}/"
 
 
 def _note(found: Found) -> str:
-    """What the status says of it, where somebody else's controller runs it."""
+    """The note in the job's status, if another controller runs TensorBoard."""
     status = found.manifest.get("status")
     board = status.get("tensorboard") if isinstance(status, Mapping) else None
     note = board.get("note") if isinstance(board, Mapping) else None

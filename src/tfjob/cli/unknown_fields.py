@@ -1,6 +1,6 @@
-"""Fields that the API does not know, with a guess of what was meant.
+"""Finds fields that are not in the schema of an API, and suggests what was meant.
 
-An API server drops them without a word, which is how a limit that was set never counted.
+An API server prunes such fields silently, so that a misspelt setting has no effect.
 """
 
 import difflib
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tfjob.dialects.base import Dialect, Manifest
 from tfjob.k8s.field import Fault, FaultKind
 
-_KEEPS_ALL = "x-kubernetes-preserve-unknown-fields"
+_PRESERVE_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _METADATA = (
     "name generateName namespace labels annotations finalizers ownerReferences uid selfLink"
     " resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds"
@@ -22,11 +22,11 @@ _ROOT = {
     "metadata": {"type": "object", "properties": {name: {} for name in _METADATA.split()}},
     "status": {},
 }
-"""What every Kubernetes object has, and no definition spells out."""
+"""The fields of every Kubernetes object, which CRDs do not list."""
 
 
 class _Place(NamedTuple):
-    """A field that is known: what it is called, and the object in which it stands."""
+    """A known field: its name and the path of its object."""
 
     name: str
     parent: str
@@ -44,7 +44,7 @@ def unknown_fields(manifest: Manifest, dialect: Dialect) -> list[Fault]:
             _join(parent, key),
             FaultKind.INVALID,
             detail="unknown field",
-            remedy=_guess(key, parent, places) or "remove it: the API server would drop it",
+            remedy=_guess(key, parent, places) or "remove it: the API server prunes it",
         )
         for parent, key in _unknown(manifest, schema, "")
     ]
@@ -58,7 +58,7 @@ def _spec_schema(dialect: Dialect) -> Mapping[str, Any]:
 
 
 def _unknown(value: object, schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
-    """The parent and the key of each field that the schema does not know."""
+    """The parent path and the key of each field that is not in the schema."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _unknown(item, schema.get("items", {}), f"{path}[{index}]")
@@ -71,12 +71,12 @@ def _unknown(value: object, schema: Mapping[str, Any], path: str) -> Iterator[tu
             yield from _unknown(inner, known[key], _join(path, key))
         elif isinstance(others, Mapping):
             yield from _unknown(inner, others, f"{path}[{key}]")
-        elif not schema.get(_KEEPS_ALL) and others is None:
+        elif not schema.get(_PRESERVE_UNKNOWN) and others is None:
             yield path, str(key)
 
 
 def _places(schema: Mapping[str, Any], path: str) -> Iterator[_Place]:
-    """Every field that the schema knows; outer ones first."""
+    """All fields of the schema, outer ones first."""
     known = schema.get("properties", {})
     for key in known:
         yield _Place(key, path)
@@ -88,9 +88,9 @@ def _places(schema: Mapping[str, Any], path: str) -> Iterator[_Place]:
 
 
 def _guess(key: str, parent: str, places: list[_Place]) -> str:
-    """A misspelt neighbour before a field that stands in the wrong place."""
+    """A similar field of the same object, else one of another object; empty if there is none."""
     neighbours = {each.name: each.path for each in places if _is_same(each.parent, parent)}
-    # An older place of a field stands further out than the place where it belongs today.
+    # Inner fields override outer ones: older versions had some fields further out.
     anywhere = {each.name: each.path for each in places}
     for known in (neighbours, anywhere):
         close = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
@@ -100,7 +100,7 @@ def _guess(key: str, parent: str, places: list[_Place]) -> str:
 
 
 def _is_same(pattern: str, path: str) -> bool:
-    """`a[…].b` stands for `a[x].b`, whatever x is."""
+    """Whether a path matches a pattern in which `[…]` stands for any key."""
     if "[…]" not in pattern:
         return pattern == path
     before, _, after = pattern.partition("[…]")

@@ -1,4 +1,4 @@
-"""`tfjob validate FILE…`: every fault of every job at once, with its place and a remedy."""
+"""`tfjob validate FILE…`: list every fault of every job with its line and a remedy."""
 
 import argparse
 import sys
@@ -14,14 +14,17 @@ from tfjob.cli.printing import plain, plain_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a YAML file, or - for stdin")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="YAML file; - reads stdin")
     parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="how to print"
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="output format (default: text)",
     )
-    parser.add_argument("--strict", action="store_true", help="warnings make exit code 1, too")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are warnings")
     parser.epilog = (
-        "Exit code: 0 when every job is valid, 1 when anything has a fault or, with --strict, a"
-        " warning."
+        "Exit codes: 0 all jobs are valid, 1 something has a fault or, with --strict, a warning."
     )
 
 
@@ -48,7 +51,7 @@ def _check_file(file: str) -> tuple[list[Checked], list[str]]:
     jobs = [checked for each in read if (checked := check(each)) is not None]
     if not jobs:
         reason = f"{counted(len(read), 'document')} of other kinds" if read else "it is empty"
-        return [], [f"{documents.shown_name(file)}: holds no job: {reason}"]
+        return [], [f"{documents.shown_name(file)}: contains no job: {reason}"]
     return jobs, []
 
 

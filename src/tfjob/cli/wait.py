@@ -1,4 +1,4 @@
-"""`tfjob wait JOB`: come back when a job has ended or runs; the exit code tells how."""
+"""`tfjob wait JOB`: wait until a job has finished or runs; the exit code is the outcome."""
 
 import argparse
 import asyncio
@@ -7,7 +7,7 @@ from typing import Final
 
 from tfjob.cli import cluster, job_lookup
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import told
+from tfjob.cli.condition_text import condition_text
 from tfjob.cli.jobs import Found
 from tfjob.cli.printing import plain_line
 from tfjob.core.status import ConditionType
@@ -16,22 +16,24 @@ from tfjob.manager.settings import duration
 SUCCEEDED: Final = 0
 FAILED: Final = 1
 TIMED_OUT: Final = 3
-_LOOK_EVERY: Final = 0.5
+_POLL_INTERVAL: Final = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB")
+    parser.add_argument("job", metavar="JOB", help="name of the job")
     parser.add_argument(
         "--for",
         dest="state",
         choices=("finished", "running"),
         default="finished",
-        help="what to wait for (finished)",
+        help="state to wait for (default: finished)",
     )
-    parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up after (never)")
+    parser.add_argument(
+        "--timeout", type=duration, metavar="TIME", help="stop waiting after this time"
+    )
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
-    parser.epilog = "Exit code: 0 succeeded (or running), 1 failed, 3 not in time."
+    parser.epilog = "Exit codes: 0 succeeded (or running), 1 failed, 3 the timeout passed."
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,23 +43,25 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             async with asyncio.timeout(seconds):
                 job = await job_lookup.find(connected, arguments.job, api=arguments.api)
-                found = await _reached(connected, job, arguments.state)
+                found = await _wait_for(connected, job, arguments.state)
         except TimeoutError:
-            sys.stderr.write(f"error: {arguments.job} was not {arguments.state} in time\n")
+            sys.stderr.write(
+                f"error: {arguments.job} is not {arguments.state} after {seconds:g} s\n"
+            )
             return TIMED_OUT
         last = found.status.conditions[-1]
         sys.stdout.write(
-            f"{found.name}: {plain_line(last.type)}: {plain_line(told(found, last))}\n"
+            f"{found.name}: {plain_line(last.type)}: {plain_line(condition_text(found, last))}\n"
         )
         return FAILED if found.status.is_true(ConditionType.FAILED) else SUCCEEDED
 
     return cluster.run(arguments, work)
 
 
-async def _reached(connected: Cluster, found: Found, state: str) -> Found:
+async def _wait_for(connected: Cluster, found: Found, state: str) -> Found:
     while True:
         runs = state == "running" and found.status.is_true(ConditionType.RUNNING)
         if runs or found.status.is_finished:
             return found
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(_POLL_INTERVAL)
         found = await job_lookup.refreshed(connected, found)

@@ -1,4 +1,4 @@
-"""Objects as YAML that every reader takes for the same: nothing shared, nothing to be guessed."""
+"""Writes objects as YAML that all parsers read alike: no aliases, and ambiguous strings quoted."""
 
 import re
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ import yaml
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes shared parts out in full: what is shown is what would be sent."""
+    """Writes shared values in full instead of aliases."""
 
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - the base class decides by it
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - overrides
         return True
 
 
-# Text that other readers of YAML take for a number or a truth is put in quotes.
+# Quote strings that other YAML parsers read as numbers or booleans.
 _Dumper.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?[.0-9]+[eE][-+]?[0-9]+$"), list("-+.0123456789")
 )

@@ -50,12 +50,17 @@ class LocalCluster:
         environ: Mapping[str, str],
         port: int = 0,
         backoff: Backoff | None = None,
+        python: Path | None = None,
     ) -> None:
         data_folder.prepare(data)
         self.data = data.absolute()
         self._dialects = dialects
         self._settings = settings_of_machine(
-            self.data / "node", workdir=workdir, environ=_without_task(environ), backoff=backoff
+            self.data / "node",
+            workdir=workdir,
+            environ=_without_task(environ),
+            backoff=backoff,
+            python=python,
         )
         self._write_health: asyncio.Queue[str] = asyncio.Queue()
         self._server = ApiServer(

@@ -54,13 +54,13 @@ def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
         ),
         (
             "PS: with restartPolicy Never one lost parameter server fails the whole job;"
-            " OnFailure or ExitCode starts it again"
+            " OnFailure or ExitCode restarts it"
         ),
     ]
     (text,) = advice(a_job("W2", restart="ExitCode"))
     assert text == (
         "Worker: when one of several workers dies, MultiWorkerMirroredStrategy ends the others"
-        " with exit code 1, which ExitCode takes for a permanent failure;"
+        " with exit code 1, which ExitCode treats as a permanent failure;"
         " OnFailure restarts them all"
     )
 
@@ -83,7 +83,7 @@ def test_policy_of_the_template_that_counts_for_nothing_is_warned_about(
     replica = msgspec.structs.replace(job.replicas[0], template={"spec": spec})
     assert advice(msgspec.structs.replace(job, replicas=[replica])) == count * [
         (
-            "Worker: template.spec.restartPolicy is Never and counts for nothing:"
-            " the pods get OnFailure; write restartPolicy beside replicas instead"
+            "Worker: template.spec.restartPolicy is Never and has no effect:"
+            " the pods get OnFailure; set restartPolicy beside replicas instead"
         )
     ]

@@ -9,7 +9,7 @@ from tests.support.local_apiserver.serving import TFJOBS, api_server_in_loop
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 
 Json = dict[str, Any]
 
@@ -63,7 +63,7 @@ async def test_a_generated_name_is_found_again(cluster: Cluster) -> None:
 async def test_nothing_is_created_when_one_object_has_a_fault(cluster: Cluster) -> None:
     job = tfjob()
     strange = {"apiVersion": "example.com/v1", "kind": "Strange", "metadata": {"name": "s"}}
-    with pytest.raises(VerbError) as error:
+    with pytest.raises(CommandError) as error:
         await apply_all(cluster, [job, strange, config_map("Bad_Name")], job=job)
     first, second = str(error.value).splitlines()
     assert first == "example.com/v1 Strange: the local cluster does not serve this kind"

@@ -76,7 +76,7 @@ CORPUS = {
     "variable without a name": Bad(
         "env:\n- value: x",
         15,
-        f"{CONTAINER}.env[0].name: Required value: must be given",
+        f"{CONTAINER}.env[0].name: Required value: must be set",
         "add the field",
     ),
     "unit with a blank": Bad(
@@ -84,13 +84,13 @@ CORPUS = {
         16,
         f'{CONTAINER}.resources.limits[memory]: Invalid value: "2 GB":'
         " must be an amount such as 500m, 2 or 4Gi",
-        "write 2G, without a blank and without B",
+        "write 2G, without a space and without B",
     ),
     "binary unit": Bad(
         "resources: {requests: {memory: 1.5gib}}",
         14,
         f'{CONTAINER}.resources.requests[memory]: Invalid value: "1.5gib"',
-        "write 1.5Gi, without a blank and without B",
+        "write 1.5Gi, without a space and without B",
     ),
     "words as amount": Bad(
         "resources: {limits: {cpu: two}}",
@@ -121,25 +121,25 @@ CORPUS = {
     "field misspelt beside the right one": Bad(
         "comand: [a]\ncommand: [b]",
         14,
-        f"{CONTAINER}.comand: Invalid value: unknown field of a pod, close to command",
-        "remove it: command is there already",
+        f"{CONTAINER}.comand: Invalid value: unknown pod field, similar to command",
+        "remove it: command is already set",
     ),
     "misspelt list": Bad(
         "volumeMount: []",
         14,
-        f"{CONTAINER}.volumeMount: Invalid value: unknown field of a pod, close to volumeMounts",
+        f"{CONTAINER}.volumeMount: Invalid value: unknown pod field, similar to volumeMounts",
         "did you mean volumeMounts?",
     ),
     "field in other letters": Bad(
         "imagepullpolicy: Always",
         14,
-        f"{CONTAINER}.imagepullpolicy: Invalid value: unknown field",
+        f"{CONTAINER}.imagepullpolicy: Invalid value: unknown pod field",
         "did you mean imagePullPolicy?",
     ),
     "misspelt field of a pod": Bad(
         "",
         11,
-        "spec.tfReplicaSpecs[Worker].template.spec.nodeSelectors: Invalid value: unknown field",
+        "spec.tfReplicaSpecs[Worker].template.spec.nodeSelectors: Invalid value: unknown pod field",
         "did you mean nodeSelector?",
         ("          containers:", "          nodeSelectors: {a: b}\n          containers:"),
     ),
@@ -201,8 +201,8 @@ CORPUS = {
     "tab": Bad(
         "\tcommand: [a]",
         14,
-        "no valid YAML: the line is indented by a tab (column 13), and YAML takes only blanks",
-        "replace every tab at the beginning of lines by blanks",
+        "invalid YAML: the line is indented with a tab (column 13), and YAML allows only spaces",
+        "replace the tabs at the beginning of lines with spaces",
     ),
 }
 
@@ -262,8 +262,8 @@ def test_field_of_a_newer_kubernetes_is_a_warning_and_cannot_be_run_here(
     file = written(tmp_path, text)
     done = command("validate", file)
     assert done.code == 0
-    assert f"{file}:15: warning: {CONTAINER}.quantumState: unknown field of a pod;" in done.out
+    assert f"{file}:15: warning: {CONTAINER}.quantumState: unknown pod field;" in done.out
     assert command("plan", file).code == 0
     ran = command("run", file)
     assert ran.code == 2
-    assert f"{CONTAINER}.quantumState: Invalid value: unknown field of a pod" in ran.err
+    assert f"{CONTAINER}.quantumState: Invalid value: unknown pod field" in ran.err

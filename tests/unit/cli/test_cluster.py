@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.local_apiserver.serving import api_server_in_thread
 from tfjob.cli import cluster
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.client.errors import Forbidden
 
 Work = Callable[[Cluster], Awaitable[int]]
@@ -39,7 +39,7 @@ def test_flags_choose_the_namespace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [VerbError("it cannot be done"), Forbidden("it cannot be done", status=403)]
+    "error", [CommandError("it cannot be done"), Forbidden("it cannot be done", status=403)]
 )
 def test_what_stops_a_verb_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], error: Exception

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.support.tfjobs import tfjob
-from tfjob.cli.condition_text import reason_of, state_of, told
+from tfjob.cli.condition_text import condition_text, reason_of, state_of
 from tfjob.cli.jobs import Found
 from tfjob.core.status import Condition
 from tfjob.dialects.base import Settings
@@ -32,7 +32,7 @@ def condition(kind: str, message: str) -> Condition:
     ],
 )
 def test_condition_is_a_sentence_whatever_is_stored(kind: str, message: str, sentence: str) -> None:
-    assert told(found(), condition(kind, message)) == sentence
+    assert condition_text(found(), condition(kind, message)) == sentence
 
 
 def test_state_has_the_word_of_the_api_beside_that_of_all() -> None:

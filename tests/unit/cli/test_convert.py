@@ -160,8 +160,8 @@ def test_jobs_of_one_name_are_not_brought_into_one_api(tmp_path: Path, command: 
     done = command("convert", file, "--to", V1)
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines()[-1] == (
-        f"{file}: document 2, TfJob j: would replace that of {file}: document 1, TFJob j;"
-        " give one another name first"
+        f"{file}: document 2, TfJob j: would replace {file}: document 1, TFJob j;"
+        " rename one of them first"
     )
     apart = tfjob("W1")
     apart["metadata"]["namespace"] = "other"
@@ -175,7 +175,7 @@ def test_job_that_the_target_would_refuse_is_not_converted(
     file = written(tmp_path, tfjob("P1:ExitCode"))
     done = command("convert", file, "--to", TENSORSTACK)
     assert (done.code, done.out) == (1, "")
-    assert f"would have faults as {TENSORSTACK} and is not converted" in done.err
+    assert f"would be invalid as {TENSORSTACK} and is not converted" in done.err
 
 
 def test_unreadable_file_stops_all(tmp_path: Path, command: Command) -> None:
@@ -187,8 +187,8 @@ def test_unreadable_file_stops_all(tmp_path: Path, command: Command) -> None:
 @pytest.mark.parametrize(
     ("text", "said", "shown_documents"),
     [
-        ("", "holds no job: it is empty", 0),
-        ("{apiVersion: v1, kind: Secret}", "holds no job: it passes as it is", 1),
+        ("", "contains no job: it is empty", 0),
+        ("{apiVersion: v1, kind: Secret}", "contains no job: it is printed unchanged", 1),
     ],
 )
 def test_file_without_a_job_is_told(

@@ -85,7 +85,7 @@ def test_a_job_that_no_operator_has_seen_is_said_so(
 ) -> None:
     cluster.put_job(tfjob("W1", name="unseen"))
     lines = described(cluster, capsys, "unseen")
-    assert "State: not seen by an operator yet" in lines
+    assert "State: none yet: no operator has reconciled the job" in lines
     assert lines[lines.index("Pods:") + 1] == "none"
 
 
@@ -126,3 +126,42 @@ def test_text_of_users_cannot_drive_the_terminal_of_whoever_reads_it(
         shown = capsys.readouterr().out
         assert {sign for sign in shown if ord(sign) < 32} <= {"\n"}
         assert not any(line.lstrip().startswith("FORGED") for line in shown.splitlines())
+
+
+def test_a_command_that_was_not_found_shows_its_message(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = cluster.put_job(tfjob("W1", name="typo"))
+    status = ended(127)
+    message = 'command "pythonn" was not found'
+    status["containerStatuses"][0]["state"]["terminated"]["message"] = message
+    cluster.put_pod(job, "worker", status=status)
+    lines = described(cluster, capsys, "typo")
+    assert lines[lines.index("Pods:") + 2].endswith(f"exit code 127: {message}")
+
+
+def test_events_of_one_second_are_in_order_and_include_warnings_of_pods(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = cluster.put_job(tfjob("W1", name="order"))
+    own = {"kind": "TFJob", "name": "order", "uid": job["metadata"]["uid"]}
+    pod = {"kind": "Pod", "name": "order-worker-0", "uid": "gone"}
+    other = {"kind": "Pod", "name": "other-worker-0", "uid": "other"}
+    for name, about, message in (
+        ("order.z", own, "first"),
+        ("order.y", pod, "second"),
+        ("order.x", own, "third"),
+        ("order.w", other, "of another job"),
+    ):
+        event = {
+            "metadata": {"name": name},
+            "involvedObject": {**about, "namespace": "default"},
+            "type": "Warning",
+            "reason": "R",
+            "message": message,
+            "lastTimestamp": "2099-01-01T00:00:00Z",
+        }
+        cluster.endpoint.request("POST", EVENTS, event)
+    lines = described(cluster, capsys, "order")
+    rows = [line.split(maxsplit=3)[-1] for line in lines[lines.index("Events:") + 2 :]]
+    assert rows == ["first", "order-worker-0: second", "third"]

@@ -1,5 +1,6 @@
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -9,94 +10,23 @@ from tests.support.local_apiserver.serving import (
     Lines,
     api_server_in_loop,
     ended,
-    put_status,
     running,
 )
 from tests.support.other_jobs import old_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
+from tests.unit.cli.followed_job import Play
 from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.follower import Follower, Verdict
-from tfjob.cli.jobs import Found
-from tfjob.cli.run_output import ReplicaLine
-from tfjob.cli.signals import Interrupts
+from tfjob.cli.follower import Outcome
 from tfjob.client.http import Stored
-from tfjob.client.resource import PODS
+from tfjob.client.pager import Scope
+from tfjob.client.resource import PODS, Resource
+from tfjob.client.watch import Watch
+from tfjob.client.watch_codec import Changed, Replaced
+from tfjob.k8s.pod import Pod
 
 Json = dict[str, Any]
-
-
-class Notes:
-    """A screen that remembers, and wakes whoever waits for a word on it."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-        self.logs: list[str] = []
-        self.rows: list[str] = []
-        self.failures: list[tuple[str, str, list[str]]] = []
-        self.verdicts: list[tuple[str, bool]] = []
-        self._changed = asyncio.Event()
-
-    def tell(self, sentence: str) -> None:
-        self.told.append(sentence)
-        self._changed.set()
-
-    def log(self, replica: str, line: str) -> None:
-        self.logs.append(f"{replica} {line}")
-        self._changed.set()
-
-    def show(self, lines: Sequence[ReplicaLine], *, state: str) -> None:  # noqa: ARG002 - as asked
-        self.rows = [f"{each.replica} {each.phase} {each.why}".strip() for each in lines]
-        self._changed.set()
-
-    def failure(self, replica: str, why: str, lines: Sequence[str]) -> None:
-        self.failures.append((replica, why, list(lines)))
-
-    def verdict(self, sentence: str, *, is_good: bool) -> None:
-        self.verdicts.append((sentence, is_good))
-
-    async def until(self, word: str) -> None:
-        """A row, a line of a log or a sentence holds this word."""
-        async with asyncio.timeout(PATIENCE):
-            while not any(word in each for each in (*self.told, *self.logs, *self.rows)):
-                self._changed.clear()
-                await self._changed.wait()
-
-
-class Play:
-    """A job on a cluster without operator and node: the test plays both."""
-
-    def __init__(self, cluster: Cluster, found: Found, *, logs: str = "all") -> None:
-        self.cluster, self.found, self.screen = cluster, found, Notes()
-        self.interrupts = Interrupts(leave=lambda _: None)
-        self.follower = Follower(cluster, found, screen=self.screen, logs=logs)
-
-    def begin(self, limit: float | None = None) -> "asyncio.Task[Verdict]":
-        return asyncio.create_task(self.follower.run(limit=limit, interrupts=self.interrupts))
-
-    async def pod(self, index: int, status: Json) -> None:
-        name = f"j-worker-{index}"
-        labels = {
-            "training.kubeflow.org/job-name": "j",
-            "training.kubeflow.org/replica-type": "worker",
-            "training.kubeflow.org/replica-index": str(index),
-        }
-        owner = self.found.job.owner.reference()
-        body = {
-            "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
-            "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
-        }
-        await self.cluster.api.create(PODS.collection("default"), body, decode=Stored)
-        await self.turn(index, status)
-
-    async def turn(self, index: int, status: Json) -> None:
-        """What a node would say of a pod."""
-        path = PODS.item(f"j-worker-{index}", "default", subresource="status")
-        await self.cluster.api.patch(path, {"status": status}, decode=Stored)
-
-    async def end(self, kind: str, message: str) -> None:
-        await put_status(self.cluster, "j", kind, message)
 
 
 class FirstRunOnly(Lines):
@@ -133,22 +63,25 @@ async def play(cluster: Cluster) -> Play:
     return Play(cluster, await apply_all(cluster, [job], job=job))
 
 
-async def test_success_is_told_with_every_line_of_every_replica(play: Play) -> None:
+async def test_success_comes_with_every_line_of_every_replica(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
     await play.pod(1, ended(0))
     await play.screen.until("last of j-worker-0")
     await play.screen.until("last of j-worker-1")
     await play.end("Succeeded", "well done")
-    assert await following is Verdict.SUCCEEDED
+    assert await following is Outcome.SUCCEEDED
     assert play.screen.verdicts == [("well done", True)]
-    assert play.screen.told == ["well done"]
-    assert play.screen.rows == ["worker-0 Running", "worker-1 Succeeded exit code 0"]
+    assert play.screen.messages == []
+    assert play.screen.rows == [
+        "worker-0 Stopped the job has ended",
+        "worker-1 Succeeded exit code 0",
+    ]
     assert "worker-0 first of j-worker-0" in play.screen.logs
     assert "worker-0 " in play.screen.logs
 
 
-async def test_address_of_the_board_is_told_once(cluster: Cluster) -> None:
+async def test_the_address_of_tensorboard_is_printed_once(cluster: Cluster) -> None:
     job = old_job(tensorboard={"logDir": "/logs"})
     play = Play(cluster, await apply_all(cluster, [job], job=job))
     following = play.begin()
@@ -165,13 +98,13 @@ async def test_address_of_the_board_is_told_once(cluster: Cluster) -> None:
     path = PODS.item("tensorboard-76no-x", "default", subresource="status")
     await cluster.api.patch(path, {"status": running()}, decode=Stored)
     play.interrupts.hear()
-    assert await following is Verdict.INTERRUPTED
-    told = [each for each in play.screen.told if "TensorBoard" in each]
-    assert told == ["TensorBoard: http://127.0.0.1:7007/"]
+    assert await following is Outcome.INTERRUPTED
+    printed = [each for each in play.screen.messages if "TensorBoard" in each]
+    assert printed == ["TensorBoard: http://127.0.0.1:7007/"]
     assert play.screen.rows == []
 
 
-async def test_board_that_does_not_run_is_told(cluster: Cluster) -> None:
+async def test_a_tensorboard_that_does_not_run_is_reported(cluster: Cluster) -> None:
     job = old_job(tensorboard={"logDir": "/logs"})
     play = Play(cluster, await apply_all(cluster, [job], job=job))
     following = play.begin()
@@ -185,10 +118,12 @@ async def test_board_that_does_not_run_is_told(cluster: Cluster) -> None:
     await cluster.api.patch(path, {"status": ended(127)}, decode=Stored)
     await play.screen.until("TensorBoard: tensorflow does not run: exit code 127")
     play.interrupts.hear()
-    assert await following is Verdict.INTERRUPTED
+    assert await following is Outcome.INTERRUPTED
 
 
-async def test_replica_that_waits_says_for_what(play: Play) -> None:
+async def test_replica_that_waits_says_for_what(cluster: Cluster) -> None:
+    job = tfjob("W1")
+    play = Play(cluster, await apply_all(cluster, [job], job=job), waits_if_blocked=True)
     following = play.begin()
     waiting = {"reason": "CreateContainerConfigError", "message": 'secret "s" not found'}
     container = {"name": "tensorflow", "state": {"waiting": waiting}}
@@ -196,7 +131,7 @@ async def test_replica_that_waits_says_for_what(play: Play) -> None:
     await play.screen.until('worker-0 Pending CreateContainerConfigError: secret "s" not found')
     play.interrupts.hear()
     play.interrupts.hear()
-    assert await following is Verdict.INTERRUPTED
+    assert await following is Outcome.INTERRUPTED
 
 
 async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:
@@ -205,24 +140,26 @@ async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) ->
     await play.screen.until("last of j-worker-1")
     await play.pod(0, ended(1))
     await play.end("Failed", "it broke")
-    assert await following is Verdict.FAILED
+    assert await following is Outcome.FAILED
     assert play.screen.failures == [
         ("worker-1", "exit code 3", ["first of j-worker-1", "", "last of j-worker-1"])
     ]
     assert play.screen.verdicts == [("it broke", False)]
 
 
-async def test_lines_of_the_failure_are_told_while_the_next_run_is_silent(tmp_path: Path) -> None:
+async def test_lines_of_the_failed_run_remain_while_the_next_run_is_silent(
+    tmp_path: Path,
+) -> None:
     logs, job = FirstRunOnly(), tfjob("W2")
     async with api_server_in_loop(tmp_path, logs=logs) as cluster:
         play = Play(cluster, await apply_all(cluster, [job], job=job))
         following = play.begin()
         await play.pod(0, running())
         await play.screen.until("last of j-worker-0")
-        await play.turn(0, again_after(3))
+        await play.report(0, again_after(3))
         await asyncio.wait_for(logs.asked_again.wait(), PATIENCE)
         await play.end("Failed", "it broke")
-        assert await following is Verdict.FAILED
+        assert await following is Outcome.FAILED
     lines = ["first of j-worker-0", "", "last of j-worker-0"]
     assert play.screen.failures == [("worker-0", "exit code 3", lines)]
 
@@ -234,7 +171,7 @@ async def test_a_pod_that_was_cleaned_up_is_still_shown(play: Play) -> None:
     path = PODS.item("j-worker-0", "default")
     await play.cluster.api.delete(path, grace_seconds=0)
     await play.end("Failed", "it broke")
-    assert await following is Verdict.FAILED
+    assert await following is Outcome.FAILED
     assert play.screen.rows == ["worker-0 Failed exit code 3"]
     assert play.screen.failures[0][0] == "worker-0"
 
@@ -257,7 +194,7 @@ async def test_an_interrupt_deletes_the_job_and_waits_for_its_pods(play: Play) -
     await play.pod(0, ended(0))
     await play.screen.until("worker-0")
     play.interrupts.hear()
-    assert await asyncio.wait_for(following, PATIENCE) is Verdict.INTERRUPTED
+    assert await asyncio.wait_for(following, PATIENCE) is Outcome.INTERRUPTED
     assert play.screen.verdicts == [("j: interrupted", False)]
     assert not (await play.cluster.api.get(PODS.collection("default"), decode=dict))["items"]
 
@@ -270,13 +207,100 @@ async def test_a_second_interrupt_waits_for_nobody(play: Play) -> None:
     await play.cluster.api.patch(path, keeps, decode=Stored)
     await play.screen.until("worker-0")
     play.interrupts.hear()
-    await play.screen.until("told to end")
+    await play.screen.until("to end (Ctrl-C kills them now)")
     play.interrupts.hear()
-    assert await asyncio.wait_for(following, PATIENCE) is Verdict.INTERRUPTED
+    assert await asyncio.wait_for(following, PATIENCE) is Outcome.INTERRUPTED
     left = await play.cluster.api.get(path, decode=Stored)
     assert left.metadata.is_terminating
 
 
-async def test_time_that_is_over_ends_the_job(play: Play) -> None:
-    assert await play.begin(limit=0.01) is Verdict.TIMED_OUT
-    assert play.screen.verdicts == [("j: the time is over", False)]
+async def test_the_time_limit_ends_the_job_and_names_the_grace_period(cluster: Cluster) -> None:
+    job = tfjob("W1")
+    play = Play(cluster, await apply_all(cluster, [job], job=job), limit=0.01)
+    assert await play.begin() is Outcome.TIMED_OUT
+    assert play.screen.messages == [
+        "j: not finished within 0.01 s; its processes have 30 s to end (Ctrl-C kills them now)"
+    ]
+    assert play.screen.verdicts == [("j: not finished within 0.01 s", False)]
+
+
+async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) -> None:
+    following = play.begin()
+    await play.pod(0, running())
+    stored = await play.cluster.api.get(PODS.item("j-worker-0", "default"), decode=Stored)
+    uid = stored.metadata.uid
+    await play.warn(name="j-worker-9", uid="other", reason="Other", message="of another job")
+    await play.warn(name="j-worker-0", uid=uid, reason="Odd", message="an odd thing")
+    await play.screen.until("warning: worker-0: Odd: an odd thing")
+    await play.warn_about_job("Odder", "an odder thing")
+    await play.screen.until("warning: j: Odder: an odder thing")
+    await play.warn_about_job("Again", "pod j-worker-0: an odd thing")
+    await play.end("Failed", "it broke")
+    assert await following is Outcome.FAILED
+    assert len([each for each in play.screen.messages if "warning" in each]) == 2
+
+
+async def test_a_recreated_replica_counts_as_restarted_and_is_blamed(play: Play) -> None:
+    following = play.begin()
+    await play.pod(1, ended_at("00:10", code=137))
+    await play.screen.until("worker-1 Failed exit code 137")
+    await play.cluster.api.delete(PODS.item("j-worker-1", "default"), grace_seconds=0)
+    await play.pod(1, running())
+    await play.screen.until("worker-1 Running")
+    assert play.screen.restarts["worker-1"] == 1
+    await play.pod(0, ended_at("00:12", code=1))
+    await play.screen.until("worker-0 Failed")
+    await play.end("Failed", "it broke")
+    assert await following is Outcome.FAILED
+    assert play.screen.failures[0][:2] == ("worker-1", "exit code 137")
+
+
+def ended_at(moment: str, *, code: int) -> Json:
+    status = ended(code)
+    status["containerStatuses"][0]["state"]["terminated"]["finishedAt"] = f"2026-01-01T00:{moment}Z"
+    return status
+
+
+async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cluster) -> None:
+    job = old_job()
+    del job["spec"]["RuntimeId"]
+    play = Play(cluster, await apply_all(cluster, [job], job=job))
+    following = play.begin()
+    labels = {"tf_job_name": "j", "job_type": "MASTER", "task_index": "0", "runtime_id": "76no"}
+    containers = [{"name": "tensorflow", "image": "x"}]
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": containers, "restartPolicy": "Never"},
+    }
+    batch = {"metadata": {"name": "master-76no-0"}, "spec": {"template": template}}
+    batch_jobs = Resource("batch", "v1", "jobs").collection("default")
+    await cluster.api.create(batch_jobs, batch, decode=Stored)
+    scope = Scope(resource=PODS, namespace="default", labels="tf_job_name=j")
+    async with aclosing(Watch(cluster.api, scope, decode=Pod).events()) as changes:
+        async for change in changes:
+            if isinstance(change, Changed) or (isinstance(change, Replaced) and change.objects):
+                break
+    assert play.screen.rows == []
+    await cluster.api.patch(play.found.path, {"spec": {"RuntimeId": "76no"}}, decode=Stored)
+    await play.screen.until("master-0 Pending")
+    play.interrupts.hear()
+    play.interrupts.hear()
+    assert await following is Outcome.INTERRUPTED
+
+
+async def test_a_missing_module_gives_a_hint(tmp_path: Path) -> None:
+    job = tfjob("W1")
+    async with api_server_in_loop(tmp_path, logs=MissingModule()) as cluster:
+        found = await apply_all(cluster, [job], job=job)
+        play = Play(cluster, found, python="/venv/bin/python")
+        following = play.begin()
+        await play.pod(0, ended(1))
+        await play.screen.until("No module")
+        await play.end("Failed", "it broke")
+        await following
+    assert play.screen.messages[-1].startswith("hint: numpy is not installed for /venv/bin/python")
+
+
+class MissingModule(Lines):
+    async def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:  # noqa: ARG002 - protocol
+        yield b"ModuleNotFoundError: No module named 'numpy'\n"

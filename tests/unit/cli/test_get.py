@@ -87,3 +87,29 @@ def test_a_kubeconfig_that_is_missing_is_one_sentence(
 ) -> None:
     assert main(["get", "--kubeconfig", str(tmp_path / "none")]) == 1
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_missing_job_does_not_hide_the_others(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["get", "one", "nope", *cluster.flags]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[1].split()[0] == "one"
+    assert captured.err.startswith("error: no job 'nope' in namespace 'default'")
+
+
+def test_a_cluster_that_does_not_answer_comes_with_a_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        flags = cluster.flags
+    assert main(["get", *flags]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("error: the cluster does not answer: ")
+    assert "`tfjob local up` starts a cluster on this machine" in err
+
+
+def test_an_empty_list_is_still_a_list(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert json.loads(got(cluster, capsys, "-n", "elsewhere", "-o", "json"))["items"] == []

@@ -7,7 +7,7 @@ from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import Json, tfjob
 from tfjob.cli import job_lookup
-from tfjob.cli.cluster import Cluster, VerbError
+from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.client.errors import Forbidden
 from tfjob.client.http import Stored
 from tfjob.client.resource import Resource
@@ -35,11 +35,11 @@ async def test_job_is_found_in_whichever_api_has_it(cluster: Cluster) -> None:
 async def test_name_that_several_apis_know_is_no_guess(cluster: Cluster) -> None:
     await put(cluster, tfjob())
     await put(cluster, old_job())
-    with pytest.raises(VerbError) as raised:
+    with pytest.raises(CommandError) as raised:
         await job_lookup.find(cluster, "j")
     assert str(raised.value) == (
-        "'j' may be tfjobs.kubeflow.org/j and tfjobs.tensorflow.org/j;"
-        " name one of them so, or choose with --api"
+        "'j' is ambiguous: use tfjobs.kubeflow.org/j or tfjobs.tensorflow.org/j,"
+        " or choose with --api"
     )
 
 
@@ -71,12 +71,12 @@ async def test_older_version_means_the_jobs_that_are_stored_as_the_newer(cluster
 
 
 async def test_unknown_api_is_answered_with_the_known_ones(cluster: Cluster) -> None:
-    with pytest.raises(VerbError, match=r"'example.org'; there are tfjobs.kubeflow.org, "):
+    with pytest.raises(CommandError, match=r"'example.org'; choose one of tfjobs.kubeflow.org, "):
         await job_lookup.find(cluster, "example.org/j")
 
 
 async def test_missing_job_is_said_to_be_missing(cluster: Cluster) -> None:
-    with pytest.raises(VerbError, match="no job 'j' in namespace 'default'"):
+    with pytest.raises(CommandError, match="no job 'j' in namespace 'default'"):
         await job_lookup.find(cluster, "j")
 
 
@@ -103,7 +103,7 @@ async def test_job_is_looked_at_again_in_its_own_api(cluster: Cluster) -> None:
     found = await job_lookup.find(cluster, "tensorflow.org/j")
     assert (await job_lookup.refreshed(cluster, found)).dialect.group == "tensorflow.org"
     await cluster.api.delete(found.path)
-    with pytest.raises(VerbError, match=r"tfjobs\.tensorflow\.org/j is gone"):
+    with pytest.raises(CommandError, match=r"tfjobs\.tensorflow\.org/j was deleted"):
         await job_lookup.refreshed(cluster, found)
 
 
@@ -113,7 +113,7 @@ async def test_all_jobs_are_those_of_every_api_or_of_the_chosen_one(cluster: Clu
     assert [each.name for each in (await job_lookup.find_all(cluster)).found] == ["a", "b", "c"]
     chosen = await job_lookup.find_all(cluster, api="tensorflow.org")
     assert [each.name for each in chosen.found] == ["c"]
-    with pytest.raises(VerbError, match="no API of jobs is called 'odd'"):
+    with pytest.raises(CommandError, match="unknown API 'odd'"):
         await job_lookup.find_all(cluster, api="odd")
 
 

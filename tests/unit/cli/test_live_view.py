@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.live import Live
 
 from tfjob.cli.live_view import TerminalScreen
-from tfjob.cli.run_output import ReplicaLine
+from tfjob.cli.run_output import ReplicaRow
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def screen_on(console: Console) -> TerminalScreen:
 def test_markup_of_a_program_is_only_text(console: Console) -> None:
     screen = screen_on(console)
     screen.log("worker-0", "[bold]not bold[/bold] [/nothing]")
-    screen.tell("[red]it[/red] is made")
+    screen.message("[red]it[/red] is made")
     assert "worker-0     [bold]not bold[/bold] [/nothing]" in written(console)
     assert "● [red]it[/red] is made" in written(console)
 
@@ -44,8 +44,8 @@ def test_signs_that_move_the_cursor_do_not_reach_the_screen(console: Console) ->
 def test_the_table_shows_every_replica_and_the_time(console: Console) -> None:
     screen = screen_on(console)
     lines = [
-        ReplicaLine(replica="chief-0", phase="Running", restarts=2, why=""),
-        ReplicaLine(replica="worker-0", phase="Pending", restarts=0, why="[Insufficient] cpu"),
+        ReplicaRow(replica="chief-0", phase="Running", restarts=2, why=""),
+        ReplicaRow(replica="worker-0", phase="Pending", restarts=0, why="[Insufficient] cpu"),
     ]
     screen.show(lines, state="Running")
     console.print(screen._live.renderable)
@@ -75,9 +75,9 @@ def test_the_verdict_comes_last(console: Console) -> None:
 def test_no_control_sign_reaches_the_screen_from_any_text(console: Console) -> None:
     evil = "\x1b[2Jx\x9b2J\x1b]0;t\x07\x1b]8;;http://x\x07\x1b[2J\x1b\\y\x1b"
     screen = screen_on(console)
-    screen.tell(evil)
+    screen.message(evil)
     screen.log("worker-0", evil)
-    lines = [ReplicaLine(replica="worker-0", phase=evil, restarts=0, why=evil)]
+    lines = [ReplicaRow(replica="worker-0", phase=evil, restarts=0, why=evil)]
     screen.show(lines, state=evil)
     console.print(screen._live.renderable)
     screen.failure("worker-0", evil, [evil])

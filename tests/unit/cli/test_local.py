@@ -42,7 +42,7 @@ def test_a_cluster_is_found_used_by_one_and_taken_down(
 
 
 def test_nothing_runs_where_nothing_was_started(tmp_path: Path, command: Command) -> None:
-    sentence = f"tfjob local: nothing runs on {tmp_path}\n"
+    sentence = f"tfjob local: no cluster is up on {tmp_path}\n"
     assert command("local", "status", "--data", str(tmp_path)) == (1, sentence, "")
     assert command("local", "down", "--data", str(tmp_path)) == (0, sentence, "")
 
@@ -53,7 +53,7 @@ def test_data_that_cannot_be_read_is_one_sentence(tmp_path: Path, command: Comma
     done = command("local", "up", "--data", str(tmp_path))
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"error: {path}: is not a data file of tfjob")
-    assert "name another folder with --data" in done.err
+    assert "choose another folder with --data" in done.err
     assert len(done.err.splitlines()) == 1
 
 
@@ -61,7 +61,7 @@ def test_data_that_cannot_be_read_is_one_sentence(tmp_path: Path, command: Comma
 def test_what_is_no_port_is_refused(tmp_path: Path, command: Command, port: str) -> None:
     done = command("local", "up", "--data", str(tmp_path / "data"), f"--port={port}")
     assert done.code == 2
-    assert f"argument --port: {port}: is not a port; name one from 1 to 65535" in done.err
+    assert f"argument --port: {port}: is not a port; use 1 to 65535" in done.err
     assert not (tmp_path / "data").exists()
 
 
@@ -87,4 +87,4 @@ def test_a_port_in_use_is_said_so(tmp_path: Path, command: Command) -> None:
         port = taken.getsockname()[1]
         done = command("local", "up", "--data", str(tmp_path / "data"), "--port", str(port))
     assert done.code == 1
-    assert done.err == (f"error: port {port} is in use; name another one, or none, with --port\n")
+    assert done.err == (f"error: port {port} is in use; choose another port, or omit --port\n")

@@ -44,7 +44,7 @@ def test_a_replica_that_is_not_there_is_said_so(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["logs", "j", "--replica", "ps-0", *cluster.flags]) == 1
-    assert "no pod of ps-0 is there" in capsys.readouterr().err
+    assert "no pod of ps-0 exists" in capsys.readouterr().err
 
 
 def test_a_pod_without_a_log_says_why(

@@ -13,24 +13,24 @@ from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 from tfjob import __version__
-from tfjob.cli.main import VERBS, main
+from tfjob.cli.main import COMMANDS, main
 
 HEAVY = ("aiohttp", "asyncio", "rich", "prometheus_client", "uvloop", "tfjob.client", "tfjob.local")
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_every_verb_explains_itself(verb: str, command: Command) -> None:
     done = command(verb, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"usage: tfjob {verb}")
     text = " ".join(done.out.split())
-    assert f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}." in text
+    assert f"{COMMANDS[verb][0].upper()}{COMMANDS[verb][1:]}." in text
 
 
 def test_help_lists_every_verb(command: Command) -> None:
     done = command("--help")
     assert done.code == 0
-    assert all(f"\n    {verb} " in done.out for verb in VERBS)
+    assert all(f"\n    {verb} " in done.out for verb in COMMANDS)
 
 
 def test_version_is_that_of_the_package(command: Command) -> None:
@@ -88,7 +88,7 @@ def test_output_that_cannot_be_written_is_told_in_one_sentence(
     monkeypatch.setattr(sys, "stderr", complaints)
     assert main(["validate", str(file)]) == 1
     assert complaints.getvalue() == (
-        "tfjob: the output cannot be written: No space left on device; it is cut off\n"
+        "tfjob: cannot write the output: No space left on device; it is incomplete\n"
     )
 
 
@@ -121,3 +121,10 @@ def test_output_survives_a_terminal_of_fewer_letters(
     assert main(["validate", str(file)]) == 1
     sys.stdout.flush()
     assert b"TFJob \\xdcbung: 1 fault" in raw.getvalue()
+
+
+@pytest.mark.parametrize(("word", "meant"), [("rnu", "run"), ("Validate", "validate")])
+def test_a_misspelt_command_gets_a_suggestion(word: str, meant: str, command: Command) -> None:
+    done = command(word, "file")
+    assert done.code == 2
+    assert f"unknown command '{word}'; did you mean `tfjob {meant}`?" in done.err

@@ -75,7 +75,7 @@ def lines_of(folder: Path, text: str) -> list[tuple[int | None, str]]:
         (old_job("MASTER", "WORKER"), "MASTER: .*; let the program .* under the name chief, or"),
         (old_job("MASTER", "PS"), "MASTER: "),
         (training_job("worker", "ps"), "ps: .* this job has none; add an entry of type chief, or"),
-        (training_job("chief", "ps"), "ps: with restartPolicy Never .* is waited for in vain; OnF"),
+        (training_job("chief", "ps"), "ps: with restartPolicy Never .* hangs the job; OnF"),
         (tfjob("C1 P1"), "PS: with restartPolicy Never .* fails the whole job; OnFailure"),
     ],
 )
@@ -95,7 +95,7 @@ def test_advice_can_be_followed_in_the_api_of_the_job(
                 (12, "ParameterServerStrategy nee"),
                 (12, "with restartPolicy Never on"),
                 (9, "template.spec.restartPolicy"),
-                (13, "unknown field of a pod; a c"),
+                (13, "unknown pod field; a cluste"),
             ],
         ),
         (LIST, [(9, "template.spec.restartPolicy")]),

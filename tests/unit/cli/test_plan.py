@@ -234,5 +234,5 @@ def test_file_without_a_job_or_without_sense_is_refused(tmp_path: Path, command:
         "",
         f"{absent}: cannot be read: No such file or directory\n",
     )
-    assert command("plan", "-", stdin=b"") == (1, "", "standard input: holds no job\n")
+    assert command("plan", "-", stdin=b"") == (1, "", "standard input: contains no job\n")
     assert command("plan", "-", stdin=b"a: [").code == 1

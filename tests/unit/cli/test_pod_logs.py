@@ -38,3 +38,21 @@ async def test_a_pod_that_is_gone_has_no_log(tmp_path: Path) -> None:
         gone = msgspec.convert(POD, type=Pod)
         with pytest.raises(NotFound):
             assert [line async for line in log_lines(cluster.api, gone, {})]
+
+
+class Bar:
+    """A progress bar that overwrites one line before it ends it."""
+
+    async def read(self, pod: object, options: object) -> AsyncIterator[bytes]:  # noqa: ARG002 - protocol
+        for part in (b"start\n", b"1/2\r", b"2/2\r", b"\n"):
+            yield part
+
+
+async def test_an_overwritten_line_is_reported_before_it_ends(tmp_path: Path) -> None:
+    progress: list[str] = []
+    async with api_server_in_loop(tmp_path, logs=Bar()) as cluster:
+        pods = "/api/v1/namespaces/default/pods"
+        pod = await cluster.api.create(pods, POD, decode=Pod)
+        lines = log_lines(cluster.api, pod, {}, on_progress=progress.append)
+        assert [line async for line in lines] == ["start", "1/2\r2/2\r"]
+    assert all(each.startswith("1/2\r") for each in progress)

@@ -31,8 +31,8 @@ MISTAKES: dict[str, tuple[Json, str]] = {
         {"volumeMounts": [{"name": "nope", "mountPath": "/a"}]},
         'volumeMounts[0].name: Not found: "nope"',
     ),
-    "typo": ({"comand": ["a"]}, "comand: Invalid value: unknown field"),
-    "empty typo": ({"volumeMount": []}, "volumeMount: Invalid value: unknown field"),
+    "typo": ({"comand": ["a"]}, "comand: Invalid value: unknown pod field"),
+    "empty typo": ({"volumeMount": []}, "volumeMount: Invalid value: unknown pod field"),
 }
 
 

@@ -100,7 +100,28 @@ def test_data_is_kept_where_asked_and_used_again(tmp_path: Path, command: Comman
 def test_time_that_is_over_is_three(tmp_path: Path, command: Command) -> None:
     done = command("run", written(tmp_path, job("sleep", "600")), "--timeout", "100ms")
     assert done.code == 3
-    assert done.out.splitlines()[-1] == "failed: j: the time is over"
+    assert done.out.splitlines()[-1] == "failed: j: not finished within 0.1 s"
+
+
+def test_a_job_that_can_never_run_is_five_and_names_the_reason(
+    tmp_path: Path, command: Command
+) -> None:
+    suspended = job("true", policy={"suspend": True})
+    done = command("run", written(tmp_path, suspended))
+    assert done.code == 5
+    assert done.out.splitlines()[-1].startswith("failed: j: cannot run here: the job is suspended")
+
+
+def test_containers_run_the_python_that_was_asked_for(tmp_path: Path, command: Command) -> None:
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho this Python\n")
+    python.chmod(0o755)
+    file = written(tmp_path, job("python", "train.py"))
+    done = command("run", file, "--python", str(tmp_path / "venv"))
+    assert done.code == 0, done.err
+    assert f"python: {python} (--python)" in done.out
+    assert "[worker-0] this Python" in done.out
 
 
 def test_every_fault_is_shown_and_nothing_starts(tmp_path: Path, command: Command) -> None:
@@ -118,7 +139,7 @@ def test_a_container_that_is_only_an_image_is_refused(tmp_path: Path, command: C
     del image["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
     done = command("run", written(tmp_path, image))
     assert done.code == 2
-    assert "images are not run here, so every container needs a command" in done.err
+    assert "images do not run on this machine, so every container needs a command" in done.err
 
 
 @pytest.mark.parametrize(
@@ -157,7 +178,8 @@ def test_lines_of_a_replica_that_there_is_not_are_refused(
     done = command("run", written(tmp_path, job("true")), "--logs", name)
     assert done.code == 2
     assert done.err == (
-        f"--logs {name}: TFJob j has no such replica; it may be all, none, worker, worker-0, …\n"
+        f"--logs {name}: TFJob j has no such replica;"
+        " choose one of all, none, worker, worker-0, …\n"
     )
 
 
@@ -166,7 +188,7 @@ def test_exactly_one_job_is_taken(tmp_path: Path, command: Command, count: int) 
     file = written(tmp_path, *[job("true", name=f"j{place}") for place in range(count)])
     done = command("run", file)
     assert done.code == 2
-    assert f"holds {count} jobs; `tfjob run` takes exactly one" in done.err
+    assert f"contains {count} jobs; `tfjob run` needs exactly one" in done.err
 
 
 def test_a_folder_of_a_newer_version_is_not_touched(tmp_path: Path, command: Command) -> None:
@@ -187,7 +209,7 @@ def test_a_folder_whose_data_is_broken_is_told_and_nothing_starts(
     done = command("run", written(tmp_path, job("true")), "--data", str(tmp_path))
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"{path}: is not a data file of tfjob")
-    assert "name another folder with --data" in done.err
+    assert "choose another folder with --data" in done.err
     assert len(done.err.splitlines()) == 1
 
 
@@ -203,7 +225,7 @@ def test_an_interrupt_is_130_and_leaves_no_process(tmp_path: Path, times: int) -
         try:
             pid = int(_line(process, r"\] pid (\d+)"))
             process.send_signal(signal.SIGINT)
-            _line(process, "(told to end)")
+            _line(process, "(Ctrl-C kills them now)")
             if times == 2:
                 process.send_signal(signal.SIGINT)
             rest, _ = process.communicate(timeout=PATIENCE)

@@ -1,16 +1,16 @@
 import io
 
-from tfjob.cli.run_output import PlainScreen, ReplicaLine, screen_for
+from tfjob.cli.run_output import PlainScreen, ReplicaRow, screen_for
 
 
-def line(phase: str, why: str = "") -> ReplicaLine:
-    return ReplicaLine(replica="worker-0", phase=phase, restarts=0, why=why)
+def line(phase: str, why: str = "") -> ReplicaRow:
+    return ReplicaRow(replica="worker-0", phase=phase, restarts=0, why=why)
 
 
 def test_what_is_no_terminal_gets_plain_lines() -> None:
     stream = io.StringIO()
     with screen_for(stream, title="job", is_plain=False) as screen:
-        screen.tell("it is made")
+        screen.message("it is made")
         screen.log("worker-0", "one")
     assert stream.getvalue() == "it is made\n[worker-0] one\n"
 
@@ -23,7 +23,7 @@ def test_a_phase_is_told_when_it_changes() -> None:
     assert stream.getvalue().splitlines() == [
         "worker-0: Pending",
         "worker-0: Running",
-        "worker-0: Failed exit code 3",
+        "worker-0: Failed, exit code 3",
     ]
 
 
@@ -58,3 +58,23 @@ def test_lines_of_programs_are_raw_in_a_pipe_and_harmless_on_a_terminal() -> Non
             f"    {shown}",
             "failed: ␛[2Jx",
         ]
+
+
+def test_progress_is_printed_once_per_interval_and_restarts_are_counted() -> None:
+    stream = io.StringIO()
+    screen = PlainScreen(stream, clock=iter([0.0, 4.0, 5.0]).__next__)
+    for text in ("1/3\r", "1/3\r2/3\r", "1/3\r2/3\r3/3"):
+        screen.progress("worker-0", text)
+    row = ReplicaRow(replica="worker-0", phase="Running", restarts=1, why="after exit code 3")
+    screen.show([row], state="Running")
+    assert stream.getvalue().splitlines() == [
+        "[worker-0] 1/3",
+        "[worker-0] 3/3",
+        "worker-0: Running, after exit code 3, restart 1",
+    ]
+
+
+def test_a_replica_without_output_says_so() -> None:
+    stream = io.StringIO()
+    PlainScreen(stream).failure("worker-0", "exit code 3", [])
+    assert stream.getvalue() == "worker-0 failed first (exit code 3); it wrote no output\n"

@@ -20,7 +20,7 @@ async def test_a_signal_asks_and_the_next_one_urges(number: signal.Signals) -> N
 
 async def test_the_third_one_waits_for_nothing() -> None:
     codes: list[int] = []
-    heard = Interrupts(leave=codes.append)
+    heard = Interrupts(exit_now=codes.append)
     for _ in range(3):
         heard.hear()
     assert codes == [EXIT_CODE]

@@ -4,25 +4,31 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.cli.startup_errors import BREAKDOWNS, sentence
+from tfjob.cli.startup_errors import BREAKDOWNS, breakdown_text
 from tfjob.client.errors import ApiError
 from tfjob.local.apiserver.store import Store, StoreError, StoreFullError
 from tfjob.local.data_folder import DataFolderError
 
 DATA = Path("data")
-REMEDY = "name another folder with --data"
+REMEDY = "choose another folder with --data"
 
 
 @pytest.mark.parametrize(
     ("error", "parts"),
     [
         (DataFolderError("data: is taken"), ["data: is taken"]),
-        (StoreFullError("the disk is full"), ["data: the disk is full; make room", REMEDY]),
+        (StoreFullError("the disk is full"), ["data: the disk is full; free space", REMEDY]),
         (StoreError("data/x: cannot be opened: why"), ["data/x: cannot be opened: why; ", REMEDY]),
-        (sqlite3.DatabaseError("malformed"), ["data: its files", "malformed", REMEDY]),
-        (ssl.SSLError("PEM lib"), ["data: its files cannot be read or written", "PEM lib", REMEDY]),
-        (OSError(5, "Input/output error"), ["cannot go on", "Input/output error", "is in data"]),
-        (ApiError("too late"), ["the cluster cannot go on: too late (its data is in data)"]),
+        (
+            sqlite3.DatabaseError("malformed"),
+            ["data: cannot read or write its files", "malformed", REMEDY],
+        ),
+        (ssl.SSLError("PEM lib"), ["data: cannot read or write its files", "PEM lib", REMEDY]),
+        (
+            OSError(5, "Input/output error"),
+            ["local cluster stopped", "Input/output error", "is in data"],
+        ),
+        (ApiError("too late"), ["the local cluster stopped: too late (its data is in data)"]),
     ],
 )
 def test_breakdown_is_a_sentence_with_its_place_and_a_remedy(
@@ -30,12 +36,12 @@ def test_breakdown_is_a_sentence_with_its_place_and_a_remedy(
 ) -> None:
     assert isinstance(error, BREAKDOWNS)
     for part in parts:
-        assert part in sentence(error, DATA)
+        assert part in breakdown_text(error, DATA)
 
 
 def test_remedy_is_not_given_twice() -> None:
     text = "data/x: in use by another server; stop that one, or use another data folder"
-    assert sentence(StoreError(text), DATA) == text
+    assert breakdown_text(StoreError(text), DATA) == text
 
 
 def test_file_that_is_no_database_is_a_breakdown(tmp_path: Path) -> None:
@@ -43,4 +49,4 @@ def test_file_that_is_no_database_is_a_breakdown(tmp_path: Path) -> None:
     path.write_bytes(b"nothing that SQLite knows" * 400)
     with pytest.raises(StoreError) as raised:
         Store(path)
-    assert sentence(raised.value, tmp_path).startswith(f"{path}: is not a data file of tfjob")
+    assert breakdown_text(raised.value, tmp_path).startswith(f"{path}: is not a data file of tfjob")

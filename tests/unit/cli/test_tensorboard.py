@@ -42,14 +42,14 @@ async def put_pod(
 
 
 async def test_job_without_a_board_has_none(cluster: Cluster) -> None:
-    assert await tensorboard.where(cluster, await a_job(cluster)) == ""
+    assert await tensorboard.address_of(cluster, await a_job(cluster)) == ""
 
 
 async def test_board_that_does_not_run_yet_says_so(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
-    assert await tensorboard.where(cluster, found) == "tensorboard-76no has no pod"
+    assert await tensorboard.address_of(cluster, found) == "tensorboard-76no has no pod"
     await put_pod(cluster, status={"phase": "Pending"})
-    assert await tensorboard.where(cluster, found) == "tensorboard-76no is not ready yet"
+    assert await tensorboard.address_of(cluster, found) == "tensorboard-76no is not ready yet"
 
 
 async def test_board_that_cannot_run_says_why(cluster: Cluster) -> None:
@@ -59,25 +59,25 @@ async def test_board_that_cannot_run_says_why(cluster: Cluster) -> None:
     waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 40s"}}
     container = {"name": "tb", "state": waiting, "lastState": ended}
     await put_pod(cluster, status={"phase": "Running", "containerStatuses": [container]})
-    assert await tensorboard.where(cluster, found) == f"tb does not run: {why}"
+    assert await tensorboard.address_of(cluster, found) == f"tb does not run: {why}"
 
 
 async def test_board_that_others_run_is_told_by_the_status(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     found.manifest["status"] = {"tensorboard": {"note": "TensorBoard [x] is ready"}}
-    assert await tensorboard.where(cluster, found) == "TensorBoard [x] is ready"
+    assert await tensorboard.address_of(cluster, found) == "TensorBoard [x] is ready"
 
 
 async def test_board_on_this_machine_has_an_address(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     await put_pod(cluster, status=READY, url=URL)
-    assert await tensorboard.where(cluster, found) == URL
+    assert await tensorboard.address_of(cluster, found) == URL
 
 
 async def test_board_elsewhere_is_reached_by_a_forwarded_port(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     await put_pod(cluster, status=READY)
-    assert await tensorboard.where(cluster, found) == (
+    assert await tensorboard.address_of(cluster, found) == (
         "kubectl port-forward -n default service/tensorboard-76no 6006:80,"
         " then http://127.0.0.1:6006/"
     )
@@ -86,4 +86,4 @@ async def test_board_elsewhere_is_reached_by_a_forwarded_port(cluster: Cluster) 
 async def test_board_of_somebody_else_is_not_taken_for_this_one(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     await put_pod(cluster, "stranger-abc", status=READY, url=URL)
-    assert await tensorboard.where(cluster, found) == "tensorboard-76no has no pod"
+    assert await tensorboard.address_of(cluster, found) == "tensorboard-76no has no pod"

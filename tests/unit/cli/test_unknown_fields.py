@@ -66,8 +66,8 @@ def test_pod_template_keeps_fields_of_tomorrow() -> None:
             "metadata.lables",
             "did you mean metadata.labels?",
         ),
-        (tfjob(zebra=1), "spec.zebra", "remove it: the API server would drop it"),
-        (NUMBER_AS_KEY, "5", "remove it: the API server would drop it"),
+        (tfjob(zebra=1), "spec.zebra", "remove it: the API server prunes it"),
+        (NUMBER_AS_KEY, "5", "remove it: the API server prunes it"),
     ],
 )
 def test_unknown_field_is_named_with_a_guess(manifest: Any, path: str, remedy: str) -> None:

@@ -28,7 +28,7 @@ spec:
           - name: main
 """
 FAULTS = [
-    (11, "spec.tfReplicaSpecs.PS.replicas", "keep one"),
+    (11, "spec.tfReplicaSpecs.PS.replicas", "keep one of them"),
     (4, "metadata.name", "use a name such as my-job"),
     (11, "spec.tfReplicaSpecs[PS].replicas", "write 0 or more"),
     (
@@ -140,7 +140,7 @@ def test_file_without_a_job_is_a_fault(
     file = written(tmp_path, text)
     done = command("validate", file)
     assert done.code == 1
-    assert done.out.startswith(f"{file}: holds no job: {reason}")
+    assert done.out.startswith(f"{file}: contains no job: {reason}")
 
 
 def test_warning_is_no_fault_and_stands_beside_its_line(tmp_path: Path, command: Command) -> None:

@@ -40,4 +40,4 @@ def test_what_does_not_come_in_time_has_its_own_code(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["wait", "busy", "--timeout", "1ms", *cluster.flags]) == 3
-    assert capsys.readouterr().err == "error: busy was not finished in time\n"
+    assert capsys.readouterr().err == "error: busy is not finished after 0.001 s\n"

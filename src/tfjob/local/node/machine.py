@@ -55,9 +55,15 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settings_of_machine(
-    data: Path, *, workdir: Path, environ: Mapping[str, str], backoff: Backoff | None = None
+    data: Path,
+    *,
+    workdir: Path,
+    environ: Mapping[str, str],
+    backoff: Backoff | None = None,
+    python: Path | None = None,
 ) -> NodeSettings:
-    """Settings that offer the whole machine to pods."""
+    """Settings that offer the whole machine to pods; `python` is the Python that they find."""
+    python_folder = (python or Path(sys.executable)).parent
     make_folder(data)
     gpus = gpus_of_machine(environ)
     return NodeSettings(
@@ -65,7 +71,7 @@ def settings_of_machine(
         workdir=workdir.resolve(),
         gpus=gpus,
         allocatable=allocatable_of_machine(data, gpus=len(gpus)),
-        environ=base_environment(environ, python_folder=str(Path(sys.executable).parent)),
+        environ=base_environment(environ, python_folder=str(python_folder)),
         backoff=backoff or Backoff(),
     )
 

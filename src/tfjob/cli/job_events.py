@@ -1,0 +1,61 @@
+"""Events of a job and its pods, as `tfjob describe` lists them and `tfjob run` prints them."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import msgspec
+
+from tfjob.client.http import Api
+from tfjob.client.pager import Scope
+from tfjob.client.resource import EVENTS
+from tfjob.client.watch import Watch
+from tfjob.client.watch_codec import Changed, Replaced
+from tfjob.k8s.meta import ObjectMeta
+
+WARNING = "Warning"
+
+
+class InvolvedObject(msgspec.Struct, frozen=True):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class JobEvent(msgspec.Struct, frozen=True, rename="camel"):
+    metadata: ObjectMeta
+    involved_object: InvolvedObject = InvolvedObject()
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int | None = None
+    last_timestamp: str | None = None
+
+    @property
+    def order(self) -> tuple[str, int]:
+        """Sorts by time; events of the same second sort in the order in which they were stored."""
+        version = self.metadata.resource_version
+        return self.last_timestamp or "", int(version) if version.isdecimal() else 0
+
+
+class _EventList(msgspec.Struct):
+    items: list[JobEvent] | None = None
+
+
+async def list_events(api: Api, namespace: str, *, fields: str) -> list[JobEvent]:
+    """The events that a field selector chooses, oldest first."""
+    path = EVENTS.collection(namespace)
+    answer = await api.get(path, decode=_EventList, params={"fieldSelector": fields})
+    return sorted(answer.items or (), key=lambda each: each.order)
+
+
+async def watch_warnings(api: Api, namespace: str) -> AsyncGenerator[JobEvent, None]:
+    """Warning events of a namespace, first those that exist; never ends."""
+    scope = Scope(resource=EVENTS, namespace=namespace, fields=f"type={WARNING}")
+    async with aclosing(Watch(api, scope, decode=JobEvent).events()) as changes:
+        async for change in changes:
+            match change:
+                case Replaced():
+                    for event in sorted(change.objects, key=lambda each: each.order):
+                        yield event
+                case Changed():
+                    yield change.object

@@ -1,0 +1,71 @@
+"""Passes the log lines of a job's replicas to the screen and keeps the last lines of each."""
+
+import asyncio
+from collections.abc import Collection
+from typing import Final
+
+from tfjob.cli.first_failure import training_status
+from tfjob.cli.pod_logs import log_lines
+from tfjob.cli.run_output import Screen
+from tfjob.client.errors import ApiError
+from tfjob.client.http import Api
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.k8s.pod import Pod
+
+_LAST_LINES: Final = 20
+_DRAIN_TIMEOUT: Final = 1.0
+
+
+class ReplicaLogs:
+    """One reader per run of a training container."""
+
+    def __init__(self, api: Api, screen: Screen, *, wanted: str) -> None:
+        self._api = api
+        self._screen = screen
+        self._wanted = wanted
+        self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._last: dict[str, list[str]] = {}
+
+    def last_lines(self, replica: str) -> list[str]:
+        """The last lines of the newest run that wrote any."""
+        return self._last.get(replica, [])
+
+    def follow(self, pod: Pod, replica: str) -> None:
+        """Read the log of the pod's current run, unless a reader does so already."""
+        status = training_status(pod)
+        if status is None or not (status.state.running or status.state.terminated):
+            return
+        run = (pod.metadata.uid, status.restart_count)
+        if run not in self._readers:
+            self._readers[run] = asyncio.create_task(self._read(pod, replica))
+
+    async def drain(self, uids: Collection[str]) -> None:
+        """Wait for the last lines of these pods, which have ended."""
+        late = [reader for (uid, _), reader in self._readers.items() if uid in uids]
+        if late:
+            await asyncio.wait(late, timeout=_DRAIN_TIMEOUT)
+
+    async def close(self) -> None:
+        for reader in self._readers.values():
+            reader.cancel()
+        await asyncio.gather(*self._readers.values(), return_exceptions=True)
+
+    async def _read(self, pod: Pod, replica: str) -> None:
+        params = {"container": TRAINING_CONTAINER, "follow": "true"}
+        is_wanted = self._wanted in {"all", replica, replica.rpartition("-")[0]}
+
+        def show_progress(text: str) -> None:
+            if is_wanted:
+                self._screen.progress(replica, text)
+
+        last: list[str] = []
+        try:
+            async for line in log_lines(self._api, pod, params, on_progress=show_progress):
+                del last[: -_LAST_LINES + 1]
+                last.append(line)
+                self._last[replica] = last
+                if is_wanted:
+                    self._screen.log(replica, line)
+        except ApiError as error:
+            if is_wanted:
+                self._screen.log(replica, f"(log ended: {error.message})")
