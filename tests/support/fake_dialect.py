@@ -23,9 +23,9 @@ from tfjob.core.job import (
     Workload,
 )
 from tfjob.core.messages import Messages, MessageTemplate
-from tfjob.core.observe import view
+from tfjob.core.observe import observe
 from tfjob.core.status import Condition, ConditionType, JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.base import ChildApi, Manifest, Settings, StatusContext, Translation
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
@@ -83,9 +83,9 @@ class FakeDialect:
             replicas=[_replica(manifest["spec"], job=meta["name"])],
             labels=LabelKeys(type="toy.example/type", index="toy.example/index"),
             rules=Rules(
-                decider=SuccessCriterion(types=("Toy",), index=0),
+                success_criterion=SuccessCriterion(types=("Toy",), index=0),
                 exit_codes=ExitCodes(at_least=128),
-                only_decider_fails=True,
+                only_decisive_replica_fails_job=True,
             ),
             messages=_WORDING,
             workload=Workload.JOB,
@@ -115,12 +115,14 @@ class FakeDialect:
         free = (token for token in tokens if not is_taken(f"toy-{token}-0"))
         return {**manifest["spec"], "id": next(free)}
 
-    def encode_status(self, job: Job | InvalidJob, status: JobStatus, observed: Observed) -> Json:
+    def encode_status(
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
+    ) -> Json:
         phase = next((name for name, kind in _PHASES.items() if status.is_true(kind)), "Working")
-        slots = view(job, observed.children).all_slots() if isinstance(job, Job) else []
+        instances = observe(job, observed.children).all_instances() if isinstance(job, Job) else []
         return {
             "phase": phase,
-            "active": sum(slot.is_active for slot in slots),
+            "active": sum(instance.is_active for instance in instances),
             "beside": sorted(kind for kind, _ in observed.children.companions),
             "trouble": observed.trouble,
             "nothing": None,

@@ -42,7 +42,11 @@ def _on_servers(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
             " servers"
         )
     if servers.restart is RestartPolicy.NEVER:
-        harm = "is waited for in vain" if job.rules.only_decider_fails else "fails the whole job"
+        harm = (
+            "is waited for in vain"
+            if job.rules.only_decisive_replica_fails_job
+            else "fails the whole job"
+        )
         yield (
             f"{servers.type}: with restartPolicy Never one lost parameter server {harm};"
             " OnFailure or ExitCode starts it again"

@@ -278,8 +278,10 @@ class _Work:
             return
         except ApiError as error:
             self.report.errors.append(error)
-            phrase = self._job.messages.child_delete_failed
-            self._reporter.failed(phrase, kind=delete.kind, child=delete.name, error=error.message)
+            template = self._job.messages.child_delete_failed
+            self._reporter.failed(
+                template, kind=delete.kind, child=delete.name, error=error.message
+            )
             return
         self._observer.child_deleted(delete.kind)
         self._reporter.done(
@@ -350,10 +352,12 @@ class _Work:
         self._observer.child_failed(create.kind)
         if not isinstance(error, NamespaceTerminating):
             messages = self._job.messages
-            phrase = messages.child_create_failed
+            template = messages.child_create_failed
             if create.kind == ChildKind.POD_GROUP:
-                phrase = messages.group_create_failed or phrase
-            self._reporter.failed(phrase, kind=create.kind, child=create.name, error=error.message)
+                template = messages.group_create_failed or template
+            self._reporter.failed(
+                template, kind=create.kind, child=create.name, error=error.message
+            )
 
     def _note_version(self, kind: str, made: ObjectMeta) -> None:
         """The newest version per kind is waited for before the job is looked at again."""

@@ -21,19 +21,21 @@ class JobEventRecorder:
     def tell(self, event: JobEvent) -> None:
         self._record(event.type, event.reason, event.message, key=event.key)
 
-    def done(self, phrase: MessageTemplate, *, kind: str, noun: str, child: str, uid: str) -> None:
+    def done(
+        self, template: MessageTemplate, *, kind: str, noun: str, child: str, uid: str
+    ) -> None:
         """A child was made or removed, which is told once."""
-        reason = phrase.reason.format(kind=kind)
-        message = phrase.say(noun=noun, child=child)
+        reason = template.reason.format(kind=kind)
+        message = template.render(noun=noun, child=child)
         self._record(EventType.NORMAL, reason, message, key=f"{reason}/{uid or child}")
 
-    def failed(self, phrase: MessageTemplate, *, kind: str, child: str, error: str) -> None:
+    def failed(self, template: MessageTemplate, *, kind: str, child: str, error: str) -> None:
         """A child could not be made or removed, which is told again while it lasts.
 
         What only differs in the child's name is one event with a count, however wide the job is.
         """
-        reason = phrase.reason.format(kind=kind)
-        message = phrase.say(error=error)
+        reason = template.reason.format(kind=kind)
+        message = template.render(error=error)
         key = f"{reason}/{error.replace(child, '')}"
         self._record(EventType.WARNING, reason, message, key=key, is_once=False)
 

@@ -243,7 +243,7 @@ def _may_wait(job: Job, plan: Plan) -> bool:
     moment at which all replicas run: that is what people wait for.
     """
     before, after = job.status, plan.status
-    if after is None or not before.conditions or plan.is_status_first:
+    if after is None or not before.conditions or plan.writes_status_first:
         return False
     if plan.events or plan.restarts or job.policy.deadline is not None:
         return False

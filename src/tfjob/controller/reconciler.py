@@ -28,7 +28,7 @@ from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import ConditionType
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 from tfjob.k8s import time
 
 JOBS: Final = "jobs"
@@ -39,7 +39,7 @@ _WORKLOADS: Final = frozenset({ChildKind.POD, ChildKind.JOB})
 class Outcome(msgspec.Struct):
     """When to look at the job again, what must be seen first, and what went wrong."""
 
-    wake_at: datetime | None = None
+    requeue_at: datetime | None = None
     versions: dict[str, str] = msgspec.field(default_factory=dict)
     errors: list[ApiError] = msgspec.field(default_factory=list)
     refused: int = 0
@@ -82,7 +82,7 @@ class Reconciler:
         job is left to a worker that may create them."""
         settled = self._settled(key)
         if settled is not None:
-            return Outcome(wake_at=settled.until)
+            return Outcome(requeue_at=settled.until)
         snapshot = await self._reader.read(key)
         if snapshot is None:
             return Outcome()
@@ -153,7 +153,7 @@ class Reconciler:
     def _settle(self, snapshot: Snapshot, outcome: Outcome, fingerprint: int) -> None:
         if outcome.settled and not outcome.errors and self._is_there(snapshot.stored):
             state = SettledState(
-                outcome.settled, fingerprint, since=self._now(), until=outcome.wake_at
+                outcome.settled, fingerprint, since=self._now(), until=outcome.requeue_at
             )
             self._pacer.settle(snapshot.stored, state)
 
@@ -199,7 +199,7 @@ class Reconciler:
         self, snapshot: Snapshot, plan: Plan, reporter: JobEventRecorder
     ) -> Outcome:
         """Children first, unless the status must be stored before they may go."""
-        if plan.is_status_first:
+        if plan.writes_status_first:
             written, outcome = await self._store(snapshot, plan, reporter)
             if written is not None:
                 # What was stored may have been decided anew, and only that is true.
@@ -208,7 +208,7 @@ class Reconciler:
         report = await self._children(snapshot.job, plan, reporter)
         left = self._deferral(snapshot, plan, report)
         if left is not None:
-            outcome = Outcome(wake_at=plan.wake_at, deferred=left)
+            outcome = Outcome(requeue_at=plan.requeue_at, deferred=left)
         else:
             _, outcome = await self._store(snapshot, plan, reporter, trouble=report.trouble)
         _merge(outcome, report)
@@ -253,7 +253,9 @@ class Reconciler:
                 snapshot.stored,
                 job=snapshot.job,
                 plan=plan,
-                observed=Observed(children=snapshot.children, now=self._now(), trouble=trouble),
+                observed=StatusContext(
+                    children=snapshot.children, now=self._now(), trouble=trouble
+                ),
                 decide=decide,
             )
         except ApiError as error:
@@ -273,7 +275,7 @@ class Reconciler:
         for event in written.plan.events:
             reporter.tell(event)
         namespace = written.job.owner.namespace
-        outcome = Outcome(wake_at=written.plan.wake_at)
+        outcome = Outcome(requeue_at=written.plan.requeue_at)
         if written.version is not None:
             outcome.versions[JOBS] = written.version
         if written.is_stored and written.plan.status is not None:

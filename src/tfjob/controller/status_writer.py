@@ -18,7 +18,7 @@ from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import Dialect, Manifest, Observed
+from tfjob.dialects.base import Dialect, Manifest, StatusContext
 
 TRIES: Final = 5
 
@@ -57,7 +57,7 @@ class StatusWriter:
         *,
         job: Job | InvalidJob,
         plan: Plan,
-        observed: Observed,
+        observed: StatusContext,
         decide: Decide,
     ) -> Written | None:
         """Store the plan's status; None when the job is gone or has become another one."""
@@ -127,11 +127,11 @@ class StatusWriter:
         return await self._api.replace(path, body, decode=Stored)
 
     def _body(
-        self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: Observed
+        self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: StatusContext
     ) -> dict[str, Any] | None:
         """What to send; None where nothing has changed."""
-        is_left_alone = job.is_left_alone
-        if plan.status is None and (is_left_alone or not self._dialect.shows_children):
+        is_ignored = job.is_ignored
+        if plan.status is None and (is_ignored or not self._dialect.shows_children):
             return None
         before = stored.stored_status()
         status = job.status if plan.status is None else plan.status
@@ -152,7 +152,7 @@ class StatusWriter:
         }
 
     def _shown(
-        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
     ) -> dict[str, Any]:
         """The whole status; fields that its dialect does not know stay."""
         own = self._dialect.status_fields

@@ -146,7 +146,7 @@ class Worker:
         if outcome.is_waiting:
             self._queue.add_after(key, WAIT_FOR_NAME)
         self._wake_in_time(key, outcome)
-        later = outcome.is_waiting or outcome.wake_at is not None
+        later = outcome.is_waiting or outcome.requeue_at is not None
         self._passed("requeue_after" if later else "success", started)
 
     def _conclude_failure(self, key: Key, outcome: Outcome, started: float) -> None:
@@ -165,9 +165,9 @@ class Worker:
     def _wake_in_time(self, key: Key, outcome: Outcome) -> None:
         """A deadline is kept whatever else goes wrong; one that has passed is no reason to hurry
         a job that already fails."""
-        if outcome.wake_at is None:
+        if outcome.requeue_at is None:
             return
-        seconds = (outcome.wake_at - self._times.now()).total_seconds()
+        seconds = (outcome.requeue_at - self._times.now()).total_seconds()
         if seconds > 0 or not outcome.errors:
             self._queue.add_after(key, max(seconds, 0.001))
 

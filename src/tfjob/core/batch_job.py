@@ -16,19 +16,19 @@ def latest(pods: Sequence[Pod]) -> Pod | None:
 
 
 def representative_pod(
-    pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decider: bool
+    pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decisive: bool
 ) -> Pod | None:
     """The pod by which the replica is judged."""
-    ended = [pod for pod in pods if _has_failed(pod, exit_codes)] if is_decider else []
+    ended = [pod for pod in pods if _has_failed(pod, exit_codes)] if is_decisive else []
     return latest(ended or pods)
 
 
 def phase_of(
-    job: BatchJob | None, pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decider: bool
+    job: BatchJob | None, pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decisive: bool
 ) -> Phase:
     if job is None:
         return Phase.UNKNOWN
-    if is_decider and any(_has_failed(pod, exit_codes) for pod in pods):
+    if is_decisive and any(_has_failed(pod, exit_codes) for pod in pods):
         return Phase.FAILED
     if job.status.succeeded >= 1:
         return Phase.SUCCEEDED

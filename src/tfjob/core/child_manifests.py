@@ -92,12 +92,12 @@ class ManifestBuilder:
     def _pod_labels(self, replica: Replica, index: int, given: Mapping[str, str]) -> dict[str, str]:
         """Weak labels, then the template's, then ours: the later ones win."""
         keys = self._job.labels
-        labels = {**replica.weak_labels}
-        if keys.weak_index is not None:
-            labels[keys.weak_index] = str(index)
+        labels = {**replica.default_labels}
+        if keys.default_index is not None:
+            labels[keys.default_index] = str(index)
         leads = keys.leaders.includes(replica.type, index)
-        if leads and keys.weak_leader is not None:
-            labels[keys.weak_leader[0]] = keys.weak_leader[1]
+        if leads and keys.default_leader is not None:
+            labels[keys.default_leader[0]] = keys.default_leader[1]
         labels |= given
         labels |= self._indexed(replica.pod_labels, index)
         if leads and keys.leader is not None:

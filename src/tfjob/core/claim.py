@@ -7,7 +7,7 @@ on its way out is adopted.
 from enum import Enum, auto
 
 from tfjob.core.job import Job
-from tfjob.core.observe import place_of
+from tfjob.core.observe import replica_key
 from tfjob.k8s.meta import ObjectMeta
 
 
@@ -31,5 +31,5 @@ def claim_of(job: Job, meta: ObjectMeta) -> Claim:
 
 
 def _has_place(job: Job, meta: ObjectMeta) -> bool:
-    place = place_of(job, meta)
+    place = replica_key(job, meta)
     return place is not None and place[0] in {replica.label for replica in job.replicas}

@@ -16,14 +16,14 @@ from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
 
 
-def removals(
+def deletes_after_completion(
     policy: CleanPolicy,
     *,
     pods: Sequence[Pod],
     jobs: Sequence[BatchJob] = (),
     services: Iterable[ObjectMeta],
     ended: AbstractSet[str],
-    ends_unfinished: bool,
+    deletes_running: bool,
 ) -> list[Delete]:
     """What to delete of a finished job. `ends_unfinished`: a limit was hit, nothing may run on.
 
@@ -31,7 +31,7 @@ def removals(
 
     A service shares the name of the pod or batch Job it belongs to, and its fate.
     """
-    if policy is CleanPolicy.NONE and not ends_unfinished:
+    if policy is CleanPolicy.NONE and not deletes_running:
         return []
     takes_all = policy is CleanPolicy.ALL
     going_pods = [pod.metadata for pod in pods if takes_all or pod.metadata.uid not in ended]

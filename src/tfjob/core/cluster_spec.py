@@ -11,7 +11,7 @@ import msgspec
 
 from tfjob.core.job import Job, Replica, TFConfig
 
-LONGEST_VALUE = 128 * 1024 - len("TF_CONFIG=") - 1
+MAX_VALUE_BYTES = 128 * 1024 - len("TF_CONFIG=") - 1
 """Linux takes strings of up to 128 KiB, name, sign and final zero included."""
 _WORKER = "worker"
 _SERVER = "ps"
@@ -75,7 +75,7 @@ class ClusterSpec:
         return f'{{"worker":{workers},"ps":{servers}}}'
 
 
-def longest_size(job: Job) -> int:
+def max_size(job: Job) -> int:
     """Bytes of the longest TF_CONFIG of a job, without writing it out.
 
     The last replica of each type has the longest text.

@@ -15,8 +15,8 @@ from tfjob.core.plan import ChildKind, Create, Delete, Update
 from tfjob.k8s import quantity
 from tfjob.k8s.podgroup import PodGroup
 
-POLL = timedelta(seconds=10)
-NOTE_EVERY = timedelta(seconds=30)
+POLL_INTERVAL = timedelta(seconds=10)
+HEARTBEAT_INTERVAL = timedelta(seconds=30)
 """How often a waiting job says in its status that it still waits."""
 _RESOURCES = "minResources"
 
@@ -86,15 +86,15 @@ def _without_old_resources(spec: Mapping[str, Any], stored: object) -> Mapping[s
     return {**spec, _RESOURCES: {**dropped, **wanted}}
 
 
-def removal(existing: PodGroup | None) -> list[Delete]:
+def delete_group(existing: PodGroup | None) -> list[Delete]:
     if existing is None or existing.metadata.is_terminating:
         return []
     meta = existing.metadata
     return [Delete(kind=ChildKind.POD_GROUP, name=meta.name, uid=meta.uid)]
 
 
-def is_note_due(last: datetime | None, now: datetime) -> bool:
-    return last is None or now - last >= NOTE_EVERY or last > now
+def is_heartbeat_due(last: datetime | None, now: datetime) -> bool:
+    return last is None or now - last >= HEARTBEAT_INTERVAL or last > now
 
 
 def min_resources(

@@ -41,7 +41,7 @@ class GangSpec(msgspec.Struct, frozen=True):
         if self.role_key:
             (labels if self.is_role_a_label else annotations)[self.role_key] = role
 
-    def is_refused_by(self, template: Mapping[str, Any]) -> bool:
+    def uses_other_scheduler(self, template: Mapping[str, Any]) -> bool:
         """The template names a scheduler of its own, which is kept."""
         own = (template.get("spec") or {}).get("schedulerName")
         return bool(own) and own != self.scheduler_name

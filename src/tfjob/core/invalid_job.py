@@ -19,8 +19,8 @@ from tfjob.core.pod_state import has_ended
 from tfjob.core.status import Condition, ConditionType, JobStatus, with_condition
 from tfjob.k8s import field, time
 
-_MOST_FAULTS = 20
-_NOTHING = Children()
+_MAX_FAULTS = 20
+_NO_CHILDREN = Children()
 
 
 class InvalidJob(msgspec.Struct, frozen=True):
@@ -36,22 +36,22 @@ class InvalidJob(msgspec.Struct, frozen=True):
     """Its spec or status could not be decoded, so nothing is known of what it asks for."""
 
     @property
-    def is_left_alone(self) -> bool:
+    def is_ignored(self) -> bool:
         return self.is_external or self.is_deleting or self.is_unparsed
 
 
-def reject(job: InvalidJob, *, children: Children = _NOTHING, now: datetime) -> Plan:
+def reject(job: InvalidJob, *, children: Children = _NO_CHILDREN, now: datetime) -> Plan:
     """Decide about a job that cannot run; `children` are what it owns that runs or serves."""
     if job.is_external or job.is_deleting:
         return Plan()
     if job.is_unparsed:
-        return Plan(events=[_warning(job, _verdict(job, at=time.whole(now)), "unparsed")])
+        return Plan(events=[_warning(job, _failed_condition(job, at=time.whole(now)), "unparsed")])
     if job.status.is_finished:
-        return Plan(deletes=_removals(children)) if _is_rejected(job) else Plan()
-    failed = _verdict(job, at=time.whole(now))
+        return Plan(deletes=_deletes(children)) if _is_rejected(job) else Plan()
+    failed = _failed_condition(job, at=time.whole(now))
     status = with_condition(job.status, failed)
     return Plan(
-        deletes=_removals(children),
+        deletes=_deletes(children),
         status=msgspec.structs.replace(status, completion_time=failed.last_update),
         events=[_warning(job, failed, "verdict")],
     )
@@ -72,9 +72,9 @@ def _is_rejected(job: InvalidJob) -> bool:
     return failed is not None and failed.is_true and failed.reason == job.messages.invalid.reason
 
 
-def _removals(children: Children) -> tuple[Delete, ...]:
+def _deletes(children: Children) -> tuple[Delete, ...]:
     """What the job asked to be kept cannot be known; what holds resources goes."""
-    gone = cleanup.removals(
+    gone = cleanup.deletes_after_completion(
         CleanPolicy.RUNNING,
         pods=children.pods,
         jobs=children.jobs,
@@ -83,18 +83,18 @@ def _removals(children: Children) -> tuple[Delete, ...]:
             *(pod.metadata.uid for pod in children.pods if has_ended(pod)),
             *(each.metadata.uid for each in children.jobs if each.status.succeeded),
         },
-        ends_unfinished=True,
+        deletes_running=True,
     )
     return tuple(gone)
 
 
-def _verdict(job: InvalidJob, *, at: datetime) -> Condition:
-    phrase = job.messages.invalid
+def _failed_condition(job: InvalidJob, *, at: datetime) -> Condition:
+    template = job.messages.invalid
     return Condition(
         type=ConditionType.FAILED.value,
         status="True",
-        reason=phrase.reason,
-        message=phrase.say(detail=_detail(job.faults)),
+        reason=template.reason,
+        message=template.render(detail=_detail(job.faults)),
         last_update=at,
         last_transition=at,
     )
@@ -102,6 +102,6 @@ def _verdict(job: InvalidJob, *, at: datetime) -> Condition:
 
 def _detail(faults: Sequence[field.Fault]) -> str:
     """All faults, or the first of very many: a condition is read by people."""
-    text = field.summary(faults[:_MOST_FAULTS])
-    more = len(faults) - _MOST_FAULTS
+    text = field.summary(faults[:_MAX_FAULTS])
+    more = len(faults) - _MAX_FAULTS
     return f"{text} and {more} more" if more > 0 else text

@@ -83,7 +83,7 @@ class Replica(msgspec.Struct, frozen=True):
     selector: Mapping[str, str]
     service_ports: Sequence[ServicePort]
     task: str
-    weak_labels: Mapping[str, str] = {}
+    default_labels: Mapping[str, str] = {}
     status_selector: str = ""
     is_in_cluster: bool = True
     tolerates_failure: bool = False
@@ -122,8 +122,8 @@ class LabelKeys(msgspec.Struct, frozen=True):
     index: str
     leader: tuple[str, str] | None = None
     leaders: SuccessCriterion = SuccessCriterion()
-    weak_index: str | None = None
-    weak_leader: tuple[str, str] | None = None
+    default_index: str | None = None
+    default_leader: tuple[str, str] | None = None
 
 
 class TFConfig(msgspec.Struct, frozen=True):
@@ -140,17 +140,17 @@ class TFConfig(msgspec.Struct, frozen=True):
 class Rules(msgspec.Struct, frozen=True):
     """How failures, restarts and the end of a job are judged."""
 
-    decider: SuccessCriterion
+    success_criterion: SuccessCriterion
     exit_codes: ExitCodes
-    only_decider_fails: bool = False
+    only_decisive_replica_fails_job: bool = False
     budget_ends_job: bool = True
     budget_counts_container_restarts: bool = True
-    never_survives_disruption: bool = False
+    never_policy_survives_disruption: bool = False
     success_before_deadline: bool = False
     success_before_suspension: bool = False
     suspend_keeps_services: bool = False
     counts_evictions: bool = False
-    longest_restart_delay: timedelta = timedelta(minutes=5)
+    max_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
 
 
@@ -223,7 +223,7 @@ class Job(msgspec.Struct, frozen=True):
         return self.owner.namespace
 
     @property
-    def is_left_alone(self) -> bool:
+    def is_ignored(self) -> bool:
         return self.is_external or self.is_deleting
 
     @property

@@ -12,8 +12,8 @@ class MessageTemplate(msgspec.Struct, frozen=True):
     type: str = ""
     """`Normal` or `Warning`, where its event is of another type than is usual."""
 
-    def say(self, **facts: object) -> str:
-        return self.message.format(**facts)
+    def render(self, **params: object) -> str:
+        return self.message.format(**params)
 
 
 class Messages(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 Fixed names are what makes a stale view harmless: a second child under one name cannot exist.
 """
 
-LONGEST_NAME = 63
+MAX_NAME_LENGTH = 63
 
 
 def child_prefix(*parts: str) -> str:
@@ -13,7 +13,7 @@ def child_prefix(*parts: str) -> str:
 
 def label_value(text: str) -> str:
     """A text as a label value: at most 63 characters, ending in a letter or digit."""
-    cut = _plain(text)[:LONGEST_NAME]
+    cut = _plain(text)[:MAX_NAME_LENGTH]
     while cut and not (cut[-1].isascii() and cut[-1].isalnum()):
         cut = cut[:-1]
     return cut

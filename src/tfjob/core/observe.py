@@ -12,7 +12,7 @@ import msgspec
 from tfjob.core import batch_job, pod_state
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, Workload
 from tfjob.core.plan import ChildKind
-from tfjob.core.status import Cause, ConditionType, ReplicaStatus
+from tfjob.core.status import ConditionType, RecordCause, ReplicaStatus
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
@@ -33,7 +33,7 @@ class Children(msgspec.Struct, frozen=True):
     priorities: Mapping[str, int] = {}
 
 
-class Slot(msgspec.Struct):
+class ReplicaInstance(msgspec.Struct):
     """One replica: its pod if there is one, and its phase as the job sees it."""
 
     replica: Replica
@@ -42,7 +42,7 @@ class Slot(msgspec.Struct):
     job: BatchJob | None = None
     phase: Phase | None = None
     is_completed: bool = False
-    is_leaving: bool = False
+    is_obsolete: bool = False
     is_disrupted: bool = False
     failure: Terminated | None = None
     """The permanent end that decides about a replica of a batch Job."""
@@ -60,16 +60,16 @@ class Slot(msgspec.Struct):
 
     @property
     def is_active(self) -> bool:
-        return self.phase is Phase.RUNNING and not self.is_terminating and not self.is_leaving
+        return self.phase is Phase.RUNNING and not self.is_terminating and not self.is_obsolete
 
     @property
     def is_succeeded(self) -> bool:
-        return self.phase is Phase.SUCCEEDED and not self.is_leaving
+        return self.phase is Phase.SUCCEEDED and not self.is_obsolete
 
     @property
     def is_failed(self) -> bool:
         """Failed, or taken away while it ran."""
-        if self.is_leaving:
+        if self.is_obsolete:
             return False
         return self.phase is Phase.FAILED or (self.phase is Phase.RUNNING and self.is_terminating)
 
@@ -83,7 +83,7 @@ class Slot(msgspec.Struct):
         return None if ended is None else ended.exit_code
 
     @property
-    def facts(self) -> dict[str, object]:
+    def params(self) -> dict[str, object]:
         """What is told of it: its type, its pod, and the code that ended it."""
         code = self.exit_code
         return {
@@ -93,7 +93,7 @@ class Slot(msgspec.Struct):
         }
 
     @property
-    def is_done(self) -> bool:
+    def is_confirmed_success(self) -> bool:
         """Succeeded for certain: its training container is known to have exited with 0."""
         if not self.is_succeeded:
             return False
@@ -103,22 +103,22 @@ class Slot(msgspec.Struct):
         return ended is not None and ended.exit_code == 0
 
 
-class View(msgspec.Struct):
-    slots: Mapping[str, Sequence[Slot]]
+class ObservedState(msgspec.Struct):
+    instances: Mapping[str, Sequence[ReplicaInstance]]
     services: AbstractSet[str]
     surplus_pods: Sequence[ObjectMeta]
     surplus_services: Sequence[ObjectMeta]
 
-    def all_slots(self) -> list[Slot]:
-        return [slot for slots in self.slots.values() for slot in slots]
+    def all_instances(self) -> list[ReplicaInstance]:
+        return [instance for instances in self.instances.values() for instance in instances]
 
 
-def view(job: Job, children: Children) -> View:
+def observe(job: Job, children: Children) -> ObservedState:
     by_label = {replica.label: replica for replica in job.replicas}
     pods: dict[tuple[str, int], list[Pod]] = {}
     surplus: list[ObjectMeta] = []
     for pod in children.pods:
-        place = place_of(job, pod.metadata)
+        place = replica_key(job, pod.metadata)
         if place is None:
             continue
         replica = by_label.get(place[0])
@@ -128,10 +128,10 @@ def view(job: Job, children: Children) -> View:
             pods.setdefault((replica.type, place[1]), []).append(pod)
     batch_jobs = _batch_jobs(job, children.jobs, by_label)
     services, surplus_services = _services(job, replica_services(job, children), by_label)
-    return View(
-        slots={
+    return ObservedState(
+        instances={
             replica.type: [
-                _slot(job, replica, index, pods.get((replica.type, index), ()), batch_jobs)
+                _instance(job, replica, index, pods.get((replica.type, index), ()), batch_jobs)
                 for index in range(replica.count)
             ]
             for replica in job.replicas
@@ -150,7 +150,7 @@ def replica_services(job: Job, children: Children) -> Sequence[Service]:
     return [each for each in children.services if each.metadata.name not in beside]
 
 
-def ended(job: Job, children: Children, seen: View) -> frozenset[str]:
+def ended_uids(job: Job, children: Children, observed: ObservedState) -> frozenset[str]:
     """UIDs of the pods and batch Jobs that have ended; whatever else there is still runs."""
     policies = {replica.label: replica.pod_restart_policy for replica in job.replicas}
     pods = {
@@ -159,11 +159,11 @@ def ended(job: Job, children: Children, seen: View) -> frozenset[str]:
         if pod_state.has_ended(pod, policy=policies.get(_label(job, pod.metadata), ""))
     }
     jobs = {each.metadata.uid for each in children.jobs if each.status.succeeded}
-    for slot in seen.all_slots():
-        if slot.job is None or slot.pod is None or slot.phase is not Phase.SUCCEEDED:
+    for instance in observed.all_instances():
+        if instance.job is None or instance.pod is None or instance.phase is not Phase.SUCCEEDED:
             continue
-        if slot.pod.metadata.uid in pods:
-            jobs.add(slot.job.metadata.uid)
+        if instance.pod.metadata.uid in pods:
+            jobs.add(instance.job.metadata.uid)
     return frozenset(pods | jobs)
 
 
@@ -171,52 +171,54 @@ def _label(job: Job, meta: ObjectMeta) -> str:
     return meta.labels.get(job.labels.type, "")
 
 
-def _slot(
+def _instance(
     job: Job,
     replica: Replica,
     index: int,
     pods: Sequence[Pod],
     batch_jobs: Mapping[str, BatchJob],
-) -> Slot:
-    slot = Slot(replica=replica, index=index)
+) -> ReplicaInstance:
+    instance = ReplicaInstance(replica=replica, index=index)
     stored = job.status.of(replica.type)
-    slot.is_completed = index in stored.completed
+    instance.is_completed = index in stored.completed
     if job.workload is Workload.JOB:
-        _observe_batch(slot, job, pods, batch_jobs.get(slot.name))
+        _observe_batch(instance, job, pods, batch_jobs.get(instance.name))
     elif pods:
-        _observe_pod(slot, job, _the_one(pods, name=slot.name), stored=stored)
-    if slot.is_completed and not slot.is_leaving:
-        slot.phase = Phase.SUCCEEDED
-    return slot
+        _observe_pod(instance, job, _canonical_pod(pods, name=instance.name), stored=stored)
+    if instance.is_completed and not instance.is_obsolete:
+        instance.phase = Phase.SUCCEEDED
+    return instance
 
 
-def _observe_pod(slot: Slot, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
+def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
     """What was seen of a pod before and is stored by its UID counts more than its times do."""
-    slot.pod = pod
-    slot.is_leaving = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
-    slot.phase = pod_state.judged_phase(pod, policy=slot.replica.pod_restart_policy)
-    last = stored.recent_of(slot.index)
+    instance.pod = pod
+    instance.is_obsolete = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
+    instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
+    last = stored.record_of(instance.index)
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
-        slot.is_disrupted = last.cause is Cause.DISRUPTED
+        instance.is_disrupted = last.cause is RecordCause.DISRUPTED
     else:
-        slot.is_disrupted = pod_state.is_disrupted(pod, job.rules)
-    if slot.phase is Phase.SUCCEEDED and (slot.is_disrupted or pod_state.is_evicted(pod)):
-        slot.phase = Phase.FAILED
+        instance.is_disrupted = pod_state.is_disrupted(pod, job.rules)
+    if instance.phase is Phase.SUCCEEDED and (instance.is_disrupted or pod_state.is_evicted(pod)):
+        instance.phase = Phase.FAILED
 
 
-def _observe_batch(slot: Slot, job: Job, pods: Sequence[Pod], found: BatchJob | None) -> None:
+def _observe_batch(
+    instance: ReplicaInstance, job: Job, pods: Sequence[Pod], found: BatchJob | None
+) -> None:
     """Pods that a vanished batch Job left behind are nobody's."""
-    slot.job = found
-    is_decider = job.rules.decider.includes(slot.replica.type, slot.index)
+    instance.job = found
+    is_decisive = job.rules.success_criterion.includes(instance.replica.type, instance.index)
     codes = job.rules.exit_codes
     if found is not None:
-        slot.pod = batch_job.representative_pod(pods, exit_codes=codes, is_decider=is_decider)
-    slot.phase = batch_job.phase_of(found, pods, exit_codes=codes, is_decider=is_decider)
-    if slot.phase is Phase.FAILED and slot.pod is not None:
-        slot.failure = batch_job.failure_of(slot.pod, exit_codes=codes)
+        instance.pod = batch_job.representative_pod(pods, exit_codes=codes, is_decisive=is_decisive)
+    instance.phase = batch_job.phase_of(found, pods, exit_codes=codes, is_decisive=is_decisive)
+    if instance.phase is Phase.FAILED and instance.pod is not None:
+        instance.failure = batch_job.failure_of(instance.pod, exit_codes=codes)
 
 
-def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:
+def _canonical_pod(pods: Sequence[Pod], *, name: str) -> Pod:
     """Of several pods for one index the canonical name counts; else the oldest, so that no second
     one is made beside it."""
     for pod in pods:
@@ -230,7 +232,7 @@ def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
     return job.status.is_true(ConditionType.SUSPENDED) and pod.metadata.is_terminating
 
 
-def place_of(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
+def replica_key(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
     """The (type label, index) a child claims, or None when its labels are no use."""
     kind = meta.labels.get(job.labels.type)
     index = meta.labels.get(job.labels.index, "")
@@ -246,7 +248,7 @@ def _batch_jobs(
     the name: how children are called may have been set anew, and nothing runs twice."""
     found: dict[str, BatchJob] = {}
     for each in jobs:
-        place = place_of(job, each.metadata)
+        place = replica_key(job, each.metadata)
         replica = None if place is None else by_label.get(place[0])
         if place is not None and replica is not None:
             found.setdefault(replica.name(place[1]), each)
@@ -260,7 +262,7 @@ def _services(
     kept: set[str] = set()
     surplus: list[ObjectMeta] = []
     for service in services:
-        place = place_of(job, service.metadata)
+        place = replica_key(job, service.metadata)
         if place is None:
             continue
         replica = by_label.get(place[0])

@@ -70,10 +70,10 @@ class Plan(msgspec.Struct, frozen=True):
     deletes: Sequence[Delete] = ()
     status: JobStatus | None = None
     events: Sequence[JobEvent] = ()
-    wake_at: datetime | None = None
+    requeue_at: datetime | None = None
     restarts: int = 0
     deletes_job: bool = False
-    is_status_first: bool = False
+    writes_status_first: bool = False
 
     @property
     def has_effects(self) -> bool:
@@ -81,7 +81,7 @@ class Plan(msgspec.Struct, frozen=True):
         return bool(self.creates or self.updates or self.deletes or self.deletes_job)
 
     @property
-    def is_quiet(self) -> bool:
+    def is_empty(self) -> bool:
         """Nothing to write: the world is as it should be."""
         return not (self.has_effects or self.status)
 

@@ -33,7 +33,7 @@ class PlanBuilder:
         self._wakes: list[datetime] = []
 
     @property
-    def stamp(self) -> datetime:
+    def timestamp(self) -> datetime:
         return time.whole(self.now)
 
     def set_status(self, **fields: object) -> None:
@@ -42,31 +42,31 @@ class PlanBuilder:
     def set_condition(
         self,
         kind: ConditionType,
-        phrase: MessageTemplate,
+        template: MessageTemplate,
         *,
         is_true: bool = True,
-        facts: Mapping[str, object] = MappingProxyType({}),
+        params: Mapping[str, object] = MappingProxyType({}),
     ) -> str | None:
         """Set a condition; returns its message if that changed anything, else None."""
-        message = phrase.say(name=self.job.name, namespace=self.job.namespace, **facts)
+        message = template.render(name=self.job.name, namespace=self.job.namespace, **params)
         condition = Condition(
             type=str(kind),
             status="True" if is_true else "False",
-            reason=phrase.reason,
+            reason=template.reason,
             message=message,
-            last_update=self.stamp,
-            last_transition=self.stamp,
+            last_update=self.timestamp,
+            last_transition=self.timestamp,
         )
         before = self.status
         self.status = with_condition(before, condition)
         return None if self.status is before else message
 
-    def tell(self, kind: EventType, reason: str, message: str, *, key: str = "") -> None:
+    def record_event(self, kind: EventType, reason: str, message: str, *, key: str = "") -> None:
         """An event; without a key it is a fact of this moment."""
         key = key or f"{reason}/{time.render(self.now)}"
         self.events.append(JobEvent(type=kind, reason=reason, message=message, key=key))
 
-    def wake(self, moment: datetime | None) -> None:
+    def requeue_at(self, moment: datetime | None) -> None:
         if moment is not None:
             self._wakes.append(moment)
 
@@ -81,10 +81,10 @@ class PlanBuilder:
             deletes=list(dict.fromkeys(self.deletes)),
             status=changed,
             events=self.events,
-            wake_at=min(self._wakes, default=None),
+            requeue_at=min(self._wakes, default=None),
             restarts=self.restarts,
             deletes_job=deletes_job,
-            is_status_first=changed is not None and self._is_status_first(),
+            writes_status_first=changed is not None and self._is_status_first(),
         )
 
     def _is_status_first(self) -> bool:
@@ -94,13 +94,15 @@ class PlanBuilder:
         suspended = ConditionType.SUSPENDED
         turns = after.is_true(suspended) != before.is_true(suspended)
         ends = after.is_finished and not before.is_finished
-        return ends or turns or bool(self.deletes) or _decided(before) != _decided(after)
+        return (
+            ends or turns or bool(self.deletes) or _pod_decisions(before) != _pod_decisions(after)
+        )
 
 
-def _decided(status: JobStatus) -> dict[str, tuple[object, ...]]:
+def _pod_decisions(status: JobStatus) -> dict[str, tuple[object, ...]]:
     """What a status remembers of pods that may be gone."""
     return {
-        kind: (each.restarts, each.completed, each.recent)
+        kind: (each.restarts, each.completed, each.records)
         for kind, each in status.replicas.items()
-        if each.restarts or each.completed or each.recent
+        if each.restarts or each.completed or each.records
     }

@@ -34,7 +34,7 @@ def has_ended(pod: Pod, *, policy: str = "") -> bool:
     return all(_has_ended_for_good(each, policy) for each in statuses)
 
 
-def judged_phase(pod: Pod, *, policy: str) -> Phase:
+def replica_phase(pod: Pod, *, policy: str) -> Phase:
     """The phase of the replica: its pod's, unless the training container has ended for good.
 
     `policy` is the pod's own restart policy, which says what its kubelet starts again.
@@ -62,7 +62,7 @@ def is_evicted(pod: Pod) -> bool:
     return pod.status.reason in _DISRUPTIONS or pod.has_condition("DisruptionTarget")
 
 
-def deletion_asked_at(meta: ObjectMeta) -> datetime | None:
+def deletion_requested_at(meta: ObjectMeta) -> datetime | None:
     """When the deletion of an object on its way out was asked for."""
     gone_by = time.parse(meta.deletion_timestamp)
     grace = timedelta(seconds=meta.deletion_grace_period_seconds or 0)
@@ -82,7 +82,7 @@ def _ended_before_deletion(pod: Pod) -> bool:
         return False
     ended = pod.terminated(TRAINING_CONTAINER)
     finished = time.parse(ended.finished_at) if ended is not None else None
-    asked = deletion_asked_at(meta)
+    asked = deletion_requested_at(meta)
     return finished is not None and asked is not None and finished < asked
 
 

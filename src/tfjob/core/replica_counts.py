@@ -8,18 +8,20 @@ from collections.abc import Sequence
 import msgspec
 
 from tfjob.core.job import Replica
-from tfjob.core.observe import Slot
+from tfjob.core.observe import ReplicaInstance
 from tfjob.core.status import JobStatus, ReplicaStatus
 
 
-def counted(replica: Replica, slots: Sequence[Slot], *, stored: ReplicaStatus) -> ReplicaStatus:
-    completed = {slot.index for slot in slots if slot.is_succeeded}
+def counted(
+    replica: Replica, instances: Sequence[ReplicaInstance], *, stored: ReplicaStatus
+) -> ReplicaStatus:
+    completed = {instance.index for instance in instances if instance.is_succeeded}
     keeps = not replica.restarts_on_success
     return msgspec.structs.replace(
         stored,
-        active=sum(slot.is_active for slot in slots),
+        active=sum(instance.is_active for instance in instances),
         succeeded=len(completed),
-        failed=sum(slot.is_failed for slot in slots),
+        failed=sum(instance.is_failed for instance in instances),
         completed=stored.completed | completed if keeps else frozenset(),
         selector=replica.status_selector,
     )
@@ -35,10 +37,12 @@ def after_failure(stored: ReplicaStatus, *, remaining: int) -> ReplicaStatus:
     return msgspec.structs.replace(stored, active=min(stored.active, remaining))
 
 
-def in_place_restarts(slots: Sequence[Slot]) -> int:
+def in_place_restarts(instances: Sequence[ReplicaInstance]) -> int:
     """Container restarts by the kubelet, over all pods that are there."""
     return sum(
-        slot.pod.restart_count for slot in slots if slot.pod is not None and not slot.is_leaving
+        instance.pod.restart_count
+        for instance in instances
+        if instance.pod is not None and not instance.is_obsolete
     )
 
 

@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
-from tfjob.core.observe import Slot
-from tfjob.core.status import Cause, RecentRestart, ReplicaStatus
+from tfjob.core.observe import ReplicaInstance
+from tfjob.core.status import PodRecord, RecordCause, ReplicaStatus
 from tfjob.core.time_math import shifted
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod, Running
 
-STEADY = timedelta(minutes=10)
+STABLE_AFTER = timedelta(minutes=10)
 """A pod that ran this long ends a streak of restarts."""
 FIRST_DELAY = timedelta(seconds=10)
 
@@ -25,186 +25,202 @@ class ReplicaAction(Enum):
     KEEP = auto()
     RESTART = auto()
     REPLACE = auto()
-    RESTARTED = auto()
-    HELD = auto()
-    AWAIT = auto()
+    RESTARTING = auto()
+    HOLD = auto()
+    AWAIT_DELETION = auto()
     IGNORE = auto()
     TOLERATE = auto()
-    FAIL = auto()
-    FAIL_BY_CODE = auto()
+    FAIL_JOB = auto()
+    FAIL_JOB_ON_EXIT_CODE = auto()
 
 
 RESTART_ACTIONS = frozenset(
     {
         ReplicaAction.RESTART,
         ReplicaAction.REPLACE,
-        ReplicaAction.RESTARTED,
-        ReplicaAction.HELD,
-        ReplicaAction.AWAIT,
+        ReplicaAction.RESTARTING,
+        ReplicaAction.HOLD,
+        ReplicaAction.AWAIT_DELETION,
     }
 )
 """Fates that show the job as Restarting while the old pod is still there."""
 
 
-def action_for(slot: Slot, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
-    pod = slot.pod
-    if pod is None or slot.is_leaving:
+def action_for(instance: ReplicaInstance, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
+    pod = instance.pod
+    if pod is None or instance.is_obsolete:
         return ReplicaAction.KEEP if pod is None else ReplicaAction.IGNORE
-    if slot.job is not None:
+    if instance.job is not None:
         return (
-            _failing(slot, rules, ReplicaAction.FAIL)
-            if slot.phase is Phase.FAILED
+            _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
+            if instance.phase is Phase.FAILED
             else ReplicaAction.KEEP
         )
-    if slot.phase is Phase.SUCCEEDED:
-        return _fate_of_success(slot, pod, rules=rules, stored=stored)
-    if slot.phase is Phase.FAILED:
-        return _fate_of_failure(slot, pod, rules=rules, stored=stored)
-    if not slot.is_terminating:
+    if instance.phase is Phase.SUCCEEDED:
+        return _action_after_success(instance, pod, rules=rules, stored=stored)
+    if instance.phase is Phase.FAILED:
+        return _action_after_failure(instance, pod, rules=rules, stored=stored)
+    if not instance.is_terminating:
         return ReplicaAction.KEEP
-    return _fate_of_taken(slot, rules=rules)
+    return _action_while_terminating(instance, rules=rules)
 
 
 def within_budget(
-    actions: Sequence[tuple[Slot, ReplicaAction]], *, left: int | None, rules: Rules
-) -> list[tuple[Slot, ReplicaAction]]:
+    actions: Sequence[tuple[ReplicaInstance, ReplicaAction]], *, left: int | None, rules: Rules
+) -> list[tuple[ReplicaInstance, ReplicaAction]]:
     """Fates when only `left` more restarts may be counted; the first in order have them."""
     if left is None:
         return list(actions)
-    judged: list[tuple[Slot, ReplicaAction]] = []
-    for slot, fate in actions:
-        if fate is not ReplicaAction.RESTART:
-            judged.append((slot, fate))
+    judged: list[tuple[ReplicaInstance, ReplicaAction]] = []
+    for instance, action in actions:
+        if action is not ReplicaAction.RESTART:
+            judged.append((instance, action))
         elif left > 0:
             left -= 1
-            judged.append((slot, fate))
+            judged.append((instance, action))
         else:
-            judged.append((slot, _without_budget(slot, rules)))
+            judged.append((instance, _without_budget(instance, rules)))
     return judged
 
 
 def is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
     """That this pod is replaced is already written down."""
-    last = stored.recent_of(index)
+    last = stored.record_of(index)
     return last is not None and last.is_restart and last.uid == pod.metadata.uid
 
 
-def recorded(
-    slots: Mapping[int, Slot], *, stored: ReplicaStatus, now: datetime
-) -> tuple[RecentRestart, ...]:
+def records_after_replacement(
+    instances: Mapping[int, ReplicaInstance], *, stored: ReplicaStatus, now: datetime
+) -> tuple[PodRecord, ...]:
     """The record after the pods of these slots, given by index, are replaced."""
     entries = [
-        _entry(slot, slot.pod, stored=stored, now=now)
-        for slot in slots.values()
-        if slot.pod is not None
+        _record(instance, instance.pod, stored=stored, now=now)
+        for instance in instances.values()
+        if instance.pod is not None
     ]
-    return with_entries(stored, entries)
+    return with_records(stored, entries)
 
 
-def with_entries(
-    stored: ReplicaStatus, entries: Sequence[RecentRestart]
-) -> tuple[RecentRestart, ...]:
+def with_records(stored: ReplicaStatus, entries: Sequence[PodRecord]) -> tuple[PodRecord, ...]:
     """The record with one entry per index in place of what it says of these indexes."""
     indexes = {each.index for each in entries}
     kept = (
-        each for each in stored.recent if each.cause is Cause.REMOVED or each.index not in indexes
+        each
+        for each in stored.records
+        if each.cause is RecordCause.REMOVED or each.index not in indexes
     )
     return (*kept, *entries)
 
 
-def in_place_entry(slot: Slot, pod: Pod, *, stored: ReplicaStatus, now: datetime) -> RecentRestart:
+def in_place_record(
+    instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
+) -> PodRecord:
     """That a pod which goes on has restarted containers; earlier failures stay on record."""
-    last = stored.recent_of(slot.index)
-    return RecentRestart(
-        index=slot.index,
+    last = stored.record_of(instance.index)
+    return PodRecord(
+        index=instance.index,
         uid=pod.metadata.uid,
         streak=0 if last is None else last.streak,
         at=time.whole(now) if last is None else last.at,
-        cause=Cause.IN_PLACE,
+        cause=RecordCause.IN_PLACE,
         in_place=pod.restart_count,
     )
 
 
-def still_told(
-    stored: ReplicaStatus, slots: Sequence[Slot], *, there: AbstractSet[str], now: datetime
-) -> tuple[RecentRestart, ...]:
+def unexpired_records(
+    stored: ReplicaStatus,
+    instances: Sequence[ReplicaInstance],
+    *,
+    there: AbstractSet[str],
+    now: datetime,
+) -> tuple[PodRecord, ...]:
     """The record without restarts that nothing follows from any more.
 
     Such a pod is gone (`there` are the UIDs of those that are not), and its index runs steadily
     again or will never be made again. `slots` are all of the type, in the order of their index.
     """
 
-    def is_over(each: RecentRestart) -> bool:
-        if each.cause is Cause.REMOVED or each.uid in there:
+    def is_over(each: PodRecord) -> bool:
+        if each.cause is RecordCause.REMOVED or each.uid in there:
             return False
-        if each.index >= len(slots) or each.index in stored.completed:
+        if each.index >= len(instances) or each.index in stored.completed:
             return True
-        slot = slots[each.index]
-        return slot.is_active and slot.pod is not None and _ran_steadily(slot.pod, now)
+        instance = instances[each.index]
+        return instance.is_active and instance.pod is not None and _ran_stably(instance.pod, now)
 
-    return tuple(each for each in stored.recent if not is_over(each))
+    return tuple(each for each in stored.records if not is_over(each))
 
 
-def due(stored: ReplicaStatus, index: int, *, now: datetime, longest: timedelta) -> datetime | None:
+def backoff_until(
+    stored: ReplicaStatus, index: int, *, now: datetime, max_delay: timedelta
+) -> datetime | None:
     """When a replica may be made again, or None if that is now. Only failures are held back."""
-    last = stored.recent_of(index)
-    if last is None or last.cause is not Cause.FAILED or last.streak < 2 or last.at > now:
+    last = stored.record_of(index)
+    if last is None or last.cause is not RecordCause.FAILED or last.streak < 2 or last.at > now:
         return None
     doublings = min(last.streak - 2, 10)
-    moment = shifted(last.at, min(FIRST_DELAY * 2**doublings, longest))
+    moment = shifted(last.at, min(FIRST_DELAY * 2**doublings, max_delay))
     return moment if moment > now else None
 
 
-def _without_budget(slot: Slot, rules: Rules) -> ReplicaAction:
+def _without_budget(instance: ReplicaInstance, rules: Rules) -> ReplicaAction:
     if rules.budget_ends_job:
-        return ReplicaAction.HELD
-    return ReplicaAction.FAIL if _decides(slot, rules) else ReplicaAction.TOLERATE
+        return ReplicaAction.HOLD
+    return ReplicaAction.FAIL_JOB if _is_decisive(instance, rules) else ReplicaAction.TOLERATE
 
 
-def _fate_of_success(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
-    if not slot.replica.restarts_on_success or _decides(slot, rules):
+def _action_after_success(
+    instance: ReplicaInstance, pod: Pod, *, rules: Rules, stored: ReplicaStatus
+) -> ReplicaAction:
+    if not instance.replica.restarts_on_success or _is_decisive(instance, rules):
         return ReplicaAction.KEEP
     return (
-        ReplicaAction.RESTARTED if is_recorded(pod, stored, slot.index) else ReplicaAction.RESTART
+        ReplicaAction.RESTARTING
+        if is_recorded(pod, stored, instance.index)
+        else ReplicaAction.RESTART
     )
 
 
-def _fate_of_failure(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
-    is_known = is_recorded(pod, stored, slot.index)
-    survives = slot.is_disrupted and rules.never_survives_disruption
-    if slot.replica.restart is RestartPolicy.NEVER and not survives:
-        fate = _failing(slot, rules, ReplicaAction.FAIL)
+def _action_after_failure(
+    instance: ReplicaInstance, pod: Pod, *, rules: Rules, stored: ReplicaStatus
+) -> ReplicaAction:
+    is_known = is_recorded(pod, stored, instance.index)
+    survives = instance.is_disrupted and rules.never_policy_survives_disruption
+    if instance.replica.restart is RestartPolicy.NEVER and not survives:
+        action = _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
         # A deletion on record that did not fail the job took a pod that had not run.
-        return ReplicaAction.IGNORE if is_known and fate is ReplicaAction.FAIL else fate
+        return ReplicaAction.IGNORE if is_known and action is ReplicaAction.FAIL_JOB else action
     if is_known:
-        return ReplicaAction.RESTARTED
-    if slot.is_disrupted:
+        return ReplicaAction.RESTARTING
+    if instance.is_disrupted:
         return ReplicaAction.REPLACE
-    if slot.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, rules):
-        return _failing(slot, rules, ReplicaAction.FAIL_BY_CODE)
+    if instance.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, rules):
+        return _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB_ON_EXIT_CODE)
     return ReplicaAction.RESTART
 
 
-def _fate_of_taken(slot: Slot, *, rules: Rules) -> ReplicaAction:
+def _action_while_terminating(instance: ReplicaInstance, *, rules: Rules) -> ReplicaAction:
     """Somebody deletes a pod that has not ended yet."""
-    if slot.replica.restart is not RestartPolicy.NEVER:
-        return ReplicaAction.AWAIT
-    if slot.phase is not Phase.RUNNING:
+    if instance.replica.restart is not RestartPolicy.NEVER:
+        return ReplicaAction.AWAIT_DELETION
+    if instance.phase is not Phase.RUNNING:
         return ReplicaAction.IGNORE
     return (
-        ReplicaAction.AWAIT
-        if rules.never_survives_disruption
-        else _failing(slot, rules, ReplicaAction.FAIL)
+        ReplicaAction.AWAIT_DELETION
+        if rules.never_policy_survives_disruption
+        else _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
     )
 
 
-def _failing(slot: Slot, rules: Rules, fate: ReplicaAction) -> ReplicaAction:
-    spared = rules.only_decider_fails and not _decides(slot, rules)
-    return ReplicaAction.TOLERATE if spared or slot.replica.tolerates_failure else fate
+def _fail_or_tolerate(
+    instance: ReplicaInstance, rules: Rules, action: ReplicaAction
+) -> ReplicaAction:
+    spared = rules.only_decisive_replica_fails_job and not _is_decisive(instance, rules)
+    return ReplicaAction.TOLERATE if spared or instance.replica.tolerates_failure else action
 
 
-def _decides(slot: Slot, rules: Rules) -> bool:
-    return rules.decider.includes(slot.replica.type, slot.index)
+def _is_decisive(instance: ReplicaInstance, rules: Rules) -> bool:
+    return rules.success_criterion.includes(instance.replica.type, instance.index)
 
 
 def _is_retryable(pod: Pod, rules: Rules) -> bool:
@@ -215,24 +231,26 @@ def _is_retryable(pod: Pod, rules: Rules) -> bool:
     return rules.exit_codes.is_retryable(ended.exit_code, reason=ended.reason)
 
 
-def _entry(slot: Slot, pod: Pod, *, stored: ReplicaStatus, now: datetime) -> RecentRestart:
-    last = stored.recent_of(slot.index)
-    streak = last.streak if last is not None and not _ran_steadily(pod, now) else 0
-    return RecentRestart(
-        index=slot.index,
+def _record(
+    instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
+) -> PodRecord:
+    last = stored.record_of(instance.index)
+    streak = last.streak if last is not None and not _ran_stably(pod, now) else 0
+    return PodRecord(
+        index=instance.index,
         uid=pod.metadata.uid,
-        streak=streak if slot.is_disrupted else streak + 1,
+        streak=streak if instance.is_disrupted else streak + 1,
         at=time.whole(now),
-        cause=Cause.DISRUPTED if slot.is_disrupted else Cause.FAILED,
+        cause=RecordCause.DISRUPTED if instance.is_disrupted else RecordCause.FAILED,
     )
 
 
-def _ran_steadily(pod: Pod, now: datetime) -> bool:
+def _ran_stably(pod: Pod, now: datetime) -> bool:
     ended = pod.terminated(TRAINING_CONTAINER)
     run = ended or _running(pod)
     started = time.parse(run.started_at if run and run.started_at else pod.status.start_time)
     finished = (time.parse(ended.finished_at) if ended else None) or now
-    return started is not None and finished - started >= STEADY
+    return started is not None and finished - started >= STABLE_AFTER
 
 
 def _running(pod: Pod) -> Running | None:

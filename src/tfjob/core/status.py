@@ -34,7 +34,7 @@ class Condition(msgspec.Struct, frozen=True):
         return self.status == "True"
 
 
-class Cause(StrEnum):
+class RecordCause(StrEnum):
     """Why a pod is on record."""
 
     FAILED = "Failed"
@@ -47,7 +47,7 @@ class Cause(StrEnum):
     """The operator deletes it (scale-down, resume); its end says nothing about the job."""
 
 
-class RecentRestart(msgspec.Struct, frozen=True):
+class PodRecord(msgspec.Struct, frozen=True):
     """What was decided about one pod, by UID: the proof that it is not decided twice.
 
     `streak` counts failures of the index in a row, `at` is when the newest of them was seen.
@@ -58,7 +58,7 @@ class RecentRestart(msgspec.Struct, frozen=True):
     uid: str
     streak: int
     at: datetime
-    cause: Cause = Cause.FAILED
+    cause: RecordCause = RecordCause.FAILED
     in_place: int = 0
 
     @property
@@ -67,7 +67,7 @@ class RecentRestart(msgspec.Struct, frozen=True):
         return self.cause in _REPLACED
 
 
-_REPLACED = frozenset({Cause.FAILED, Cause.DISRUPTED})
+_REPLACED = frozenset({RecordCause.FAILED, RecordCause.DISRUPTED})
 
 
 class Limit(StrEnum):
@@ -83,22 +83,22 @@ class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
     failed: int = 0
     restarts: int = 0
     completed: frozenset[int] = frozenset()
-    recent: tuple[RecentRestart, ...] = ()
+    records: tuple[PodRecord, ...] = ()
     selector: str = ""
 
-    def recent_of(self, index: int) -> RecentRestart | None:
+    def record_of(self, index: int) -> PodRecord | None:
         """What is on record of an index, apart from pods that the operator removes."""
         return self._recent_by_index.get(index)
 
     @cached_property
     def removed(self) -> frozenset[str]:
         """UIDs of pods that the operator removes."""
-        return frozenset(each.uid for each in self.recent if each.cause is Cause.REMOVED)
+        return frozenset(each.uid for each in self.records if each.cause is RecordCause.REMOVED)
 
     @cached_property
-    def _recent_by_index(self) -> Mapping[int, RecentRestart]:
+    def _recent_by_index(self) -> Mapping[int, PodRecord]:
         """Every replica asks for its own: searching each time is slow in a wide job."""
-        kept = (each for each in reversed(self.recent) if each.cause is not Cause.REMOVED)
+        kept = (each for each in reversed(self.records) if each.cause is not RecordCause.REMOVED)
         return {each.index: each for each in kept}
 
 
@@ -125,19 +125,19 @@ class JobStatus(msgspec.Struct, frozen=True):
         return self.is_true(ConditionType.SUCCEEDED) or self.is_true(ConditionType.FAILED)
 
     def of(self, kind: str) -> ReplicaStatus:
-        return self.replicas.get(kind, _NOTHING)
+        return self.replicas.get(kind, _EMPTY)
 
     @property
     def restarts(self) -> int:
         return sum(each.restarts for each in self.replicas.values())
 
 
-_NOTHING = ReplicaStatus()
-_RIVALS: Mapping[str, str] = {
+_EMPTY = ReplicaStatus()
+_EXCLUSIVE: Mapping[str, str] = {
     ConditionType.RUNNING: ConditionType.RESTARTING,
     ConditionType.RESTARTING: ConditionType.RUNNING,
 }
-_ENDS = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
+_TERMINAL = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
 def with_condition(status: JobStatus, new: Condition) -> JobStatus:
@@ -150,14 +150,14 @@ def with_condition(status: JobStatus, new: Condition) -> JobStatus:
         return status
     if old is not None and old.status == new.status:
         new = msgspec.structs.replace(new, last_transition=old.last_transition)
-    dropped = {kind, _RIVALS.get(kind)}
+    dropped = {kind, _EXCLUSIVE.get(kind)}
     kept = [each for each in status.conditions if each.type not in dropped]
-    if kind in _ENDS:
+    if kind in _TERMINAL:
         kept = [_ended(each, now=new.last_update) for each in kept]
     return msgspec.structs.replace(status, conditions=(*kept, new))
 
 
-def flipped(status: JobStatus, kind: str, *, now: datetime) -> JobStatus:
+def with_condition_false(status: JobStatus, kind: str, *, now: datetime) -> JobStatus:
     """The status with a true condition of this type turned false where it stands."""
     if not status.is_true(kind):
         return status

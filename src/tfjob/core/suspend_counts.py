@@ -12,7 +12,8 @@ def resting(status: JobStatus, replicas: Sequence[str]) -> JobStatus:
     return msgspec.structs.replace(
         status,
         replicas={
-            kind: msgspec.structs.replace(status.of(kind), active=0, recent=()) for kind in replicas
+            kind: msgspec.structs.replace(status.of(kind), active=0, records=())
+            for kind in replicas
         },
     )
 

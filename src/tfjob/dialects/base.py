@@ -49,7 +49,7 @@ class ChildApi(msgspec.Struct, frozen=True):
         return f"{self.group}/{self.version}/{self.plural}"
 
 
-class Observed(msgspec.Struct, frozen=True):
+class StatusContext(msgspec.Struct, frozen=True):
     """What a status is written against, for dialects that show more than the neutral one."""
 
     children: Children = Children()
@@ -144,7 +144,7 @@ class Dialect(Protocol):
         """
 
     def encode_status(
-        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
     ) -> dict[str, Any]:
         """The status in the API's own shape."""
 

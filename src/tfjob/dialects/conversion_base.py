@@ -126,7 +126,7 @@ class HubJob:
         )
 
     @property
-    def decider(self) -> HubReplica | None:
+    def decisive_replica(self) -> HubReplica | None:
         """Whose success ends the job; a type without replicas counts as absent."""
         for kind in (*api.DECIDING_TYPES, "Worker", "PS"):
             for each in self.replicas:

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from tfjob.core.job import Owner
-from tfjob.core.status import Cause, Limit, RecentRestart
+from tfjob.core.status import Limit, PodRecord, RecordCause
 from tfjob.k8s import time
 
 _MOST = 2**31 - 1
-_CAUSES = {str(cause): cause for cause in Cause}
+_CAUSES = {str(cause): cause for cause in RecordCause}
 _LIMITS = {str(each): each for each in Limit}
 
 
@@ -61,14 +61,14 @@ def rendered(moment: datetime | None) -> str | None:
     return None if moment is None else time.render(moment)
 
 
-def rendered_restarts(restarts: Iterable[RecentRestart]) -> list[dict[str, Any]]:
+def rendered_restarts(restarts: Iterable[PodRecord]) -> list[dict[str, Any]]:
     return [_rendered_restart(each) for each in restarts]
 
 
-def restarts(value: object) -> tuple[RecentRestart, ...]:
+def restarts(value: object) -> tuple[PodRecord, ...]:
     """The restarts as they were rendered; one without a time tells nothing."""
     return tuple(
-        RecentRestart(
+        PodRecord(
             index=number(each.get("index")),
             uid=text(each.get("uid")),
             streak=number(each.get("streak")),
@@ -85,7 +85,7 @@ def limit(value: object) -> Limit | None:
     return _LIMITS.get(text(value))
 
 
-def _rendered_restart(restart: RecentRestart) -> dict[str, Any]:
+def _rendered_restart(restart: PodRecord) -> dict[str, Any]:
     shown = {
         "index": restart.index,
         "uid": restart.uid,
@@ -96,7 +96,7 @@ def _rendered_restart(restart: RecentRestart) -> dict[str, Any]:
     return {**shown, "inPlace": restart.in_place} if restart.in_place else shown
 
 
-def _cause(stored: Mapping[str, Any]) -> Cause:
+def _cause(stored: Mapping[str, Any]) -> RecordCause:
     """Before causes were stored, an entry without a streak was a pod that was removed."""
-    former = Cause.FAILED if number(stored.get("streak")) else Cause.REMOVED
+    former = RecordCause.FAILED if number(stored.get("streak")) else RecordCause.REMOVED
     return _CAUSES.get(text(stored.get("cause")), former)

@@ -3,14 +3,14 @@
 Every replica is named in it, and Linux starts no program with a longer variable.
 """
 
-from tfjob.core.cluster_spec import LONGEST_VALUE, longest_size
+from tfjob.core.cluster_spec import MAX_VALUE_BYTES, max_size
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.k8s import field
 
 TOO_WIDE = (
     "TF_CONFIG names every replica and would be {} bytes long; Linux starts no program with one"
-    f" of more than {LONGEST_VALUE}"
+    f" of more than {MAX_VALUE_BYTES}"
 )
 REMEDY = "use fewer replicas, or shorter names of job and namespace"
 _SURELY_FITS = 100
@@ -19,8 +19,8 @@ _SURELY_FITS = 100
 
 def checked(job: Job, *, path: str) -> Job | InvalidJob:
     """The job itself, or that it is invalid; `path` is the field that holds its replicas."""
-    size = 0 if job.total <= _SURELY_FITS else longest_size(job)
-    if size <= LONGEST_VALUE:
+    size = 0 if job.total <= _SURELY_FITS else max_size(job)
+    if size <= MAX_VALUE_BYTES:
         return job
     return InvalidJob(
         owner=job.owner,

@@ -47,7 +47,7 @@ async def test_second_pass_over_a_settled_job_writes_nothing(
 async def test_job_that_is_gone_needs_nothing(controller: Opened[ControllerHarness]) -> None:
     async with controller as harness:
         outcome = await harness.one_pass()
-        assert (outcome.wake_at, outcome.errors, outcome.is_waiting) == (None, [], False)
+        assert (outcome.requeue_at, outcome.errors, outcome.is_waiting) == (None, [], False)
 
 
 async def test_stale_cache_makes_no_second_child(controller: Opened[ControllerHarness]) -> None:
@@ -173,7 +173,7 @@ async def test_finished_job_goes_when_its_time_has_come(
         await harness.one_pass()
         assert "Succeeded" in await harness.conditions()
         outcome = await harness.one_pass()
-        assert outcome.wake_at == harness.time + timedelta(seconds=60)
+        assert outcome.requeue_at == harness.time + timedelta(seconds=60)
         harness.time += timedelta(seconds=61)
         await harness.one_pass()
         assert (await harness.job())["code"] == 404

@@ -70,7 +70,7 @@ async def test_job_whose_status_tells_all_needs_no_more(
     async with running(controller) as (_, watched):
         outcome = await watched.run()
         assert watched.decisions == 0
-        assert (outcome.errors, outcome.versions, outcome.wake_at) == ([], {}, None)
+        assert (outcome.errors, outcome.versions, outcome.requeue_at) == ([], {}, None)
 
 
 @pytest.mark.parametrize("change", ["pod", "service", "orphan", "job", "forgotten", "woken"])
@@ -106,9 +106,9 @@ async def test_moment_that_was_asked_for_is_not_slept_through(
     async with running(controller, run_policy={"activeDeadlineSeconds": 60}) as (harness, watched):
         outcome = await watched.run()
         assert watched.decisions == 0
-        assert outcome.wake_at is not None
-        assert outcome.wake_at <= harness.time + timedelta(seconds=61)
-        harness.time = outcome.wake_at
+        assert outcome.requeue_at is not None
+        assert outcome.requeue_at <= harness.time + timedelta(seconds=61)
+        harness.time = outcome.requeue_at
         await watched.run()
         assert watched.decisions == 1
         assert "Failed" in await harness.conditions()

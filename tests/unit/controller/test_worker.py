@@ -104,14 +104,14 @@ async def test_pass_that_ends_well_leaves_nothing_behind() -> None:
 
 async def test_job_is_looked_at_again_when_it_asked_to_be() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(wake_at=at(40) if len(harness.passes) == 1 else None)
+        harness.answer = lambda: Outcome(requeue_at=at(40) if len(harness.passes) == 1 else None)
         assert await harness.advance(3600) == [0, 40]
         assert harness.counted("requeue_after") == 1
 
 
 async def test_moment_that_has_passed_is_looked_at_at_once() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(wake_at=at(-40) if len(harness.passes) == 1 else None)
+        harness.answer = lambda: Outcome(requeue_at=at(-40) if len(harness.passes) == 1 else None)
         assert await harness.advance(1) == [0, pytest.approx(0.001)]
 
 
@@ -175,13 +175,13 @@ async def test_status_that_waits_is_looked_at_in_time_although_reconciles_fail()
 
 async def test_deadline_is_kept_although_passes_fail() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(500))
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], requeue_at=at(500))
         assert 500 in await harness.advance(3600)
 
 
 async def test_deadline_that_has_passed_hurries_no_failing_job() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], wake_at=at(-1))
+        harness.answer = lambda: Outcome(errors=[Forbidden("quota")], requeue_at=at(-1))
         assert len(await harness.advance(3600)) < 30
 
 
@@ -292,7 +292,7 @@ class Endless:
         assert (key, most_creates) == (JOB, None)
         if self.is_endless:
             await asyncio.get_running_loop().create_future()
-        return Outcome(wake_at=at(5))
+        return Outcome(requeue_at=at(5))
 
 
 async def test_cancelled_pass_has_no_outcome_and_its_worker_goes_on() -> None:

@@ -5,7 +5,7 @@ import msgspec
 from tests.support.builders import a_job, a_pod, pods
 from tfjob.core import replica_counts
 from tfjob.core.job import Job
-from tfjob.core.observe import Children, Slot, view
+from tfjob.core.observe import Children, ReplicaInstance, observe
 from tfjob.core.status import JobStatus, ReplicaStatus
 from tfjob.k8s.pod import ContainerStatus, Pod
 
@@ -15,14 +15,14 @@ SELECTOR = (
 )
 
 
-def slots_of(job: Job, *found: Pod) -> list[Slot]:
-    return list(view(job, Children(pods=found)).slots["Worker"])
+def slots_of(job: Job, *found: Pod) -> list[ReplicaInstance]:
+    return list(observe(job, Children(pods=found)).instances["Worker"])
 
 
 def test_each_replica_is_counted_once() -> None:
     job = a_job("W7", restart="OnFailure")
-    slots = slots_of(job, *pods(worker="PRSsFT"))
-    counted = replica_counts.counted(job.replicas[0], slots, stored=ReplicaStatus(restarts=3))
+    instances = slots_of(job, *pods(worker="PRSsFT"))
+    counted = replica_counts.counted(job.replicas[0], instances, stored=ReplicaStatus(restarts=3))
     assert counted == ReplicaStatus(
         active=1,
         succeeded=2,
@@ -67,10 +67,10 @@ def test_restarts_in_place_are_those_of_all_containers_of_pods_that_stay() -> No
     job = a_job("W3", restart="OnFailure")
     init = [ContainerStatus(name="init", restart_count=2)]
     others = [ContainerStatus(name="proxy", restart_count=4)]
-    slots = slots_of(job, a_pod("worker", 0, restarts=1, init=init, others=others))
-    assert replica_counts.in_place_restarts(slots) == 7
-    slots[0].is_leaving = True
-    assert replica_counts.in_place_restarts(slots) == 0
+    instances = slots_of(job, a_pod("worker", 0, restarts=1, init=init, others=others))
+    assert replica_counts.in_place_restarts(instances) == 7
+    instances[0].is_obsolete = True
+    assert replica_counts.in_place_restarts(instances) == 0
 
 
 def test_failures_are_summed_over_all_types() -> None:

@@ -2,7 +2,7 @@
 
 from tests.support.builders import NOW
 from tfjob.core import suspend_counts
-from tfjob.core.status import JobStatus, RecentRestart, ReplicaStatus
+from tfjob.core.status import JobStatus, PodRecord, ReplicaStatus
 
 BUSY = ReplicaStatus(
     active=2,
@@ -10,7 +10,7 @@ BUSY = ReplicaStatus(
     failed=3,
     restarts=4,
     completed=frozenset({1}),
-    recent=(RecentRestart(index=0, uid="u", streak=2, at=NOW),),
+    records=(PodRecord(index=0, uid="u", streak=2, at=NOW),),
     selector="s",
 )
 

@@ -54,8 +54,8 @@ def test_field_is_no_loss_where_it_says_what_holds_anyway() -> None:
 
 def test_deciding_replica_of_the_hub_is_found() -> None:
     for roles, kind in (("C1 W1", "Chief"), ("C0 W1", "Worker"), ("P1 W0", "PS"), ("E1", None)):
-        decider = HubJob(tfjob(roles)).decider
-        assert (decider and decider.type) == kind
+        decisive_replica = HubJob(tfjob(roles)).decisive_replica
+        assert (decisive_replica and decisive_replica.type) == kind
 
 
 def test_older_places_and_any_case_of_a_hub_job_are_read() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings
+from tfjob.dialects.base import ChildApi, Manifest, Settings, StatusContext
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import crd as kubeflow_crd
 from tfjob.dialects.kubeflow import status as kubeflow_status
@@ -46,7 +46,7 @@ class TFJobDialect:
         self,
         job: Job | InvalidJob,  # noqa: ARG002 - other dialects show more than the neutral status
         status: JobStatus,
-        observed: Observed,  # noqa: ARG002 - as above
+        observed: StatusContext,  # noqa: ARG002 - as above
     ) -> dict[str, Any]:
         return kubeflow_status.encode(status)
 

@@ -68,7 +68,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             is_external=external,
             is_deleting=deleting,
         )
-    decider = _decider(spec)
+    success_criterion = _decider(spec)
     leaders = _leaders(spec)
     total = sum(each.count for each in spec.replicas)
     found = Job(
@@ -76,7 +76,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         replicas=[_replica(each, owner, spec, settings) for each in spec.replicas],
         labels=_label_keys(leaders, settings),
         rules=Rules(
-            decider=decider,
+            success_criterion=success_criterion,
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
         ),
@@ -131,8 +131,8 @@ def _label_keys(leaders: SuccessCriterion, settings: Settings) -> LabelKeys:
         index=api.LABEL_INDEX,
         leader=(api.LABEL_ROLE, "master"),
         leaders=leaders,
-        weak_index="replica-index" if weak else None,
-        weak_leader=("job-role", "master") if weak else None,
+        default_index="replica-index" if weak else None,
+        default_leader=("job-role", "master") if weak else None,
     )
 
 
@@ -170,7 +170,7 @@ def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) ->
         selector=labels,
         service_ports=each.template.ports,
         task=role,
-        weak_labels=_weak_labels(owner, role) if settings.has_legacy_labels else {},
+        default_labels=_weak_labels(owner, role) if settings.has_legacy_labels else {},
         status_selector=_selector(labels),
         is_in_cluster=each.type != _EVALUATOR or settings.has_evaluator_in_cluster,
         tolerates_failure=spec.is_dynamic and each.type == _WORKER,

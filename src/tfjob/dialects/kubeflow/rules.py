@@ -7,7 +7,7 @@ the new object only, because its size alone is bounded in the eyes of the API se
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.kubeflow import api, validation_messages
 from tfjob.dialects.schema import Schema, needs_text, rule
 
@@ -99,7 +99,7 @@ def _name_is_label() -> Schema:
     """A name never changes, so that only a new object can be told; of both problems, if need be."""
     name = "self.metadata.name"
     is_label = f"{name}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
-    is_short = f"size({name}) <= {LONGEST_NAME}"
+    is_short = f"size({name}) <= {MAX_NAME_LENGTH}"
     no_label, too_long = (
         _quoted(validation_messages.NO_LABEL),
         _quoted(validation_messages.LONG_LABEL),
@@ -120,16 +120,16 @@ def _child_names_fit() -> Schema:
     """The limit that is told follows from the type whose children have the longest names."""
     name = "size(self.metadata.name)"
     new, old = "self.spec.tfReplicaSpecs", f"{_OLD}.spec.tfReplicaSpecs"
-    fits = f"{name} + {_tail(new)} <= {LONGEST_NAME}"
+    fits = f"{name} + {_tail(new)} <= {MAX_NAME_LENGTH}"
     was_there = f"oldSelf.hasValue() && has({_OLD}.spec) && has({old})"
     was_so = f"{was_there} && k in {old} && {_count(new)} <= {_count(old)}"
     is_longest = f"{new}.all(j, {_tail(new, 'j')} <= {_tail(new)})"
     return rule(
-        f"!has(self.spec) || !has({new}) || {name} > {LONGEST_NAME}"
+        f"!has(self.spec) || !has({new}) || {name} > {MAX_NAME_LENGTH}"
         f" || {new}.all(k, {fits} || ({was_so}))",
         says=_says(
             validation_messages.LONG_NAME.replace("{}", "%d"),
-            f"{LONGEST_NAME} - {new}.map(k, {is_longest}, {_tail(new)})[0]",
+            f"{MAX_NAME_LENGTH} - {new}.map(k, {is_longest}, {_tail(new)})[0]",
         ),
         at=".metadata.name",
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tfjob.core.job import MAX_REPLICAS, CleanPolicy, RestartPolicy
-from tfjob.core.naming import LONGEST_NAME, child_prefix
+from tfjob.core.naming import MAX_NAME_LENGTH, child_prefix
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.kubeflow import api, hints, schema, validation_messages
 from tfjob.dialects.kubeflow.schema import CLEAN_POLICIES
@@ -105,7 +105,7 @@ class _Name(NamedTuple):
 
     @property
     def whole(self) -> str:
-        kept = self.text[: LONGEST_NAME - len(self.suffix)] if self.suffix else self.text
+        kept = self.text[: MAX_NAME_LENGTH - len(self.suffix)] if self.suffix else self.text
         return kept + self.suffix
 
 
@@ -195,7 +195,7 @@ def _check_name(
         rule = validation_messages.BAD_NAME.format(",".join(problems))
         remedy = hints.for_name(name.text, longest=room)
         reader.faults.insert(place, field.invalid(name.path, name.text, rule, remedy=remedy))
-    if longest < len(name.whole) <= LONGEST_NAME:
+    if longest < len(name.whole) <= MAX_NAME_LENGTH:
         rule, remedy = validation_messages.LONG_NAME.format(room), hints.LONG_NAME.format(room)
         reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
 
@@ -206,7 +206,7 @@ def _longest_name(replicas: Sequence[ReplicaSpec]) -> int:
         for each in replicas
         if each.count
     ]
-    return LONGEST_NAME - max(tails, default=0)
+    return MAX_NAME_LENGTH - max(tails, default=0)
 
 
 def _scheduling(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -74,7 +74,7 @@ def _condition(condition: Condition) -> dict[str, Any]:
 def _replica(replica: ReplicaStatus) -> dict[str, Any]:
     shown: dict[str, Any] = {key: getattr(replica, key) for key in _COUNTS}
     shown["completedIndexes"] = indexes.render(replica.completed)
-    shown["recentRestarts"] = rendered_restarts(replica.recent)
+    shown["recentRestarts"] = rendered_restarts(replica.records)
     shown["selector"] = replica.selector
     return {key: value for key, value in shown.items() if value}
 
@@ -102,6 +102,6 @@ def _read_replica(stored: Mapping[str, Any]) -> ReplicaStatus:
     return ReplicaStatus(
         **{key: number(stored.get(key)) for key in _COUNTS},
         completed=indexes.parse(stored.get("completedIndexes"), below=MAX_REPLICAS),
-        recent=restarts(stored.get("recentRestarts")),
+        records=restarts(stored.get("recentRestarts")),
         selector=text(stored.get("selector")),
     )

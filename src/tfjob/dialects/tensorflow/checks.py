@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tfjob.core.job import MAX_REPLICAS
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.tensorflow import api, hints, validation_messages
 from tfjob.dialects.tensorflow.names import Names
 from tfjob.dialects.tensorflow.spec import SPECS, Entry, Spec
@@ -135,7 +135,7 @@ def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
         yield field.invalid(path, names.job, validation_messages.DOTS, remedy=hints.DOTS)
     given = [names.replica(each.type, max(each.count - 1, 0)) for each in spec.entries]
     longest = max(len(each) for each in [*given, names.tensorboard])
-    if prefix and longest > LONGEST_NAME:
+    if prefix and longest > MAX_NAME_LENGTH:
         yield field.invalid(
             path, names.job, validation_messages.LONG_NAMES, remedy=hints.LONG_NAMES
         )

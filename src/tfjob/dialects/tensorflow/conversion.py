@@ -127,10 +127,12 @@ def _chief(spec: Fields) -> _Chief:
 
 def _check_chief(chief: _Chief, entries: list[_Entry], losses: Losses) -> None:
     sizes = {entry.type: entry.size for entry in entries if entry.size}
-    decider = next(kind for kind in (MASTER, WORKER, PS) if kind in sizes)
-    is_alone = decider != PS or sizes[PS] == 1
-    if (chief.type, chief.index) != (decider, 0) or not is_alone:
-        who = f"{_TO_HUB[decider]} 0" if decider != PS else "all replicas together"
+    decisive_replica = next(kind for kind in (MASTER, WORKER, PS) if kind in sizes)
+    is_alone = decisive_replica != PS or sizes[PS] == 1
+    if (chief.type, chief.index) != (decisive_replica, 0) or not is_alone:
+        who = (
+            f"{_TO_HUB[decisive_replica]} 0" if decisive_replica != PS else "all replicas together"
+        )
         losses.note(
             chief.path,
             f"{HUB} lets no job choose who decides; {who} instead of"
@@ -226,9 +228,9 @@ def from_hub(manifest: Manifest) -> Translation:
     job, losses = HubJob(manifest), Losses(API_VERSION)
     kept = [each for each in job.replicas if _has_place(each, losses)]
     spec: dict[str, Any] = {
-        "replicaSpecs": [_own_replica(each, job.decider, losses) for each in kept]
+        "replicaSpecs": [_own_replica(each, job.decisive_replica, losses) for each in kept]
     }
-    chief = _own_chief(job.decider, losses)
+    chief = _own_chief(job.decisive_replica, losses)
     if chief:
         spec["terminationPolicy"] = {"chief": chief}
     for key, (same, instead) in _UNSAID_POLICIES.items():
@@ -263,20 +265,22 @@ def _has_place(replica: HubReplica, losses: Losses) -> bool:
     return True
 
 
-def _own_chief(decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
-    if decider is None:
+def _own_chief(decisive_replica: HubReplica | None, losses: Losses) -> dict[str, Any]:
+    if decisive_replica is None:
         losses.note("spec.tfReplicaSpecs", f"{API_VERSION} refuses a job in which nobody decides")
-    if decider is None or _FROM_HUB[decider.type] == MASTER:
+    if decisive_replica is None or _FROM_HUB[decisive_replica.type] == MASTER:
         return {}
-    if decider.type == "PS" and decider.count > 1:
+    if decisive_replica.type == "PS" and decisive_replica.count > 1:
         losses.note(
-            f"{decider.path}.replicas",
+            f"{decisive_replica.path}.replicas",
             f"in {API_VERSION} one replica decides; PS 0 will end the job instead of all together",
         )
-    return {"replicaName": _FROM_HUB[decider.type], "replicaIndex": 0}
+    return {"replicaName": _FROM_HUB[decisive_replica.type], "replicaIndex": 0}
 
 
-def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
+def _own_replica(
+    replica: HubReplica, decisive_replica: HubReplica | None, losses: Losses
+) -> dict[str, Any]:
     found: dict[str, Any] = {"tfReplicaType": _FROM_HUB[replica.type], **replica.fields}
     port = hub_port(replica.template)
     if port is not None and port.value != PORT:
@@ -285,15 +289,15 @@ def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses
     given = replica.template["spec"].get("restartPolicy")
     if given:
         losses.note(path, f"{given} counts for nothing in {HUB}; what the replica says is written")
-    policy = _own_policy(replica, losses, is_decider=replica is decider)
+    policy = _own_policy(replica, losses, is_decisive=replica is decisive_replica)
     spec = {**replica.template["spec"], "restartPolicy": policy}
     return {**found, "template": {**replica.template, "spec": spec}}
 
 
-def _own_policy(replica: HubReplica, losses: Losses, *, is_decider: bool) -> str:
+def _own_policy(replica: HubReplica, losses: Losses, *, is_decisive: bool) -> str:
     path, given = replica.restart
     policy = given or "Never"
-    if not is_decider:
+    if not is_decisive:
         if policy != "OnFailure":
             losses.note(
                 path,

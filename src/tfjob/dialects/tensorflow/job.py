@@ -102,9 +102,9 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         replicas=_replicas(spec, names, settings),
         labels=LabelKeys(type=api.LABEL_TYPE, index=api.LABEL_INDEX),
         rules=Rules(
-            decider=SuccessCriterion(types=(chief.type,), index=chief.index),
+            success_criterion=SuccessCriterion(types=(chief.type,), index=chief.index),
             exit_codes=_EXIT_CODES,
-            only_decider_fails=True,
+            only_decisive_replica_fails_job=True,
             force_delete_after=settings.force_delete_after,
         ),
         messages=api.WORDING,
@@ -148,8 +148,8 @@ def _check_name(reader: Reader, manifest: Manifest) -> None:
 def _refusal(fault: Fault) -> Messages:
     """Of all faults a failed job shows the first, in the fault's own words and no others."""
     text = (fault.detail or fault.text).replace("{", "{{").replace("}", "}}")
-    phrase = MessageTemplate(api.INVALID, api.INVALID_TEXT + text)
-    return msgspec.structs.replace(api.WORDING, invalid=phrase)
+    template = MessageTemplate(api.INVALID, api.INVALID_TEXT + text)
+    return msgspec.structs.replace(api.WORDING, invalid=template)
 
 
 def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]:

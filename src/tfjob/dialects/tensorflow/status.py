@@ -13,16 +13,16 @@ from tfjob.core.job import CleanPolicy, Job
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import (
     Children,
-    Slot,
-    View,
-    ended,
-    place_of,
+    ObservedState,
+    ReplicaInstance,
+    ended_uids,
+    observe,
+    replica_key,
     replica_services,
-    view,
 )
 from tfjob.core.replicas import missing_companions
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 from tfjob.dialects.stored_values import mapping, mappings, number, text
 from tfjob.dialects.tensorflow import api
 from tfjob.k8s import time
@@ -48,14 +48,14 @@ def decode(stored: object, *, created: object = None) -> JobStatus:
     )
 
 
-def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict[str, Any]:
+def encode(job: Job | InvalidJob, status: JobStatus, observed: StatusContext) -> dict[str, Any]:
     if is_final(observed.stored) or not status.conditions:
         return dict(observed.stored)
     if isinstance(job, InvalidJob):
         return _refused(status, observed.stored)
     if status.is_finished:
         return _ended(job, status, observed)
-    seen = view(job, observed.children)
+    seen = observe(job, observed.children)
     is_running = status.is_true(ConditionType.RUNNING)
     was_running = phase_of(observed.stored) == api.RUNNING
     is_up = is_running and (was_running or _is_whole(job, seen, observed.children))
@@ -89,7 +89,7 @@ def _refused(status: JobStatus, stored: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _ended(job: Job, status: JobStatus, observed: Observed) -> dict[str, Any]:
+def _ended(job: Job, status: JobStatus, observed: StatusContext) -> dict[str, Any]:
     phase = api.DONE if _is_clean(job, observed.children) else api.CLEAN_UP
     if phase_of(observed.stored) == api.CLEAN_UP:
         return {**observed.stored, "phase": phase}
@@ -97,7 +97,7 @@ def _ended(job: Job, status: JobStatus, observed: Observed) -> dict[str, Any]:
         phase=phase,
         state=api.SUCCEEDED if status.is_true(ConditionType.SUCCEEDED) else api.FAILED,
         reason="",
-        counts=_counts(job, view(job, observed.children)),
+        counts=_counts(job, observe(job, observed.children)),
     )
 
 
@@ -114,12 +114,12 @@ def _shown(
     }
 
 
-def _counts(job: Job, seen: View) -> list[dict[str, Any]]:
-    return [_count(replica.type, seen.slots[replica.type]) for replica in job.replicas]
+def _counts(job: Job, seen: ObservedState) -> list[dict[str, Any]]:
+    return [_count(replica.type, seen.instances[replica.type]) for replica in job.replicas]
 
 
-def _count(kind: str, slots: Sequence[Slot]) -> dict[str, Any]:
-    states = Counter(_state(slot) for slot in slots)
+def _count(kind: str, instances: Sequence[ReplicaInstance]) -> dict[str, Any]:
+    states = Counter(_state(instance) for instance in instances)
     return {
         "ReplicasStates": dict(sorted(states.items())),
         "state": _state_of_set(states),
@@ -127,8 +127,8 @@ def _count(kind: str, slots: Sequence[Slot]) -> dict[str, Any]:
     }
 
 
-def _state(slot: Slot) -> str:
-    return api.UNKNOWN if slot.phase is None else _STATES.get(slot.phase, api.UNKNOWN)
+def _state(instance: ReplicaInstance) -> str:
+    return api.UNKNOWN if instance.phase is None else _STATES.get(instance.phase, api.UNKNOWN)
 
 
 def _state_of_set(states: Mapping[str, int]) -> str:
@@ -138,13 +138,13 @@ def _state_of_set(states: Mapping[str, int]) -> str:
     return api.SUCCEEDED if set(states) == {api.SUCCEEDED} else api.UNKNOWN
 
 
-def _is_whole(job: Job, seen: View, children: Children) -> bool:
+def _is_whole(job: Job, seen: ObservedState, children: Children) -> bool:
     """Every child that the job asks for is there."""
-    slots = seen.all_slots()
+    instances = seen.all_instances()
     services = {each.metadata.name for each in children.services}
     return (
-        all(slot.job is not None for slot in slots)
-        and all(slot.name in services for slot in slots)
+        all(instance.job is not None for instance in instances)
+        and all(instance.name in services for instance in instances)
         and not missing_companions(job, children)
     )
 
@@ -155,8 +155,8 @@ def _is_clean(job: Job, children: Children) -> bool:
     if clean is CleanPolicy.NONE:
         return True
     takes_all = clean is CleanPolicy.ALL
-    over = frozenset() if takes_all else ended(job, children, view(job, children))
-    pods = [pod for pod in children.pods if place_of(job, pod.metadata) is not None]
+    over = frozenset() if takes_all else ended_uids(job, children, observe(job, children))
+    pods = [pod for pod in children.pods if replica_key(job, pod.metadata) is not None]
     going_pods = [pod for pod in pods if pod.metadata.uid not in over]
     going_jobs = [each for each in children.jobs if each.metadata.uid not in over]
     kept = set() if takes_all else {each.metadata.name for each in children.jobs}
@@ -179,12 +179,12 @@ def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
         yield _condition(ConditionType.FAILED, messages.invalid, message=message)
 
 
-def _condition(kind: ConditionType, phrase: MessageTemplate, *, message: str = "") -> Condition:
+def _condition(kind: ConditionType, template: MessageTemplate, *, message: str = "") -> Condition:
     """A condition that is true; when it became so is not stored."""
     return Condition(
         type=kind.value,
         status="True",
-        reason=phrase.reason,
+        reason=template.reason,
         message=message,
         last_update=None,
         last_transition=None,

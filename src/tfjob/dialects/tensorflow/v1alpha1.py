@@ -6,7 +6,7 @@ from typing import Any
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.base import ChildApi, Manifest, Settings, StatusContext, Translation
 from tfjob.dialects.tensorflow import api, conversion, defaulting
 from tfjob.dialects.tensorflow import crd as tf_crd
 from tfjob.dialects.tensorflow import job as tf_job
@@ -58,7 +58,7 @@ class TensorflowV1alpha1:
         return defaulting.completed(manifest, settings, tokens=tokens, is_taken=is_taken)
 
     def encode_status(
-        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
     ) -> dict[str, Any]:
         return tf_status.encode(job, status, observed)
 

@@ -4,7 +4,7 @@ Scripts match these texts byte for byte. `{}` stands for what differs.
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.tensorflow import api
 
 BAD_TERMINATION = "invalid termination policy: {}"
@@ -24,7 +24,7 @@ BAD_RESTART_POLICY = "restartPolicy must be OnFailure or Never"
 NO_REPLICAS = "replicaSpecs must be specified"
 MANY_REPLICAS = f"must be no more than {MAX_REPLICAS} replicas in total"
 DOTS = "job name must not have dots where children are named after the job"
-LONG_NAMES = f"names of children would have more than {LONGEST_NAME} characters"
+LONG_NAMES = f"names of children would have more than {MAX_NAME_LENGTH} characters"
 FROZEN = (
     "the spec cannot be changed once the job has its RuntimeId: "
     "delete the job and create it again with the new spec"

@@ -10,9 +10,9 @@ from typing import Any
 
 from tfjob.core import replicas
 from tfjob.core.job import Job
-from tfjob.core.observe import Slot, View
+from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.core.status import Condition, ConditionType, JobStatus
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 from tfjob.dialects.tensorstack import api, tasks
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
@@ -54,7 +54,7 @@ class Conditions:
 
 
 def advance(
-    found: Conditions, job: Job, status: JobStatus, *, seen: View, observed: Observed
+    found: Conditions, job: Job, status: JobStatus, *, seen: ObservedState, observed: StatusContext
 ) -> None:
     """Set what can be seen of a job that can be read, and then what was decided about it."""
     if not was_finished(found):
@@ -128,7 +128,7 @@ def _set_paused(found: Conditions, paused: Condition) -> None:
 
 
 def _set_initialized(
-    found: Conditions, job: Job, status: JobStatus, *, seen: View, observed: Observed
+    found: Conditions, job: Job, status: JobStatus, *, seen: ObservedState, observed: StatusContext
 ) -> None:
     if found.is_true(api.INITIALIZED):
         return
@@ -136,15 +136,15 @@ def _set_initialized(
     children = observed.children
     if not is_paused and job.gang is not None and children.pod_group is None:
         if observed.trouble:
-            phrase = api.GROUP_UNAVAILABLE
-            message = phrase.say(error=observed.trouble)
-            found.set(api.INITIALIZED, is_true=False, reason=phrase.reason, message=message)
+            template = api.GROUP_UNAVAILABLE
+            message = template.render(error=observed.trouble)
+            found.set(api.INITIALIZED, is_true=False, reason=template.reason, message=message)
         return
     if has_replicas(job, status, seen) and _has_board(job, observed):
         found.set(api.INITIALIZED, is_true=True, message=api.STARTED.message)
 
 
-def has_replicas(job: Job, status: JobStatus, seen: View) -> bool:
+def has_replicas(job: Job, status: JobStatus, seen: ObservedState) -> bool:
     """Nothing is missing of what the replicas need; a paused job needs no pods."""
     if not (status.is_true(ConditionType.SUSPENDED) or tasks.are_all_made(seen, status)):
         return False
@@ -155,29 +155,31 @@ def has_replicas(job: Job, status: JobStatus, seen: View) -> bool:
     )
 
 
-def _has_board(job: Job, observed: Observed) -> bool:
+def _has_board(job: Job, observed: StatusContext) -> bool:
     """It is there, or cannot be made, which is no reason for a job to wait."""
     return bool(observed.trouble) or not replicas.missing_companions(job, observed.children)
 
 
-def _set_failure(found: Conditions, status: JobStatus, seen: View) -> None:
-    slots = seen.all_slots()
-    failing = next((slot for slot in slots if _is_failing(slot)), None)
+def _set_failure(found: Conditions, status: JobStatus, seen: ObservedState) -> None:
+    instances = seen.all_instances()
+    failing = next((instance for instance in instances if _is_failing(instance)), None)
     if failing is not None:
-        message = api.ERROR_IN_POD.say(**failing.facts)
+        message = api.ERROR_IN_POD.render(**failing.params)
         reason = api.ERROR_IN_POD.reason
         found.set(api.REPLICA_FAILURE, is_true=True, reason=reason, message=message)
         return
     is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
-    is_again = any(tasks.is_again(slot, status.of(slot.replica.type)) for slot in slots)
+    is_again = any(
+        tasks.is_again(instance, status.of(instance.replica.type)) for instance in instances
+    )
     if found.is_true(api.REPLICA_FAILURE) and (is_at_rest or is_again):
         return
     if found.is_true(api.INITIALIZED) and not status.is_finished:
         found.set(api.REPLICA_FAILURE, is_true=False, message=api.ALL_WELL)
 
 
-def _is_failing(slot: Slot) -> bool:
+def _is_failing(instance: ReplicaInstance) -> bool:
     """Failed by itself: a pod that is taken away has not."""
-    if slot.pod is None or slot.phase is not Phase.FAILED or slot.is_leaving:
+    if instance.pod is None or instance.phase is not Phase.FAILED or instance.is_obsolete:
         return False
-    return not slot.is_disrupted
+    return not instance.is_disrupted

@@ -179,8 +179,8 @@ def _hub_scheduling(spec: Fields, losses: Losses, origins: dict[str, str]) -> di
 def from_hub(manifest: Manifest) -> Translation:
     job, losses = HubJob(manifest), Losses(API_VERSION)
     kept = [each for each in job.replicas if _has_place(each, losses)]
-    specs = [_own_replica(each, job.decider, losses) for each in kept]
-    if job.decider is None or job.decider.type == "PS":
+    specs = [_own_replica(each, job.decisive_replica, losses) for each in kept]
+    if job.decisive_replica is None or job.decisive_replica.type == "PS":
         why = f"{API_VERSION} refuses a job without a chief and without a worker"
         losses.note("spec.tfReplicaSpecs", why)
     spec: dict[str, Any] = {}
@@ -211,9 +211,11 @@ def _has_place(replica: HubReplica, losses: Losses) -> bool:
     return True
 
 
-def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
+def _own_replica(
+    replica: HubReplica, decisive_replica: HubReplica | None, losses: Losses
+) -> dict[str, Any]:
     found: dict[str, Any] = {"type": _FROM_HUB[replica.type], **replica.fields}
-    _tell_own_restarts(replica, losses, is_master=replica is decider)
+    _tell_own_restarts(replica, losses, is_master=replica is decisive_replica)
     if replica.restart.value is not None:
         found["restartPolicy"] = replica.restart.value
     port = hub_port(replica.template)

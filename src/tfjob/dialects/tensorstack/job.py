@@ -83,7 +83,7 @@ def _job(
     spec: Spec, owner: Owner, *, settings: Settings, stored: Mapping[str, Any], is_deleting: bool
 ) -> Job:
     found = status.decode(stored)
-    decider = _decider(spec)
+    success_criterion = _decider(spec)
     backend, total = backend_of(settings), sum(each.count for each in spec.replicas)
     gang = gang_for(spec.scheduling, backend=backend, job_name=owner.name, total=total)
     was_paused = found.condition(ConditionType.SUSPENDED) is not None
@@ -98,9 +98,9 @@ def _job(
             type=api.LABEL_TYPE,
             index=api.LABEL_INDEX,
             leader=(api.LABEL_ROLE, "master"),
-            leaders=decider,
+            leaders=success_criterion,
         ),
-        rules=_rules(decider, settings),
+        rules=_rules(success_criterion, settings),
         messages=api.WORDING,
         policy=RunPolicy(
             clean=spec.clean,
@@ -133,19 +133,19 @@ def _decider(spec: Spec) -> SuccessCriterion:
     return SuccessCriterion(types=(api.CHIEF if api.CHIEF in kinds else api.WORKER,), index=0)
 
 
-def _rules(decider: SuccessCriterion, settings: Settings) -> Rules:
+def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Rules:
     return Rules(
-        decider=decider,
+        success_criterion=success_criterion,
         exit_codes=EXIT_CODES,
-        only_decider_fails=True,
+        only_decisive_replica_fails_job=True,
         budget_ends_job=False,
         budget_counts_container_restarts=False,
-        never_survives_disruption=True,
+        never_policy_survives_disruption=True,
         success_before_deadline=True,
         success_before_suspension=True,
         suspend_keeps_services=True,
         counts_evictions=True,
-        longest_restart_delay=_LONGEST_DELAY,
+        max_restart_delay=_LONGEST_DELAY,
         force_delete_after=settings.force_delete_after,
     )
 

@@ -5,13 +5,13 @@ user may turn at any time.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.schema import Schema, has_path, needs_text, rule
 from tfjob.dialects.tensorstack import api, validation_messages
 
 _SPECS = "self.spec.replicaSpecs"
 _CONTAINERS = ".template.spec.containers"
-_ROOM = LONGEST_NAME - len(validation_messages.LONGEST_SUFFIX)
+_ROOM = MAX_NAME_LENGTH - len(validation_messages.LONGEST_SUFFIX)
 _FROZEN_PARTS = ("replicaSpecs", "runPolicy", "scheduler", "runMode.debug")
 _FROZEN_BOARD = ("image", "trainingLogFilesets", "logDir", "scheduler", "resources")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER, CleanPolicy, RestartPolicy
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.schema_check import shaped
 from tfjob.dialects.tensorstack import api, hints, schema, validation_messages
@@ -75,7 +75,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
 def longest_name(replicas: Sequence[ReplicaSpec]) -> int:
     """How long a job's name may be so that the names of its children fit."""
     last = max((each.count for each in replicas), default=1) - 1
-    return LONGEST_NAME - len(validation_messages.LONGEST_SUFFIX) - len(str(max(last, 0)))
+    return MAX_NAME_LENGTH - len(validation_messages.LONGEST_SUFFIX) - len(str(max(last, 0)))
 
 
 class _Name(NamedTuple):

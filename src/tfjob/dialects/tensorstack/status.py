@@ -12,9 +12,9 @@ import msgspec
 from tfjob.core import indexes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import MAX_REPLICAS, Job
-from tfjob.core.observe import view
+from tfjob.core.observe import observe
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 from tfjob.dialects.stored_values import limit, mapping, mappings, number, rendered, restarts, text
 from tfjob.dialects.tensorstack import api, conditions, tasks, tensorboard
 from tfjob.k8s import time
@@ -39,7 +39,7 @@ _PROGRESS: Mapping[str, str] = {
 """The core's own view of an unfinished job, and the reason it gives."""
 
 
-def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict[str, Any]:
+def encode(job: Job | InvalidJob, status: JobStatus, observed: StatusContext) -> dict[str, Any]:
     stored = mapping(observed.stored)
     found = conditions.Conditions(_stored_conditions(stored), now=observed.now)
     before = list(_stored_replicas(stored))
@@ -49,7 +49,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
         shown = [dict(each) for each in _stored_tasks(stored)]
         replicas: Sequence[Mapping[str, Any]] = before
     else:
-        seen = view(msgspec.structs.replace(job, status=status), observed.children)
+        seen = observe(msgspec.structs.replace(job, status=status), observed.children)
         conditions.advance(found, job, status, seen=seen, observed=observed)
         shown = tasks.tasks_of(job, status, seen, before=before)
         replicas = [entry for task in shown for entry in task["replicas"]]
@@ -85,7 +85,7 @@ def decode(stored: object) -> JobStatus:
 def notices(stored: Mapping[str, Any], *, name: str) -> list[tuple[str, str]]:
     """What is told of a job that has come this far, and not again once it has gone on."""
     if not text(stored.get("phase")):
-        return [(api.CREATED.reason, api.CREATED.say(name=name))]
+        return [(api.CREATED.reason, api.CREATED.render(name=name))]
     found = {each["type"]: each for each in _stored_conditions(stored)}
     began = mapping(found.get(api.INITIALIZED))
     runs_since = mapping(found.get(api.RUNNING)).get("lastTransitionTime")
@@ -165,7 +165,7 @@ def _read_task(stored: Mapping[str, Any]) -> ReplicaStatus:
         failed=number(stored.get("failed")),
         restarts=number(stored.get("restartCount")),
         completed=indexes.parse(stored.get("completedIndexes"), below=MAX_REPLICAS),
-        recent=restarts(stored.get("recentRestarts")),
+        records=restarts(stored.get("recentRestarts")),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tfjob.core import indexes, pod_state
 from tfjob.core.job import Job
-from tfjob.core.observe import Slot, View
+from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
 from tfjob.dialects.stored_values import rendered_restarts
 from tfjob.dialects.tensorstack import api
@@ -20,7 +20,7 @@ _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 def tasks_of(
-    job: Job, status: JobStatus, seen: View, *, before: Sequence[Mapping[str, Any]]
+    job: Job, status: JobStatus, seen: ObservedState, *, before: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """One entry per type, in the order of the spec; `before` are the replicas as last shown."""
     known = {name: each for each in before if isinstance(name := each.get("name"), str)}
@@ -29,8 +29,8 @@ def tasks_of(
     for replica in job.replicas:
         stored = status.of(replica.type)
         entries = [
-            _entry(slot, known.get(slot.name, {}), stored=stored, is_at_rest=is_at_rest)
-            for slot in seen.slots[replica.type]
+            _entry(instance, known.get(instance.name, {}), stored=stored, is_at_rest=is_at_rest)
+            for instance in seen.instances[replica.type]
         ]
         own = {} if status.is_finished else _own(stored)
         found.append(
@@ -50,82 +50,88 @@ def aggregate_of(replicas: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {phase.lower(): phases[phase] for phase in api.AGGREGATE}
 
 
-def is_up(seen: View, status: JobStatus) -> bool:
+def is_up(seen: ObservedState, status: JobStatus) -> bool:
     """Nothing is on its way any more, and something runs."""
-    slots = seen.all_slots()
-    if any(_is_awaited(slot, status.of(slot.replica.type)) for slot in slots):
+    instances = seen.all_instances()
+    if any(_is_awaited(instance, status.of(instance.replica.type)) for instance in instances):
         return False
-    return any(slot.pod is not None and slot.pod.phase is Phase.RUNNING for slot in slots)
+    return any(
+        instance.pod is not None and instance.pod.phase is Phase.RUNNING for instance in instances
+    )
 
 
-def are_all_made(seen: View, status: JobStatus) -> bool:
+def are_all_made(seen: ObservedState, status: JobStatus) -> bool:
     """Every replica has had its pod."""
-    return not any(_is_unmade(slot, status.of(slot.replica.type)) for slot in seen.all_slots())
+    return not any(
+        _is_unmade(instance, status.of(instance.replica.type)) for instance in seen.all_instances()
+    )
 
 
-def is_again(slot: Slot, stored: ReplicaStatus) -> bool:
+def is_again(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
     """It is made again after a failure, and does not run yet."""
-    last = stored.recent_of(slot.index)
-    return last is not None and last.is_restart and not (slot.is_active or slot.is_succeeded)
+    last = stored.record_of(instance.index)
+    return (
+        last is not None and last.is_restart and not (instance.is_active or instance.is_succeeded)
+    )
 
 
-def _is_unmade(slot: Slot, stored: ReplicaStatus) -> bool:
-    if slot.is_leaving:
+def _is_unmade(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
+    if instance.is_obsolete:
         return True
-    return slot.pod is None and not slot.is_completed and not is_again(slot, stored)
+    return instance.pod is None and not instance.is_completed and not is_again(instance, stored)
 
 
-def _is_awaited(slot: Slot, stored: ReplicaStatus) -> bool:
-    if _is_unmade(slot, stored):
+def _is_awaited(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
+    if _is_unmade(instance, stored):
         return True
-    return slot.pod is not None and slot.pod.phase is Phase.PENDING
+    return instance.pod is not None and instance.pod.phase is Phase.PENDING
 
 
 def _own(stored: ReplicaStatus) -> dict[str, Any]:
     """What the operator needs to go on with a job that has not ended; zeros are left out."""
     own: dict[str, Any] = {key: getattr(stored, key) for key in _COUNTS}
     own["completedIndexes"] = indexes.render(stored.completed)
-    own["recentRestarts"] = rendered_restarts(stored.recent)
+    own["recentRestarts"] = rendered_restarts(stored.records)
     return {key: value for key, value in own.items() if value}
 
 
 def _entry(
-    slot: Slot, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
+    instance: ReplicaInstance, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
 ) -> dict[str, Any]:
-    pod = slot.pod
+    pod = instance.pod
     if pod is None:
-        return _without_pod(slot, before, stored=stored, is_at_rest=is_at_rest)
-    last = stored.recent_of(slot.index)
+        return _without_pod(instance, before, stored=stored, is_at_rest=is_at_rest)
+    last = stored.record_of(instance.index)
     is_recorded = last is not None and last.is_restart and last.uid == pod.metadata.uid
-    is_replaced = is_recorded and slot.phase in _ENDED
+    is_replaced = is_recorded and instance.phase in _ENDED
     is_removed = is_at_rest and pod.metadata.is_terminating
-    is_gone = is_replaced or is_removed or slot.is_leaving
+    is_gone = is_replaced or is_removed or instance.is_obsolete
     shown: dict[str, Any] = {
         "name": pod.metadata.name,
         "uid": pod.metadata.uid,
-        "phase": api.DELETED if is_gone else str(_phase(slot, pod)),
+        "phase": api.DELETED if is_gone else str(_phase(instance, pod)),
     }
     containers = _containers(pod)
     return {**shown, "containers": containers} if containers else shown
 
 
-def _phase(slot: Slot, pod: Pod) -> Phase | None:
+def _phase(instance: ReplicaInstance, pod: Pod) -> Phase | None:
     """The pod's own, which says that it has ended a second after its containers do."""
-    has_ended = pod_state.has_ended(pod, policy=slot.replica.pod_restart_policy)
-    return slot.phase if has_ended else pod.phase
+    has_ended = pod_state.has_ended(pod, policy=instance.replica.pod_restart_policy)
+    return instance.phase if has_ended else pod.phase
 
 
 def _without_pod(
-    slot: Slot, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
+    instance: ReplicaInstance, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
 ) -> dict[str, Any]:
-    last = stored.recent_of(slot.index)
+    last = stored.record_of(instance.index)
     was_seen = isinstance(before.get("uid"), str) and bool(before["uid"])
     is_replaced = last is not None and last.is_restart and last.uid == before.get("uid")
     if was_seen and (is_at_rest or is_replaced):
-        return {**_as_seen(before), "name": slot.name, "phase": api.DELETED}
-    if slot.is_completed:
-        return {**_as_seen(before), "name": slot.name, "phase": api.SUCCEEDED}
-    return {"name": slot.name, "phase": api.CREATING}
+        return {**_as_seen(before), "name": instance.name, "phase": api.DELETED}
+    if instance.is_completed:
+        return {**_as_seen(before), "name": instance.name, "phase": api.SUCCEEDED}
+    return {"name": instance.name, "phase": api.CREATING}
 
 
 def _as_seen(before: Mapping[str, Any]) -> dict[str, Any]:

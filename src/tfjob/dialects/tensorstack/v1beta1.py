@@ -6,7 +6,7 @@ from typing import Any
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.base import ChildApi, Manifest, Settings, StatusContext, Translation
 from tfjob.dialects.tensorstack import api, conversion, tensorboard
 from tfjob.dialects.tensorstack import crd as tensorstack_crd
 from tfjob.dialects.tensorstack import job as tensorstack_job
@@ -52,7 +52,7 @@ class TensorStackV1beta1:
         return None
 
     def encode_status(
-        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
     ) -> dict[str, Any]:
         return tensorstack_status.encode(job, status, observed)
 

@@ -50,7 +50,7 @@ FACTS = {"namespace": "n", "name": "j", "type": "Worker", "count": 3, "detail": 
     ],
 )
 def test_sentences_about_the_job(phrase: MessageTemplate, reason: str, message: str) -> None:
-    assert (phrase.reason, phrase.say(**FACTS)) == (reason, message)
+    assert (phrase.reason, phrase.render(**FACTS)) == (reason, message)
 
 
 @pytest.mark.parametrize(
@@ -81,18 +81,18 @@ def test_sentences_about_children(
     kind: str, noun: str, phrase: MessageTemplate, reason: str, message: str
 ) -> None:
     assert phrase.reason.format(kind=kind) == reason
-    assert phrase.say(noun=noun, child="c", error="e") == message
+    assert phrase.render(noun=noun, child="c", error="e") == message
 
 
 def test_sentences_about_pods() -> None:
     facts = {"namespace": "n", "pod": "p", "container": "c", "code": 7, "msg": "m"}
     assert WORDING.exited.reason == "ExitedWithCode"
-    assert WORDING.exited.say(**facts) == "Pod: n.p exited with code 7"
-    assert WORDING.container_terminated.say(**facts) == (
+    assert WORDING.exited.render(**facts) == "Pod: n.p exited with code 7"
+    assert WORDING.container_terminated.render(**facts) == (
         "Error pod p container c exitCode: 7 terminated message: m"
     )
-    assert WORDING.container_waiting.say(**facts) == "Error pod p container c waiting message: m"
-    assert WORDING.pod_condition.say(**facts) == "Error pod p condition message: m"
+    assert WORDING.container_waiting.render(**facts) == "Error pod p container c waiting message: m"
+    assert WORDING.pod_condition.render(**facts) == "Error pod p condition message: m"
 
 
 def test_events_come_from_the_controller_of_tfjobs() -> None:

@@ -12,7 +12,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.tensorflow.config import FLAG, ControllerConfig
 from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
 from tfjob.k8s.batch import BatchJob, BatchJobStatus
@@ -218,7 +218,7 @@ class Life:
         job = self.job
         found = around(job) if children is None else children
         self.plan = reconcile(job=job, children=found, now=NOW)
-        observed = Observed(children=found, stored=self.status, now=NOW, trouble=trouble)
+        observed = StatusContext(children=found, stored=self.status, now=NOW, trouble=trouble)
         self.status = DIALECT.encode_status(job, self.plan.status or job.status, observed)
         return self
 
@@ -235,4 +235,4 @@ def refused(given: Json, settings: Settings = SETTINGS) -> tuple[Mapping[str, An
     assert isinstance(job, InvalidJob), job
     plan = reject(job, now=NOW)
     assert plan.status is not None
-    return DIALECT.encode_status(job, plan.status, Observed(now=NOW)), plan
+    return DIALECT.encode_status(job, plan.status, StatusContext(now=NOW)), plan

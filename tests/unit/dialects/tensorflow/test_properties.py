@@ -17,7 +17,7 @@ from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.tensorflow.config import FLAG, Accelerator, ControllerConfig
 from tfjob.k8s.field import summary
 
@@ -73,7 +73,7 @@ def show(document: Any, found: Job | InvalidJob, code: int | None, *, is_good: b
         plan = reject(found, now=NOW)
         assert not is_good
     stored = document.get("status") if isinstance(document, dict) else None
-    observed = Observed(
+    observed = StatusContext(
         children=children, stored=stored if isinstance(stored, dict) else {}, now=NOW
     )
     shown = DIALECT.encode_status(found, plan.status or found.status, observed)
