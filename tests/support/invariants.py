@@ -146,7 +146,7 @@ def rest_is_complete(made: Pass) -> None:
 def resume_starts_anew(made: Pass) -> None:
     """A resumed job's time begins now, or when its pods may come."""
     start = after(made).start_time
-    assert not is_resuming(made) or start is None or start == time.whole(made.now)
+    assert not is_resuming(made) or start is None or start == time.truncate(made.now)
 
 
 def failures_are_answered(made: Pass) -> None:
@@ -172,7 +172,7 @@ def wakes_in_time(made: Pass) -> None:
     time alone does."""
     plan = made.plan
     if plan.requeue_at is not None:
-        assert plan.requeue_at >= time.whole(made.now)
+        assert plan.requeue_at >= time.truncate(made.now)
     for moment in _moments(made):
         assert plan.requeue_at is not None
         assert plan.requeue_at <= moment

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from tfjob.core.job import CleanPolicy
 from tfjob.core.plan import ChildKind, Delete, deletes_of
-from tfjob.core.time_math import shifted
+from tfjob.k8s import time
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
@@ -53,4 +53,4 @@ def deletes_after_completion(
 
 
 def expires_at(completion: datetime | None, ttl: timedelta | None) -> datetime | None:
-    return None if completion is None or ttl is None else shifted(completion, ttl)
+    return None if completion is None or ttl is None else time.add(completion, ttl)

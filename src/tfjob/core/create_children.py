@@ -7,7 +7,7 @@ from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import Children, ObservedState
 from tfjob.core.plan import EventType
 from tfjob.core.plan_builder import PlanBuilder
-from tfjob.core.time_math import shifted
+from tfjob.k8s import time
 
 
 def is_admitted(builder: PlanBuilder, children: Children) -> bool:
@@ -30,7 +30,7 @@ def is_admitted(builder: PlanBuilder, children: Children) -> bool:
     if gang_scheduling.is_heartbeat_due(builder.status.last_reconcile_time, builder.now):
         builder.set_status(last_reconcile_time=builder.timestamp)
     builder.creates.extend(replicas.missing_companions(builder.job, children))
-    builder.requeue_at(shifted(builder.now, gang_scheduling.POLL_INTERVAL))
+    builder.requeue_at(time.add(builder.now, gang_scheduling.POLL_INTERVAL))
     return False
 
 

@@ -45,10 +45,12 @@ def reject(job: InvalidJob, *, children: Children = _NO_CHILDREN, now: datetime)
     if job.is_external or job.is_deleting:
         return Plan()
     if job.is_unparsed:
-        return Plan(events=[_warning(job, _failed_condition(job, at=time.whole(now)), "unparsed")])
+        return Plan(
+            events=[_warning(job, _failed_condition(job, at=time.truncate(now)), "unparsed")]
+        )
     if job.status.is_finished:
         return Plan(deletes=_deletes(children)) if _is_rejected(job) else Plan()
-    failed = _failed_condition(job, at=time.whole(now))
+    failed = _failed_condition(job, at=time.truncate(now))
     status = with_condition(job.status, failed)
     return Plan(
         deletes=_deletes(children),

@@ -34,7 +34,7 @@ class PlanBuilder:
 
     @property
     def timestamp(self) -> datetime:
-        return time.whole(self.now)
+        return time.truncate(self.now)
 
     def set_status(self, **fields: object) -> None:
         self.status = msgspec.structs.replace(self.status, **fields)

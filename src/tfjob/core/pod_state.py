@@ -7,7 +7,6 @@ a container's end about a second before the pod's phase leaves Running.
 from datetime import datetime, timedelta
 
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
-from tfjob.core.time_math import shifted
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod
@@ -66,7 +65,7 @@ def deletion_requested_at(meta: ObjectMeta) -> datetime | None:
     """When the deletion of an object on its way out was asked for."""
     gone_by = time.parse(meta.deletion_timestamp)
     grace = timedelta(seconds=meta.deletion_grace_period_seconds or 0)
-    return None if gone_by is None else shifted(gone_by, -grace)
+    return None if gone_by is None else time.add(gone_by, -grace)
 
 
 def _ended_before_deletion(pod: Pod) -> bool:

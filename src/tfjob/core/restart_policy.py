@@ -12,7 +12,6 @@ from enum import Enum, auto
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
 from tfjob.core.observe import ReplicaInstance
 from tfjob.core.status import PodRecord, RecordCause, ReplicaStatus
-from tfjob.core.time_math import shifted
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod, Running
 
@@ -121,7 +120,7 @@ def in_place_record(
         index=instance.index,
         uid=pod.metadata.uid,
         streak=0 if last is None else last.streak,
-        at=time.whole(now) if last is None else last.at,
+        at=time.truncate(now) if last is None else last.at,
         cause=RecordCause.IN_PLACE,
         in_place=pod.restart_count,
     )
@@ -159,7 +158,7 @@ def backoff_until(
     if last is None or last.cause is not RecordCause.FAILED or last.streak < 2 or last.at > now:
         return None
     doublings = min(last.streak - 2, 10)
-    moment = shifted(last.at, min(FIRST_DELAY * 2**doublings, max_delay))
+    moment = time.add(last.at, min(FIRST_DELAY * 2**doublings, max_delay))
     return moment if moment > now else None
 
 
@@ -240,7 +239,7 @@ def _record(
         index=instance.index,
         uid=pod.metadata.uid,
         streak=streak if instance.is_disrupted else streak + 1,
-        at=time.whole(now),
+        at=time.truncate(now),
         cause=RecordCause.DISRUPTED if instance.is_disrupted else RecordCause.FAILED,
     )
 

@@ -10,7 +10,6 @@ import msgspec
 
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Delete, EventType, JobEvent
-from tfjob.core.time_math import shifted
 from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
 
@@ -30,16 +29,16 @@ def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: date
         Delete(kind=ChildKind.POD, name=pod.metadata.name, uid=pod.metadata.uid, is_forced=True)
         for pod, gone_by in leaving
         if pod.spec.node_name in lost_nodes
-        or (limit is not None and now >= shifted(gone_by, limit))
+        or (limit is not None and now >= time.add(gone_by, limit))
     ]
     waits = [WARN_AFTER] if limit is None else [WARN_AFTER, limit]
-    moments = [shifted(gone_by, wait) for _, gone_by in leaving for wait in waits]
+    moments = [time.add(gone_by, wait) for _, gone_by in leaving for wait in waits]
     return StuckStep(
         deletes=forced,
         events=[
             _stuck_event(job, pod)
             for pod, gone_by in leaving
-            if now >= shifted(gone_by, WARN_AFTER)
+            if now >= time.add(gone_by, WARN_AFTER)
         ],
         requeue_at=min((each for each in moments if each > now), default=None),
     )

@@ -26,7 +26,7 @@ def test_the_deadline_is_hit_when_the_whole_time_is_over(seconds: float, expecte
 def test_a_deadline_is_never_early_for_a_start_that_is_stored_in_whole_seconds(
     begun: float,
 ) -> None:
-    stored = time.whole(at(begun))
+    stored = time.truncate(at(begun))
     assert not deadline.is_hit(TWO, stored, now=at(begun + 1.999))
     assert deadline.is_hit(TWO, stored, now=at(begun + 3))
 

@@ -17,7 +17,6 @@ from tfjob.core.job import (
     TFConfig,
 )
 from tfjob.core.naming import child_prefix, label_value
-from tfjob.core.time_math import span
 from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
@@ -26,6 +25,7 @@ from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
 from tfjob.dialects.stored_values import is_deleting, mapping, metadata_of, owner_of
+from tfjob.k8s import time
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = {
@@ -139,8 +139,8 @@ def _label_keys(leaders: SuccessCriterion, settings: Settings) -> LabelKeys:
 def _policy(spec: Spec, settings: Settings) -> RunPolicy:
     return RunPolicy(
         clean=CleanPolicy(spec.clean_policy or settings.default_clean_pod_policy),
-        ttl=span(spec.ttl),
-        deadline=span(spec.deadline),
+        ttl=time.duration(spec.ttl),
+        deadline=time.duration(spec.deadline),
         backoff_limit=spec.backoff_limit,
         is_suspended=spec.is_suspended,
     )

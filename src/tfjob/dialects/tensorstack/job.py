@@ -26,7 +26,6 @@ from tfjob.core.job import (
 )
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.core.status import ConditionType
-from tfjob.core.time_math import span
 from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
@@ -34,6 +33,7 @@ from tfjob.dialects.stored_values import is_deleting, mapping, owner_of
 from tfjob.dialects.tensorstack import api, run_mode, status, tensorboard
 from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import SPECS, ReplicaSpec, Spec, read_spec
+from tfjob.k8s import time
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
@@ -104,7 +104,7 @@ def _job(
         messages=api.WORDING,
         policy=RunPolicy(
             clean=spec.clean,
-            deadline=span(spec.deadline),
+            deadline=time.duration(spec.deadline),
             backoff_limit=spec.backoff_limit,
             is_suspended=spec.modes.is_paused,
         ),
