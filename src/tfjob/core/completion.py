@@ -1,10 +1,14 @@
-"""How a job ends and what is left to do once it has: verdict, clean-up, bookkeeping, expiry."""
+"""Finishing a job, and reconciling it once it has finished: verdict, clean-up, counts and TTL.
+
+A job fails at a limit before anything else is decided, and then everything that still runs is
+deleted, whatever its cleanPodPolicy. Otherwise success is checked before failure.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 
-from tfjob.core import cleanup, deadline, gang_scheduling, progress, replica_counts, success
+from tfjob.core import cleanup, gang_scheduling, limits, progress, replica_counts, success
 from tfjob.core.job import TRAINING_CONTAINER, Replica, SuccessCriterion
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import (
@@ -17,69 +21,51 @@ from tfjob.core.observe import (
 from tfjob.core.plan import ChildKind, EventType, Plan, Update
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import ReplicaAction
-from tfjob.core.restart_replicas import ReplicaActions
-from tfjob.core.status import ConditionType
+from tfjob.core.restart_replicas import ReplicaActions, counted_restarts
+from tfjob.core.status import ConditionType, Limit
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
+
+
+def fail_if_limit_reached(
+    builder: PlanBuilder, children: Children, observed: ObservedState, actions: ReplicaActions
+) -> bool:
+    """Fail the job if it has reached its backoffLimit or its deadline."""
+    limit = _reached_limit(builder, observed, actions)
+    if limit is None:
+        return False
+    progress.update_counts(builder, observed)
+    builder.set_status(limit_reached=limit)
+    clean_up(builder, children, observed)
+    messages = builder.job.messages
+    is_backoff = limit is Limit.BACKOFF
+    _fail(builder, messages.failed_backoff if is_backoff else messages.failed_deadline)
+    return True
 
 
 def finish_if_decided(
     builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
 ) -> bool:
-    """Give the verdict, if there is one; success comes first."""
-    if success.is_succeeded(builder.job.rules.success_criterion, observed):
-        params = success.representative_instance(
-            builder.job.rules.success_criterion, observed
-        ).params
+    """Set Succeeded or Failed if the replicas decide it."""
+    criterion = builder.job.rules.success_criterion
+    if success.is_succeeded(criterion, observed):
+        params = success.representative_instance(criterion, observed).params
         _finish(builder, ConditionType.SUCCEEDED, builder.job.messages.succeeded, params=params)
         _count_success(builder)
         return True
     return _fail_if_decided(builder, observed, actions)
 
 
-def fail(
-    builder: PlanBuilder,
-    template: MessageTemplate,
-    *,
-    event: EventType = EventType.NORMAL,
-    params: Mapping[str, object] = MappingProxyType({}),
-) -> None:
-    _finish(builder, ConditionType.FAILED, template, event=event, params=params)
-
-
 def has_succeeded_before_suspension(builder: PlanBuilder, observed: ObservedState) -> bool:
-    """The job has succeeded, and where it is also asked to rest that comes first."""
+    """Whether success takes precedence over the suspension of this job, and it has succeeded."""
     rules = builder.job.rules
-    if not rules.success_before_suspension or is_past_deadline(builder, observed):
+    if not rules.success_before_suspension or _is_past_deadline(builder, observed):
         return False
     return success.is_succeeded(rules.success_criterion, observed)
 
 
-def is_past_deadline(builder: PlanBuilder, observed: ObservedState) -> bool:
-    """The job's time is over, and no success within it counts."""
-    limit, start = builder.job.policy.deadline, builder.status.start_time
-    if not deadline.is_hit(limit, start, now=builder.now):
-        return False
-    if not builder.job.rules.success_before_deadline:
-        return True
-    end = deadline.ends_at(limit, start)
-    return not _succeeded_by(builder.job.rules.success_criterion, observed, moment=end)
-
-
-def _succeeded_by(
-    success_criterion: SuccessCriterion, observed: ObservedState, *, moment: datetime | None
-) -> bool:
-    """The deciding replica is known to have succeeded no later than at `moment`."""
-    chosen = success.sole_decisive_instance(success_criterion, observed)
-    if chosen is None or not chosen.is_confirmed_success or chosen.pod is None or moment is None:
-        return False
-    end = chosen.pod.terminated(TRAINING_CONTAINER)
-    finish = time.parse(end.finished_at) if end is not None else None
-    return finish is not None and finish <= moment
-
-
 def reconcile_finished(builder: PlanBuilder, children: Children, observed: ObservedState) -> Plan:
-    """A pass over a job that has its verdict."""
+    """Plan the clean-up of a finished job, or its deletion once its TTL has expired."""
     job = builder.job
     if builder.status.completion_time is None:
         builder.set_status(completion_time=_finish_time(builder))
@@ -90,40 +76,15 @@ def reconcile_finished(builder: PlanBuilder, children: Children, observed: Obser
     if builder.status.is_true(ConditionType.SUCCEEDED):
         _count_success(builder)
     clean_up(builder, children, observed)
-    _stop_failed_jobs(builder, observed)
+    _suspend_failed_batch_jobs(builder, observed)
     if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
         delete_pod_group(builder, children)
     return builder.plan()
 
 
-def _count_success(builder: PlanBuilder) -> None:
-    builder.set_status(
-        replicas={
-            kind: replica_counts.after_success(each)
-            for kind, each in builder.status.replicas.items()
-        }
-    )
-
-
-def _stop_failed_jobs(builder: PlanBuilder, observed: ObservedState) -> None:
-    """A batch Job whose end was permanent would start its pod again and again: it is suspended,
-    which leaves the Job and the pods that have ended."""
-    going = {each.uid for each in builder.deletes}
-    for instance in observed.all_instances():
-        job = instance.job
-        if job is None or instance.phase is not Phase.FAILED or job.metadata.uid in going:
-            continue
-        if not builder.job.rules.success_criterion.includes(instance.replica.type, instance.index):
-            continue
-        if job.spec.suspend or job.status.succeeded or job.metadata.is_terminating:
-            continue
-        meta, body = job.metadata, {"spec": {"suspend": True}}
-        builder.updates.append(Update(kind=ChildKind.JOB, name=meta.name, uid=meta.uid, body=body))
-
-
 def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
-    """What the policy takes goes; where a limit has ended the job, so does all that still runs."""
-    going = cleanup.deletes_after_completion(
+    """Delete what cleanPodPolicy selects and, after a limit was reached, all that still runs."""
+    deletes = cleanup.deletes_after_completion(
         builder.job.policy.clean,
         pods=children.pods,
         jobs=children.jobs,
@@ -131,12 +92,12 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
         ended=ended_uids(builder.job, children, observed),
         deletes_running=builder.status.limit_reached is not None,
     )
-    builder.deletes.extend(going)
+    builder.deletes.extend(deletes)
     if builder.status.is_true(ConditionType.SUCCEEDED):
         return
-    names = {each.name for each in going if each.kind == ChildKind.POD}
+    deleted = {each.name for each in deletes if each.kind == ChildKind.POD}
     remaining = {
-        kind: sum(instance.is_active and instance.name not in names for instance in instances)
+        kind: sum(each.is_active and each.name not in deleted for each in instances)
         for kind, instances in observed.instances.items()
     }
     builder.set_status(
@@ -148,13 +109,97 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
 
 
 def delete_pod_group(builder: PlanBuilder, children: Children) -> None:
-    going = gang_scheduling.delete_group(children.pod_group)
-    if not going:
+    deletes = gang_scheduling.delete_group(children.pod_group)
+    if not deletes:
         return
-    builder.deletes.extend(going)
+    builder.deletes.extend(deletes)
     template = builder.job.messages.group_terminated
-    key = f"group-terminated/{going[0].uid}"
+    key = f"group-terminated/{deletes[0].uid}"
     builder.record_event(EventType.NORMAL, template.reason, template.render(), key=key)
+
+
+def _reached_limit(
+    builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
+) -> Limit | None:
+    if builder.job.rules.budget_ends_job and _is_backoff_limit_reached(builder, observed, actions):
+        return Limit.BACKOFF
+    return Limit.DEADLINE if _is_past_deadline(builder, observed) else None
+
+
+def _is_backoff_limit_reached(
+    builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
+) -> bool:
+    limit = builder.job.policy.backoff_limit
+    if limit is None:
+        return False
+    failures = sum(_has_failed_itself(instance) for instance in observed.all_instances())
+    wanted = {ReplicaAction.RESTART, ReplicaAction.HOLD}
+    return limits.is_backoff_limit_reached(
+        limit,
+        counted_restarts(builder, observed),
+        is_restart_wanted=any(action in wanted for _, action in actions),
+        has_new_failure=failures > replica_counts.failed_total(builder.status),
+    )
+
+
+def _has_failed_itself(instance: ReplicaInstance) -> bool:
+    """Failed, and not because its pod was disrupted."""
+    if instance.phase is not Phase.FAILED or instance.pod is None or instance.is_obsolete:
+        return False
+    return not instance.is_disrupted
+
+
+def _is_past_deadline(builder: PlanBuilder, observed: ObservedState) -> bool:
+    """The deadline has passed, and no success before it counts."""
+    limit, start = builder.job.policy.deadline, builder.status.start_time
+    if not limits.is_deadline_exceeded(limit, start, now=builder.now):
+        return False
+    if not builder.job.rules.success_before_deadline:
+        return True
+    end = limits.deadline(limit, start)
+    return not _has_succeeded_by(builder.job.rules.success_criterion, observed, deadline=end)
+
+
+def _has_succeeded_by(
+    criterion: SuccessCriterion, observed: ObservedState, *, deadline: datetime | None
+) -> bool:
+    """The sole decisive replica is known to have succeeded by the deadline."""
+    decisive = success.sole_decisive_instance(criterion, observed)
+    if decisive is None or decisive.pod is None or deadline is None:
+        return False
+    if not decisive.is_confirmed_success:
+        return False
+    end = decisive.pod.terminated(TRAINING_CONTAINER)
+    finish = time.parse(end.finished_at) if end is not None else None
+    return finish is not None and finish <= deadline
+
+
+def _count_success(builder: PlanBuilder) -> None:
+    builder.set_status(
+        replicas={
+            kind: replica_counts.after_success(each)
+            for kind, each in builder.status.replicas.items()
+        }
+    )
+
+
+def _suspend_failed_batch_jobs(builder: PlanBuilder, observed: ObservedState) -> None:
+    """Suspend batch Jobs of decisive replicas that failed permanently.
+
+    Otherwise the Job controller keeps recreating their pods. Suspending keeps the Job and the pods
+    that have ended.
+    """
+    deleted = {each.uid for each in builder.deletes}
+    for instance in observed.all_instances():
+        job = instance.job
+        if job is None or instance.phase is not Phase.FAILED or job.metadata.uid in deleted:
+            continue
+        if not builder.job.rules.success_criterion.includes(instance.replica.type, instance.index):
+            continue
+        if job.spec.suspend or job.status.succeeded or job.metadata.is_terminating:
+            continue
+        meta, body = job.metadata, {"spec": {"suspend": True}}
+        builder.updates.append(Update(kind=ChildKind.JOB, name=meta.name, uid=meta.uid, body=body))
 
 
 def _fail_if_decided(
@@ -162,23 +207,21 @@ def _fail_if_decided(
 ) -> bool:
     messages = builder.job.messages
     for replica in builder.job.in_status_order():
-        instance = _first(actions, replica, ReplicaAction.FAIL_JOB_ON_EXIT_CODE)
-        if instance is not None:
+        failed = _first(actions, replica, ReplicaAction.FAIL_JOB_ON_EXIT_CODE)
+        if failed is not None:
             _set_running_before_failure(builder, observed)
-            fail(
-                builder, messages.failed_exit_code, event=EventType.WARNING, params=instance.params
-            )
-            if not messages.failed_exit_code.type:
-                _record_failure_count(builder, instance)
+            template = messages.failed_exit_code
+            _fail(builder, template, event=EventType.WARNING, params=failed.params)
+            if not template.type:
+                _record_failure_count(builder, failed)
             return True
     for replica in builder.job.in_status_order():
-        instance = _first(actions, replica, ReplicaAction.FAIL_JOB) or _last_tolerated_failure(
-            replica, observed, actions
-        )
-        if instance is not None:
+        failed = _first(actions, replica, ReplicaAction.FAIL_JOB)
+        failed = failed or _last_tolerated_failure(replica, observed, actions)
+        if failed is not None:
             _set_running_before_failure(builder, observed)
-            params = {**instance.params, "count": _failures(builder, instance)}
-            fail(builder, messages.failed, params=params)
+            params = {**failed.params, "count": _failures(builder, failed)}
+            _fail(builder, messages.failed, params=params)
             return True
     return False
 
@@ -186,10 +229,8 @@ def _fail_if_decided(
 def _first(
     actions: ReplicaActions, replica: Replica, wanted: ReplicaAction
 ) -> ReplicaInstance | None:
-    """The first replica of a type that has this fate."""
-    own = (
-        instance for instance, action in actions if action is wanted and instance.replica is replica
-    )
+    """The first instance of a replica type with this action."""
+    own = (each for each, action in actions if action is wanted and each.replica is replica)
     return next(own, None)
 
 
@@ -198,7 +239,7 @@ def _failures(builder: PlanBuilder, instance: ReplicaInstance) -> int:
 
 
 def _set_running_before_failure(builder: PlanBuilder, observed: ObservedState) -> None:
-    """A job that was running when it failed says so, also when one pass saw both."""
+    """Report that the job ran, even if one reconcile observes both the run and the failure."""
     if not builder.status.is_true(ConditionType.RESTARTING):
         progress.set_running_condition(builder, observed)
 
@@ -206,16 +247,16 @@ def _set_running_before_failure(builder: PlanBuilder, observed: ObservedState) -
 def _last_tolerated_failure(
     replica: Replica, observed: ObservedState, actions: ReplicaActions
 ) -> ReplicaInstance | None:
-    """A failed replica after whose failure nobody was left to go on; until then it was borne."""
+    """The failed instance after which no instance of a failure-tolerant type is left to run."""
     if not replica.tolerates_failure:
         return None
-    borne = [
+    tolerated = [
         instance
         for instance, action in actions
         if action is ReplicaAction.TOLERATE and instance.replica is replica
     ]
-    over = sum(instance.is_succeeded for instance in observed.instances[replica.type])
-    return borne[-1] if borne and over + len(borne) == replica.count else None
+    succeeded = sum(instance.is_succeeded for instance in observed.instances[replica.type])
+    return tolerated[-1] if tolerated and succeeded + len(tolerated) == replica.count else None
 
 
 def _record_failure_count(builder: PlanBuilder, instance: ReplicaInstance) -> None:
@@ -226,9 +267,18 @@ def _record_failure_count(builder: PlanBuilder, instance: ReplicaInstance) -> No
         **instance.params,
         count=_failures(builder, instance),
     )
-    builder.record_event(
-        EventType.NORMAL, template.reason, message, key=f"verdict/count/{builder.job.owner.uid}"
-    )
+    key = f"verdict/count/{builder.job.owner.uid}"
+    builder.record_event(EventType.NORMAL, template.reason, message, key=key)
+
+
+def _fail(
+    builder: PlanBuilder,
+    template: MessageTemplate,
+    *,
+    event: EventType = EventType.NORMAL,
+    params: Mapping[str, object] = MappingProxyType({}),
+) -> None:
+    _finish(builder, ConditionType.FAILED, template, event=event, params=params)
 
 
 def _finish(
@@ -248,7 +298,7 @@ def _finish(
 
 def _finish_time(builder: PlanBuilder) -> datetime:
     for kind in (ConditionType.SUCCEEDED, ConditionType.FAILED):
-        found = builder.status.condition(kind)
-        if found is not None and found.is_true:
-            return found.last_transition or found.last_update or builder.timestamp
+        condition = builder.status.condition(kind)
+        if condition is not None and condition.is_true:
+            return condition.last_transition or condition.last_update or builder.timestamp
     return builder.timestamp

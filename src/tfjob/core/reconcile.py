@@ -1,7 +1,7 @@
-"""The only entry: the policies in their order, from (job, children, now) to a Plan.
+"""The entry point of the core: (job, children, now) -> Plan.
 
-Law: a finished job stays finished; a job that ends in this pass makes no more children; success
-and failure are never both true. The order below is the order of precedence.
+A finished job stays finished, a job that finishes in this reconcile gets no more children, and
+Succeeded and Failed are never both true. The policies run in order of precedence.
 """
 
 from datetime import datetime
@@ -9,7 +9,6 @@ from datetime import datetime
 from tfjob.core import (
     completion,
     create_children,
-    deadline,
     limits,
     progress,
     replicas,
@@ -23,7 +22,7 @@ from tfjob.core.plan_builder import PlanBuilder
 
 
 def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
-    """Decide what shall be done for one job."""
+    """Plan what to create, update, delete and store for one job."""
     if job.is_external or job.is_deleting:
         return Plan()
     builder = PlanBuilder(job, now=now)
@@ -40,9 +39,9 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
     restart_replicas.count_restarts_of_deleted_pods(builder, observed)
     actions = restart_replicas.decide_actions(builder, observed)
     progress.report_pod_problems(builder, children, observed)
-    if limits.is_hit(builder, children, observed, actions):
+    if completion.fail_if_limit_reached(builder, children, observed, actions):
         return builder.plan()
-    builder.requeue_at(deadline.ends_at(job.policy.deadline, builder.status.start_time))
+    builder.requeue_at(limits.deadline(job.policy.deadline, builder.status.start_time))
     if not create_children.is_admitted(builder, children):
         return builder.plan()
     builder.set_status(start_time=builder.status.start_time or builder.timestamp)
@@ -51,6 +50,6 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
         restart_replicas.restart(builder, actions)
         create_children.create_children(builder, children, observed)
         progress.set_progress_condition(builder, observed, actions)
-        builder.requeue_at(deadline.ends_at(job.policy.deadline, builder.status.start_time))
+        builder.requeue_at(limits.deadline(job.policy.deadline, builder.status.start_time))
     restart_replicas.prune_records(builder, children, observed)
     return builder.plan()

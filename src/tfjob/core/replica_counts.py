@@ -48,3 +48,24 @@ def in_place_restarts(instances: Sequence[ReplicaInstance]) -> int:
 
 def failed_total(status: JobStatus) -> int:
     return sum(each.failed for each in status.replicas.values())
+
+
+def while_suspended(status: JobStatus, types: Sequence[str]) -> JobStatus:
+    """Counts of a suspended job: nothing is active; earlier successes and failures stay."""
+    return msgspec.structs.replace(
+        status,
+        replicas={
+            kind: msgspec.structs.replace(status.of(kind), active=0, records=()) for kind in types
+        },
+    )
+
+
+def after_resume(status: JobStatus) -> JobStatus:
+    """Counts of a resumed job: every replica runs again; restarts so far stay counted."""
+    return msgspec.structs.replace(
+        status,
+        replicas={
+            kind: ReplicaStatus(restarts=each.restarts, selector=each.selector)
+            for kind, each in status.replicas.items()
+        },
+    )

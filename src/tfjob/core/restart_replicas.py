@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tfjob.core import backoff, replica_counts
+from tfjob.core import limits, replica_counts
 from tfjob.core.job import Replica, RestartPolicy
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
 from tfjob.core.plan import ChildKind, EventType, deletes_of
@@ -65,11 +65,13 @@ def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActi
         for instance in observed.all_instances()
         if instance.pod is not None
     ]
-    left = backoff.remaining(builder.job.policy.backoff_limit, counted_restarts(builder, observed))
+    left = limits.remaining_restarts(
+        builder.job.policy.backoff_limit, counted_restarts(builder, observed)
+    )
     return within_budget(actions, left=left, rules=rules)
 
 
-def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> backoff.Restarts:
+def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> limits.Restarts:
     """Restarts that count towards the limit; types that never restart have none."""
     in_place = 0
     if builder.job.rules.budget_counts_container_restarts:
@@ -77,7 +79,7 @@ def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> backoff.R
             instance for instance in observed.all_instances() if not _is_excluded(builder, instance)
         ]
         in_place = replica_counts.in_place_restarts(instances)
-    return backoff.Restarts(in_place=in_place, stored=builder.status.restarts)
+    return limits.Restarts(in_place=in_place, stored=builder.status.restarts)
 
 
 def _is_excluded(builder: PlanBuilder, instance: ReplicaInstance) -> bool:
