@@ -90,7 +90,7 @@ class FakeDialect:
             messages=_WORDING,
             workload=Workload.JOB,
             companions=_companions(manifest["spec"], settings, job=meta["name"]),
-            claim={LABEL: _label(meta["name"])},
+            child_labels={LABEL: _label(meta["name"])},
             status=status,
             is_deleting=bool(meta.get("deletionTimestamp")),
         )
@@ -217,7 +217,9 @@ def _companions(spec: Json, settings: Settings, *, job: str) -> list[Companion]:
         asleep = spec.get("boardAsleep", False)
         body = {"apiVersion": "boards.example/v1", "kind": "Board", "metadata": metadata}
         board = {**body, "spec": {"suspend": asleep}}
-        found.append(Companion(kind="Board", name=name, manifest=board, kept={"suspend": asleep}))
+        found.append(
+            Companion(kind="Board", name=name, manifest=board, enforced_spec={"suspend": asleep})
+        )
     return found
 
 

@@ -90,7 +90,9 @@ async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
 def pods_selector(found: Found) -> str:
     """The labels by which the job's pods are found; a stranger may carry them too."""
     label = found.dialect.job_label
-    value = found.job.claim.get(label, found.name) if isinstance(found.job, Job) else found.name
+    value = (
+        found.job.child_labels.get(label, found.name) if isinstance(found.job, Job) else found.name
+    )
     return f"{label}={value}"
 
 

@@ -1,4 +1,4 @@
-"""The children of one pass: the gang's group first, then what is missing and what is too much."""
+"""Creating missing children: the PodGroup first, then services and pods; surplus is deleted."""
 
 from collections.abc import Set as AbstractSet
 
@@ -11,7 +11,7 @@ from tfjob.k8s import time
 
 
 def is_admitted(builder: PlanBuilder, children: Children) -> bool:
-    """The gang's PodGroup stands and its scheduler lets the pods come."""
+    """Create or update the PodGroup; returns whether the pods may be created now."""
     group = builder.job.gang
     if group is None:
         return True
@@ -47,7 +47,7 @@ def create_children(builder: PlanBuilder, children: Children, observed: Observed
 
 
 def _warn_of_templates(builder: PlanBuilder, created: AbstractSet[str]) -> None:
-    """Once per type: what a template asks for that the job decides otherwise."""
+    """Warn, once per type, about template fields that the job overrides or that break the gang."""
     group = builder.job.gang
     for replica in builder.job.replicas:
         if replica.type not in created:

@@ -1,8 +1,8 @@
-"""A stored job that no rule can read: it fails with a sentence that says why, and stays failed.
+"""A stored job with faults: it fails with a message that lists them.
 
-Law: what still runs of a rejected job goes; what has ended stays to be looked at. A job that came
-to its end before it became unreadable is left alone, with everything it kept. One that was not
-even parsed is told so, and nothing of it is touched.
+Children that still run are deleted; those that have ended are kept for inspection. A job that
+finished before it became invalid is left as it is. A job that cannot be decoded gets an event, and
+none of its children is touched.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _NO_CHILDREN = Children()
 
 
 class InvalidJob(msgspec.Struct, frozen=True):
-    """What could be read of a job that cannot run."""
+    """What could be decoded of a job that cannot run."""
 
     owner: Owner
     messages: Messages
@@ -33,7 +33,7 @@ class InvalidJob(msgspec.Struct, frozen=True):
     is_external: bool = False
     is_deleting: bool = False
     is_unparsed: bool = False
-    """Its spec or status could not be decoded, so nothing is known of what it asks for."""
+    """The spec or status cannot be decoded, so it is unknown what the job asks for."""
 
     @property
     def is_ignored(self) -> bool:
@@ -41,7 +41,7 @@ class InvalidJob(msgspec.Struct, frozen=True):
 
 
 def reject(job: InvalidJob, *, children: Children = _NO_CHILDREN, now: datetime) -> Plan:
-    """Decide about a job that cannot run; `children` are what it owns that runs or serves."""
+    """Plan the failure of a job that cannot run; `children` are its pods, Jobs and services."""
     if job.is_external or job.is_deleting:
         return Plan()
     if job.is_unparsed:
@@ -69,14 +69,14 @@ def _warning(job: InvalidJob, verdict: Condition, topic: str) -> JobEvent:
 
 
 def _is_rejected(job: InvalidJob) -> bool:
-    """It has failed because it could not be read, and not in another way before."""
+    """The job failed because it is invalid, and not for another reason earlier."""
     failed = job.status.condition(ConditionType.FAILED)
     return failed is not None and failed.is_true and failed.reason == job.messages.invalid.reason
 
 
 def _deletes(children: Children) -> tuple[Delete, ...]:
-    """What the job asked to be kept cannot be known; what holds resources goes."""
-    gone = cleanup.deletes_after_completion(
+    """Delete what holds resources: the cleanPodPolicy of an invalid job is unknown."""
+    deletes = cleanup.deletes_after_completion(
         CleanPolicy.RUNNING,
         pods=children.pods,
         jobs=children.jobs,
@@ -87,7 +87,7 @@ def _deletes(children: Children) -> tuple[Delete, ...]:
         },
         deletes_running=True,
     )
-    return tuple(gone)
+    return tuple(deletes)
 
 
 def _failed_condition(job: InvalidJob, *, at: datetime) -> Condition:
@@ -103,7 +103,7 @@ def _failed_condition(job: InvalidJob, *, at: datetime) -> Condition:
 
 
 def _detail(faults: Sequence[field.Fault]) -> str:
-    """All faults, or the first of very many: a condition is read by people."""
+    """All faults, or the first ones and how many more there are."""
     text = field.summary(faults[:_MAX_FAULTS])
     more = len(faults) - _MAX_FAULTS
     return f"{text} and {more} more" if more > 0 else text

@@ -1,7 +1,7 @@
-"""What is there, sorted by replica: each slot (type, index) with its pod and how it stands.
+"""The observed state of a job's replicas: for each (type, index) its pod or batch Job and phase.
 
-Only facts; nothing is decided here. A replica is judged by its training container alone, so a
-sidecar that goes on, or fails late, changes nothing.
+Nothing is decided here. The training container alone determines the phase of a replica; a sidecar
+that keeps running or fails later does not change it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from tfjob.k8s.service import Service
 
 
 class Children(msgspec.Struct, frozen=True):
-    """Everything a job owns, and the few facts of the cluster that decisions about it need."""
+    """The children of a job, and what else a reconcile reads from the cluster."""
 
     pods: Sequence[Pod] = ()
     services: Sequence[Service] = ()
@@ -34,7 +34,7 @@ class Children(msgspec.Struct, frozen=True):
 
 
 class ReplicaInstance(msgspec.Struct):
-    """One replica: its pod if there is one, and its phase as the job sees it."""
+    """One replica (type and index): its pod, if it has one, and its phase."""
 
     replica: Replica
     index: int
@@ -43,9 +43,10 @@ class ReplicaInstance(msgspec.Struct):
     phase: Phase | None = None
     is_completed: bool = False
     is_obsolete: bool = False
+    """The pod is of an earlier run or is deleted by the operator; its state does not count."""
     is_disrupted: bool = False
     failure: Terminated | None = None
-    """The permanent end that decides about a replica of a batch Job."""
+    """The permanent failure of a replica that runs as a batch Job."""
 
     @property
     def name(self) -> str:
@@ -53,7 +54,7 @@ class ReplicaInstance(msgspec.Struct):
 
     @property
     def is_terminating(self) -> bool:
-        """Its pod is on its way out; the pods of a batch Job are that Job's business."""
+        """The pod is terminating. Pods of a batch Job are left to that Job's controller."""
         if self.pod is None or self.job is not None:
             return False
         return self.pod.metadata.is_terminating
@@ -68,14 +69,14 @@ class ReplicaInstance(msgspec.Struct):
 
     @property
     def is_failed(self) -> bool:
-        """Failed, or taken away while it ran."""
+        """Failed, or being deleted while running."""
         if self.is_obsolete:
             return False
         return self.phase is Phase.FAILED or (self.phase is Phase.RUNNING and self.is_terminating)
 
     @property
     def exit_code(self) -> int | None:
-        """How its training container ended last, if that is known."""
+        """The last known exit code of the training container."""
         ended = None if self.pod is None else self.pod.terminated(TRAINING_CONTAINER)
         if ended is None and self.pod is not None and self.job is not None:
             ended = batch_job.end_of(self.pod)
@@ -84,7 +85,7 @@ class ReplicaInstance(msgspec.Struct):
 
     @property
     def params(self) -> dict[str, object]:
-        """What is told of it: its type, its pod, and the code that ended it."""
+        """The message parameters for this replica: its type, pod and exit code."""
         code = self.exit_code
         return {
             "type": self.replica.type,
@@ -94,7 +95,7 @@ class ReplicaInstance(msgspec.Struct):
 
     @property
     def is_confirmed_success(self) -> bool:
-        """Succeeded for certain: its training container is known to have exited with 0."""
+        """Succeeded, and the training container is known to have exited with code 0."""
         if not self.is_succeeded:
             return False
         if self.pod is None or self.job is not None:
@@ -104,6 +105,8 @@ class ReplicaInstance(msgspec.Struct):
 
 
 class ObservedState(msgspec.Struct):
+    """All replicas of a job by type, the names of their services, and surplus children."""
+
     instances: Mapping[str, Sequence[ReplicaInstance]]
     services: AbstractSet[str]
     surplus_pods: Sequence[ObjectMeta]
@@ -118,14 +121,14 @@ def observe(job: Job, children: Children) -> ObservedState:
     pods: dict[tuple[str, int], list[Pod]] = {}
     surplus: list[ObjectMeta] = []
     for pod in children.pods:
-        place = replica_key(job, pod.metadata)
-        if place is None:
+        key = replica_key(job, pod.metadata)
+        if key is None:
             continue
-        replica = by_label.get(place[0])
-        if replica is None or place[1] >= replica.count:
+        replica = by_label.get(key[0])
+        if replica is None or key[1] >= replica.count:
             surplus.append(pod.metadata)
         else:
-            pods.setdefault((replica.type, place[1]), []).append(pod)
+            pods.setdefault((replica.type, key[1]), []).append(pod)
     batch_jobs = _batch_jobs(job, children.jobs, by_label)
     services, surplus_services = _services(job, replica_services(job, children), by_label)
     return ObservedState(
@@ -143,15 +146,15 @@ def observe(job: Job, children: Children) -> ObservedState:
 
 
 def replica_services(job: Job, children: Children) -> Sequence[Service]:
-    """The services of replicas: those beside them have a life of their own."""
-    beside = {each.name for each in job.companions if each.kind == ChildKind.SERVICE}
-    if not beside:
+    """The services of replicas, without those that are companions."""
+    companions = {each.name for each in job.companions if each.kind == ChildKind.SERVICE}
+    if not companions:
         return children.services
-    return [each for each in children.services if each.metadata.name not in beside]
+    return [each for each in children.services if each.metadata.name not in companions]
 
 
 def ended_uids(job: Job, children: Children, observed: ObservedState) -> frozenset[str]:
-    """UIDs of the pods and batch Jobs that have ended; whatever else there is still runs."""
+    """UIDs of the pods and batch Jobs that no longer run."""
     policies = {replica.label: replica.pod_restart_policy for replica in job.replicas}
     pods = {
         pod.metadata.uid
@@ -191,7 +194,7 @@ def _instance(
 
 
 def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
-    """What was seen of a pod before and is stored by its UID counts more than its times do."""
+    """A stored record of the pod takes precedence over what its timestamps suggest."""
     instance.pod = pod
     instance.is_obsolete = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
     instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
@@ -207,7 +210,7 @@ def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: Repli
 def _observe_batch(
     instance: ReplicaInstance, job: Job, pods: Sequence[Pod], found: BatchJob | None
 ) -> None:
-    """Pods that a vanished batch Job left behind are nobody's."""
+    """Pods whose batch Job is deleted are ignored."""
     instance.job = found
     is_decisive = job.rules.success_criterion.includes(instance.replica.type, instance.index)
     codes = job.rules.exit_codes
@@ -219,8 +222,7 @@ def _observe_batch(
 
 
 def _canonical_pod(pods: Sequence[Pod], *, name: str) -> Pod:
-    """Of several pods for one index the canonical name counts; else the oldest, so that no second
-    one is made beside it."""
+    """Of several pods for one index, the one with the expected name, else the oldest."""
     for pod in pods:
         if pod.metadata.name == name:
             return pod
@@ -228,12 +230,12 @@ def _canonical_pod(pods: Sequence[Pod], *, name: str) -> Pod:
 
 
 def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
-    """A suspended job owns no pods: what is still on its way out belongs to the run before."""
+    """A suspended job owns no pods: a terminating one is left from the run before."""
     return job.status.is_true(ConditionType.SUSPENDED) and pod.metadata.is_terminating
 
 
 def replica_key(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
-    """The (type label, index) a child claims, or None when its labels are no use."""
+    """The (type label, index) from a child's labels, or None if they are missing or malformed."""
     kind = meta.labels.get(job.labels.type)
     index = meta.labels.get(job.labels.index, "")
     if kind is None or not (index.isascii() and index.isdigit()) or len(index) > 9:
@@ -244,30 +246,33 @@ def replica_key(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
 def _batch_jobs(
     job: Job, jobs: Sequence[BatchJob], by_label: Mapping[str, Replica]
 ) -> Mapping[str, BatchJob]:
-    """By the names of the replicas they run. One that is called otherwise counts where none has
-    the name: how children are called may have been set anew, and nothing runs twice."""
+    """Batch Jobs by the name of the replica they run.
+
+    A Job with another name counts if no Job has the expected one: naming may have been configured
+    differently when it was created, and no replica may run twice.
+    """
     found: dict[str, BatchJob] = {}
     for each in jobs:
-        place = replica_key(job, each.metadata)
-        replica = None if place is None else by_label.get(place[0])
-        if place is not None and replica is not None:
-            found.setdefault(replica.name(place[1]), each)
+        key = replica_key(job, each.metadata)
+        replica = None if key is None else by_label.get(key[0])
+        if key is not None and replica is not None:
+            found.setdefault(replica.name(key[1]), each)
     return found | {each.metadata.name: each for each in jobs}
 
 
 def _services(
     job: Job, services: Sequence[Service], by_label: Mapping[str, Replica]
 ) -> tuple[set[str], list[ObjectMeta]]:
-    """The names of those that belong to a replica, and those that are too many."""
-    kept: set[str] = set()
+    """The names of the services of existing replicas, and the surplus services."""
+    names: set[str] = set()
     surplus: list[ObjectMeta] = []
     for service in services:
-        place = replica_key(job, service.metadata)
-        if place is None:
+        key = replica_key(job, service.metadata)
+        if key is None:
             continue
-        replica = by_label.get(place[0])
-        if replica is None or place[1] >= replica.count:
+        replica = by_label.get(key[0])
+        if replica is None or key[1] >= replica.count:
             surplus.append(service.metadata)
         else:
-            kept.add(service.metadata.name)
-    return kept, surplus
+            names.add(service.metadata.name)
+    return names, surplus

@@ -1,6 +1,6 @@
-"""What pods report that a user should see on the job: ends, failures, waits, refusals.
+"""Events on the job about its pods: exits, failing and waiting containers, scheduling problems.
 
-Each is one fact with a key of its own, so that it is told once however often it is seen.
+Each occurrence has its own key, so it is recorded once however often it is observed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ _UNKNOWN = "Unknown"
 
 
 def exits(job: Job, instances: Sequence[ReplicaInstance]) -> Iterator[JobEvent]:
-    """Ends of training containers that the status does not know of yet."""
+    """Exits of training containers that are not in the status yet."""
     for instance in instances:
         pod = instance.pod
         if pod is None or instance.is_completed or instance.is_obsolete:
@@ -35,7 +35,7 @@ def exits(job: Job, instances: Sequence[ReplicaInstance]) -> Iterator[JobEvent]:
 
 
 def problems(job: Job, instances: Sequence[ReplicaInstance]) -> Iterator[JobEvent]:
-    """What keeps pods that should be running from doing so."""
+    """Why pods that should be running are not."""
     for instance in instances:
         pod = instance.pod
         if pod is None or instance.is_terminating or instance.is_obsolete:

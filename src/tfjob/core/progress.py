@@ -1,4 +1,4 @@
-"""What one pass makes known: that the job was seen, its counts, its progress, its troubles."""
+"""Reporting the progress of an unfinished job: counts, conditions, and events about its pods."""
 
 from tfjob.core import pod_problems, replica_counts, stuck_pods, success
 from tfjob.core.observe import Children, ObservedState
@@ -10,7 +10,7 @@ from tfjob.core.status import Condition, ConditionType
 
 
 def add_created_condition(builder: PlanBuilder) -> None:
-    """The first condition of all, first in the list also when it was lost."""
+    """Add the Created condition at the head of the list if it is missing."""
     if builder.status.condition(ConditionType.CREATED) is not None:
         return
     template = builder.job.messages.created
@@ -26,10 +26,10 @@ def add_created_condition(builder: PlanBuilder) -> None:
 
 
 def record_job_events(builder: PlanBuilder) -> None:
-    """What the job itself has to say, once each."""
-    own = ((EventType.NORMAL, builder.job.notices), (EventType.WARNING, builder.job.warnings))
-    for kind, told in own:
-        for reason, message in told:
+    """Record the events that the job itself carries, once each."""
+    events = ((EventType.NORMAL, builder.job.notices), (EventType.WARNING, builder.job.warnings))
+    for kind, entries in events:
+        for reason, message in entries:
             key = f"own/{builder.job.owner.uid}/{reason}/{message}"
             builder.record_event(kind, reason, message, key=key)
 
@@ -60,8 +60,8 @@ def update_counts(builder: PlanBuilder, observed: ObservedState) -> None:
 def set_progress_condition(
     builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
 ) -> None:
-    again = [instance for instance, action in actions if action in RESTART_ACTIONS]
-    restarting = min(again, key=lambda instance: instance.replica.type, default=None)
+    restarts = [instance for instance, action in actions if action in RESTART_ACTIONS]
+    restarting = min(restarts, key=lambda instance: instance.replica.type, default=None)
     if restarting is not None:
         template = builder.job.messages.restarting
         params = {**restarting.params, **restart_params(builder)}

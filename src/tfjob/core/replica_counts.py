@@ -1,6 +1,6 @@
-"""How many replicas of a type are active, succeeded and failed, as the status shows them.
+"""How many replicas of a type are active, succeeded and failed, as shown in the status.
 
-A success once stored stays counted when its pod is gone.
+A stored success stays counted after its pod is deleted.
 """
 
 from collections.abc import Sequence
@@ -28,17 +28,17 @@ def counted(
 
 
 def after_success(stored: ReplicaStatus) -> ReplicaStatus:
-    """Once the job has succeeded, what still runs counts as succeeded too."""
+    """Once the job has succeeded, replicas that still run count as succeeded."""
     return msgspec.structs.replace(stored, succeeded=stored.succeeded + stored.active, active=0)
 
 
 def after_failure(stored: ReplicaStatus, *, remaining: int) -> ReplicaStatus:
-    """Once the job has failed, only pods that clean-up leaves running stay active."""
+    """Once the job has failed, only replicas that clean-up leaves running stay active."""
     return msgspec.structs.replace(stored, active=min(stored.active, remaining))
 
 
 def in_place_restarts(instances: Sequence[ReplicaInstance]) -> int:
-    """Container restarts by the kubelet, over all pods that are there."""
+    """Container restarts by the kubelet, summed over all existing pods."""
     return sum(
         instance.pod.restart_count
         for instance in instances

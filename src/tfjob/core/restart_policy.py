@@ -1,7 +1,7 @@
-"""restartPolicy: what becomes of a replica whose pod has failed or is being taken away.
+"""restartPolicy: what to do about a replica whose pod has failed or is being deleted.
 
-Law: what the cluster did to a pod (eviction, drain, a deleted pod) never counts as the job's own
-failure, whatever the exit code; a pod is counted once, by its UID, however often it is seen.
+A disruption (eviction, drain, deleted pod) never counts as a failure of the job, whatever the exit
+code. A pod is counted once, by UID, however often it is observed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,21 +16,33 @@ from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod, Running
 
 STABLE_AFTER = timedelta(minutes=10)
-"""A pod that ran this long ends a streak of restarts."""
+"""A pod that ran this long resets the restart backoff of its index."""
 FIRST_DELAY = timedelta(seconds=10)
 
 
 class ReplicaAction(Enum):
+    """What to do about one replica."""
+
     KEEP = auto()
+    """Nothing: it runs, or it has succeeded."""
     RESTART = auto()
+    """Delete the failed pod and recreate it; this counts as a restart."""
     REPLACE = auto()
+    """Delete the disrupted pod and recreate it; this does not count."""
     RESTARTING = auto()
+    """Finish a restart or replacement that the status already records."""
     HOLD = auto()
+    """It needs a restart that the backoffLimit does not allow."""
     AWAIT_DELETION = auto()
+    """Recreate the pod once its deletion by somebody else is complete."""
     IGNORE = auto()
+    """The state of the pod does not count."""
     TOLERATE = auto()
+    """It has failed, which does not fail the job."""
     FAIL_JOB = auto()
+    """Its failure fails the job."""
     FAIL_JOB_ON_EXIT_CODE = auto()
+    """Its exit code is permanent and fails the job."""
 
 
 RESTART_ACTIONS = frozenset(
@@ -42,7 +54,7 @@ RESTART_ACTIONS = frozenset(
         ReplicaAction.AWAIT_DELETION,
     }
 )
-"""Fates that show the job as Restarting while the old pod is still there."""
+"""Actions during which the job is Restarting as long as the old pod exists."""
 
 
 def action_for(instance: ReplicaInstance, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
@@ -67,7 +79,7 @@ def action_for(instance: ReplicaInstance, *, rules: Rules, stored: ReplicaStatus
 def within_budget(
     actions: Sequence[tuple[ReplicaInstance, ReplicaAction]], *, left: int | None, rules: Rules
 ) -> list[tuple[ReplicaInstance, ReplicaAction]]:
-    """Fates when only `left` more restarts may be counted; the first in order have them."""
+    """The actions with at most `left` counted restarts, which the first replicas get."""
     if left is None:
         return list(actions)
     judged: list[tuple[ReplicaInstance, ReplicaAction]] = []
@@ -83,7 +95,7 @@ def within_budget(
 
 
 def is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
-    """That this pod is replaced is already written down."""
+    """Whether the status already records that this pod is replaced."""
     last = stored.record_of(index)
     return last is not None and last.is_restart and last.uid == pod.metadata.uid
 
@@ -91,7 +103,7 @@ def is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
 def records_after_replacement(
     instances: Mapping[int, ReplicaInstance], *, stored: ReplicaStatus, now: datetime
 ) -> tuple[PodRecord, ...]:
-    """The record after the pods of these slots, given by index, are replaced."""
+    """The records after the pods of these replicas, given by index, are replaced."""
     entries = [
         _record(instance, instance.pod, stored=stored, now=now)
         for instance in instances.values()
@@ -101,7 +113,7 @@ def records_after_replacement(
 
 
 def with_records(stored: ReplicaStatus, entries: Sequence[PodRecord]) -> tuple[PodRecord, ...]:
-    """The record with one entry per index in place of what it says of these indexes."""
+    """The records with `entries` in place of the earlier ones of the same indexes."""
     indexes = {each.index for each in entries}
     kept = (
         each
@@ -114,7 +126,7 @@ def with_records(stored: ReplicaStatus, entries: Sequence[PodRecord]) -> tuple[P
 def in_place_record(
     instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
 ) -> PodRecord:
-    """That a pod which goes on has restarted containers; earlier failures stay on record."""
+    """The record of container restarts in a pod that continues; earlier failures are kept."""
     last = stored.record_of(instance.index)
     return PodRecord(
         index=instance.index,
@@ -130,17 +142,17 @@ def unexpired_records(
     stored: ReplicaStatus,
     instances: Sequence[ReplicaInstance],
     *,
-    there: AbstractSet[str],
+    existing: AbstractSet[str],
     now: datetime,
 ) -> tuple[PodRecord, ...]:
-    """The record without restarts that nothing follows from any more.
+    """The records that are still needed.
 
-    Such a pod is gone (`there` are the UIDs of those that are not), and its index runs steadily
-    again or will never be made again. `slots` are all of the type, in the order of their index.
+    A record expires when its pod no longer exists (`existing` are the UIDs of those that do) and
+    its index runs stably again or is never recreated. `instances` are all of the type, by index.
     """
 
     def is_over(each: PodRecord) -> bool:
-        if each.cause is RecordCause.REMOVED or each.uid in there:
+        if each.cause is RecordCause.REMOVED or each.uid in existing:
             return False
         if each.index >= len(instances) or each.index in stored.completed:
             return True
@@ -153,7 +165,7 @@ def unexpired_records(
 def backoff_until(
     stored: ReplicaStatus, index: int, *, now: datetime, max_delay: timedelta
 ) -> datetime | None:
-    """When a replica may be made again, or None if that is now. Only failures are held back."""
+    """When a replica may be recreated, or None if it may be now. Only failures are delayed."""
     last = stored.record_of(index)
     if last is None or last.cause is not RecordCause.FAILED or last.streak < 2 or last.at > now:
         return None
@@ -187,7 +199,7 @@ def _action_after_failure(
     survives = instance.is_disrupted and rules.never_policy_survives_disruption
     if instance.replica.restart is RestartPolicy.NEVER and not survives:
         action = _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
-        # A deletion on record that did not fail the job took a pod that had not run.
+        # A recorded deletion that did not fail the job hit a pod that had not run.
         return ReplicaAction.IGNORE if is_known and action is ReplicaAction.FAIL_JOB else action
     if is_known:
         return ReplicaAction.RESTARTING
@@ -199,7 +211,7 @@ def _action_after_failure(
 
 
 def _action_while_terminating(instance: ReplicaInstance, *, rules: Rules) -> ReplicaAction:
-    """Somebody deletes a pod that has not ended yet."""
+    """Somebody else deletes a pod that has not ended yet."""
     if instance.replica.restart is not RestartPolicy.NEVER:
         return ReplicaAction.AWAIT_DELETION
     if instance.phase is not Phase.RUNNING:
@@ -223,7 +235,7 @@ def _is_decisive(instance: ReplicaInstance, rules: Rules) -> bool:
 
 
 def _is_retryable(pod: Pod, rules: Rules) -> bool:
-    """A failure with exit code 0 is an eviction that counts."""
+    """A failure with exit code 0 is an eviction that the rules count as a failure."""
     ended = pod.terminated(TRAINING_CONTAINER)
     if ended is None or ended.exit_code == 0:
         return rules.exit_codes.is_retryable(None)
@@ -253,7 +265,7 @@ def _ran_stably(pod: Pod, now: datetime) -> bool:
 
 
 def _running(pod: Pod) -> Running | None:
-    """Its training container's run; a pod starts long before that if an image is slow to come."""
+    """The current run of the training container, which may start long after the pod."""
     for status in pod.status.container_statuses:
         if status.name == TRAINING_CONTAINER:
             return status.state.running

@@ -1,6 +1,6 @@
-"""The restarts of one pass: every replica's fate judged, then written down and carried out.
+"""Restarting replicas: decides an action per replica, records the restarts and deletes the pods.
 
-What is counted is stored, by the pod's UID, before the pod that proves it is deleted.
+A counted restart is stored under the pod's UID before that pod is deleted.
 """
 
 from collections.abc import Sequence
@@ -33,24 +33,25 @@ _DELETED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaActio
 
 
 def count_restarts_of_deleted_pods(builder: PlanBuilder, observed: ObservedState) -> None:
-    """Container restarts of a pod that is gone stay counted: the sum never falls."""
+    """Keep counting the container restarts of deleted pods, so that the sum never decreases."""
     for replica in builder.job.replicas:
         stored = builder.status.of(replica.type)
         if not any(each.in_place for each in stored.records):
             continue
-        there = {
+        existing = {
             instance.pod.metadata.uid
             for instance in observed.instances[replica.type]
             if instance.pod is not None
         }
-        gone = [each for each in stored.records if each.in_place and each.uid not in there]
+        deleted = [each for each in stored.records if each.in_place and each.uid not in existing]
         entries = [
-            msgspec.structs.replace(each, cause=RecordCause.DISRUPTED, in_place=0) for each in gone
+            msgspec.structs.replace(each, cause=RecordCause.DISRUPTED, in_place=0)
+            for each in deleted
         ]
         _store(
             builder,
             replica,
-            restarts=stored.restarts + sum(each.in_place for each in gone),
+            restarts=stored.restarts + sum(each.in_place for each in deleted),
             records=with_records(stored, entries),
         )
 
@@ -72,7 +73,7 @@ def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActi
 
 
 def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> limits.Restarts:
-    """Restarts that count towards the limit; types that never restart have none."""
+    """Restarts that count towards backoffLimit."""
     in_place = 0
     if builder.job.rules.budget_counts_container_restarts:
         instances = [
@@ -83,14 +84,14 @@ def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> limits.Re
 
 
 def _is_excluded(builder: PlanBuilder, instance: ReplicaInstance) -> bool:
-    """Its restarts in place do not count, or are part of the stored number already."""
+    """Its container restarts do not count, or are already part of the stored number."""
     if instance.pod is None or instance.replica.restart is RestartPolicy.NEVER:
         return True
     return is_recorded(instance.pod, builder.status.of(instance.replica.type), instance.index)
 
 
 def restart_params(builder: PlanBuilder) -> dict[str, object]:
-    """The job's restarts and how many it may have, as they are told."""
+    """The message parameters for the job's restarts and its limit."""
     limit = builder.job.policy.backoff_limit
     return {"restarts": builder.status.restarts, "limit": "unlimited" if limit is None else limit}
 
@@ -108,7 +109,7 @@ def restart(builder: PlanBuilder, actions: ReplicaActions) -> None:
 
 
 def _delete_when_due(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) -> None:
-    """A failed pod, and its log, stays until its successor may be made."""
+    """Keep a failed pod, and its log, until its backoff is over."""
     stored, max_delay = (
         builder.status.of(instance.replica.type),
         builder.job.rules.max_restart_delay,
@@ -120,22 +121,24 @@ def _delete_when_due(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) 
 
 
 def prune_records(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
-    """Drop what is over from the record of restarts, where the status is written anyway: the
-    record of a wide job stays short, and its being too long is never a reason to write."""
-    there = {pod.metadata.uid for pod in children.pods}
+    """Drop expired records of replica types whose status is written anyway.
+
+    This keeps the status of a large job small without extra writes.
+    """
+    existing = {pod.metadata.uid for pod in children.pods}
     replicas = dict(builder.status.replicas)
     for replica in builder.job.replicas:
         stored = builder.status.of(replica.type)
         if stored.records and stored != builder.job.status.of(replica.type):
-            told = unexpired_records(
-                stored, observed.instances[replica.type], there=there, now=builder.now
+            needed = unexpired_records(
+                stored, observed.instances[replica.type], existing=existing, now=builder.now
             )
-            replicas[replica.type] = msgspec.structs.replace(stored, records=told)
+            replicas[replica.type] = msgspec.structs.replace(stored, records=needed)
     builder.set_status(replicas=replicas)
 
 
 def _record(builder: PlanBuilder, replica: Replica, actions: ReplicaActions) -> None:
-    """All of a type at once: one by one is slow when a wide job fails as a whole."""
+    """Record all restarts of a type at once, which is fast when a whole large job fails."""
     stored = builder.status.of(replica.type)
     own = [(instance, action) for instance, action in actions if instance.replica is replica]
     new = {
@@ -161,10 +164,10 @@ def _record(builder: PlanBuilder, replica: Replica, actions: ReplicaActions) -> 
 
 
 def _is_new(instance: ReplicaInstance, action: ReplicaAction, stored: ReplicaStatus) -> bool:
-    """The pod is replaced, or its deletion is seen, and that is not on record yet.
+    """Whether the replacement or deletion of the pod is to be recorded now.
 
-    A deletion is written down whatever the policy makes of it: what is seen of the pod later,
-    such as exit code 0, came after it.
+    A deletion is recorded whatever the restart policy, so that a later exit code, such as 0, is
+    known to be a consequence of it.
     """
     if instance.pod is None or instance.is_obsolete or instance.is_completed:
         return False
@@ -174,7 +177,7 @@ def _is_new(instance: ReplicaInstance, action: ReplicaAction, stored: ReplicaSta
 
 
 def _record_in_place(builder: PlanBuilder, replica: Replica, actions: ReplicaActions) -> None:
-    """Where a limit counts them, restarts in place are stored in case their pod vanishes."""
+    """Record container restarts that count towards a limit, in case their pod is deleted."""
     if builder.job.policy.backoff_limit is None or not _counts_in_place(builder, replica):
         return
     stored = builder.status.of(replica.type)
@@ -191,7 +194,7 @@ def _record_in_place(builder: PlanBuilder, replica: Replica, actions: ReplicaAct
 
 
 def _recorded_in_place(pod: Pod, stored: ReplicaStatus, index: int) -> int:
-    """How many restarts of its containers are on record; all of a pod that is replaced are."""
+    """How many container restarts of the pod are recorded; those of a replaced pod all are."""
     last = stored.record_of(index)
     if last is None or last.uid != pod.metadata.uid:
         return 0

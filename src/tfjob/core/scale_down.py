@@ -1,7 +1,7 @@
-"""Pods that the operator removes itself: what is too many, and what is left of an earlier run.
+"""Pods that the operator removes itself: surplus ones and those of an earlier run.
 
-Law: such a pod is not judged any more, also if its index comes back before the pod is gone. Its
-UID is stored before it is deleted, and forgotten once the last of them is gone.
+The state of such a pod no longer counts, even if its index is scaled up again before the pod is
+gone. Its UID is stored before it is deleted, and dropped once all such pods are gone.
 """
 
 from collections.abc import Sequence
@@ -18,29 +18,31 @@ from tfjob.k8s.meta import ObjectMeta
 
 
 def delete_surplus(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
-    leaving = [instance.pod for instance in observed.all_instances() if instance.is_obsolete]
-    left = [pod.metadata for pod in leaving if pod is not None]
-    builder.deletes.extend(deletes_of(ChildKind.POD, [*observed.surplus_pods, *left]))
+    pods = [instance.pod for instance in observed.all_instances() if instance.is_obsolete]
+    obsolete = [pod.metadata for pod in pods if pod is not None]
+    builder.deletes.extend(deletes_of(ChildKind.POD, [*observed.surplus_pods, *obsolete]))
     builder.deletes.extend(deletes_of(ChildKind.SERVICE, observed.surplus_services))
     record_removed(builder, children, observed.surplus_pods)
 
 
-def record_removed(builder: PlanBuilder, children: Children, going: Sequence[ObjectMeta]) -> None:
-    """Put the pods that go on record, and take off it what is gone, all at once: not each of them
-    shall cost a write."""
-    there = {pod.metadata.uid for pod in children.pods}
-    builder.status = _with_removed(builder.job, builder.status, going, at=builder.timestamp)
+def record_removed(builder: PlanBuilder, children: Children, metas: Sequence[ObjectMeta]) -> None:
+    """Record the pods to remove, and drop the records of deleted ones.
+
+    Both happen in batches, so that not every deleted pod causes a status write.
+    """
+    existing = {pod.metadata.uid for pod in children.pods}
+    builder.status = _with_removed(builder.job, builder.status, metas, at=builder.timestamp)
     replicas = dict(builder.status.replicas)
     for kind, stored in builder.status.replicas.items():
         is_new = stored.removed != builder.job.status.of(kind).removed
-        if stored.removed and (is_new or not stored.removed & there):
-            kept = (each for each in stored.records if not _is_gone(each, there))
+        if stored.removed and (is_new or not stored.removed & existing):
+            kept = (each for each in stored.records if not _is_gone(each, existing))
             replicas[kind] = msgspec.structs.replace(stored, records=tuple(kept))
     builder.set_status(replicas=replicas)
 
 
-def _is_gone(entry: PodRecord, there: set[str]) -> bool:
-    return entry.cause is RecordCause.REMOVED and entry.uid not in there
+def _is_gone(entry: PodRecord, existing: set[str]) -> bool:
+    return entry.cause is RecordCause.REMOVED and entry.uid not in existing
 
 
 def _with_removed(

@@ -1,7 +1,7 @@
-"""What a job's status holds, and the algebra of its conditions.
+"""The status of a job and the rules for its conditions.
 
-Law: a Failed job's conditions never change again; Running and Restarting exclude each other; the
-condition set last stands last, because tools read the last one as the job's state.
+The conditions of a Failed job never change again. Running and Restarting exclude each other. The
+condition set last is the last in the list, because tools read it as the job's state.
 """
 
 from collections.abc import Mapping
@@ -35,23 +35,23 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class RecordCause(StrEnum):
-    """Why a pod is on record."""
+    """Why the status has a record of a pod."""
 
     FAILED = "Failed"
-    """It failed; its restart is counted."""
+    """It failed; its restart counts."""
     DISRUPTED = "Disrupted"
-    """It was evicted, preempted or deleted by somebody else; however it ends, it is replaced."""
+    """It was evicted, preempted or deleted by somebody else; it is replaced however it ends."""
     IN_PLACE = "InPlace"
-    """It goes on, and its kubelet has restarted containers in it."""
+    """It continues to run after the kubelet has restarted containers in it."""
     REMOVED = "Removed"
-    """The operator deletes it (scale-down, resume); its end says nothing about the job."""
+    """The operator deletes it (scale-down, resume); how it ends does not count."""
 
 
 class PodRecord(msgspec.Struct, frozen=True):
-    """What was decided about one pod, by UID: the proof that it is not decided twice.
+    """The decision about one pod, by UID, so that it is not made twice.
 
-    `streak` counts failures of the index in a row, `at` is when the newest of them was seen.
-    `in_place` are container restarts of the pod that the status has not counted yet.
+    `streak` counts consecutive failures of the index; `at` is when the last one was observed.
+    `in_place` are container restarts of the pod that are not in the stored count yet.
     """
 
     index: int
@@ -87,7 +87,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
     selector: str = ""
 
     def record_of(self, index: int) -> PodRecord | None:
-        """What is on record of an index, apart from pods that the operator removes."""
+        """The record of an index, not counting pods that the operator removes."""
         return self._recent_by_index.get(index)
 
     @cached_property
@@ -97,7 +97,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _recent_by_index(self) -> Mapping[int, PodRecord]:
-        """Every replica asks for its own: searching each time is slow in a wide job."""
+        """An index over the records: a linear search per replica is slow in a large job."""
         kept = (each for each in reversed(self.records) if each.cause is not RecordCause.REMOVED)
         return {each.index: each for each in kept}
 
@@ -141,7 +141,7 @@ _TERMINAL = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
 def with_condition(status: JobStatus, new: Condition) -> JobStatus:
-    """The status after `new` was set; the same object when nothing changes."""
+    """The status with `new` set; the same object if nothing changes."""
     if status.is_true(ConditionType.FAILED):
         return status
     kind = new.type
@@ -158,7 +158,7 @@ def with_condition(status: JobStatus, new: Condition) -> JobStatus:
 
 
 def with_condition_false(status: JobStatus, kind: str, *, now: datetime) -> JobStatus:
-    """The status with a true condition of this type turned false where it stands."""
+    """The status with a true condition of this type set to false, in its place in the list."""
     if not status.is_true(kind):
         return status
     changed = tuple(

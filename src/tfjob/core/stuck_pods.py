@@ -1,6 +1,7 @@
-"""Pods that should long be gone: told about, and taken away by force where that is safe.
+"""Pods stuck in termination: warned about, and force-deleted where that is safe.
 
-Force is used only when the pod's node is gone from the cluster, or when the operator was told to.
+A pod is force-deleted only if its node no longer exists, or after the time the operator is
+configured with.
 """
 
 from collections.abc import Sequence
@@ -23,31 +24,28 @@ class StuckStep(msgspec.Struct, frozen=True):
 
 
 def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: datetime) -> StuckStep:
-    leaving = [(pod, gone_by) for pod in pods if (gone_by := _deletion_deadline(pod)) is not None]
+    terminating = [(pod, due) for pod in pods if (due := _deletion_deadline(pod)) is not None]
     limit = job.rules.force_delete_after
     forced = [
         Delete(kind=ChildKind.POD, name=pod.metadata.name, uid=pod.metadata.uid, is_forced=True)
-        for pod, gone_by in leaving
-        if pod.spec.node_name in lost_nodes
-        or (limit is not None and now >= time.add(gone_by, limit))
+        for pod, due in terminating
+        if pod.spec.node_name in lost_nodes or (limit is not None and now >= time.add(due, limit))
     ]
     waits = [WARN_AFTER] if limit is None else [WARN_AFTER, limit]
-    moments = [time.add(gone_by, wait) for _, gone_by in leaving for wait in waits]
+    moments = [time.add(due, wait) for _, due in terminating for wait in waits]
     return StuckStep(
         deletes=forced,
         events=[
-            _stuck_event(job, pod)
-            for pod, gone_by in leaving
-            if now >= time.add(gone_by, WARN_AFTER)
+            _stuck_event(job, pod) for pod, due in terminating if now >= time.add(due, WARN_AFTER)
         ],
         requeue_at=min((each for each in moments if each > now), default=None),
     )
 
 
 def is_stuck(pod: Pod, *, now: datetime) -> bool:
-    """Worth asking whether its node still exists."""
-    gone_by = _deletion_deadline(pod)
-    return gone_by is not None and now >= gone_by
+    """Its grace period is over, so its node may no longer exist."""
+    due = _deletion_deadline(pod)
+    return due is not None and now >= due
 
 
 def _deletion_deadline(pod: Pod) -> datetime | None:

@@ -1,6 +1,6 @@
 """successPolicy: when a job has succeeded, and when it counts as running.
 
-Both follow from the deciding replicas alone. A job in which nothing decides does neither.
+Only the decisive replicas matter. A job without any neither runs nor succeeds.
 """
 
 from tfjob.core.job import SuccessCriterion
@@ -20,7 +20,7 @@ def is_succeeded(criterion: SuccessCriterion, observed: ObservedState) -> bool:
 def is_running(
     criterion: SuccessCriterion, observed: ObservedState, *, only_sole_replica: bool = False
 ) -> bool:
-    """A deciding replica is active; `only_chosen`: the one that decides by itself is."""
+    """A decisive replica is active; with `only_sole_replica`, the sole decisive one is."""
     chosen = sole_decisive_instance(criterion, observed)
     if only_sole_replica and chosen is not None:
         return chosen.is_active
@@ -30,7 +30,7 @@ def is_running(
 def representative_instance(
     criterion: SuccessCriterion, observed: ObservedState
 ) -> ReplicaInstance:
-    """The replica that a success is told of: there is one in every job that has succeeded."""
+    """The replica that the success message names. The job must have succeeded."""
     return (
         sole_decisive_instance(criterion, observed) or _decisive_instances(criterion, observed)[0]
     )
@@ -39,7 +39,7 @@ def representative_instance(
 def sole_decisive_instance(
     criterion: SuccessCriterion, observed: ObservedState
 ) -> ReplicaInstance | None:
-    """The one replica that decides by itself, if there is such a one."""
+    """The one replica whose success suffices, if the criterion names one."""
     if criterion.index is None or not criterion.types:
         return None
     instances = observed.instances.get(criterion.types[0], ())

@@ -27,7 +27,7 @@ BOARD = ("Deployment", "board")
 
 
 def boarded(job: Job, **kept: Any) -> Job:
-    board = Companion(kind=BOARD[0], name=BOARD[1], manifest={}, kept=kept)
+    board = Companion(kind=BOARD[0], name=BOARD[1], manifest={}, enforced_spec=kept)
     door = Companion(kind="Service", name="board", manifest={})
     return msgspec.structs.replace(job, companions=[door, board])
 

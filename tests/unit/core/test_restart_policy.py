@@ -345,7 +345,9 @@ def told(pod: Pod, *, uid: str = "gone", now: float) -> int:
     instances = observe(a_job("W1"), Children(pods=[pod])).all_instances()
     stored = recorded_as(uid, streak=3)
     return len(
-        restart_policy.unexpired_records(stored, instances, there={pod.metadata.uid}, now=at(now))
+        restart_policy.unexpired_records(
+            stored, instances, existing={pod.metadata.uid}, now=at(now)
+        )
     )
 
 

@@ -90,7 +90,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             policy=spec.scheduling,
         ),
         annotations=_annotations(given),
-        claim={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
+        child_labels={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
         status=stored,
         is_external=external,
         is_deleting=deleting,

@@ -112,7 +112,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         tf_config=TFConfig(replaces_user_value=True, is_in_every_training_container=True),
         workload=Workload.JOB,
         companions=_companions(spec, names, settings),
-        claim=names.labels,
+        child_labels=names.labels,
         status=stored,
         is_deleting=deleting,
     )

@@ -117,7 +117,7 @@ def _job(
             settings=settings,
             stored=board,
         ),
-        claim={
+        child_labels={
             api.LABEL_COMPONENT: api.COMPONENT,
             api.LABEL_JOB: label_value(owner.name),
         },

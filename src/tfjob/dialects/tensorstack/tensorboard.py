@@ -132,7 +132,7 @@ def _vendors(board: Board, *, name: str, job_name: str) -> Companion:
         "spec": board.given,
     }
     kept = {"suspend": board.is_suspended}
-    return Companion(kind=VENDOR.kind, name=name, manifest=manifest, kept=kept)
+    return Companion(kind=VENDOR.kind, name=name, manifest=manifest, enforced_spec=kept)
 
 
 def _deployment(board: Board, *, name: str, job_name: str, backend: str) -> Companion:
@@ -160,7 +160,7 @@ def _deployment(board: Board, *, name: str, job_name: str, backend: str) -> Comp
             },
         },
     }
-    return Companion(kind=OWN.kind, name=name, manifest=manifest, kept=kept)
+    return Companion(kind=OWN.kind, name=name, manifest=manifest, enforced_spec=kept)
 
 
 def _container(board: Board, claims: Sequence[str]) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def test_selector_of_a_type_is_in_its_status() -> None:
 
 
 def test_children_are_claimed_by_operator_and_job() -> None:
-    assert a_job(name="a").claim == {
+    assert a_job(name="a").child_labels == {
         "training.kubeflow.org/operator-name": "tfjob-controller",
         "training.kubeflow.org/job-name": "a",
     }

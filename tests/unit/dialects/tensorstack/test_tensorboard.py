@@ -191,7 +191,7 @@ def test_suspended_tensorboard_has_no_pods_and_can_be_woken() -> None:
 
 def test_vendors_tensorboard_is_suspended_in_its_own_words() -> None:
     (companion,) = decoded(board(suspend=True), served=SERVED).companions
-    assert companion.kept == {"suspend": True}
+    assert companion.enforced_spec == {"suspend": True}
 
 
 @pytest.mark.parametrize(
