@@ -172,7 +172,7 @@ class ControllerHarness:
             seen.stored,
             job=seen.job,
             plan=plan or Plan(),
-            observed=StatusContext(children=seen.children, now=NOW, trouble=trouble),
+            observed=StatusContext(children=seen.children, now=NOW, create_error=trouble),
             decide=decide,
         )
 

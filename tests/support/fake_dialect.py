@@ -25,7 +25,7 @@ from tfjob.core.job import (
 from tfjob.core.messages import Messages, MessageTemplate
 from tfjob.core.observe import observe
 from tfjob.core.status import Condition, ConditionType, JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Settings, StatusContext, Translation
+from tfjob.dialects.base import ChildApi, Conversion, Manifest, Settings, StatusContext
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
@@ -95,14 +95,14 @@ class FakeDialect:
             is_deleting=bool(meta.get("deletionTimestamp")),
         )
 
-    def unread(self, manifest: Manifest) -> list[str]:
+    def unknown_fields(self, manifest: Manifest) -> list[str]:
         return [
             f"spec.{key}"
             for key in manifest["spec"]
             if key not in {"replicas", "id", "boardAsleep"}
         ]
 
-    def completed(
+    def defaulted_spec(
         self,
         manifest: Manifest,
         settings: Settings,  # noqa: ARG002 - of the protocol
@@ -124,15 +124,15 @@ class FakeDialect:
             "phase": phase,
             "active": sum(instance.is_active for instance in instances),
             "beside": sorted(kind for kind, _ in observed.children.companions),
-            "trouble": observed.trouble,
+            "trouble": observed.create_error,
             "nothing": None,
         }
 
-    def to_hub(self, manifest: Manifest) -> Translation:
-        return Translation(dict(manifest))
+    def to_hub(self, manifest: Manifest) -> Conversion:
+        return Conversion(dict(manifest))
 
-    def from_hub(self, manifest: Manifest) -> Translation:
-        return Translation(dict(manifest))
+    def from_hub(self, manifest: Manifest) -> Conversion:
+        return Conversion(dict(manifest))
 
     def crd(self) -> Json:
         found = definition(GROUP, VERSION, KIND, plural=PLURAL)

@@ -210,7 +210,7 @@ class Reconciler:
         if left is not None:
             outcome = Outcome(requeue_at=plan.requeue_at, deferred=left)
         else:
-            _, outcome = await self._store(snapshot, plan, reporter, trouble=report.trouble)
+            _, outcome = await self._store(snapshot, plan, reporter, create_error=report.trouble)
         _merge(outcome, report)
         return outcome
 
@@ -242,7 +242,7 @@ class Reconciler:
         return await self._child_writer.carry_out(job, plan, reporter)
 
     async def _store(
-        self, snapshot: Snapshot, plan: Plan, reporter: JobEventRecorder, *, trouble: str = ""
+        self, snapshot: Snapshot, plan: Plan, reporter: JobEventRecorder, *, create_error: str = ""
     ) -> tuple[Written | None, Outcome]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
             again = self._again(snapshot, fresh)
@@ -254,7 +254,7 @@ class Reconciler:
                 job=snapshot.job,
                 plan=plan,
                 observed=StatusContext(
-                    children=snapshot.children, now=self._now(), trouble=trouble
+                    children=snapshot.children, now=self._now(), create_error=create_error
                 ),
                 decide=decide,
             )

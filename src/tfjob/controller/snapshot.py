@@ -160,7 +160,7 @@ class SnapshotReader:
     def completed(self, manifest: Manifest) -> dict[str, Any] | None:
         """The spec that must be stored before children are made, if it is not yet."""
         services, namespace = self.stores.services, manifest["metadata"]["namespace"]
-        return self._dialect.completed(
+        return self._dialect.defaulted_spec(
             manifest,
             self.settings,
             tokens=iter(self._token, ""),

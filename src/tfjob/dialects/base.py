@@ -56,7 +56,7 @@ class StatusContext(msgspec.Struct, frozen=True):
     stored: Mapping[str, Any] = {}
     """The status as it stands."""
     now: datetime = datetime.min.replace(tzinfo=UTC)
-    trouble: str = ""
+    create_error: str = ""
     """Why a child could not be made in this pass."""
 
 
@@ -67,7 +67,7 @@ class Loss(msgspec.Struct, frozen=True):
     message: str
 
 
-class Translation(msgspec.Struct, frozen=True):
+class Conversion(msgspec.Struct, frozen=True):
     """A job in another dialect, and what was lost on the way."""
 
     manifest: dict[str, Any]
@@ -123,13 +123,13 @@ class Dialect(Protocol):
     def validate(self, manifest: Manifest) -> list[Fault]:
         """Every fault of a job as a user wrote it."""
 
-    def unread(self, manifest: Manifest) -> list[str]:
+    def unknown_fields(self, manifest: Manifest) -> list[str]:
         """Paths of what an API server keeps of a job although it means nothing here."""
 
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         """What a stored job means."""
 
-    def completed(
+    def defaulted_spec(
         self,
         manifest: Manifest,
         settings: Settings,
@@ -148,10 +148,10 @@ class Dialect(Protocol):
     ) -> dict[str, Any]:
         """The status in the API's own shape."""
 
-    def to_hub(self, manifest: Manifest) -> Translation:
+    def to_hub(self, manifest: Manifest) -> Conversion:
         """The same job as `kubeflow.org/v1`. The manifest has no faults."""
 
-    def from_hub(self, manifest: Manifest) -> Translation:
+    def from_hub(self, manifest: Manifest) -> Conversion:
         """A `kubeflow.org/v1` job without faults as this dialect would have it."""
 
     def crd(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tfjob.dialects.base import Loss, Manifest
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow.conversion import up
 
-HUB = api.OWNER_VERSION
+HUB = api.API_VERSION
 HUB_MANAGER = api.MANAGER
 """Who runs a job of the hub that names nobody."""
 _SPECS = "spec.tfReplicaSpecs"
@@ -55,11 +55,11 @@ class Fields:
         self._entered.append(inner)
         return inner
 
-    def left(self) -> Iterator[str]:
+    def unconverted(self) -> Iterator[str]:
         """The paths of what nobody took."""
         yield from (f"{self.path}.{key}" for key in self._left)
         for inner in self._entered:
-            yield from inner.left()
+            yield from inner.unconverted()
 
     def _spelt(self, spellings: Sequence[str]) -> list[str]:
         if not self._folds_case:
@@ -83,8 +83,8 @@ class Losses:
         if field.value is not None and field.value not in same:
             self.note(field.path, f"{self.target} has no such field; {instead}")
 
-    def drop_rest(self, fields: Fields) -> None:
-        for path in fields.left():
+    def drop_unconverted(self, fields: Fields) -> None:
+        for path in fields.unconverted():
             self.note(path, f"{self.target} has no such field; it is left out")
 
 
@@ -128,7 +128,7 @@ class HubJob:
     @property
     def decisive_replica(self) -> HubReplica | None:
         """Whose success ends the job; a type without replicas counts as absent."""
-        for kind in (*api.DECIDING_TYPES, "Worker", "PS"):
+        for kind in (*api.DECISIVE_TYPES, "Worker", "PS"):
             for each in self.replicas:
                 if each.type == kind and each.count:
                     return each
@@ -160,7 +160,7 @@ def hub_path(kind: str) -> str:
     return f"{_SPECS}[{kind}]"
 
 
-def training_place(template: Mapping[str, Any]) -> int | None:
+def training_index(template: Mapping[str, Any]) -> int | None:
     """Where the container that trains stands."""
     named = (place for place, each in objects(_containers(template)) if _trains(each))
     return next(named, None)
@@ -168,7 +168,7 @@ def training_place(template: Mapping[str, Any]) -> int | None:
 
 def hub_port(template: Mapping[str, Any]) -> Taken | None:
     """The address port as a template of the hub names it: its place and number."""
-    place = training_place(template)
+    place = training_index(template)
     if place is None:
         return None
     for index, port in objects(_containers(template)[place].get("ports")):
@@ -180,7 +180,7 @@ def hub_port(template: Mapping[str, Any]) -> Taken | None:
 
 def with_hub_port(template: Mapping[str, Any], number: int) -> Mapping[str, Any]:
     """The template with its address port; the hub's own number needs no word."""
-    named, place = hub_port(template), training_place(template)
+    named, place = hub_port(template), training_index(template)
     if place is None or number == (api.PORT if named is None else named.value):
         return template
     container = _containers(template)[place]

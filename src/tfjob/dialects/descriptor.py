@@ -12,9 +12,9 @@ import msgspec
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.k8s.field import Fault
 
-FOLLOWED = ("get", "list", "watch")
+INFORMER_VERBS = ("get", "list", "watch")
 """The verbs of an informer."""
-CHILD = (*FOLLOWED, "create", "patch", "delete")
+CHILD_VERBS = (*INFORMER_VERBS, "create", "patch", "delete")
 """The verbs on children that are adopted, changed and deleted."""
 
 

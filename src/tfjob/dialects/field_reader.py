@@ -13,12 +13,12 @@ from typing import Any
 from tfjob.dialects.schema import QUANTITY
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault, FaultKind
-from tfjob.k8s.nesting import DEEPEST, MOST_VALUES, is_bounded
+from tfjob.k8s.nesting import MAX_DEPTH, MAX_VALUES, is_bounded
 
 ROOT = "manifest"
 """What the whole object is called where a fault has no path."""
-_MOST_FAULTS = 100
-_TOO_MUCH = f"must have no more than {DEEPEST} levels and {MOST_VALUES} values"
+_MAX_FAULTS = 100
+_UNBOUNDED = f"must have no more than {MAX_DEPTH} levels and {MAX_VALUES} values"
 _INT32 = 2**31 - 1
 _JSON_INTEGERS = range(-(2**63), 2**64)
 
@@ -94,7 +94,7 @@ class Reader:
         if isinstance(value, str) and value in choices:
             return value
         if isinstance(value, str):
-            remedy = remedy or _likely(value, choices)
+            remedy = remedy or _suggestion(value, choices)
             self.note(field.unsupported(path, value, choices, remedy=remedy))
         else:
             self.wrong_type(path, value, "string")
@@ -145,13 +145,13 @@ class Reader:
         """Note what YAML can say and JSON cannot, and what is too deep or too much to pass on."""
         if not is_bounded(document):
             remedy = "look for aliases that repeat or contain each other"
-            self.note(Fault(ROOT, FaultKind.INVALID, detail=_TOO_MUCH, remedy=remedy))
+            self.note(Fault(ROOT, FaultKind.INVALID, detail=_UNBOUNDED, remedy=remedy))
         elif not _is_plain(document):
             self._note_odd_values(document)
 
     def _note_odd_values(self, document: object) -> None:
         remaining: list[tuple[object, str]] = [(document, "")]
-        while remaining and len(self.faults) < _MOST_FAULTS:
+        while remaining and len(self.faults) < _MAX_FAULTS:
             value, path = remaining.pop()
             if isinstance(value, Mapping):
                 self._check_keys(value, path or ROOT)
@@ -186,7 +186,7 @@ _REMEDIES: Mapping[str, str] = {
 }
 
 
-def _likely(value: str, choices: Sequence[str]) -> str:
+def _suggestion(value: str, choices: Sequence[str]) -> str:
     """The allowed word that was probably meant."""
     words = {choice.lower(): choice for choice in choices if choice}
     close = difflib.get_close_matches(value.lower(), words, n=1)

@@ -111,7 +111,7 @@ def rule(
     expression: str,
     message: str = "",
     *,
-    says: str = "",
+    message_expression: str = "",
     at: str = "",
     is_required: bool = False,
     is_forbidden: bool = False,
@@ -124,8 +124,8 @@ def rule(
     found: Schema = {"rule": expression}
     if message:
         found["message"] = message
-    if says:
-        found["messageExpression"] = says
+    if message_expression:
+        found["messageExpression"] = message_expression
     if at:
         found["fieldPath"] = at
     if is_required:

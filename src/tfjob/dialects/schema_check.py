@@ -12,13 +12,13 @@ from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.schema import ABSENT, REMEDY, Schema
 from tfjob.k8s import field
 
-_MOST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
+_MAX_INTEGERS = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 _EMPTY: Mapping[str, Any] = {"object": {}, "array": [], "string": ""}
 _FEWER = "remove what the job can do without"
 _Check = Callable[[Reader, Any, Schema, str], Any]
 
 
-def shaped(reader: Reader, value: object, schema: Schema, path: str) -> Any:
+def valid_part(reader: Reader, value: object, schema: Schema, path: str) -> Any:
     """The value without what the schema refuses; None where nothing is left of it."""
     if value is None:
         return None
@@ -39,7 +39,7 @@ def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
             continue
         is_entry = key not in known and piece.get("type") == "object"
         own = f"{path}[{key}]" if is_entry else f"{path}.{key}"
-        found = shaped(reader, each, piece, own)
+        found = valid_part(reader, each, piece, own)
         if found is not each:
             changes[key] = found
     for key in schema.get("required", ()):
@@ -71,7 +71,7 @@ def _item(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
     """An item that is refused leaves its place behind: those after it keep theirs."""
     if value is None:
         reader.wrong_type(path, value, schema["type"])
-    found = shaped(reader, value, schema, path)
+    found = valid_part(reader, value, schema, path)
     return _EMPTY[schema["type"]] if found is None else found
 
 
@@ -99,7 +99,7 @@ def _boolean(reader: Reader, value: Any, schema: Schema, path: str) -> bool | No
 
 
 def _integer(reader: Reader, value: Any, schema: Schema, path: str) -> int | None:
-    most = schema.get("maximum", _MOST[schema["format"]])
+    most = schema.get("maximum", _MAX_INTEGERS[schema["format"]])
     return reader.integer(value, path, at_least=schema["minimum"], at_most=most)
 
 

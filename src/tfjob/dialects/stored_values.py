@@ -11,7 +11,7 @@ from tfjob.core.job import Owner
 from tfjob.core.status import Limit, PodRecord, RecordCause
 from tfjob.k8s import time
 
-_MOST = 2**31 - 1
+_MAX_COUNT = 2**31 - 1
 _CAUSES = {str(cause): cause for cause in RecordCause}
 _LIMITS = {str(each): each for each in Limit}
 
@@ -34,7 +34,7 @@ def number(value: object) -> int:
     """A count: never below zero, and no larger than an API server would hold."""
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
-    return min(max(value, 0), _MOST)
+    return min(max(value, 0), _MAX_COUNT)
 
 
 def metadata_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -57,15 +57,15 @@ def owner_of(manifest: Mapping[str, Any], *, api_version: str, kind: str) -> Own
     )
 
 
-def rendered(moment: datetime | None) -> str | None:
+def render_time(moment: datetime | None) -> str | None:
     return None if moment is None else time.render(moment)
 
 
-def rendered_restarts(restarts: Iterable[PodRecord]) -> list[dict[str, Any]]:
-    return [_rendered_restart(each) for each in restarts]
+def render_records(read_records: Iterable[PodRecord]) -> list[dict[str, Any]]:
+    return [_render_record(each) for each in read_records]
 
 
-def restarts(value: object) -> tuple[PodRecord, ...]:
+def read_records(value: object) -> tuple[PodRecord, ...]:
     """The restarts as they were rendered; one without a time tells nothing."""
     return tuple(
         PodRecord(
@@ -81,11 +81,11 @@ def restarts(value: object) -> tuple[PodRecord, ...]:
     )
 
 
-def limit(value: object) -> Limit | None:
+def read_limit(value: object) -> Limit | None:
     return _LIMITS.get(text(value))
 
 
-def _rendered_restart(restart: PodRecord) -> dict[str, Any]:
+def _render_record(restart: PodRecord) -> dict[str, Any]:
     shown = {
         "index": restart.index,
         "uid": restart.uid,

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from tfjob.k8s import time
-from tfjob.k8s.names import LONGEST_SUBDOMAIN
+from tfjob.k8s.names import MAX_SUBDOMAIN_LENGTH
 
-LONGEST_MESSAGE = 1024
+MAX_MESSAGE_BYTES = 1024
 _HASH_BYTES = 8
 _ELLIPSIS = "…"
 
@@ -41,7 +41,7 @@ def event_name(event: Event, key: str) -> str:
     """`{object name}.{16 hex digits}`, the digits following from the object's UID and the key."""
     source = f"{event.uid}\0{key}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(source, digest_size=_HASH_BYTES).hexdigest()
-    room = LONGEST_SUBDOMAIN - len(digest) - 1
+    room = MAX_SUBDOMAIN_LENGTH - len(digest) - 1
     # A cut may end in a character that no name may have before a dot.
     return f"{event.name[:room].rstrip('-.')}.{digest}"
 
@@ -59,7 +59,7 @@ def manifest(
         "involvedObject": _reference(event),
         "type": str(event.type),
         "reason": event.reason,
-        "message": _shortened(event.message),
+        "message": _truncated(event.message),
         "source": {"component": teller},
         "reportingComponent": teller,
         "firstTimestamp": time.render(first),
@@ -80,10 +80,10 @@ def _reference(event: Event) -> dict[str, str]:
     return {key: value for key, value in reference.items() if value}
 
 
-def _shortened(message: str) -> str:
+def _truncated(message: str) -> str:
     """The message in at most 1024 bytes of UTF-8, a cut marked by an ellipsis."""
     encoded = message.encode("utf-8", "replace")
-    if len(encoded) <= LONGEST_MESSAGE:
+    if len(encoded) <= MAX_MESSAGE_BYTES:
         return encoded.decode()
-    room = LONGEST_MESSAGE - len(_ELLIPSIS.encode())
+    room = MAX_MESSAGE_BYTES - len(_ELLIPSIS.encode())
     return encoded[:room].decode("utf-8", "ignore") + _ELLIPSIS

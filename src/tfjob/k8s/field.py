@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-LONGEST_VALUE = 200
+MAX_VALUE_LENGTH = 200
 
 
 class FaultKind(enum.StrEnum):
@@ -41,7 +41,7 @@ class Fault(msgspec.Struct, frozen=True):
         """`<field>: <Kind>[: <value>][: <detail>]`."""
         parts = [self.path, self.kind.value]
         if self.kind not in _WITHOUT_VALUE and self.value is not msgspec.UNSET:
-            parts.append(_shown(self.value))
+            parts.append(_render_value(self.value))
         if self.detail:
             parts.append(self.detail)
         return ": ".join(parts)
@@ -92,14 +92,14 @@ def summary(faults: Iterable[Fault]) -> str:
     return f"[{', '.join(texts)}]" if texts else ""
 
 
-def _shown(value: object) -> str:
+def _render_value(value: object) -> str:
     if value is None:
         return '"null"'
     text = _json(value)
-    if len(text) <= LONGEST_VALUE:
+    if len(text) <= MAX_VALUE_LENGTH:
         return text
     ending = '…"' if isinstance(value, str) else "…"
-    return text[: LONGEST_VALUE - len(ending)] + ending
+    return text[: MAX_VALUE_LENGTH - len(ending)] + ending
 
 
 def _json(value: object) -> str:

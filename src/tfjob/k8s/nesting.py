@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 """Levels that are read: many times what a pod needs, and a tenth of what breaks a program."""
-MOST_VALUES: Final = 1_000_000
+MAX_VALUES: Final = 1_000_000
 """More than fit into the largest request that an API server takes. A few lines of YAML can mean
 far more, by aliases of aliases."""
-TOO_DEEP: Final = f"nested more than {DEEPEST} levels deep"
+TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
 CUT: Final = msgspec.json.encode([[TOO_DEEP]])
 """Stands for a value that was cut: no field of any kind is a list of lists."""
 UNREADABLE: Final = (UnicodeError, RecursionError, msgspec.DecodeError)
@@ -32,12 +32,12 @@ _OPENING: Final = frozenset(b"[{")
 
 def is_deep(text: bytes) -> bool:
     """Whether JSON has more levels than are read; quick for what has few brackets."""
-    if text.count(b"{") + text.count(b"[") <= DEEPEST:
+    if text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
         return False
     depth = 0
     for bracket in _STRINGS.sub(b"", text).translate(None, _OTHER_BYTES):
         depth += 1 if bracket in _OPENING else -1
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             return True
     return False
 
@@ -46,14 +46,14 @@ def is_bounded(document: object) -> bool:
     """Level by level, so that neither depth nor breadth, nor a cycle, can keep us."""
     level: list[Any] = [document]
     seen = 0
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         below: list[Any] = []
         for value in level:
             if isinstance(value, Mapping):
                 below.extend(value.values())
             elif isinstance(value, list | tuple):
                 below.extend(value)
-            if seen + len(below) > MOST_VALUES:
+            if seen + len(below) > MAX_VALUES:
                 return False
         if not below:
             return True
@@ -101,7 +101,7 @@ def _deep_values(text: bytes, *, level: int) -> list[tuple[int, int]]:
             deepest = max(deepest, depth)
         else:
             depth -= 1
-            if depth == cut and deepest - cut > DEEPEST:
+            if depth == cut and deepest - cut > MAX_DEPTH:
                 found.append((start, token.end()))
                 deepest = cut
     return found

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import yaml
 
-from tfjob.k8s.nesting import DEEPEST, MOST_VALUES, TOO_DEEP, is_bounded
+from tfjob.k8s.nesting import MAX_DEPTH, MAX_VALUES, TOO_DEEP, is_bounded
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -23,9 +23,9 @@ def load(text: str | bytes) -> Any:
     for event in yaml.parse(text, Loader=_LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise UnboundedError(f"{TOO_DEEP}, at line {event.start_mark.line + 1}")
     value = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader
     if not is_bounded(value):
-        raise UnboundedError(f"aliases make it over {DEEPEST} levels or {MOST_VALUES} values")
+        raise UnboundedError(f"aliases make it over {MAX_DEPTH} levels or {MAX_VALUES} values")
     return value

@@ -193,7 +193,7 @@ class Controller:
         """Once for each job, and only to whom it is worth the work of looking."""
         if not _log.isEnabledFor(logging.DEBUG):
             return
-        unread = self.dialect.unread(job.manifest())
+        unread = self.dialect.unknown_fields(job.manifest())
         if unread:
             meta = job.metadata
             facts = {"namespace": meta.namespace, "job": meta.name, "keys": ", ".join(unread)}

@@ -18,7 +18,7 @@ from tfjob.dialects.schema import (
     record,
     text,
 )
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 
 PORT = record(
     "A port.",
@@ -59,7 +59,7 @@ RIGHT: dict[str, Any] = {
 
 def read(value: Any) -> tuple[Any, list[tuple[str, str]]]:
     reader = Reader()
-    found = shaped(reader, value, SCHEMA, "x")
+    found = valid_part(reader, value, SCHEMA, "x")
     return found, [(fault.path, fault.remedy) for fault in reader.faults]
 
 

@@ -13,7 +13,7 @@ SINGULAR = "tfjob"
 SHORT_NAME = "tfj"
 VERSION = "v1"
 OLD_VERSION = "v1beta1"
-OWNER_VERSION = f"{GROUP}/{VERSION}"
+API_VERSION = f"{GROUP}/{VERSION}"
 OLD_API_VERSION = f"{GROUP}/{OLD_VERSION}"
 CLEAN_POLICY = "None"
 OLD_CLEAN_POLICY = "Running"
@@ -36,12 +36,12 @@ CHILD_SELECTOR = f"{LABEL_OPERATOR}={OPERATOR}"
 
 TYPES = ("Chief", "Master", "PS", "Worker", "Evaluator")
 """In the order in which their children are made."""
-DECIDING_TYPES = ("Chief", "Master")
+DECISIVE_TYPES = ("Chief", "Master")
 BY_LOWER_CASE = {kind.lower(): kind for kind in TYPES}
 
 _FAILED = "TFJobFailed"
 
-WORDING = Messages(
+MESSAGES = Messages(
     created=MessageTemplate("TFJobCreated", "TFJob {name} is created."),
     running=MessageTemplate("TFJobRunning", "TFJob {namespace}/{name} is running."),
     restarting=MessageTemplate(

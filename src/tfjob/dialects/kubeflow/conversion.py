@@ -29,8 +29,8 @@ def up(manifest: Manifest) -> Manifest:
     if given is None:
         return manifest
     found = dict(restored(Reader(), given))
-    is_old = found.get("apiVersion") != api.OWNER_VERSION
-    found["apiVersion"] = api.OWNER_VERSION
+    is_old = found.get("apiVersion") != api.API_VERSION
+    found["apiVersion"] = api.API_VERSION
     spec, status = _mapping(found.get("spec")), _mapping(found.get("status"))
     if spec is not None:
         found["spec"] = _moved_into_policy(spec, is_old=is_old)

@@ -29,10 +29,10 @@ class TFJobDialect:
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         return pod_groups(settings.gang_scheduler_name)
 
-    def unread(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
+    def unknown_fields(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
         return []
 
-    def completed(
+    def defaulted_spec(
         self,
         manifest: Manifest,  # noqa: ARG002 - a TFJob's spec stays as its user wrote it
         settings: Settings,  # noqa: ARG002 - as above

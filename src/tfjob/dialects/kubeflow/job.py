@@ -54,7 +54,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     """What a stored job means."""
     reader = Reader()
     given = restored(reader, reader.mapping(manifest, ROOT))
-    owner = owner_of(given, api_version=api.OWNER_VERSION, kind=api.KIND)
+    owner = owner_of(given, api_version=api.API_VERSION, kind=api.KIND)
     stored = status.decode(given.get("status"))
     external = is_external(given)
     deleting = is_deleting(given)
@@ -62,13 +62,13 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     if reader.faults:
         return InvalidJob(
             owner=owner,
-            messages=api.WORDING,
+            messages=api.MESSAGES,
             faults=reader.faults,
             status=stored,
             is_external=external,
             is_deleting=deleting,
         )
-    success_criterion = _decider(spec)
+    success_criterion = _success_criterion(spec)
     leaders = _leaders(spec)
     total = sum(each.count for each in spec.replicas)
     found = Job(
@@ -80,7 +80,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
         ),
-        messages=api.WORDING,
+        messages=api.MESSAGES,
         policy=_policy(spec, settings),
         tf_config=TFConfig(is_enabled=total != 1 or spec.is_dynamic, is_dynamic=spec.is_dynamic),
         gang=gang_for(
@@ -103,10 +103,10 @@ def _annotations(manifest: Manifest) -> Mapping[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
-def _decider(spec: Spec) -> SuccessCriterion:
+def _success_criterion(spec: Spec) -> SuccessCriterion:
     """Types without replicas count as absent; if nothing decides, nothing ends the job."""
     present = [each.type for each in spec.replicas if each.count]
-    for kind in api.DECIDING_TYPES:
+    for kind in api.DECISIVE_TYPES:
         if kind in present:
             return SuccessCriterion(types=(kind,))
     if _WORKER in present:
@@ -118,7 +118,7 @@ def _decider(spec: Spec) -> SuccessCriterion:
 
 def _leaders(spec: Spec) -> SuccessCriterion:
     present = [each.type for each in spec.replicas if each.count]
-    for kind in api.DECIDING_TYPES:
+    for kind in api.DECISIVE_TYPES:
         if kind in present:
             return SuccessCriterion(types=(kind,))
     return SuccessCriterion(types=(_WORKER,), index=0)
@@ -170,7 +170,7 @@ def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) ->
         selector=labels,
         service_ports=each.template.ports,
         task=role,
-        default_labels=_weak_labels(owner, role) if settings.has_legacy_labels else {},
+        default_labels=_legacy_labels(owner, role) if settings.has_legacy_labels else {},
         status_selector=_selector(labels),
         is_in_cluster=each.type != _EVALUATOR or settings.has_evaluator_in_cluster,
         tolerates_failure=spec.is_dynamic and each.type == _WORKER,
@@ -178,7 +178,7 @@ def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) ->
     )
 
 
-def _weak_labels(owner: Owner, role: str) -> Mapping[str, str]:
+def _legacy_labels(owner: Owner, role: str) -> Mapping[str, str]:
     return {
         "group-name": api.GROUP,
         "job-name": label_value(owner.name),

@@ -12,7 +12,7 @@ from tfjob.dialects.kubeflow import api, validation_messages
 from tfjob.dialects.schema import Schema, needs_text, rule
 
 _TYPES = [kind.lower() for kind in api.TYPES]
-_LEADERS = [kind.lower() for kind in api.DECIDING_TYPES]
+_LEADERS = [kind.lower() for kind in api.DECISIVE_TYPES]
 _SUPPORTED = ", ".join(f'"{kind}"' for kind in sorted(api.TYPES))
 _CONTAINERS = ".template.spec.containers"
 _OLD = "oldSelf.value()"
@@ -20,7 +20,7 @@ _OLD = "oldSelf.value()"
 
 def of_object() -> list[Schema]:
     """Rules that need the name, which no other place sees."""
-    return [_spec_is_there(), _name_is_label(), _child_names_fit()]
+    return [_spec_is_present(), _name_is_label(), _child_names_fit()]
 
 
 def of_spec() -> list[Schema]:
@@ -48,13 +48,13 @@ def of_types() -> list[Schema]:
         rule(
             "self.all(k, self[k] != null)",
             validation_messages.NO_CONTAINERS,
-            says=_says(
+            message_expression=_message_expression(
                 f"{{}} {validation_messages.NO_CONTAINERS}", "self.filter(k, self[k] == null)[0]"
             ),
             is_required=True,
         ),
         _types_are_known(),
-        _types_have_no_twins(),
+        _types_are_unique(),
         _one_type_leads(),
         _leader_is_one(),
         _total_is_bounded(),
@@ -86,7 +86,7 @@ def of_container() -> list[Schema]:
     return [needs_text("image", validation_messages.REQUIRED)]
 
 
-def _spec_is_there() -> Schema:
+def _spec_is_present() -> Schema:
     return rule(
         f"has(self.spec) || (oldSelf.hasValue() && !has({_OLD}.spec))",
         validation_messages.REQUIRED,
@@ -108,7 +108,7 @@ def _name_is_label() -> Schema:
     return rule(
         f"oldSelf.hasValue() || ({is_label} && {is_short})",
         validation_messages.BAD_NAME.format(validation_messages.NO_LABEL),
-        says=_says(
+        message_expression=_message_expression(
             validation_messages.BAD_NAME,
             f"{is_short} ? {no_label} : {is_label} ? {too_long} : {both}",
         ),
@@ -127,7 +127,7 @@ def _child_names_fit() -> Schema:
     return rule(
         f"!has(self.spec) || !has({new}) || {name} > {MAX_NAME_LENGTH}"
         f" || {new}.all(k, {fits} || ({was_so}))",
-        says=_says(
+        message_expression=_message_expression(
             validation_messages.LONG_NAME.replace("{}", "%d"),
             f"{MAX_NAME_LENGTH} - {new}.map(k, {is_longest}, {_tail(new)})[0]",
         ),
@@ -139,21 +139,23 @@ def _types_are_known() -> Schema:
     return rule(
         f"self.all(k, {_is_among(_TYPES)} || (oldSelf.hasValue() && k in {_OLD}))",
         f"supported values: {_SUPPORTED}",
-        says=_says(
+        message_expression=_message_expression(
             f'Unsupported value: "{{}}": supported values: {_SUPPORTED}',
             f"self.filter(k, !({_is_among(_TYPES)}))[0]",
         ),
     )
 
 
-def _types_have_no_twins() -> Schema:
+def _types_are_unique() -> Schema:
     """Of keys that differ in case alone all but the first have a twin before them."""
     has_twin = "self.exists(j, j < k && j.lowerAscii() == k.lowerAscii())"
     was_so = f"self.all(j, j.lowerAscii() != k.lowerAscii() || j in {_OLD})"
     return rule(
         f"self.all(k, !{has_twin} || (oldSelf.hasValue() && {was_so}))",
         "Duplicate value",
-        says=_says('Duplicate value: "{}"', f"self.filter(k, {has_twin})[0]"),
+        message_expression=_message_expression(
+            'Duplicate value: "{}"', f"self.filter(k, {has_twin})[0]"
+        ),
     )
 
 
@@ -172,8 +174,10 @@ def _leader_is_one() -> Schema:
     was_so = f"k in {_OLD} && {_count('self')} == {_count(_OLD)}"
     return rule(
         f"self.all(k, !({is_many}) || (oldSelf.hasValue() && {was_so}))",
-        validation_messages.MANY_LEADERS.format(" or ".join(api.DECIDING_TYPES)),
-        says=_says(validation_messages.MANY_LEADERS, f"self.filter(k, {is_many})[0]"),
+        validation_messages.MANY_LEADERS.format(" or ".join(api.DECISIVE_TYPES)),
+        message_expression=_message_expression(
+            validation_messages.MANY_LEADERS, f"self.filter(k, {is_many})[0]"
+        ),
     )
 
 
@@ -210,7 +214,7 @@ def _tail(specs: str, key: str = "k") -> str:
     return f"({_is_among(_TYPES, key)} && {count} > 0 ? {length} : 0)"
 
 
-def _says(sentence: str, value: str) -> str:
+def _message_expression(sentence: str, value: str) -> str:
     """A sentence as an expression, with a computed value for its `{}`."""
     return f"{_quoted(sentence.replace('{}', '%s'))}.format([{value}])"
 

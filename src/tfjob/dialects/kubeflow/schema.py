@@ -23,10 +23,10 @@ from tfjob.dialects.schema import (
 CLEAN_POLICIES = ("", "All", "None", "Running")
 SUCCESS_POLICIES = ("", "AllWorkers")
 RESTART_POLICIES = ("", "Always", "ExitCode", "Never", "OnFailure")
-MOST_TYPES = 10
+MAX_TYPES = 10
 """More than there are types, so that a wrong key is refused by its name, not by its number."""
-MOST_CONTAINERS = 100
-LONGEST_PORT = 65535
+MAX_CONTAINERS = 100
+MAX_PORT = 65535
 INT64 = 2**63 - 1
 
 
@@ -54,7 +54,7 @@ def spec(clean_pod_policy: str | None = None) -> Schema:
             "tfReplicaSpecs": mapping(
                 f"The replicas by type: {types}. Case does not matter.",
                 _replica(),
-                at_most=MOST_TYPES,
+                at_most=MAX_TYPES,
                 rules=rules.of_types(),
             ),
             "runPolicy": _run_policy(),
@@ -161,8 +161,8 @@ def template() -> Schema:
 
 
 def _containers() -> Schema:
-    number = integer("Number of the port.", at_least=1, at_most=LONGEST_PORT)
-    rule = f"must be a port number from 1 to {LONGEST_PORT}"
+    number = integer("Number of the port.", at_least=1, at_most=MAX_PORT)
+    rule = f"must be a port number from 1 to {MAX_PORT}"
     port = record(
         "One port.",
         {
@@ -187,7 +187,7 @@ def _containers() -> Schema:
         keeps_unknown=True,
         rules=rules.of_container(),
     )
-    found = array("Containers of the pod.", container, at_most=MOST_CONTAINERS)
+    found = array("Containers of the pod.", container, at_most=MAX_CONTAINERS)
     return hinted(found, remedy=hints.MANY_CONTAINERS)
 
 

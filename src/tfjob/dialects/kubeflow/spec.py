@@ -15,7 +15,7 @@ from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.kubeflow import api, hints, schema, validation_messages
 from tfjob.dialects.kubeflow.schema import CLEAN_POLICIES
 from tfjob.dialects.kubeflow.template import Template, read_template
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 from tfjob.k8s import field, names
 
 SPECS = "spec.tfReplicaSpecs"
@@ -49,7 +49,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -
     name = _read_name(reader, reader.mapping(manifest.get("metadata"), "metadata"))
     place = len(reader.faults)
     given = manifest.get("spec")
-    spec = shaped(reader, _tolerated(given) if is_stored else given, _SPEC, "spec") or {}
+    spec = valid_part(reader, _tolerated(given) if is_stored else given, _SPEC, "spec") or {}
     policy = spec.get("runPolicy") or {}
     replicas = _read_replicas(reader, spec)
     _check_name(reader, name, replicas, place=place)
@@ -150,7 +150,7 @@ def _type_of(key: object) -> str | None:
 def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
     """Of keys that differ in case alone all but the first, in order of the alphabet, are twins."""
     kinds = {key: _type_of(key) for key in sorted(given, key=str)}
-    if set(api.DECIDING_TYPES) <= set(kinds.values()):
+    if set(api.DECISIVE_TYPES) <= set(kinds.values()):
         rule = validation_messages.TWO_LEADERS
         reader.note(field.forbidden(SPECS, rule, remedy=hints.TWO_LEADERS))
     seen: set[str] = set()
@@ -159,7 +159,7 @@ def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
             remedy = hints.for_type(str(key), api.TYPES)
             reader.note(field.unsupported(SPECS, str(key), api.TYPES, remedy=remedy))
         elif kind in seen:
-            reader.note(field.duplicate(SPECS, key, remedy=hints.TWINS))
+            reader.note(field.duplicate(SPECS, key, remedy=hints.DUPLICATE_TYPE))
         else:
             seen.add(kind)
 
@@ -167,7 +167,7 @@ def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
 def _read_replica(reader: Reader, given: Mapping[str, Any], *, key: str, kind: str) -> ReplicaSpec:
     path = f"{SPECS}[{key}]"
     count = given.get("replicas")
-    if count is not None and count > 1 and kind in api.DECIDING_TYPES:
+    if count is not None and count > 1 and kind in api.DECISIVE_TYPES:
         rule = validation_messages.MANY_LEADERS.format(key)
         remedy = hints.MANY_LEADERS
         reader.note(field.invalid(f"{path}.replicas", count, rule, remedy=remedy))
@@ -188,7 +188,7 @@ def _check_name(
     """
     if name is None:
         return
-    longest = _longest_name(replicas)
+    longest = _max_name_length(replicas)
     room = longest - len(name.suffix)
     problems = names.dns1035_label_problems(name.whole)
     if problems:
@@ -200,7 +200,7 @@ def _check_name(
         reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
 
 
-def _longest_name(replicas: Sequence[ReplicaSpec]) -> int:
+def _max_name_length(replicas: Sequence[ReplicaSpec]) -> int:
     tails = [
         len(child_prefix("", each.type)) + len(str(each.count - 1))
         for each in replicas

@@ -10,13 +10,13 @@ from tfjob.core import indexes
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.core.status import Condition, JobStatus, ReplicaStatus
 from tfjob.dialects.stored_values import (
-    limit,
     mapping,
     mappings,
     number,
-    rendered,
-    rendered_restarts,
-    restarts,
+    read_limit,
+    read_records,
+    render_records,
+    render_time,
     text,
 )
 from tfjob.k8s import time
@@ -38,9 +38,9 @@ def encode(status: JobStatus) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "conditions": [_condition(each) for each in status.conditions],
         "replicaStatuses": {kind: _replica(each) for kind, each in status.replicas.items()},
-        "startTime": rendered(status.start_time),
-        "completionTime": rendered(status.completion_time),
-        "lastReconcileTime": rendered(status.last_reconcile_time),
+        "startTime": render_time(status.start_time),
+        "completionTime": render_time(status.completion_time),
+        "lastReconcileTime": render_time(status.last_reconcile_time),
         "limitReached": status.limit_reached and str(status.limit_reached),
     }
     return {key: value for key, value in shown.items() if value}
@@ -55,7 +55,7 @@ def decode(stored: object) -> JobStatus:
         start_time=time.parse(given.get("startTime")),
         completion_time=time.parse(given.get("completionTime")),
         last_reconcile_time=time.parse(given.get("lastReconcileTime")),
-        limit_reached=limit(given.get("limitReached")),
+        limit_reached=read_limit(given.get("limitReached")),
     )
 
 
@@ -65,8 +65,8 @@ def _condition(condition: Condition) -> dict[str, Any]:
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
-        "lastUpdateTime": rendered(condition.last_update),
-        "lastTransitionTime": rendered(condition.last_transition),
+        "lastUpdateTime": render_time(condition.last_update),
+        "lastTransitionTime": render_time(condition.last_transition),
     }
     return {key: value for key, value in shown.items() if value}
 
@@ -74,7 +74,7 @@ def _condition(condition: Condition) -> dict[str, Any]:
 def _replica(replica: ReplicaStatus) -> dict[str, Any]:
     shown: dict[str, Any] = {key: getattr(replica, key) for key in _COUNTS}
     shown["completedIndexes"] = indexes.render(replica.completed)
-    shown["recentRestarts"] = rendered_restarts(replica.records)
+    shown["recentRestarts"] = render_records(replica.records)
     shown["selector"] = replica.selector
     return {key: value for key, value in shown.items() if value}
 
@@ -102,6 +102,6 @@ def _read_replica(stored: Mapping[str, Any]) -> ReplicaStatus:
     return ReplicaStatus(
         **{key: number(stored.get(key)) for key in _COUNTS},
         completed=indexes.parse(stored.get("completedIndexes"), below=MAX_REPLICAS),
-        records=restarts(stored.get("recentRestarts")),
+        records=read_records(stored.get("recentRestarts")),
         selector=text(stored.get("selector")),
     )

@@ -32,7 +32,7 @@ LABEL_JOB = "tf_job_name"
 LABEL_APP = "app"
 CHILD_SELECTOR = f"{LABEL_GROUP}="
 
-LONGEST_RUNTIME_ID = 40
+MAX_RUNTIME_ID_LENGTH = 40
 RUNTIME_ID_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 STAND_IN = "xxxx"
 """The id of a job that has none yet, where its children are only shown."""
@@ -51,7 +51,7 @@ INVALID = "InvalidSpec"
 INVALID_TEXT = "invalid job spec: "
 TROUBLE_TEXT = "Could not create job resources; "
 
-WORDING = Messages(
+MESSAGES = Messages(
     created=MessageTemplate("JobCreated", "TfJob {name} is created."),
     running=MessageTemplate("JobRunning", "TfJob {name} is running."),
     restarting=MessageTemplate("JobRestarting", "TfJob {name} restarts {child}."),

@@ -30,7 +30,7 @@ def faults_of(spec: Spec, *, names: Names) -> Iterator[Fault]:
         yield from _of_entry(entry)
     yield from _of_chief(spec)
     yield from _of_tensorboard(spec)
-    yield from _of_twins(spec)
+    yield from _of_duplicates(spec)
     for entry in spec.entries:
         yield from _of_numbers(entry)
     yield from _of_total(spec)
@@ -79,15 +79,15 @@ def _of_tensorboard(spec: Spec) -> Iterator[Fault]:
         yield field.required("spec.tensorboard.logDir", rule, remedy=remedy)
 
 
-def _of_twins(spec: Spec) -> Iterator[Fault]:
+def _of_duplicates(spec: Spec) -> Iterator[Fault]:
     seen: set[str] = set()
     for entry in spec.entries:
         if entry.type in seen:
             path, rule = (
                 f"{entry.path}.tfReplicaType",
-                validation_messages.TWINS.format(_plain(entry.type)),
+                validation_messages.DUPLICATE_TYPE.format(_plain(entry.type)),
             )
-            yield field.invalid(path, entry.type, rule, remedy=hints.TWINS)
+            yield field.invalid(path, entry.type, rule, remedy=hints.DUPLICATE_TYPE)
         seen.add(entry.type)
 
 
@@ -120,7 +120,7 @@ def _of_chief_index(spec: Spec) -> Iterator[Fault]:
 def _of_runtime_id(spec: Spec) -> Iterator[Fault]:
     given = spec.runtime_id
     is_label = re.fullmatch(api.RUNTIME_ID_PATTERN[1:-1], given) is not None
-    if given and (not is_label or len(given) > api.LONGEST_RUNTIME_ID):
+    if given and (not is_label or len(given) > api.MAX_RUNTIME_ID_LENGTH):
         path, rule = "spec.RuntimeId", validation_messages.BAD_RUNTIME_ID
         yield field.invalid(path, given, rule, remedy=hints.RUNTIME_ID)
 

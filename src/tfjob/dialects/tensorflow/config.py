@@ -12,7 +12,7 @@ import msgspec
 from tfjob.core.job import CleanPolicy
 from tfjob.dialects.base import Settings
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.tensorflow.key_aliases import spelt
+from tfjob.dialects.tensorflow.key_aliases import normalised
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
@@ -69,7 +69,7 @@ def read_file(
 
 def server_path(value: object) -> str:
     """The file with the program of parameter servers without a template; empty if none is named."""
-    given = spelt(value, _KEYS) if isinstance(value, Mapping) else {}
+    given = normalised(value, _KEYS) if isinstance(value, Mapping) else {}
     path = given.get("grpcServerFilePath")
     return path if isinstance(path, str) else ""
 
@@ -77,9 +77,9 @@ def server_path(value: object) -> str:
 def read_config(value: object, *, server_source: str = "") -> tuple[ControllerConfig, list[Fault]]:
     """The configuration; worth nothing with faults. `server_source` is the text of that file."""
     reader = Reader()
-    given = spelt(reader.mapping(value, ROOT), _KEYS)
+    given = normalised(reader.mapping(value, ROOT), _KEYS)
     reader.text(given.get("grpcServerFilePath"), "grpcServerFilePath")
-    modes = spelt(reader.mapping(given.get("v1alpha1"), "v1alpha1"), _MODES)
+    modes = normalised(reader.mapping(given.get("v1alpha1"), "v1alpha1"), _MODES)
 
     def mode(key: str, allowed: tuple[str, ...]) -> str:
         return reader.choice(modes.get(key), f"v1alpha1.{key}", allowed) or allowed[0]
@@ -100,7 +100,7 @@ def _read_accelerators(reader: Reader, value: object) -> Mapping[str, Accelerato
     found: dict[str, Accelerator] = {}
     for resource, each in reader.mapping(value, "accelerators").items():
         path = f"accelerators[{resource}]"
-        given = spelt(reader.mapping(each, path), _ACCELERATOR)
+        given = normalised(reader.mapping(each, path), _ACCELERATOR)
         volumes = reader.objects(given.get("volumes"), f"{path}.volumes")
         variables = reader.objects(given.get("envVars"), f"{path}.envVars")
         found[str(resource)] = Accelerator(
@@ -114,7 +114,7 @@ def _read_texts(
     reader: Reader, value: Mapping[str, Any], path: str, keys: tuple[str, ...]
 ) -> Mapping[str, str]:
     """An object whose fields are texts; all but the value of a variable must say something."""
-    given = spelt(value, keys)
+    given = normalised(value, keys)
     for key in keys:
         if key != "value" and not given.get(key):
             rule = f"must be set: each entry has {', '.join(keys)}"

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.base import Manifest, Translation
+from tfjob.dialects.base import Conversion, Manifest
 from tfjob.dialects.conversion_base import (
     HUB,
     HUB_MANAGER,
@@ -24,7 +24,7 @@ from tfjob.dialects.conversion_base import (
     hub_path,
     hub_port,
     objects,
-    training_place,
+    training_index,
     with_container,
     with_hub_port,
 )
@@ -41,7 +41,7 @@ _SERVER = (
     " home.Server(cluster, job_name=task['type'], task_index=task['index']).join()"
 )
 """A parameter server as one line, for old and new TensorFlow."""
-_UNSAID_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
+_DROPPED_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
     "cleanPodPolicy": (("None",), "pods stay until the job is deleted"),
     "ttlSecondsAfterFinished": ((), "a finished job stays until somebody deletes it"),
     "activeDeadlineSeconds": ((), "the job may take as long as it likes"),
@@ -79,7 +79,7 @@ class _Entry(msgspec.Struct, frozen=True):
         return Taken(f"{self.template.path}.spec.restartPolicy", spec.get("restartPolicy"))
 
 
-def to_hub(manifest: Manifest) -> Translation:
+def to_hub(manifest: Manifest) -> Conversion:
     losses = Losses(HUB)
     spec = Fields(manifest.get("spec"), "spec", folds_case=True)
     entries = list(_entries(spec, losses))
@@ -96,7 +96,7 @@ def to_hub(manifest: Manifest) -> Translation:
         if port is not None and entry.port.value is not None:
             origins[f"{hub_path(kind)}.{port.path}"] = entry.port.path
     _drop_extras(spec, image, losses, uses_image=any(each.has_default_server for each in entries))
-    return Translation(hub_manifest(manifest, {"tfReplicaSpecs": specs}), losses.found, origins)
+    return Conversion(hub_manifest(manifest, {"tfReplicaSpecs": specs}), losses.found, origins)
 
 
 def _entries(spec: Fields, losses: Losses) -> Iterator[_Entry]:
@@ -193,7 +193,7 @@ def _without_policy(template: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_server(template: Mapping[str, Any], image: str) -> Mapping[str, Any]:
-    place = training_place(template)
+    place = training_index(template)
     command = ["python", "-c", _SERVER]
     if place is None:
         server = {"name": TRAINING_CONTAINER, "image": image, "command": command}
@@ -221,19 +221,19 @@ def _drop_extras(spec: Fields, image: Taken, losses: Losses, *, uses_image: bool
     losses.drop(
         spec.take("RuntimeId"), same=("",), instead="children are named after the job itself"
     )
-    losses.drop_rest(spec)
+    losses.drop_unconverted(spec)
 
 
-def from_hub(manifest: Manifest) -> Translation:
+def from_hub(manifest: Manifest) -> Conversion:
     job, losses = HubJob(manifest), Losses(API_VERSION)
-    kept = [each for each in job.replicas if _has_place(each, losses)]
+    kept = [each for each in job.replicas if _is_convertible(each, losses)]
     spec: dict[str, Any] = {
         "replicaSpecs": [_own_replica(each, job.decisive_replica, losses) for each in kept]
     }
     chief = _own_chief(job.decisive_replica, losses)
     if chief:
         spec["terminationPolicy"] = {"chief": chief}
-    for key, (same, instead) in _UNSAID_POLICIES.items():
+    for key, (same, instead) in _DROPPED_POLICIES.items():
         losses.drop(job.policy.take(key), same=same, instead=instead)
     losses.drop(
         job.spec.take("successPolicy"), same=("",), instead="one replica alone ends the job"
@@ -243,12 +243,12 @@ def from_hub(manifest: Manifest) -> Translation:
         same=(False,),
         instead="TF_CONFIG names every replica to all of them",
     )
-    losses.drop_rest(job.spec)
+    losses.drop_unconverted(job.spec)
     found = as_kind(job.metadata, api_version=API_VERSION, kind=KIND, spec=spec)
-    return Translation(found, losses.found)
+    return Conversion(found, losses.found)
 
 
-def _has_place(replica: HubReplica, losses: Losses) -> bool:
+def _is_convertible(replica: HubReplica, losses: Losses) -> bool:
     kind = _FROM_HUB.get(replica.type)
     if kind is None:
         losses.note(replica.path, f"{API_VERSION} knows no {replica.type}; it is left out")

@@ -33,7 +33,7 @@ def is_default(template: Mapping[str, Any] | None) -> bool:
     return any(_is_ours(each) for each in containers(template))
 
 
-def completed(template: Mapping[str, Any] | None, *, image: str) -> Mapping[str, Any]:
+def with_server(template: Mapping[str, Any] | None, *, image: str) -> Mapping[str, Any]:
     """The template with the server's container, as it is stored."""
     if has_training_container(template):
         return template or {}

@@ -12,10 +12,10 @@ from tfjob.dialects.stored_values import is_deleting
 from tfjob.dialects.tensorflow import job, status
 from tfjob.dialects.tensorflow.spec import Entry, Spec
 
-_MOST_DRAWS = 10
+_MAX_DRAWS = 10
 
 
-def completed(
+def defaulted_spec(
     manifest: Manifest,
     settings: Settings,
     *,
@@ -25,7 +25,7 @@ def completed(
     """The spec to store, or None where there is nothing to store or no job to run."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
-    if _is_settled(given):
+    if _needs_no_defaults(given):
         return None
     spec = job.read(reader, given, settings)
     if reader.faults:
@@ -39,7 +39,7 @@ def completed(
     return _stored(spec, runtime_id=spec.runtime_id or _drawn(tokens, is_free))
 
 
-def _is_settled(manifest: Manifest) -> bool:
+def _needs_no_defaults(manifest: Manifest) -> bool:
     """It has its id, or has come to its end, or is being deleted."""
     spec, stored = manifest.get("spec"), manifest.get("status")
     has_id = isinstance(spec, Mapping) and bool(spec.get("RuntimeId"))
@@ -50,7 +50,7 @@ def _is_settled(manifest: Manifest) -> bool:
 def _drawn(tokens: Iterator[str], is_free: Callable[[str], bool]) -> str:
     """The first free token; after too many taken ones the last, whose trouble will be told."""
     token = next(tokens)
-    for _ in range(_MOST_DRAWS - 1):
+    for _ in range(_MAX_DRAWS - 1):
         if is_free(token):
             break
         token = next(tokens)

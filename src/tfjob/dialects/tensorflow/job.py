@@ -107,7 +107,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             only_decisive_replica_fails_job=True,
             force_delete_after=settings.force_delete_after,
         ),
-        messages=api.WORDING,
+        messages=api.MESSAGES,
         policy=RunPolicy(clean=_clean_policy(given, settings)),
         tf_config=TFConfig(replaces_user_value=True, is_in_every_training_container=True),
         workload=Workload.JOB,
@@ -149,7 +149,7 @@ def _refusal(fault: Fault) -> Messages:
     """Of all faults a failed job shows the first, in the fault's own words and no others."""
     text = (fault.detail or fault.text).replace("{", "{{").replace("}", "}}")
     template = MessageTemplate(api.INVALID, api.INVALID_TEXT + text)
-    return msgspec.structs.replace(api.WORDING, invalid=template)
+    return msgspec.structs.replace(api.MESSAGES, invalid=template)
 
 
 def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]:

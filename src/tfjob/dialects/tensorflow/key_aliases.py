@@ -15,7 +15,7 @@ CHIEF = ("replicaIndex", "replicaName")
 _ALIASES = {"replica_specs": "replicaSpecs"}
 
 
-def spelt(given: Mapping[str, Any], table: Sequence[str]) -> dict[str, Any]:
+def normalised(given: Mapping[str, Any], table: Sequence[str]) -> dict[str, Any]:
     """The same object with the keys of the table spelt as there; of twins the first is kept."""
     usual = {key.lower(): key for key in table}
     usual |= {alias: key for alias, key in _ALIASES.items() if key in table}

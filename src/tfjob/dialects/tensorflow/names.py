@@ -7,7 +7,7 @@ import msgspec
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.dialects.tensorflow import api
 
-_LONGEST_PREFIX = 40
+_MAX_PREFIX_LENGTH = 40
 
 
 class Names(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class Names(msgspec.Struct, frozen=True):
     @property
     def prefix(self) -> str:
         """What each name begins with: the job's name, cut, or nothing."""
-        return self.job[:_LONGEST_PREFIX] if self.has_job else ""
+        return self.job[:_MAX_PREFIX_LENGTH] if self.has_job else ""
 
     @property
     def config_map(self) -> str:

@@ -6,9 +6,9 @@ template: of both only what the rules must see is declared.
 
 from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, ruled, text
 from tfjob.dialects.tensorflow import api, rules
-from tfjob.dialects.tensorflow.template import MOST_CONTAINERS
+from tfjob.dialects.tensorflow.template import MAX_CONTAINERS
 
-_MOST_ENTRIES = 10
+_MAX_ENTRIES = 10
 """More than there are types, so that a wrong entry is refused by its name, not by its number."""
 _INT32 = 2**31
 
@@ -30,7 +30,7 @@ def schema() -> Schema:
 def _spec() -> Schema:
     runtime_id = text("The id in the names of all children; drawn where it is absent.")
     runtime_id = ruled(runtime_id, rules.of_runtime_id())
-    entries = array("One entry per replica type.", _entry(), at_most=_MOST_ENTRIES)
+    entries = array("One entry per replica type.", _entry(), at_most=_MAX_ENTRIES)
     entries = ruled(entries, rules.of_entries())
     return record(
         "What shall run. It cannot be changed once RuntimeId is set.",
@@ -82,7 +82,7 @@ def _template() -> Schema:
                 "A PodSpec; every field that the API server knows for pods may stand here.",
                 {
                     "containers": array(
-                        "Containers of the pod.", container, at_most=MOST_CONTAINERS
+                        "Containers of the pod.", container, at_most=MAX_CONTAINERS
                     ),
                     "restartPolicy": policy,
                 },

@@ -48,22 +48,22 @@ def decode(stored: object, *, created: object = None) -> JobStatus:
     )
 
 
-def encode(job: Job | InvalidJob, status: JobStatus, observed: StatusContext) -> dict[str, Any]:
-    if is_final(observed.stored) or not status.conditions:
-        return dict(observed.stored)
+def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> dict[str, Any]:
+    if is_final(context.stored) or not status.conditions:
+        return dict(context.stored)
     if isinstance(job, InvalidJob):
-        return _refused(status, observed.stored)
+        return _refused(status, context.stored)
     if status.is_finished:
-        return _ended(job, status, observed)
-    seen = observe(job, observed.children)
+        return _ended(job, status, context)
+    observed_state = observe(job, context.children)
     is_running = status.is_true(ConditionType.RUNNING)
-    was_running = phase_of(observed.stored) == api.RUNNING
-    is_up = is_running and (was_running or _is_whole(job, seen, observed.children))
+    was_running = phase_of(context.stored) == api.RUNNING
+    is_up = is_running and (was_running or _is_whole(job, observed_state, context.children))
     return _shown(
         phase=api.RUNNING if is_up else api.CREATING,
         state=api.RUNNING,
-        reason=api.TROUBLE_TEXT + observed.trouble if observed.trouble else "",
-        counts=_counts(job, seen),
+        reason=api.TROUBLE_TEXT + context.create_error if context.create_error else "",
+        counts=_counts(job, observed_state),
     )
 
 
@@ -89,15 +89,15 @@ def _refused(status: JobStatus, stored: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _ended(job: Job, status: JobStatus, observed: StatusContext) -> dict[str, Any]:
-    phase = api.DONE if _is_clean(job, observed.children) else api.CLEAN_UP
-    if phase_of(observed.stored) == api.CLEAN_UP:
-        return {**observed.stored, "phase": phase}
+def _ended(job: Job, status: JobStatus, context: StatusContext) -> dict[str, Any]:
+    phase = api.DONE if _is_clean(job, context.children) else api.CLEAN_UP
+    if phase_of(context.stored) == api.CLEAN_UP:
+        return {**context.stored, "phase": phase}
     return _shown(
         phase=phase,
         state=api.SUCCEEDED if status.is_true(ConditionType.SUCCEEDED) else api.FAILED,
         reason="",
-        counts=_counts(job, observe(job, observed.children)),
+        counts=_counts(job, observe(job, context.children)),
     )
 
 
@@ -114,8 +114,10 @@ def _shown(
     }
 
 
-def _counts(job: Job, seen: ObservedState) -> list[dict[str, Any]]:
-    return [_count(replica.type, seen.instances[replica.type]) for replica in job.replicas]
+def _counts(job: Job, observed_state: ObservedState) -> list[dict[str, Any]]:
+    return [
+        _count(replica.type, observed_state.instances[replica.type]) for replica in job.replicas
+    ]
 
 
 def _count(kind: str, instances: Sequence[ReplicaInstance]) -> dict[str, Any]:
@@ -138,9 +140,9 @@ def _state_of_set(states: Mapping[str, int]) -> str:
     return api.SUCCEEDED if set(states) == {api.SUCCEEDED} else api.UNKNOWN
 
 
-def _is_whole(job: Job, seen: ObservedState, children: Children) -> bool:
+def _is_whole(job: Job, observed_state: ObservedState, children: Children) -> bool:
     """Every child that the job asks for is there."""
-    instances = seen.all_instances()
+    instances = observed_state.all_instances()
     services = {each.metadata.name for each in children.services}
     return (
         all(instance.job is not None for instance in instances)
@@ -165,7 +167,7 @@ def _is_clean(job: Job, children: Children) -> bool:
 
 
 def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
-    messages = api.WORDING
+    messages = api.MESSAGES
     if phase in {api.CREATING, api.RUNNING, *_ENDED}:
         yield _condition(ConditionType.CREATED, messages.created)
     if phase == api.RUNNING:

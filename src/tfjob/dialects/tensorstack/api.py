@@ -78,7 +78,7 @@ _FAILURE = MessageTemplate(
     type="Warning",
 )
 
-WORDING = Messages(
+MESSAGES = Messages(
     created=CREATED,
     running=MessageTemplate(NO_REASON, ALL_WELL),
     restarting=MessageTemplate(

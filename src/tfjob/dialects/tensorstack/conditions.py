@@ -54,14 +54,19 @@ class Conditions:
 
 
 def advance(
-    found: Conditions, job: Job, status: JobStatus, *, seen: ObservedState, observed: StatusContext
+    found: Conditions,
+    job: Job,
+    status: JobStatus,
+    *,
+    observed_state: ObservedState,
+    context: StatusContext,
 ) -> None:
     """Set what can be seen of a job that can be read, and then what was decided about it."""
-    if not was_finished(found):
-        _set_initialized(found, job, status, seen=seen, observed=observed)
-        _set_failure(found, status, seen)
-    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
-    if not is_at_rest and (found.is_true(api.RUNNING) or tasks.is_up(seen, status)):
+    if not has_finished(found):
+        _set_initialized(found, job, status, observed_state=observed_state, context=context)
+        _set_failure(found, status, observed_state)
+    is_inactive = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    if not is_inactive and (found.is_true(api.RUNNING) or tasks.is_up(observed_state, status)):
         found.set(api.RUNNING, is_true=True, message=api.ALL_WELL)
     conclude(found, status)
 
@@ -108,7 +113,7 @@ def verdict_of(status: JobStatus) -> Condition | None:
     return None
 
 
-def was_finished(found: Conditions) -> bool:
+def has_finished(found: Conditions) -> bool:
     return found.is_true(api.COMPLETED) or found.is_true(api.FAILED)
 
 
@@ -128,51 +133,58 @@ def _set_paused(found: Conditions, paused: Condition) -> None:
 
 
 def _set_initialized(
-    found: Conditions, job: Job, status: JobStatus, *, seen: ObservedState, observed: StatusContext
+    found: Conditions,
+    job: Job,
+    status: JobStatus,
+    *,
+    observed_state: ObservedState,
+    context: StatusContext,
 ) -> None:
     if found.is_true(api.INITIALIZED):
         return
     is_paused = status.is_true(ConditionType.SUSPENDED)
-    children = observed.children
+    children = context.children
     if not is_paused and job.gang is not None and children.pod_group is None:
-        if observed.trouble:
+        if context.create_error:
             template = api.GROUP_UNAVAILABLE
-            message = template.render(error=observed.trouble)
+            message = template.render(error=context.create_error)
             found.set(api.INITIALIZED, is_true=False, reason=template.reason, message=message)
         return
-    if has_replicas(job, status, seen) and _has_board(job, observed):
+    if has_replicas(job, status, observed_state) and _has_board(job, context):
         found.set(api.INITIALIZED, is_true=True, message=api.STARTED.message)
 
 
-def has_replicas(job: Job, status: JobStatus, seen: ObservedState) -> bool:
+def has_replicas(job: Job, status: JobStatus, observed_state: ObservedState) -> bool:
     """Nothing is missing of what the replicas need; a paused job needs no pods."""
-    if not (status.is_true(ConditionType.SUSPENDED) or tasks.are_all_made(seen, status)):
+    if not (
+        status.is_true(ConditionType.SUSPENDED) or tasks.are_all_created(observed_state, status)
+    ):
         return False
     return all(
-        replica.name(index) in seen.services
+        replica.name(index) in observed_state.services
         for replica in job.replicas
         for index in range(replica.count)
     )
 
 
-def _has_board(job: Job, observed: StatusContext) -> bool:
+def _has_board(job: Job, context: StatusContext) -> bool:
     """It is there, or cannot be made, which is no reason for a job to wait."""
-    return bool(observed.trouble) or not replicas.missing_companions(job, observed.children)
+    return bool(context.create_error) or not replicas.missing_companions(job, context.children)
 
 
-def _set_failure(found: Conditions, status: JobStatus, seen: ObservedState) -> None:
-    instances = seen.all_instances()
+def _set_failure(found: Conditions, status: JobStatus, observed_state: ObservedState) -> None:
+    instances = observed_state.all_instances()
     failing = next((instance for instance in instances if _is_failing(instance)), None)
     if failing is not None:
         message = api.ERROR_IN_POD.render(**failing.params)
         reason = api.ERROR_IN_POD.reason
         found.set(api.REPLICA_FAILURE, is_true=True, reason=reason, message=message)
         return
-    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    is_inactive = status.is_finished or status.is_true(ConditionType.SUSPENDED)
     is_again = any(
-        tasks.is_again(instance, status.of(instance.replica.type)) for instance in instances
+        tasks.is_restarting(instance, status.of(instance.replica.type)) for instance in instances
     )
-    if found.is_true(api.REPLICA_FAILURE) and (is_at_rest or is_again):
+    if found.is_true(api.REPLICA_FAILURE) and (is_inactive or is_again):
         return
     if found.is_true(api.INITIALIZED) and not status.is_finished:
         found.set(api.REPLICA_FAILURE, is_true=False, message=api.ALL_WELL)

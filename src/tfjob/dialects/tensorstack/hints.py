@@ -3,16 +3,16 @@
 import re
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.tensorstack.validation_messages import MOST_REPLICAS
+from tfjob.dialects.tensorstack.validation_messages import MAX_REPLICAS
 
 NO_NAME = "add metadata.name"
 LONG_NAME = "shorten it to {} characters or less"
 NO_REPLICAS = "add an entry with type, replicas and template, for example of type worker"
 NO_TYPE = "add type: chief, worker, ps or evaluator"
-TWICE = "keep one entry of the type and add up its replicas"
+DUPLICATE_TYPE = "keep one entry of the type and add up its replicas"
 ONE_CHIEF = "set replicas to 1 and let further replicas be workers"
 NO_MASTER = "add an entry of type chief, or one of type worker with 1 replica or more"
-MANY_REPLICAS = f"lower the counts until they add up to {MOST_REPLICAS} or less"
+MANY_REPLICAS = f"lower the counts until they add up to {MAX_REPLICAS} or less"
 NO_CONTAINERS = f"give the container that trains the name {TRAINING_CONTAINER}"
 NO_IMAGE = "add the image, for example tensorflow/tensorflow:2.19.0"
 CLEAN_UP = "write None, All or Unfinished"

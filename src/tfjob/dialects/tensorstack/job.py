@@ -37,7 +37,7 @@ from tfjob.k8s import time
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
-_LONGEST_DELAY = timedelta(seconds=360)
+_MAX_RESTART_DELAY = timedelta(seconds=360)
 _ID_LENGTH = 5
 
 
@@ -64,7 +64,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     if reader.faults:
         return InvalidJob(
             owner=owner,
-            messages=api.WORDING,
+            messages=api.MESSAGES,
             faults=reader.faults,
             status=status.decode(stored),
             is_deleting=deleting,
@@ -83,7 +83,7 @@ def _job(
     spec: Spec, owner: Owner, *, settings: Settings, stored: Mapping[str, Any], is_deleting: bool
 ) -> Job:
     found = status.decode(stored)
-    success_criterion = _decider(spec)
+    success_criterion = _success_criterion(spec)
     backend, total = backend_of(settings), sum(each.count for each in spec.replicas)
     gang = gang_for(spec.scheduling, backend=backend, job_name=owner.name, total=total)
     was_paused = found.condition(ConditionType.SUSPENDED) is not None
@@ -101,7 +101,7 @@ def _job(
             leaders=success_criterion,
         ),
         rules=_rules(success_criterion, settings),
-        messages=api.WORDING,
+        messages=api.MESSAGES,
         policy=RunPolicy(
             clean=spec.clean,
             deadline=time.duration(spec.deadline),
@@ -128,7 +128,7 @@ def _job(
     )
 
 
-def _decider(spec: Spec) -> SuccessCriterion:
+def _success_criterion(spec: Spec) -> SuccessCriterion:
     kinds = {each.type for each in spec.replicas}
     return SuccessCriterion(types=(api.CHIEF if api.CHIEF in kinds else api.WORKER,), index=0)
 
@@ -145,7 +145,7 @@ def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Rules:
         success_before_suspension=True,
         suspend_keeps_services=True,
         counts_evictions=True,
-        max_restart_delay=_LONGEST_DELAY,
+        max_restart_delay=_MAX_RESTART_DELAY,
         force_delete_after=settings.force_delete_after,
     )
 

@@ -13,7 +13,7 @@ import msgspec
 from tfjob.core.job import TRAINING_CONTAINER, CleanPolicy, RestartPolicy
 from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 from tfjob.dialects.tensorstack import api, hints, schema, validation_messages
 from tfjob.dialects.tensorstack.run_mode import Modes, read_modes
 from tfjob.dialects.tensorstack.tensorboard_spec import Board, read_board
@@ -56,7 +56,7 @@ class Spec(msgspec.Struct, frozen=True):
 def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
     """The spec's meaning; worth nothing when the reader has faults afterwards."""
     metadata = reader.mapping(manifest.get("metadata"), "metadata")
-    spec = shaped(reader, manifest.get("spec"), _SPEC, "spec") or {}
+    spec = valid_part(reader, manifest.get("spec"), _SPEC, "spec") or {}
     policy = spec.get("runPolicy") or {}
     replicas = _read_replicas(reader, spec.get("replicaSpecs"))
     _check_name(reader, metadata, replicas)
@@ -72,10 +72,10 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
     )
 
 
-def longest_name(replicas: Sequence[ReplicaSpec]) -> int:
+def max_name_length(replicas: Sequence[ReplicaSpec]) -> int:
     """How long a job's name may be so that the names of its children fit."""
     last = max((each.count for each in replicas), default=1) - 1
-    return MAX_NAME_LENGTH - len(validation_messages.LONGEST_SUFFIX) - len(str(max(last, 0)))
+    return MAX_NAME_LENGTH - len(validation_messages.MAX_SUFFIX) - len(str(max(last, 0)))
 
 
 class _Name(NamedTuple):
@@ -99,7 +99,7 @@ def _check_name(
         rule = "name or generateName is required"
         reader.note(field.required("metadata.name", rule, remedy=hints.NO_NAME))
         return
-    longest = longest_name(replicas) - len(given.suffix)
+    longest = max_name_length(replicas) - len(given.suffix)
     if len(given.text) > longest:
         rule, remedy = (
             validation_messages.LONG_NAME.format(longest),
@@ -122,7 +122,7 @@ def _read_replicas(reader: Reader, given: Sequence[Mapping[str, Any]] | None) ->
     found = [_read_replica(reader, each, f"{SPECS}[{place}]") for place, each in enumerate(given)]
     _check_types(reader, found)
     total = sum(each.count for each in found)
-    if total > validation_messages.MOST_REPLICAS:
+    if total > validation_messages.MAX_REPLICAS:
         rule, remedy = validation_messages.MANY_REPLICAS, hints.MANY_REPLICAS
         reader.note(field.invalid(SPECS, total, rule, remedy=remedy))
     if all(each.type for each in found) and not _has_master(found):
@@ -162,7 +162,7 @@ def _check_types(reader: Reader, replicas: Sequence[ReplicaSpec]) -> None:
     for place, each in enumerate(replicas):
         if each.type and each.type in seen:
             path = f"{SPECS}[{place}].type"
-            reader.note(field.duplicate(path, each.type, remedy=hints.TWICE))
+            reader.note(field.duplicate(path, each.type, remedy=hints.DUPLICATE_TYPE))
         seen.add(each.type)
 
 

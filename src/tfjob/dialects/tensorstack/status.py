@@ -15,7 +15,15 @@ from tfjob.core.job import MAX_REPLICAS, Job
 from tfjob.core.observe import observe
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.dialects.base import StatusContext
-from tfjob.dialects.stored_values import limit, mapping, mappings, number, rendered, restarts, text
+from tfjob.dialects.stored_values import (
+    mapping,
+    mappings,
+    number,
+    read_limit,
+    read_records,
+    render_time,
+    text,
+)
 from tfjob.dialects.tensorstack import api, conditions, tasks, tensorboard
 from tfjob.k8s import time
 
@@ -33,15 +41,15 @@ FIELDS = frozenset(
     }
 )
 _PROGRESS: Mapping[str, str] = {
-    ConditionType.RUNNING: api.WORDING.running.reason,
-    ConditionType.RESTARTING: api.WORDING.restarting.reason,
+    ConditionType.RUNNING: api.MESSAGES.running.reason,
+    ConditionType.RESTARTING: api.MESSAGES.restarting.reason,
 }
 """The core's own view of an unfinished job, and the reason it gives."""
 
 
-def encode(job: Job | InvalidJob, status: JobStatus, observed: StatusContext) -> dict[str, Any]:
-    stored = mapping(observed.stored)
-    found = conditions.Conditions(_stored_conditions(stored), now=observed.now)
+def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> dict[str, Any]:
+    stored = mapping(context.stored)
+    found = conditions.Conditions(_stored_conditions(stored), now=context.now)
     before = list(_stored_replicas(stored))
     board: dict[str, Any] | None = None
     if isinstance(job, InvalidJob):
@@ -49,12 +57,14 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: StatusContext) ->
         shown = [dict(each) for each in _stored_tasks(stored)]
         replicas: Sequence[Mapping[str, Any]] = before
     else:
-        seen = observe(msgspec.structs.replace(job, status=status), observed.children)
-        conditions.advance(found, job, status, seen=seen, observed=observed)
-        shown = tasks.tasks_of(job, status, seen, before=before)
+        observed_state = observe(msgspec.structs.replace(job, status=status), context.children)
+        conditions.advance(found, job, status, observed_state=observed_state, context=context)
+        shown = tasks.tasks_of(job, status, observed_state, before=before)
         replicas = [entry for task in shown for entry in task["replicas"]]
-        trouble = observed.trouble if conditions.has_replicas(job, status, seen) else ""
-        board = tensorboard.status_of(job, observed.children, trouble=trouble)
+        create_error = (
+            context.create_error if conditions.has_replicas(job, status, observed_state) else ""
+        )
+        board = tensorboard.status_of(job, context.children, create_error=create_error)
     whole = {
         "phase": conditions.phase_of(found, status),
         "conditions": found.shown(),
@@ -62,7 +72,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: StatusContext) ->
         "backoffCount": status.restarts,
         "aggregate": tasks.aggregate_of(replicas),
         "tensorboard": board,
-        "startTime": rendered(status.start_time) if found.is_true(api.INITIALIZED) else None,
+        "startTime": render_time(status.start_time) if found.is_true(api.INITIALIZED) else None,
         "progress": _progress(status),
         "limitReached": status.limit_reached and str(status.limit_reached),
     }
@@ -78,7 +88,7 @@ def decode(stored: object) -> JobStatus:
         replicas={each["type"]: _read_task(each) for each in _stored_tasks(given)},
         start_time=time.parse(given.get("startTime")),
         completion_time=None if verdict is None else verdict.last_transition,
-        limit_reached=limit(given.get("limitReached")),
+        limit_reached=read_limit(given.get("limitReached")),
     )
 
 
@@ -141,7 +151,7 @@ def _verdict(found: Mapping[str, Mapping[str, Any]], *, phase: object) -> Condit
     if phase == api.FAILED:
         return _set(ConditionType.FAILED, reason=api.FAILED)
     if phase == api.SUCCEEDED:
-        told = api.WORDING.succeeded
+        told = api.MESSAGES.succeeded
         return _set(ConditionType.SUCCEEDED, reason=told.reason, message=told.message)
     return None
 
@@ -165,7 +175,7 @@ def _read_task(stored: Mapping[str, Any]) -> ReplicaStatus:
         failed=number(stored.get("failed")),
         restarts=number(stored.get("restartCount")),
         completed=indexes.parse(stored.get("completedIndexes"), below=MAX_REPLICAS),
-        records=restarts(stored.get("recentRestarts")),
+        records=read_records(stored.get("recentRestarts")),
     )
 
 

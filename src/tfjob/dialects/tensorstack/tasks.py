@@ -11,7 +11,7 @@ from tfjob.core import indexes, pod_state
 from tfjob.core.job import Job
 from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
-from tfjob.dialects.stored_values import rendered_restarts
+from tfjob.dialects.stored_values import render_records
 from tfjob.dialects.tensorstack import api
 from tfjob.k8s.pod import ContainerState, Phase, Pod
 
@@ -20,17 +20,21 @@ _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 def tasks_of(
-    job: Job, status: JobStatus, seen: ObservedState, *, before: Sequence[Mapping[str, Any]]
+    job: Job,
+    status: JobStatus,
+    observed_state: ObservedState,
+    *,
+    before: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """One entry per type, in the order of the spec; `before` are the replicas as last shown."""
     known = {name: each for each in before if isinstance(name := each.get("name"), str)}
-    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    is_inactive = status.is_finished or status.is_true(ConditionType.SUSPENDED)
     found = []
     for replica in job.replicas:
         stored = status.of(replica.type)
         entries = [
-            _entry(instance, known.get(instance.name, {}), stored=stored, is_at_rest=is_at_rest)
-            for instance in seen.instances[replica.type]
+            _entry(instance, known.get(instance.name, {}), stored=stored, is_inactive=is_inactive)
+            for instance in observed_state.instances[replica.type]
         ]
         own = {} if status.is_finished else _own(stored)
         found.append(
@@ -50,9 +54,9 @@ def aggregate_of(replicas: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {phase.lower(): phases[phase] for phase in api.AGGREGATE}
 
 
-def is_up(seen: ObservedState, status: JobStatus) -> bool:
+def is_up(observed_state: ObservedState, status: JobStatus) -> bool:
     """Nothing is on its way any more, and something runs."""
-    instances = seen.all_instances()
+    instances = observed_state.all_instances()
     if any(_is_awaited(instance, status.of(instance.replica.type)) for instance in instances):
         return False
     return any(
@@ -60,14 +64,15 @@ def is_up(seen: ObservedState, status: JobStatus) -> bool:
     )
 
 
-def are_all_made(seen: ObservedState, status: JobStatus) -> bool:
+def are_all_created(observed_state: ObservedState, status: JobStatus) -> bool:
     """Every replica has had its pod."""
     return not any(
-        _is_unmade(instance, status.of(instance.replica.type)) for instance in seen.all_instances()
+        _is_uncreated(instance, status.of(instance.replica.type))
+        for instance in observed_state.all_instances()
     )
 
 
-def is_again(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
+def is_restarting(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
     """It is made again after a failure, and does not run yet."""
     last = stored.record_of(instance.index)
     return (
@@ -75,14 +80,16 @@ def is_again(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
     )
 
 
-def _is_unmade(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
+def _is_uncreated(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
     if instance.is_obsolete:
         return True
-    return instance.pod is None and not instance.is_completed and not is_again(instance, stored)
+    return (
+        instance.pod is None and not instance.is_completed and not is_restarting(instance, stored)
+    )
 
 
 def _is_awaited(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
-    if _is_unmade(instance, stored):
+    if _is_uncreated(instance, stored):
         return True
     return instance.pod is not None and instance.pod.phase is Phase.PENDING
 
@@ -91,20 +98,24 @@ def _own(stored: ReplicaStatus) -> dict[str, Any]:
     """What the operator needs to go on with a job that has not ended; zeros are left out."""
     own: dict[str, Any] = {key: getattr(stored, key) for key in _COUNTS}
     own["completedIndexes"] = indexes.render(stored.completed)
-    own["recentRestarts"] = rendered_restarts(stored.records)
+    own["recentRestarts"] = render_records(stored.records)
     return {key: value for key, value in own.items() if value}
 
 
 def _entry(
-    instance: ReplicaInstance, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
+    instance: ReplicaInstance,
+    before: Mapping[str, Any],
+    *,
+    stored: ReplicaStatus,
+    is_inactive: bool,
 ) -> dict[str, Any]:
     pod = instance.pod
     if pod is None:
-        return _without_pod(instance, before, stored=stored, is_at_rest=is_at_rest)
+        return _without_pod(instance, before, stored=stored, is_inactive=is_inactive)
     last = stored.record_of(instance.index)
     is_recorded = last is not None and last.is_restart and last.uid == pod.metadata.uid
     is_replaced = is_recorded and instance.phase in _ENDED
-    is_removed = is_at_rest and pod.metadata.is_terminating
+    is_removed = is_inactive and pod.metadata.is_terminating
     is_gone = is_replaced or is_removed or instance.is_obsolete
     shown: dict[str, Any] = {
         "name": pod.metadata.name,
@@ -122,19 +133,23 @@ def _phase(instance: ReplicaInstance, pod: Pod) -> Phase | None:
 
 
 def _without_pod(
-    instance: ReplicaInstance, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
+    instance: ReplicaInstance,
+    before: Mapping[str, Any],
+    *,
+    stored: ReplicaStatus,
+    is_inactive: bool,
 ) -> dict[str, Any]:
     last = stored.record_of(instance.index)
     was_seen = isinstance(before.get("uid"), str) and bool(before["uid"])
     is_replaced = last is not None and last.is_restart and last.uid == before.get("uid")
-    if was_seen and (is_at_rest or is_replaced):
-        return {**_as_seen(before), "name": instance.name, "phase": api.DELETED}
+    if was_seen and (is_inactive or is_replaced):
+        return {**_last_observed(before), "name": instance.name, "phase": api.DELETED}
     if instance.is_completed:
-        return {**_as_seen(before), "name": instance.name, "phase": api.SUCCEEDED}
+        return {**_last_observed(before), "name": instance.name, "phase": api.SUCCEEDED}
     return {"name": instance.name, "phase": api.CREATING}
 
 
-def _as_seen(before: Mapping[str, Any]) -> dict[str, Any]:
+def _last_observed(before: Mapping[str, Any]) -> dict[str, Any]:
     return {key: before[key] for key in ("name", "uid", "phase", "containers") if key in before}
 
 

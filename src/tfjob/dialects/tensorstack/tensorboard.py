@@ -58,7 +58,7 @@ def warnings(
     return [(api.TENSORBOARD_UNSUPPORTED, message)]
 
 
-def status_of(job: Job, children: Children, *, trouble: str) -> dict[str, Any] | None:
+def status_of(job: Job, children: Children, *, create_error: str) -> dict[str, Any] | None:
     """What the job's status says of its TensorBoard; None where it asks for none.
 
     `trouble` is why it could not be made.
@@ -74,30 +74,30 @@ def status_of(job: Job, children: Children, *, trouble: str) -> dict[str, Any] |
         "namespace": job.namespace,
         **({} if found is None else {"uid": found.metadata.uid}),
     }
-    return {"name": main.name, "dependent": dependent, **_state(main.name, found, trouble)}
+    return {"name": main.name, "dependent": dependent, **_state(main.name, found, create_error)}
 
 
 def _unsupported(job: Job) -> dict[str, Any] | None:
     for reason, text in job.warnings:
         if reason == api.TENSORBOARD_UNSUPPORTED:
-            return _told(kind="Warning", reason="DependentUnsupported", note=text)
+            return _warnings(kind="Warning", reason="DependentUnsupported", note=text)
     return None
 
 
-def _state(name: str, found: CompanionObject | None, trouble: str) -> dict[str, Any]:
-    if found is None and trouble:
-        return _told(kind="Warning", note=trouble)
+def _state(name: str, found: CompanionObject | None, create_error: str) -> dict[str, Any]:
+    if found is None and create_error:
+        return _warnings(kind="Warning", note=create_error)
     if found is None:
-        return _told(note=f"TensorBoard [{name}] does not exist")
+        return _warnings(note=f"TensorBoard [{name}] does not exist")
     if found.spec.suspend or found.spec.replicas == 0:
-        return _told(note=f"TensorBoard [{name}] is suspended")
+        return _warnings(note=f"TensorBoard [{name}] is suspended")
     if found.status.ready_replicas or found.status.phase == api.RUNNING:
         note = f"TensorBoard [{name}] is ready"
-        return _told(is_ready=True, reason="DependentReady", note=note)
-    return _told(note=f"TensorBoard [{name}] is not ready")
+        return _warnings(is_ready=True, reason="DependentReady", note=note)
+    return _warnings(note=f"TensorBoard [{name}] is not ready")
 
 
-def _told(
+def _warnings(
     *,
     is_ready: bool = False,
     kind: str = "Normal",

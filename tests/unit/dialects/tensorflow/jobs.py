@@ -79,7 +79,7 @@ def set_up(**fields: Any) -> Settings:
 
 def stored(given: Json, settings: Settings = SETTINGS, *, token: str = RUNTIME_ID) -> Json:
     """The job once its spec has been completed and stored."""
-    spec = DIALECT.completed(given, settings, tokens=iter([token]), is_taken=lambda _: False)
+    spec = DIALECT.defaulted_spec(given, settings, tokens=iter([token]), is_taken=lambda _: False)
     return given if spec is None else {**given, "spec": spec}
 
 
@@ -213,12 +213,14 @@ class Life:
             for each in self.status["replicaStatuses"]
         }
 
-    def go(self, children: Children | None = None, *, trouble: str = "") -> "Life":
+    def go(self, children: Children | None = None, *, create_error: str = "") -> "Life":
         """One more pass over these children; all stand where none are given."""
         job = self.job
         found = around(job) if children is None else children
         self.plan = reconcile(job=job, children=found, now=NOW)
-        observed = StatusContext(children=found, stored=self.status, now=NOW, trouble=trouble)
+        observed = StatusContext(
+            children=found, stored=self.status, now=NOW, create_error=create_error
+        )
         self.status = DIALECT.encode_status(job, self.plan.status or job.status, observed)
         return self
 

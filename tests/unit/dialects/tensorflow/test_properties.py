@@ -51,7 +51,7 @@ def run(document: Any, flags: Settings, code: int | None = None) -> None:
     faults = DIALECT.validate(document)
     summary(faults)
     tokens = (f"tok{number}" for number in itertools.count())
-    spec = DIALECT.completed(document, flags, tokens=tokens, is_taken=lambda _: False)
+    spec = DIALECT.defaulted_spec(document, flags, tokens=tokens, is_taken=lambda _: False)
     found = DIALECT.decode(document, flags)
     if spec is not None and not faults:
         msgspec.json.encode(spec)
@@ -111,13 +111,13 @@ def test_job_that_is_almost_right(spec: Any, flags: Settings, code: int | None) 
 def test_completing_twice_is_completing_once(spec: Any, flags: Settings) -> None:
     given_job = {**tfjob(), "spec": spec}
     tokens = (f"tok{number}" for number in itertools.count())
-    once = DIALECT.completed(given_job, flags, tokens=tokens, is_taken=lambda _: False)
+    once = DIALECT.defaulted_spec(given_job, flags, tokens=tokens, is_taken=lambda _: False)
     if once is None:
         return
     again = {**given_job, "spec": once}
-    assert DIALECT.completed(again, flags, tokens=tokens, is_taken=lambda _: False) is None
+    assert DIALECT.defaulted_spec(again, flags, tokens=tokens, is_taken=lambda _: False) is None
     without = {key: value for key, value in once.items() if key != "RuntimeId"}
-    twice = DIALECT.completed(
+    twice = DIALECT.defaulted_spec(
         {**given_job, "spec": without},
         flags,
         tokens=iter([once["RuntimeId"]]),

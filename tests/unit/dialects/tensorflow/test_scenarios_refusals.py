@@ -31,7 +31,7 @@ def check(given: Json, text: str) -> None:
     )
     assert not plan.creates
     tokens = iter(["76no"])
-    assert DIALECT.completed(given, SETTINGS, tokens=tokens, is_taken=lambda _: False) is None
+    assert DIALECT.defaulted_spec(given, SETTINGS, tokens=tokens, is_taken=lambda _: False) is None
     assert text in details(given)
 
 

@@ -138,7 +138,7 @@ def test_counts_are_in_the_order_of_the_spec() -> None:
 
 def test_trouble_of_a_job_that_has_ended_is_not_told() -> None:
     life = Life(example()).go(Children()).go()
-    life.go(around(life.job, succeeded=["master-76no-0"]), trouble="no")
+    life.go(around(life.job, succeeded=["master-76no-0"]), create_error="no")
     assert (life.status["phase"], life.status["reason"]) == ("Done", "")
 
 

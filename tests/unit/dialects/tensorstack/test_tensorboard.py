@@ -241,7 +241,7 @@ def test_queue_and_resources_are_passed_on() -> None:
 
 def test_tensorboard_that_cannot_be_made_is_told_and_holds_nothing_up() -> None:
     play = Play(board(**LOGS))
-    play.go(pod(), trouble="deployments.apps is forbidden")
+    play.go(pod(), create_error="deployments.apps is forbidden")
     told = play.status["tensorboard"]
     assert (told["type"], told["note"]) == ("Warning", "deployments.apps is forbidden")
     assert play.status["phase"] == "Running"
@@ -250,7 +250,7 @@ def test_tensorboard_that_cannot_be_made_is_told_and_holds_nothing_up() -> None:
 
 def test_trouble_with_pods_is_not_blamed_on_the_tensorboard() -> None:
     play = Play(board(**LOGS))
-    play.go(trouble="pods is forbidden")
+    play.go(create_error="pods is forbidden")
     assert play.status["tensorboard"]["type"] == "Normal"
 
 
