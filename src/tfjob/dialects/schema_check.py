@@ -1,8 +1,8 @@
-"""Values held against the schema that API servers are given: types, bounds and lists of words.
+"""Validates values against the schema of the CRD: types, bounds and enums.
 
-Law: no constraint is stated here. What the schema refuses is noted in the words of an API server
-and left out, so that a reader of the rest meets right types alone; what it accepts is the very
-same object as before. Null is absent, except in a list: there it would have to be an item.
+All constraints come from the schema. Invalid parts are reported with the messages of an API server
+and removed, so that later code sees only values of the right types. A valid value is returned
+unchanged, as the same object. Null is the same as absent, except as an item of a list.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _Check = Callable[[Reader, Any, Schema, str], Any]
 
 
 def valid_part(reader: Reader, value: object, schema: Schema, path: str) -> Any:
-    """The value without what the schema refuses; None where nothing is left of it."""
+    """The value without its invalid parts; None if nothing remains."""
     if value is None:
         return None
     if schema.get("x-kubernetes-int-or-string"):
@@ -68,7 +68,7 @@ def _array(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
 
 
 def _item(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
-    """An item that is refused leaves its place behind: those after it keep theirs."""
+    """An invalid item is replaced by an empty one, so that the indexes of the others stay."""
     if value is None:
         reader.wrong_type(path, value, schema["type"])
     found = valid_part(reader, value, schema, path)

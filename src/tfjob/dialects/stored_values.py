@@ -1,6 +1,6 @@
-"""Reading stored objects: whatever stands in them, a usable value comes back and nothing is told.
+"""Lenient readers for stored objects: they always return a usable value and report no faults.
 
-Meant for what no user writes, such as a status, and for what must be known of a job with faults.
+For data that users do not write, such as a status, and for what is needed of a job with faults.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list; what else stands there is passed over."""
+    """The objects of a list; other items are skipped."""
     entries = value if isinstance(value, list) else []
     return (each for each in entries if isinstance(each, Mapping))
 
@@ -31,7 +31,7 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """A count: never below zero, and no larger than an API server would hold."""
+    """A count, clamped to the range 0 to 2**31 - 1."""
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
     return min(max(value, 0), _MAX_COUNT)
@@ -46,7 +46,7 @@ def is_deleting(manifest: Mapping[str, Any]) -> bool:
 
 
 def owner_of(manifest: Mapping[str, Any], *, api_version: str, kind: str) -> Owner:
-    """The job as its children name it."""
+    """The owner that the job's children refer to."""
     metadata = metadata_of(manifest)
     return Owner(
         api_version=api_version,
@@ -66,7 +66,7 @@ def render_records(read_records: Iterable[PodRecord]) -> list[dict[str, Any]]:
 
 
 def read_records(value: object) -> tuple[PodRecord, ...]:
-    """The restarts as they were rendered; one without a time tells nothing."""
+    """Read records as rendered above; those without a time are skipped."""
     return tuple(
         PodRecord(
             index=number(each.get("index")),
@@ -97,6 +97,6 @@ def _render_record(restart: PodRecord) -> dict[str, Any]:
 
 
 def _cause(stored: Mapping[str, Any]) -> RecordCause:
-    """Before causes were stored, an entry without a streak was a pod that was removed."""
+    """Older versions stored no cause; there, an entry without a streak is a removed pod."""
     former = RecordCause.FAILED if number(stored.get("streak")) else RecordCause.REMOVED
     return _CAUSES.get(text(stored.get("cause")), former)

@@ -1,6 +1,6 @@
-"""Refuses a job whose replicas could never start: TF_CONFIG must fit into one variable.
+"""Rejects jobs whose TF_CONFIG is too large for an environment variable.
 
-Every replica is named in it, and Linux starts no program with a longer variable.
+TF_CONFIG lists every replica, and Linux cannot start a process with a larger variable.
 """
 
 from tfjob.core.cluster_spec import MAX_VALUE_BYTES, max_size
@@ -14,11 +14,11 @@ TOO_LARGE = (
 )
 REMEDY = "use fewer replicas, or shorter names of job and namespace"
 _ALWAYS_FITS = 100
-"""Replicas whose names fit whatever they are."""
+"""With this many replicas, TF_CONFIG always fits, whatever their names."""
 
 
 def checked(job: Job, *, path: str) -> Job | InvalidJob:
-    """The job itself, or that it is invalid; `path` is the field that holds its replicas."""
+    """The job, or an InvalidJob if it is too large; `path` is the field of its replicas."""
     size = 0 if job.total <= _ALWAYS_FITS else max_size(job)
     if size <= MAX_VALUE_BYTES:
         return job

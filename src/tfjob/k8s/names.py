@@ -1,7 +1,7 @@
-"""What may stand as a name, a label key or a label value in Kubernetes.
+"""Validation of names, label keys and label values.
 
-Each question returns every problem it finds, worded as the API server words it, so that a fault
-found here reads like one found there; no problem is an empty tuple. Lengths count bytes.
+Each function returns all problems with the messages of the API server, or an empty tuple. Lengths
+count bytes.
 """
 
 import re
@@ -10,7 +10,7 @@ MAX_LABEL_LENGTH = 63
 MAX_SUBDOMAIN_LENGTH = 253
 MAX_PORT_NAME_LENGTH = 15
 GENERATED_SUFFIX = "xxxxx"
-"""Stands for what an API server will append to a `generateName`."""
+"""Placeholder for what the API server appends to a `generateName`."""
 
 _DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _DNS1123_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -25,7 +25,7 @@ _QUALIFIED_NAME_RULE = (
 
 
 def dns1035_label_problems(text: str) -> tuple[str, ...]:
-    """Problems of a name such as a Service's: letters first, no dots, up to 63 bytes."""
+    """Problems of a name such as a Service's: starts with a letter, no dots, up to 63 bytes."""
     problems = _length_problems(text, MAX_LABEL_LENGTH)
     if re.fullmatch(_DNS1035_LABEL, text) is None:
         rule = (
@@ -63,7 +63,7 @@ def dns1123_subdomain_problems(text: str) -> tuple[str, ...]:
 
 
 def port_name_problems(text: str) -> tuple[str, ...]:
-    """Problems of the name of a port: a service name of IANA, up to 15 bytes."""
+    """Problems of a port name: an IANA service name of up to 15 bytes."""
     rules = (
         (
             len(text) <= MAX_PORT_NAME_LENGTH,
@@ -81,7 +81,7 @@ def port_name_problems(text: str) -> tuple[str, ...]:
 
 
 def label_key_problems(text: str) -> tuple[str, ...]:
-    """Problems of a label or annotation key: a name with an optional `subdomain/` before it."""
+    """Problems of a label or annotation key: a name with an optional `subdomain/` prefix."""
     prefix, slash, name = text.partition("/")
     if "/" in name:
         hint = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -125,6 +125,6 @@ def _length_problems(text: str, longest: int) -> tuple[str, ...]:
 
 
 def _mismatch(rule: str, pattern: str, *, examples: tuple[str, ...]) -> str:
-    # The comma and blank after every example double up before "or": Kubernetes prints it so.
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
+    # Kubernetes also prints a comma and two spaces before "or".
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {listed}regex used for validation is '{pattern}')"

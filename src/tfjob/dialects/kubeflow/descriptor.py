@@ -1,4 +1,4 @@
-"""What the rest of the project knows of kubeflow.org TFJobs."""
+"""Descriptor of kubeflow.org TFJobs."""
 
 from tfjob.dialects.descriptor import CHILD_VERBS, Access, Descriptor
 from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO

@@ -1,4 +1,4 @@
-"""What all versions of a TFJob share: names, labels, status and definition."""
+"""What all versions of TFJob share: names, labels, status and CRD."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

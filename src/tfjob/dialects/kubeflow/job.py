@@ -1,4 +1,4 @@
-"""A TFJob's meaning as the neutral job: who decides, what retries, how children are called."""
+"""Decodes a TFJob into the neutral job."""
 
 from collections.abc import Mapping
 
@@ -38,7 +38,7 @@ _EVALUATOR = "Evaluator"
 
 
 def validate(manifest: Manifest) -> list[Fault]:
-    """Every fault of what a user wrote. What is no JSON at all is not looked into any further."""
+    """All faults of a job. A document that is not JSON is not checked any further."""
     reader = Reader()
     reader.json(manifest)
     if not reader.faults:
@@ -51,7 +51,7 @@ def validate(manifest: Manifest) -> list[Fault]:
 
 
 def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-    """What a stored job means."""
+    """Decode a stored job."""
     reader = Reader()
     given = restored(reader, reader.mapping(manifest, ROOT))
     owner = owner_of(given, api_version=api.API_VERSION, kind=api.KIND)
@@ -104,7 +104,7 @@ def _annotations(manifest: Manifest) -> Mapping[str, str]:
 
 
 def _success_criterion(spec: Spec) -> SuccessCriterion:
-    """Types without replicas count as absent; if nothing decides, nothing ends the job."""
+    """Types without replicas do not count; without decisive replicas the job never ends."""
     present = [each.type for each in spec.replicas if each.count]
     for kind in api.DECISIVE_TYPES:
         if kind in present:
@@ -125,14 +125,14 @@ def _leaders(spec: Spec) -> SuccessCriterion:
 
 
 def _label_keys(leaders: SuccessCriterion, settings: Settings) -> LabelKeys:
-    weak = settings.has_legacy_labels
+    is_legacy = settings.has_legacy_labels
     return LabelKeys(
         type=api.LABEL_TYPE,
         index=api.LABEL_INDEX,
         leader=(api.LABEL_ROLE, "master"),
         leaders=leaders,
-        default_index="replica-index" if weak else None,
-        default_leader=("job-role", "master") if weak else None,
+        default_index="replica-index" if is_legacy else None,
+        default_leader=("job-role", "master") if is_legacy else None,
     )
 
 

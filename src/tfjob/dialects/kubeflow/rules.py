@@ -1,9 +1,9 @@
-"""What the API server itself checks of a TFJob, as CEL rules: there is no webhook.
+"""CEL validation rules for TFJobs, which the API server evaluates; there is no webhook.
 
-Law: an object that was stored before a rule existed can still be edited, finalised and deleted as
-long as the part that breaks the rule stays as it was. A rule on a part that holds nothing else
-gets this from the API server; the others compare with the old object themselves. Rules walk over
-the new object only, because its size alone is bounded in the eyes of the API server.
+An object stored before a rule existed can still be updated and deleted as long as the part that
+violates the rule does not change. Where a rule covers one part only, API servers do this
+themselves (ratcheting); the other rules compare with the old object. Rules iterate over the new
+object only, because the cost estimate bounds the size of no other.
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
@@ -19,12 +19,12 @@ _OLD = "oldSelf.value()"
 
 
 def of_object() -> list[Schema]:
-    """Rules that need the name, which no other place sees."""
+    """Rules that need the object's name, which is only accessible at the root."""
     return [_spec_is_present(), _name_is_label(), _child_names_fit()]
 
 
 def of_spec() -> list[Schema]:
-    """A rule on the field, or on its parent, would not see it come and go."""
+    """managedBy is immutable. A rule further down would not apply when it is added or removed."""
     was_set = "has(oldSelf.runPolicy) && has(oldSelf.runPolicy.managedBy)"
     is_same = "oldSelf.runPolicy.managedBy == self.runPolicy.managedBy"
     return [
@@ -96,7 +96,7 @@ def _spec_is_present() -> Schema:
 
 
 def _name_is_label() -> Schema:
-    """A name never changes, so that only a new object can be told; of both problems, if need be."""
+    """Checked on creation only, since names never change. The message may list both problems."""
     name = "self.metadata.name"
     is_label = f"{name}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
     is_short = f"size({name}) <= {MAX_NAME_LENGTH}"
@@ -117,7 +117,7 @@ def _name_is_label() -> Schema:
 
 
 def _child_names_fit() -> Schema:
-    """The limit that is told follows from the type whose children have the longest names."""
+    """The message contains the limit for the replica type with the longest child names."""
     name = "size(self.metadata.name)"
     new, old = "self.spec.tfReplicaSpecs", f"{_OLD}.spec.tfReplicaSpecs"
     fits = f"{name} + {_tail(new)} <= {MAX_NAME_LENGTH}"
@@ -147,7 +147,7 @@ def _types_are_known() -> Schema:
 
 
 def _types_are_unique() -> Schema:
-    """Of keys that differ in case alone all but the first have a twin before them."""
+    """Keys must differ in more than case."""
     has_twin = "self.exists(j, j < k && j.lowerAscii() == k.lowerAscii())"
     was_so = f"self.all(j, j.lowerAscii() != k.lowerAscii() || j in {_OLD})"
     return rule(
@@ -195,27 +195,27 @@ def _is_among(kinds: list[str], key: str = "k") -> str:
 
 
 def _count(specs: str, key: str = "k") -> str:
-    """How many replicas a type asks for; null is refused by a rule of its own."""
+    """CEL: the number of replicas of a type. Another rule rejects null."""
     entry = f"{specs}[{key}]"
     return f"({entry} == null || !has({entry}.replicas) ? 1 : {entry}.replicas)"
 
 
 def _count_of(kind: str) -> str:
-    """How many replicas a type asks for, whatever the case of its key."""
+    """CEL: the number of replicas of a type, whatever the case of its key."""
     is_kind = f"k.lowerAscii() == '{kind}'"
     found = f"self.map(k, {is_kind}, {_count('self')})[0]"
     return f"(self.exists(k, {is_kind}) ? {found} : 0)"
 
 
 def _tail(specs: str, key: str = "k") -> str:
-    """What a child's name has after the job's: type, index and the dashes before them."""
+    """CEL: the length of `-{type}-{index}` in the longest child name of a type."""
     count = _count(specs, key)
     length = f"size({key}) + size(string({count} - 1)) + 2"
     return f"({_is_among(_TYPES, key)} && {count} > 0 ? {length} : 0)"
 
 
 def _message_expression(sentence: str, value: str) -> str:
-    """A sentence as an expression, with a computed value for its `{}`."""
+    """A message as a CEL expression, with a computed value in place of `{}`."""
     return f"{_quoted(sentence.replace('{}', '%s'))}.format([{value}])"
 
 

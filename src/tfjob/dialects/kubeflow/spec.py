@@ -1,7 +1,7 @@
-"""The spec of a TFJob, read with every fault named and every default applied in memory.
+"""Reads the spec of a TFJob: reports all faults and applies defaults in memory.
 
-Keys of replica types match whatever their case; values under `runPolicy` win over the older
-places of the same fields. The stored object is never changed.
+Replica types are case-insensitive; values in `runPolicy` take precedence over the older fields in
+the spec. The stored object is never changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,9 +42,9 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -> Spec:
-    """The spec's meaning; worth nothing when the reader has faults afterwards.
+    """Read the spec. The result is only valid if the reader has no faults.
 
-    A stored clean-up policy that nobody knows deletes nothing: it was accepted once, by others.
+    In a stored job, an unknown cleanPodPolicy counts as None: another operator accepted it.
     """
     name = _read_name(reader, reader.mapping(manifest.get("metadata"), "metadata"))
     place = len(reader.faults)
@@ -67,7 +67,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -
 
 
 def _tolerated(spec: object) -> object:
-    """The spec with every clean-up policy that nobody knows taken for the one that does nothing."""
+    """The spec with unknown cleanPodPolicies replaced by None."""
     if not isinstance(spec, Mapping):
         return spec
     policy = spec.get("runPolicy")
@@ -83,13 +83,13 @@ def _with_known_policy(given: object) -> object:
 
 
 def _limit(spec: Mapping[str, Any], policy: Mapping[str, Any], key: str) -> int | None:
-    """Older objects have a limit one level up, where it counts less."""
+    """A limit from runPolicy, or from the older field in the spec."""
     found = policy.get(key)
     return spec.get(key) if found is None else found
 
 
 def is_external(manifest: Mapping[str, Any]) -> bool:
-    """Another controller manages this job; ours must not touch it."""
+    """Another controller manages this job, so the operator must not touch it."""
     spec = manifest.get("spec")
     policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
     manager = policy.get("managedBy") if isinstance(policy, Mapping) else None
@@ -97,7 +97,7 @@ def is_external(manifest: Mapping[str, Any]) -> bool:
 
 
 class _Name(NamedTuple):
-    """A name, or the beginning of one that the API server will complete by `suffix`."""
+    """A name, or a generateName with a placeholder `suffix` for what the API server appends."""
 
     path: str
     text: str
@@ -142,13 +142,13 @@ def _read_replicas(reader: Reader, spec: Mapping[str, Any]) -> list[ReplicaSpec]
 
 
 def _type_of(key: object) -> str | None:
-    """The type that a key means, whatever its case."""
+    """The replica type of a key, whatever its case."""
     text = str(key)
     return api.BY_LOWER_CASE.get(text.lower()) if text.isascii() else None
 
 
 def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
-    """Of keys that differ in case alone all but the first, in order of the alphabet, are twins."""
+    """Of keys that differ in case only, all but the alphabetically first are duplicates."""
     kinds = {key: _type_of(key) for key in sorted(given, key=str)}
     if set(api.DECISIVE_TYPES) <= set(kinds.values()):
         rule = validation_messages.TWO_LEADERS
@@ -182,9 +182,10 @@ def _read_replica(reader: Reader, given: Mapping[str, Any], *, key: str, kind: s
 def _check_name(
     reader: Reader, name: _Name | None, replicas: Sequence[ReplicaSpec], *, place: int
 ) -> None:
-    """A name must be a label, and the longest `{job}-{type}-{index}` must be a legal name too.
+    """The name and the longest `{job}-{type}-{index}` must both be valid names.
 
-    The first is told at its place among the faults; the remedy says the limit that counts.
+    A fault of the name itself is inserted before those of the spec, at `place`. Its hint contains
+    the stricter limit.
     """
     if name is None:
         return

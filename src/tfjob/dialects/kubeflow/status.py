@@ -1,6 +1,6 @@
-"""The status of a TFJob as it is stored, both ways.
+"""Encodes and decodes the status of a TFJob.
 
-Reading is lenient: whatever stands there, a usable status comes back. Writing leaves zeros out.
+Decoding is lenient and always returns a usable status. Encoding omits zero and empty values.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ def _replica(replica: ReplicaStatus) -> dict[str, Any]:
 
 
 def _conditions(stored: object) -> tuple[Condition, ...]:
-    """The newest entry of each type: a list by hand may name one twice."""
+    """The last entry of each type: a list edited by hand may have duplicates."""
     found: dict[str, Condition] = {}
     for each in mappings(stored):
         kind = each.get("type")

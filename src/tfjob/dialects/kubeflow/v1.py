@@ -1,4 +1,4 @@
-"""kubeflow.org/v1 TFJob: the main dialect, and the version in which jobs are stored."""
+"""kubeflow.org/v1 TFJob: the main dialect and the storage version of TFJobs."""
 
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job

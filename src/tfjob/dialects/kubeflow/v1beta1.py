@@ -1,6 +1,6 @@
-"""kubeflow.org/v1beta1 TFJob: the older spelling of the same jobs, read as v1.
+"""kubeflow.org/v1beta1 TFJob: the older version, converted to v1 when it is read.
 
-Its jobs are stored as v1 and end as v1: only what stands in a file is different.
+Its jobs are stored and run as v1; only manifests in files differ.
 """
 
 from tfjob.core.invalid_job import InvalidJob

@@ -1,6 +1,6 @@
-"""What a TfJob must keep to beyond the types of its values: rule by rule, in the contract's order.
+"""Semantic validation of TfJobs, beyond the types of fields.
 
-The first fault is the one that a failed job shows, so the order is part of the promise.
+A failed job shows its first fault, so the order of the checks is part of the API.
 """
 
 import json
@@ -126,7 +126,7 @@ def _of_runtime_id(spec: Spec) -> Iterator[Fault]:
 
 
 def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
-    """Where children are named after the job, its name must be fit for that."""
+    """If children are named after the job, its name must be valid for that."""
     prefix = names.prefix
     path = "metadata.name"
     if prefix and not ("a" <= prefix[0] <= "z"):
@@ -152,12 +152,12 @@ def _of_restart_policy(entry: Entry) -> Iterator[Fault]:
 
 
 def _shown(entry: Entry) -> Mapping[str, Any]:
-    """An entry without a template, as it would be stored."""
+    """An entry without a template, as it is stored."""
     return {"replicas": entry.count, "tfPort": entry.port, "tfReplicaType": entry.type}
 
 
 def _json(value: object) -> str:
-    """Plain ASCII: these texts are stored. Not every value of a user's has such a form."""
+    """JSON in ASCII, which can always be stored; a placeholder for values without JSON form."""
     try:
         return json.dumps(value, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
@@ -165,5 +165,5 @@ def _json(value: object) -> str:
 
 
 def _plain(text: str) -> str:
-    """A user's text that can be stored: a lone surrogate cannot."""
+    """The text with lone surrogates escaped, since they cannot be stored."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,7 +1,7 @@
-"""A TfJob said in the words of the hub, `kubeflow.org/v1`, and the other way round.
+"""Converts TfJobs to and from the hub, `kubeflow.org/v1`.
 
-Law: what the other side cannot express is named as a loss with what happens instead. Both ways the
-job is without faults.
+What the target cannot express is reported as a loss, with what happens instead. The input must be
+without faults.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ _SERVER = (
     " cluster = tf.train.ClusterSpec(config['cluster']);"
     " home.Server(cluster, job_name=task['type'], task_index=task['index']).join()"
 )
-"""A parameter server as one line, for old and new TensorFlow."""
+"""A parameter server as one line of Python, for TensorFlow 1 and 2."""
 _DROPPED_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
     "cleanPodPolicy": (("None",), "pods stay until the job is deleted"),
     "ttlSecondsAfterFinished": ((), "a finished job stays until somebody deletes it"),
@@ -50,7 +50,7 @@ _DROPPED_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
     "schedulingPolicy": (({},), "pods are scheduled one by one"),
     "managedBy": ((HUB_MANAGER,), "the operator runs the job itself"),
 }
-"""Values that mean the same as absence, and what happens without the field."""
+"""Fields to drop: the values that equal absence, and what happens without the field."""
 
 
 class _Chief(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
-"""The spec of a TfJob as it is stored before its first child is made: defaults and a runtime id.
+"""Adds defaults and a runtime id to the spec of a TfJob before its first child is created.
 
-A spec that carries its id already is never written again: an API server holds it as it is.
+A spec that has a runtime id is immutable and is never written again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ def defaulted_spec(
     tokens: Iterator[str],
     is_taken: Callable[[str], bool],
 ) -> dict[str, Any] | None:
-    """The spec to store, or None where there is nothing to store or no job to run."""
+    """The spec to store, or None if it needs no defaults or has faults."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
     if _needs_no_defaults(given):
@@ -40,7 +40,7 @@ def defaulted_spec(
 
 
 def _needs_no_defaults(manifest: Manifest) -> bool:
-    """It has its id, or has come to its end, or is being deleted."""
+    """The job has its id, is finished, or is being deleted."""
     spec, stored = manifest.get("spec"), manifest.get("status")
     has_id = isinstance(spec, Mapping) and bool(spec.get("RuntimeId"))
     is_over = isinstance(stored, Mapping) and status.is_final(stored)
@@ -48,7 +48,7 @@ def _needs_no_defaults(manifest: Manifest) -> bool:
 
 
 def _drawn(tokens: Iterator[str], is_free: Callable[[str], bool]) -> str:
-    """The first free token; after too many taken ones the last, whose trouble will be told."""
+    """The first free token; after too many attempts the last one, whose conflict is reported."""
     token = next(tokens)
     for _ in range(_MAX_DRAWS - 1):
         if is_free(token):

@@ -1,4 +1,4 @@
-"""What the rest of the project knows of tensorflow.org TfJobs."""
+"""Descriptor of tensorflow.org TfJobs."""
 
 from tfjob.dialects.base import ChildApi
 from tfjob.dialects.descriptor import INFORMER_VERBS, Access, Descriptor, FileFlag
@@ -33,7 +33,7 @@ DESCRIPTOR = Descriptor(
         FileFlag(
             name=config.FLAG,
             alias="controller_config_file",
-            help="what TfJobs of tensorflow.org get: a YAML file, or the folder that holds it",
+            help="config of tensorflow.org TfJobs: a YAML file, or the folder that contains it",
             file_names=config.FILE_NAMES,
             read=config.read_file,
         ),

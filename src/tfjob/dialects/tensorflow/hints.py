@@ -1,4 +1,4 @@
-"""What to do about a refused TfJob: advice for a person, never part of a refusal's own text."""
+"""Hints for users whose TfJob is rejected; they are not part of the error message."""
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
 

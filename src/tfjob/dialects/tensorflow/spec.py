@@ -1,6 +1,6 @@
-"""The spec of a TfJob, read with every default applied in memory and every wrong type named.
+"""Reads the spec of a TfJob: reports wrong types and applies defaults in memory.
 
-Keys match whatever their case. What the values mean together is not judged here.
+Keys are case-insensitive. Semantic checks are in `checks`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class TensorBoard(msgspec.Struct, frozen=True):
 
 
 class Chief(msgspec.Struct, frozen=True):
-    """The replica that decides. It is missing where a policy was given without one."""
+    """The decisive replica. It is missing if terminationPolicy is given without a chief."""
 
     type: str = api.MASTER
     index: int = 0
@@ -57,7 +57,7 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 def read_spec(reader: Reader, manifest: Mapping[str, Any], settings: Settings) -> Spec:
-    """The spec's meaning; worth nothing when the reader has faults afterwards."""
+    """Read the spec. The result is only valid if the reader has no faults."""
     given = key_aliases.normalised(reader.mapping(manifest.get("spec"), "spec"), key_aliases.SPEC)
     image = reader.text(given.get("tfImage"), "spec.tfImage")
     image = image or config_of(settings).tf_image or api.IMAGE

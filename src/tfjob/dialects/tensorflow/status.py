@@ -1,7 +1,7 @@
-"""The status of a TfJob as it is stored, both ways: a phase, a state, and a count of states.
+"""Encodes and decodes the status of a TfJob: a phase, a state, and counts by state.
 
-Law: once a job is Done or Failed its status never changes again, and while it is being cleaned up
-only the phase does: the counts show the moment of the verdict. Reading is lenient.
+Once a job is Done or Failed, its status never changes again. During clean-up only the phase
+changes; the counts are those of the moment the job finished. Decoding is lenient.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ _STATES = {
 
 
 def decode(stored: object, *, created: object = None) -> JobStatus:
-    """What a stored status says; `created` is when the job was made, which no status tells."""
+    """Decode a stored status; `created` is the job's creation time, which the status lacks."""
     given = mapping(stored)
     conditions = tuple(_conditions(given, phase_of(given)))
     return JobStatus(
@@ -76,7 +76,7 @@ def is_final(stored: Mapping[str, Any]) -> bool:
 
 
 def _refused(status: JobStatus, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """A job that cannot be read has failed, unless it came to its end before."""
+    """The status of an invalid job: Failed, unless it finished before it became invalid."""
     failed = status.condition(ConditionType.FAILED)
     if failed is None or failed.reason != api.INVALID:
         return dict(stored)
@@ -141,7 +141,7 @@ def _state_of_set(states: Mapping[str, int]) -> str:
 
 
 def _is_whole(job: Job, observed_state: ObservedState, children: Children) -> bool:
-    """Every child that the job asks for is there."""
+    """All children of the job exist."""
     instances = observed_state.all_instances()
     services = {each.metadata.name for each in children.services}
     return (
@@ -152,18 +152,18 @@ def _is_whole(job: Job, observed_state: ObservedState, children: Children) -> bo
 
 
 def _is_clean(job: Job, children: Children) -> bool:
-    """Nothing that clean-up takes is left, not even on its way out."""
+    """Nothing that clean-up deletes exists any more, not even terminating."""
     clean = job.policy.clean
     if clean is CleanPolicy.NONE:
         return True
-    takes_all = clean is CleanPolicy.ALL
-    over = frozenset() if takes_all else ended_uids(job, children, observe(job, children))
+    is_all = clean is CleanPolicy.ALL
+    over = frozenset() if is_all else ended_uids(job, children, observe(job, children))
     pods = [pod for pod in children.pods if replica_key(job, pod.metadata) is not None]
-    going_pods = [pod for pod in pods if pod.metadata.uid not in over]
-    going_jobs = [each for each in children.jobs if each.metadata.uid not in over]
-    kept = set() if takes_all else {each.metadata.name for each in children.jobs}
+    pending_pods = [pod for pod in pods if pod.metadata.uid not in over]
+    pending_jobs = [each for each in children.jobs if each.metadata.uid not in over]
+    kept = set() if is_all else {each.metadata.name for each in children.jobs}
     services = {each.metadata.name for each in replica_services(job, children)}
-    return not (going_pods or going_jobs or services - kept)
+    return not (pending_pods or pending_jobs or services - kept)
 
 
 def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
@@ -182,7 +182,7 @@ def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
 
 
 def _condition(kind: ConditionType, template: MessageTemplate, *, message: str = "") -> Condition:
-    """A condition that is true; when it became so is not stored."""
+    """A true condition without timestamps, which are not stored."""
     return Condition(
         type=kind.value,
         status="True",

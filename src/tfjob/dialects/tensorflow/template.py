@@ -1,7 +1,6 @@
-"""The pod template of one replica: what is read of it, and how parts are added to it.
+"""Reads the pod template of a replica, and adds volumes and containers to it.
 
-A template passes through as the user wrote it. Nothing in it is changed in place, and what its
-user has named already is never added a second time.
+Templates are never modified in place. An entry whose name the template already has is not added.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +15,7 @@ MAX_CONTAINERS = 100
 
 
 def check_template(reader: Reader, value: object, path: str) -> Json:
-    """The template, with all noted that could not be carried over into a pod."""
+    """Check a template for what a pod cannot have."""
     given = reader.mapping(value, path)
     reader.pod_metadata(given.get("metadata"), f"{path}.metadata")
     spec = reader.mapping(given.get("spec"), f"{path}.spec")
@@ -59,7 +58,7 @@ def with_training_container(template: Json, change: Callable[[Json], Json]) -> J
 
 
 def added(given: Iterable[Json], more: Iterable[Json]) -> list[Json]:
-    """A list with more objects behind it, but for those whose name is there already."""
+    """The list with `more` appended, except entries whose name it already has."""
     found = list(given)
     for each in more:
         if all(other.get("name") != each["name"] for other in found):

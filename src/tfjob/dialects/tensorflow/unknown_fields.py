@@ -1,4 +1,4 @@
-"""Keys of a TfJob that nobody reads: its definition keeps them, for they may be odd spellings."""
+"""Unknown keys of a TfJob, which the CRD preserves because keys are case-insensitive."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from tfjob.dialects.tensorflow import key_aliases
 
 
 def unknown_fields(manifest: Mapping[str, Any]) -> list[str]:
-    """Where each of them stands. Templates and volumes are for an API server to read."""
+    """Paths of unknown keys, except in templates and volumes, which the API server checks."""
     return list(_in_spec(mapping(manifest.get("spec"))))
 
 
@@ -25,7 +25,7 @@ def _in_spec(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _others(given: object, table: Sequence[str], *, path: str) -> Iterator[str]:
-    """The keys that are in no spelling in the table; null is no value."""
+    """Keys that are not in the table in any spelling, and are not null."""
     for key, value in key_aliases.normalised(mapping(given), table).items():
         if key not in table and value is not None:
             yield f"{path}.{key}"

@@ -1,4 +1,4 @@
-"""tensorflow.org/v1alpha1 TfJob: the first dialect of all, in which batch Jobs run the replicas."""
+"""tensorflow.org/v1alpha1 TfJob: the oldest API, which runs each replica as a batch Job."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -34,7 +34,7 @@ class TensorflowV1alpha1:
 
     def pod_groups(
         self,
-        settings: Settings,  # noqa: ARG002 - these jobs are not gathered, whatever is set
+        settings: Settings,  # noqa: ARG002 - this API has no gang scheduling
     ) -> ChildApi | None:
         return None
 

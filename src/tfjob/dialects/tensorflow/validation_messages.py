@@ -1,6 +1,6 @@
-"""The sentences with which a TfJob is refused, said alike by an API server and without one.
+"""Validation messages for TfJobs, used by both the CEL rules and the offline validation.
 
-Scripts match these texts byte for byte. `{}` stands for what differs.
+Scripts match these texts byte for byte. `{}` is a placeholder.
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER

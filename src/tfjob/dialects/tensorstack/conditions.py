@@ -1,7 +1,7 @@
-"""status.conditions and status.phase: how far a job has come, told from what is there.
+"""status.conditions and status.phase, derived from the observed children.
 
-A condition appears once it was first set, and its time changes with its status alone. A verdict
-is the core's; from then on nothing changes any more.
+A condition is absent until it is first set, and its time changes only with its status. The core
+decides when a job has finished; after that nothing changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from tfjob.k8s.pod import Phase
 
 
 class Conditions:
-    """The conditions of one status under construction, begun from those that are stored."""
+    """The conditions of a status under construction, initialised with the stored ones."""
 
     def __init__(self, stored: Iterable[Mapping[str, Any]], *, now: datetime) -> None:
         self._found = {each["type"]: dict(each) for each in stored}
@@ -61,7 +61,7 @@ def advance(
     observed_state: ObservedState,
     context: StatusContext,
 ) -> None:
-    """Set what can be seen of a job that can be read, and then what was decided about it."""
+    """Set the conditions of a valid job: first those observed, then those decided by the core."""
     if not has_finished(found):
         _set_initialized(found, job, status, observed_state=observed_state, context=context)
         _set_failure(found, status, observed_state)
@@ -72,7 +72,7 @@ def advance(
 
 
 def conclude(found: Conditions, status: JobStatus) -> None:
-    """Set what was decided: a pause, and the end."""
+    """Set the conditions decided by the core: Paused, Completed and Failed."""
     paused = status.condition(ConditionType.SUSPENDED)
     if paused is not None:
         _set_paused(found, paused)
@@ -118,7 +118,7 @@ def has_finished(found: Conditions) -> bool:
 
 
 def _set_paused(found: Conditions, paused: Condition) -> None:
-    """The condition says of a resumed job what is done, its event what is being done."""
+    """A resumed job has the reason Resumed in the condition and Resuming in the event."""
     reason = api.RESUMED if paused.reason == api.RESUMING else paused.reason
     found.set(
         api.PAUSED,
@@ -155,7 +155,7 @@ def _set_initialized(
 
 
 def has_replicas(job: Job, status: JobStatus, observed_state: ObservedState) -> bool:
-    """Nothing is missing of what the replicas need; a paused job needs no pods."""
+    """All children of the replicas exist; a paused job needs no pods."""
     if not (
         status.is_true(ConditionType.SUSPENDED) or tasks.are_all_created(observed_state, status)
     ):
@@ -168,7 +168,7 @@ def has_replicas(job: Job, status: JobStatus, observed_state: ObservedState) -> 
 
 
 def _has_board(job: Job, context: StatusContext) -> bool:
-    """It is there, or cannot be made, which is no reason for a job to wait."""
+    """The TensorBoard exists, or cannot be created, for which the job does not wait."""
     return bool(context.create_error) or not replicas.missing_companions(job, context.children)
 
 
@@ -191,7 +191,7 @@ def _set_failure(found: Conditions, status: JobStatus, observed_state: ObservedS
 
 
 def _is_failing(instance: ReplicaInstance) -> bool:
-    """Failed by itself: a pod that is taken away has not."""
+    """Failed, and not because its pod was disrupted."""
     if instance.pod is None or instance.phase is not Phase.FAILED or instance.is_obsolete:
         return False
     return not instance.is_disrupted

@@ -1,7 +1,7 @@
-"""A TensorFlowTrainingJob said in the words of the hub, `kubeflow.org/v1`, and back.
+"""Converts TensorFlowTrainingJobs to and from the hub, `kubeflow.org/v1`.
 
-Law: what the other side cannot express is named as a loss with what happens instead. Both ways the
-job is without faults.
+What the target cannot express is reported as a loss, with what happens instead. The input must be
+without faults.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What the rest of the project knows of batch.tensorstack.dev TensorFlowTrainingJobs."""
+"""Descriptor of batch.tensorstack.dev TensorFlowTrainingJobs."""
 
 from tfjob.dialects.descriptor import CHILD_VERBS, INFORMER_VERBS, Access, Descriptor, Flag
 from tfjob.dialects.tensorstack import gang, tensorboard

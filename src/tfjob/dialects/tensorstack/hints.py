@@ -1,4 +1,4 @@
-"""What to do about a refused job: advice for a person, never part of a refusal's own text."""
+"""Hints for users whose job is rejected; they are not part of the error message."""
 
 import re
 
@@ -25,7 +25,7 @@ NO_IMAGE_OF_BOARD = "add the image, for example t9kpublic/tensorboard:2.11.0"
 
 
 def for_name(name: str, *, longest: int) -> str:
-    """The nearest name that is allowed, if anything of the given one can be kept."""
+    """Suggest a valid name close to the given one."""
     kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     whole = kept if kept[:1].isalpha() else f"job-{kept}"
     legal = whole[:longest].strip("-")

@@ -1,7 +1,7 @@
-"""The meaning of such a job as the neutral one: who decides, what retries, how children are called.
+"""Decodes a TensorFlowTrainingJob into the neutral job.
 
-The master node alone decides: the chief, or worker 0 where there is none. Every restart is a new
-pod of the old name.
+The master alone is decisive: the chief, or worker 0 if there is none. Every restart creates a new
+pod with the same name.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ _ID_LENGTH = 5
 
 
 def validate(manifest: Manifest) -> list[Fault]:
-    """Every fault of what a user wrote. What is no JSON at all is not looked into any further."""
+    """All faults of a job. A document that is not JSON is not checked any further."""
     reader = Reader()
     reader.json(manifest)
     if not reader.faults:
@@ -54,7 +54,7 @@ def validate(manifest: Manifest) -> list[Fault]:
 
 
 def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-    """What a stored job means."""
+    """Decode a stored job."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
     owner = owner_of(given, api_version=api.API_VERSION, kind=api.KIND)
@@ -74,7 +74,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
 
 
 def instance_id(uid: str) -> str:
-    """What tells the children of one job from those of an earlier one of the same name."""
+    """An id that distinguishes the children from those of an earlier job of the same name."""
     digest = hashlib.sha1(uid.encode("utf-8", "replace"), usedforsecurity=False)
     return digest.hexdigest()[:_ID_LENGTH]
 

@@ -1,7 +1,7 @@
-"""What the API server itself checks of such a job, as CEL rules: there is no webhook.
+"""CEL validation rules for these jobs, which the API server evaluates; there is no webhook.
 
-Rules that compare with the old object keep a job as it was created, but for the two fields that a
-user may turn at any time.
+Rules that compare with the old object make the spec immutable, except for the two fields that a
+user may change at any time.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
@@ -17,7 +17,7 @@ _IMMUTABLE_BOARD = ("image", "trainingLogFilesets", "logDir", "scheduler", "reso
 
 
 def of_object() -> list[Schema]:
-    """Rules that need the name, which no other place sees. A name never changes."""
+    """Rules that need the object's name, which is only accessible at the root."""
     name = "self.metadata.name"
     last = f"{_SPECS}.map(r, {_count('r')}).max() - 1"
     digits = f"(has(self.spec) && size({_SPECS}) > 0 ? size(string({last})) : 1)"
@@ -38,7 +38,7 @@ def of_object() -> list[Schema]:
 
 
 def of_spec() -> list[Schema]:
-    """Entries of run modes must name types of the job; and what was created stays as it is."""
+    """Run modes must refer to types of the job, and most of the spec is immutable."""
     return [
         _names_known_types("debug", "replicaSpecs"),
         _names_known_types("pause", "resumeSpecs"),
@@ -109,13 +109,14 @@ def _count(replica: str) -> str:
 
 
 def _is_unique(entries: str, key: str) -> Schema:
-    """Of equal entries the later ones are too many."""
+    """No two entries may have the same value of `key`."""
     is_twice = f"{entries}.exists_one(o, o.{key} == r.{key})"
     first = f"{entries}.filter(r, !{is_twice})[0].{key}"
     return rule(
         f"{entries}.all(r, {is_twice})",
         validation_messages.DUPLICATE_TYPE.format("of an entry"),
-        message_expression=f"'{validation_messages.DUPLICATE_TYPE.replace('{}', '%s')}'.format([{first}])",
+        message_expression=f"'{validation_messages.DUPLICATE_TYPE.replace('{}', '%s')}'"
+        f".format([{first}])",
     )
 
 
@@ -133,7 +134,7 @@ def _names_known_types(mode: str, field: str) -> Schema:
 
 
 def _is_immutable(path: str) -> Schema:
-    """A rule on the part itself would not see it come and go."""
+    """A rule on the part itself would not apply when it is added or removed."""
     at = path if path.count(".") == 0 else path.partition(".")[0]
     return rule(_is_same(path), f"{path} {validation_messages.IMMUTABLE}", at=f".{at}")
 

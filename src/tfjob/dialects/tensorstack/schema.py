@@ -1,6 +1,6 @@
-"""The schema of such a job, older spellings of its fields included, so that none is dropped.
+"""The schema of these jobs, including older spellings of fields, so that none is pruned.
 
-A pod template passes through as it was written: only what the rules must see is declared of it.
+Pod templates are stored as written; only the fields that the rules need are declared.
 """
 
 from tfjob.dialects.schema import (
@@ -19,7 +19,7 @@ from tfjob.dialects.tensorstack import api, hints, rules, validation_messages
 from tfjob.dialects.tensorstack.validation_messages import MAX_REPLICAS
 
 _MAX_ENTRIES = 10
-"""More than there are types, so that a wrong type is refused by its name, not by its number."""
+"""More than there are types, so that an unknown type gets an error that names it."""
 _MAX_FILESETS = 100
 _MAX_CONTAINERS = 100
 _MAX_PRIORITY = 100

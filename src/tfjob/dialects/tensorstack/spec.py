@@ -1,7 +1,7 @@
-"""The spec of such a job, read with every fault named and every default applied in memory.
+"""Reads the spec of these jobs: reports all faults and applies defaults in memory.
 
-Older spellings of fields are read too, and count where the newer ones are absent. The stored
-object is never changed.
+Older spellings of fields are used if the newer ones are absent. The stored object is never
+changed.
 """
 
 import re
@@ -37,7 +37,7 @@ class ReplicaSpec(msgspec.Struct, frozen=True):
 
 
 class Scheduling(msgspec.Struct, frozen=True):
-    """What the T9k scheduler is told."""
+    """The settings for the T9k scheduler."""
 
     queue: str
     priority: int
@@ -54,7 +54,7 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
-    """The spec's meaning; worth nothing when the reader has faults afterwards."""
+    """Read the spec. The result is only valid if the reader has no faults."""
     metadata = reader.mapping(manifest.get("metadata"), "metadata")
     spec = valid_part(reader, manifest.get("spec"), _SPEC, "spec") or {}
     policy = spec.get("runPolicy") or {}
@@ -73,13 +73,13 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
 
 
 def max_name_length(replicas: Sequence[ReplicaSpec]) -> int:
-    """How long a job's name may be so that the names of its children fit."""
+    """The longest job name for which the names of all children are valid."""
     last = max((each.count for each in replicas), default=1) - 1
     return MAX_NAME_LENGTH - len(validation_messages.MAX_SUFFIX) - len(str(max(last, 0)))
 
 
 class _Name(NamedTuple):
-    """A name, or the beginning of one that the API server will complete by `suffix`."""
+    """A name, or a generateName with a placeholder `suffix` for what the API server appends."""
 
     path: str
     text: str
@@ -171,7 +171,7 @@ def _has_master(replicas: Sequence[ReplicaSpec]) -> bool:
 
 
 def _read_clean(reader: Reader, policy: Mapping[str, Any]) -> CleanPolicy:
-    """The first spelling that says something; letters may be of either case."""
+    """The first spelling that is set; values are case-insensitive."""
     found: list[CleanPolicy] = []
     for key in ("cleanUpPolicy", "cleanPodPolicy"):
         given = policy.get(key)

@@ -1,7 +1,7 @@
-"""The status of such a job as it is stored, both ways.
+"""Encodes and decodes the status of these jobs.
 
-Reading is lenient: whatever stands there, a usable status comes back. What the API has no field
-for, and the next pass needs, stands in fields of our own.
+Decoding is lenient and always returns a usable status. What the next reconcile needs and the API
+has no field for is stored in additional fields.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ _PROGRESS: Mapping[str, str] = {
     ConditionType.RUNNING: api.MESSAGES.running.reason,
     ConditionType.RESTARTING: api.MESSAGES.restarting.reason,
 }
-"""The core's own view of an unfinished job, and the reason it gives."""
+"""The core's condition of an unfinished job, and its reason."""
 
 
 def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def decode(stored: object) -> JobStatus:
 
 
 def notices(stored: Mapping[str, Any], *, name: str) -> list[tuple[str, str]]:
-    """What is told of a job that has come this far, and not again once it has gone on."""
+    """The Normal events for the current state of a job."""
     if not text(stored.get("phase")):
         return [(api.CREATED.reason, api.CREATED.render(name=name))]
     found = {each["type"]: each for each in _stored_conditions(stored)}
@@ -108,7 +108,7 @@ def notices(stored: Mapping[str, Any], *, name: str) -> list[tuple[str, str]]:
 def _conditions(
     given: Mapping[str, Any], found: Mapping[str, Mapping[str, Any]], verdict: Condition | None
 ) -> Iterator[Condition]:
-    """What the core would have set to come to this status, in its order."""
+    """The core's conditions that correspond to this status, in order."""
     if text(given.get("phase")):
         yield _set(ConditionType.CREATED, reason=api.CREATED.reason)
     paused = found.get(api.PAUSED)
@@ -122,7 +122,7 @@ def _conditions(
 
 
 def _set(kind: ConditionType, *, reason: str, message: str = "") -> Condition:
-    """A condition that is true; what else was said of it, and when, is not stored."""
+    """A true condition without timestamps, which are not stored."""
     return Condition(
         type=kind.value,
         status="True",
@@ -142,7 +142,7 @@ def _paused(stored: Mapping[str, Any]) -> Condition:
 
 
 def _verdict(found: Mapping[str, Mapping[str, Any]], *, phase: object) -> Condition | None:
-    """Conditions tell it; a phase that is final counts also where they are lost."""
+    """Read from the conditions, or from a final phase if they are lost."""
     failed, completed = mapping(found.get(api.FAILED)), mapping(found.get(api.COMPLETED))
     if failed.get("status") == "True":
         return _read_condition(ConditionType.FAILED, failed)
@@ -180,7 +180,7 @@ def _read_task(stored: Mapping[str, Any]) -> ReplicaStatus:
 
 
 def _stored_conditions(stored: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The newest entry of each type: a list by hand may name one twice."""
+    """The last entry of each type: a list edited by hand may have duplicates."""
     entries = mappings(stored.get("conditions"))
     return list({each["type"]: each for each in entries if text(each.get("type"))}.values())
 
@@ -194,7 +194,7 @@ def _stored_replicas(stored: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _progress(status: JobStatus) -> str | None:
-    """The core's own view of an unfinished job, which differs from the phase in details."""
+    """The core's condition of an unfinished job, which may differ from the phase."""
     if status.is_finished:
         return None
     return next((str(kind) for kind in _PROGRESS if status.is_true(kind)), None)

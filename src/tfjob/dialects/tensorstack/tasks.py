@@ -1,6 +1,6 @@
-"""status.tasks and status.aggregate: every replica by name, and how many there are of each kind.
+"""status.tasks and status.aggregate: every replica by name, and counts by phase.
 
-A replica whose pod is gone is shown as it was last seen: the earlier status is where that is kept.
+A replica whose pod is deleted is shown as last observed, which is taken from the earlier status.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ def tasks_of(
     *,
     before: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    """One entry per type, in the order of the spec; `before` are the replicas as last shown."""
+    """One entry per type, in the order of the spec; `before` are the replicas as last stored."""
     known = {name: each for each in before if isinstance(name := each.get("name"), str)}
     is_inactive = status.is_finished or status.is_true(ConditionType.SUSPENDED)
     found = []
@@ -49,13 +49,13 @@ def tasks_of(
 
 
 def aggregate_of(replicas: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many replicas there are in each phase, those without any included."""
+    """The number of replicas in each phase, including phases with none."""
     phases = Counter(phase for each in replicas if isinstance(phase := each.get("phase"), str))
     return {phase.lower(): phases[phase] for phase in api.AGGREGATE}
 
 
 def is_up(observed_state: ObservedState, status: JobStatus) -> bool:
-    """Nothing is on its way any more, and something runs."""
+    """No pod is pending or missing, and at least one runs."""
     instances = observed_state.all_instances()
     if any(_is_awaited(instance, status.of(instance.replica.type)) for instance in instances):
         return False
@@ -65,7 +65,7 @@ def is_up(observed_state: ObservedState, status: JobStatus) -> bool:
 
 
 def are_all_created(observed_state: ObservedState, status: JobStatus) -> bool:
-    """Every replica has had its pod."""
+    """The pods of all replicas have been created."""
     return not any(
         _is_uncreated(instance, status.of(instance.replica.type))
         for instance in observed_state.all_instances()
@@ -73,7 +73,7 @@ def are_all_created(observed_state: ObservedState, status: JobStatus) -> bool:
 
 
 def is_restarting(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
-    """It is made again after a failure, and does not run yet."""
+    """It is being recreated after a failure and does not run yet."""
     last = stored.record_of(instance.index)
     return (
         last is not None and last.is_restart and not (instance.is_active or instance.is_succeeded)
@@ -95,7 +95,7 @@ def _is_awaited(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
 
 
 def _own(stored: ReplicaStatus) -> dict[str, Any]:
-    """What the operator needs to go on with a job that has not ended; zeros are left out."""
+    """The additional fields that the operator needs; zeros are omitted."""
     own: dict[str, Any] = {key: getattr(stored, key) for key in _COUNTS}
     own["completedIndexes"] = indexes.render(stored.completed)
     own["recentRestarts"] = render_records(stored.records)
@@ -127,7 +127,7 @@ def _entry(
 
 
 def _phase(instance: ReplicaInstance, pod: Pod) -> Phase | None:
-    """The pod's own, which says that it has ended a second after its containers do."""
+    """The phase of the pod, which has ended about a second after its containers."""
     has_ended = pod_state.has_ended(pod, policy=instance.replica.pod_restart_policy)
     return instance.phase if has_ended else pod.phase
 

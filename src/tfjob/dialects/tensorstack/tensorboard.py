@@ -1,7 +1,7 @@
-"""The TensorBoard of a job: the vendor's own object where a cluster knows it, else one of ours.
+"""The TensorBoard of a job: a vendor TensorBoard object if the cluster has the API, else our own.
 
-Ours is a Deployment and a Service that read volumes and nothing else; what cannot be read is told,
-and never holds up the job. Once made, a TensorBoard stays of its kind.
+Our own is a Deployment and a Service that read logs from volumes only; other sources get a warning
+and never block the job. A TensorBoard never changes its kind once it is created.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def companions(
     settings: Settings,
     stored: Mapping[str, Any],
 ) -> list[Companion]:
-    """What serves the board; `stored` is what the status says of it."""
+    """The objects of the TensorBoard; `stored` is its part of the status."""
     if board is None:
         return []
     if _is_vendors(settings, stored):
@@ -59,9 +59,9 @@ def warnings(
 
 
 def status_of(job: Job, children: Children, *, create_error: str) -> dict[str, Any] | None:
-    """What the job's status says of its TensorBoard; None where it asks for none.
+    """The TensorBoard's part of the status, or None if the job requests none.
 
-    `trouble` is why it could not be made.
+    `create_error` is why it could not be created.
     """
     main = next((each for each in job.companions if each.kind in _API_VERSIONS), None)
     if main is None:
@@ -108,7 +108,7 @@ def _warnings(
 
 
 def _is_vendors(settings: Settings, stored: Mapping[str, Any]) -> bool:
-    """What stands stays of its kind, also if the vendor's kind comes to the cluster later."""
+    """An existing TensorBoard keeps its kind, even if the vendor's API is installed later."""
     dependent = stored.get("dependent")
     made = dependent if isinstance(dependent, Mapping) and dependent.get("uid") else {}
     if made.get("kind") == OWN.kind:
@@ -188,7 +188,7 @@ def _container(board: Board, claims: Sequence[str]) -> dict[str, Any]:
 
 
 def _volume(place: int, claim: str) -> dict[str, Any]:
-    """Read-only mounts of one volume per claim: some claims can be attached only once."""
+    """A read-only volume, one per claim, because some claims can be attached only once."""
     return {
         "name": _volume_name(place),
         "persistentVolumeClaim": {"claimName": claim, "readOnly": True},

@@ -1,4 +1,4 @@
-"""batch.tensorstack.dev/v1beta1 TensorFlowTrainingJob: the dialect of the T9k platform."""
+"""batch.tensorstack.dev/v1beta1 TensorFlowTrainingJob: the API of the T9k platform."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

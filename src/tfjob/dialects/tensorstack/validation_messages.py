@@ -1,13 +1,13 @@
-"""The sentences with which such a job is refused, said alike by an API server and without one.
+"""Validation messages for these jobs, used by both the CEL rules and the offline validation.
 
-`{}` stands for what differs.
+`{}` is a placeholder.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.tensorstack import api
 
 MAX_REPLICAS = 5000
-"""All replicas of a job: the status names each of them, and an object holds no more."""
+"""The most replicas of a job: the status lists each of them and must fit into one object."""
 REQUIRED = "must be given"
 NO_REPLICAS = "must have at least one entry"
 DUPLICATE_TYPE = "the type {} stands here twice"
@@ -31,4 +31,4 @@ IMMUTABLE = (
 )
 
 MAX_SUFFIX = f"-xxxxx-{api.EVALUATOR}-"
-"""What stands between a job's name and the index in the longest name of a child."""
+"""The part between the job's name and the index in the longest child name."""
