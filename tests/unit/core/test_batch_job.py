@@ -1,4 +1,4 @@
-"""The state of a replica that a batch Job runs, row by row: the first that fits wins."""
+"""The phase of a replica that runs as a batch Job; the first matching row applies."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What goes when a job has ended, and when its time to live is over."""
+"""What is deleted of a finished job, and when its TTL expires."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The PodGroup: what it says, when it is made or mended, and whether pods may come."""
+"""When the PodGroup is created or updated, and when pods may be created."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The marks of a gang scheduler on a pod."""
+"""The scheduler name, labels and annotations of pods in a gang."""
 
 from typing import Any
 

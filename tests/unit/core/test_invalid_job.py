@@ -1,4 +1,4 @@
-"""A stored job that cannot run fails with a sentence that says why."""
+"""A stored job with faults fails with a message that lists them."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The neutral job's own small answers."""
+"""Exit codes, success criteria and owners of the neutral job."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sentences as patterns."""
+"""Message templates."""
 
 from tfjob.core.messages import MessageTemplate
 

@@ -1,4 +1,4 @@
-"""What is there, sorted by replica, and how each replica stands."""
+"""The observed state of each replica."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A plan as a value."""
+"""Plans as values."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A plan under construction."""
+"""Building a plan: conditions, events, requeue times and the order of writes."""
 
 import pytest
 

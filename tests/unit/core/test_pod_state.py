@@ -1,4 +1,4 @@
-"""Whether one pod has ended, and whether it was disrupted."""
+"""Whether a pod has ended, and whether it was disrupted."""
 
 from typing import Any
 

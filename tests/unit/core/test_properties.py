@@ -1,4 +1,4 @@
-"""The laws of one pass, and of passes repeated until there is nothing left to do."""
+"""Invariants of one reconcile, and of reconciles repeated until nothing is left to do."""
 
 from collections.abc import Sequence
 from datetime import timedelta

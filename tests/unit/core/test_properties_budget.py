@@ -1,4 +1,4 @@
-"""backoffLimit under any interleaving of failures, disruptions, late views and crashes."""
+"""backoffLimit under any interleaving of failures, disruptions, stale caches and crashes."""
 
 from hypothesis import note
 from hypothesis import settings as hypothesis_settings

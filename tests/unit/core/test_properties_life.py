@@ -1,4 +1,4 @@
-"""The laws of the decision under any interleaving of cluster, user, clock and operator."""
+"""Invariants under any interleaving of cluster, user, clock and operator."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The smallest histories in which a law of the decision once did not hold."""
+"""Minimal histories that once violated an invariant."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The order in which the policies come, where two of them would speak."""
+"""The precedence of the policies where several apply."""
 
 from typing import Any
 

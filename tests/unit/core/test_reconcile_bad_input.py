@@ -1,4 +1,4 @@
-"""Whatever is stored or reported, the decision is sane and never an exception."""
+"""Malformed stored or reported data never raises and leads to a sane plan."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Jobs whose replicas are run by batch Jobs, and whose chief alone decides."""
+"""Jobs whose replicas run as batch Jobs and whose chief alone is decisive."""
 
 from typing import Any
 

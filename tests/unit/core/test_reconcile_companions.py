@@ -1,4 +1,4 @@
-"""What stands beside the replicas: made once, kept as the job says, and never taken for one."""
+"""Companions are created once, kept in the enforced state and never counted as replicas."""
 
 from collections.abc import Mapping
 from typing import Any

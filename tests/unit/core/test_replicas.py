@@ -1,4 +1,4 @@
-"""Which children should exist and do not."""
+"""Missing children."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What becomes of one replica, given its pod, its policy and what is stored."""
+"""The action for a replica, given its pod, its policy and the stored record."""
 
 from datetime import timedelta
 from typing import Any
@@ -31,7 +31,7 @@ def fate(job: Job, pod: Pod, stored: ReplicaStatus = NOTHING) -> ReplicaAction:
     return restart_policy.action_for(slot_of(job, pod), rules=job.rules, stored=stored)
 
 
-def slots_of(*found: Pod) -> dict[int, ReplicaInstance]:
+def instances_of(*found: Pod) -> dict[int, ReplicaInstance]:
     """Slots by index, in the order of these pods."""
     seen = observe(a_job("W3", restart="OnFailure"), Children(pods=found)).all_instances()
     by_uid = {instance.pod.metadata.uid: instance for instance in seen if instance.pod is not None}
@@ -256,7 +256,7 @@ def test_a_budget_that_only_stops_restarts_fails_the_decider_and_tolerates_other
 def test_the_first_record_of_an_index_starts_a_streak() -> None:
     pod = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
     entries = restart_policy.records_after_replacement(
-        slots_of(pod), stored=recorded_as("other"), now=at(0.7)
+        instances_of(pod), stored=recorded_as("other"), now=at(0.7)
     )
     assert entries == (
         PodRecord(index=0, uid="other", streak=1, at=NOW),
@@ -267,7 +267,7 @@ def test_the_first_record_of_an_index_starts_a_streak() -> None:
 def test_restarts_of_one_pass_are_recorded_together_in_their_order() -> None:
     again = [a_pod("worker", index, "Failed", uid=f"w{index}") for index in (0, 2, 1)]
     entries = restart_policy.records_after_replacement(
-        slots_of(*again), stored=recorded_as("old", streak=1), now=NOW
+        instances_of(*again), stored=recorded_as("old", streak=1), now=NOW
     )
     assert [(each.index, each.uid, each.streak) for each in entries] == [
         (0, "w0", 2),
@@ -284,7 +284,7 @@ def test_a_streak_goes_on_unless_the_container_ran_ten_minutes(
 ) -> None:
     pod = a_pod("worker", 0, "Failed", exit_code=1, uid="x", ran=ran)
     (entry,) = restart_policy.records_after_replacement(
-        slots_of(pod), stored=recorded_as("w", streak=3), now=NOW
+        instances_of(pod), stored=recorded_as("w", streak=3), now=NOW
     )
     assert (entry.streak, entry.uid, entry.at) == (streak, "x", NOW)
 
@@ -293,7 +293,7 @@ def test_a_streak_goes_on_unless_the_container_ran_ten_minutes(
 def test_a_pod_without_exit_ran_from_its_start_until_now(now: float, streak: int) -> None:
     failed = a_pod("worker", 0, "Failed", pod_reason="DeadlineExceeded")
     (entry,) = restart_policy.records_after_replacement(
-        slots_of(failed), stored=recorded_as("w", streak=3), now=at(now)
+        instances_of(failed), stored=recorded_as("w", streak=3), now=at(now)
     )
     assert entry.streak == streak
 
@@ -305,7 +305,7 @@ def test_a_pod_that_never_started_did_not_run_steadily() -> None:
     )
     stored = recorded_as("w", streak=1)
     (entry,) = restart_policy.records_after_replacement(
-        slots_of(unstarted), stored=stored, now=at(9999)
+        instances_of(unstarted), stored=stored, now=at(9999)
     )
     assert entry.streak == 2
 

@@ -1,4 +1,4 @@
-"""The record of restarts over a job's life: what it keeps, and when it is made shorter."""
+"""Records of restarts over the life of a job: what is stored, and when it is pruned."""
 
 from tests.support.builders import manifest
 from tests.support.fake_kubelet import model_kubelet

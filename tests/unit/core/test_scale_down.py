@@ -1,4 +1,4 @@
-"""Scaling down: what is too many goes and is written down until it is gone."""
+"""Scaling down: surplus pods are deleted, and recorded until they are gone."""
 
 import pytest
 

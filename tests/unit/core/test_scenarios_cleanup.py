@@ -1,4 +1,4 @@
-"""Scenarios of the contract: what goes when a job has ended or shrinks, and when the job goes."""
+"""Scenarios: clean-up of finished and scaled-down jobs, and the TTL."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What somebody else did to a pod, whatever its exit code, and how long a failed pod stays."""
+"""Scenarios: disrupted pods, whatever their exit code, and how long a failed pod is kept."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Scenarios of the contract: gang scheduling with a PodGroup."""
+"""Scenarios: gang scheduling with a PodGroup."""
 
 from datetime import UTC, datetime
 from typing import Any

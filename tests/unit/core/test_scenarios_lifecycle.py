@@ -1,4 +1,4 @@
-"""Scenarios of the contract: how a job comes into being, runs and ends."""
+"""Scenarios: how a job is created, runs and finishes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Scenarios of the contract: backoffLimit, activeDeadlineSeconds, the delay between restarts."""
+"""Scenarios: backoffLimit, activeDeadlineSeconds and the restart backoff."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Scenarios from the troubles of other operators: lost nodes, sidecars, flapping, evaluators."""
+"""Scenarios from problems of other operators: lost nodes, sidecars, flapping, evaluators."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Scenarios of the contract: suspend and resume, and jobs that another controller manages."""
+"""Scenarios: suspend, resume, and jobs that another controller manages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The algebra of conditions, and what a status knows of itself."""
+"""The rules for conditions, and queries on a status."""
 
 from collections.abc import Iterator
 from datetime import datetime

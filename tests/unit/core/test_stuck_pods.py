@@ -1,4 +1,4 @@
-"""Pods that should long be gone."""
+"""Pods stuck in termination."""
 
 from datetime import datetime, timedelta
 from typing import Any

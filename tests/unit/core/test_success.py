@@ -55,7 +55,9 @@ def test_a_job_runs_while_a_deciding_replica_is_active(workers: str, expected: b
 
 
 @pytest.mark.parametrize(("workers", "expected"), [("RPR", False), ("PRP", True)])
-def test_a_sole_decider_shows_alone_whether_the_job_runs(workers: str, expected: bool) -> None:
+def test_a_sole_decisive_replica_alone_shows_whether_the_job_runs(
+    workers: str, expected: bool
+) -> None:
     assert success.is_running(SECOND, seen(worker=workers), only_sole_replica=True) is expected
 
 

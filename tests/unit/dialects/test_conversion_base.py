@@ -1,4 +1,4 @@
-"""Fields are taken one by one, and what nobody took is a loss."""
+"""Fields are taken one by one, and every field that is not taken is a loss."""
 
 import pytest
 

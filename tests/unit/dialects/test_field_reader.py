@@ -1,4 +1,4 @@
-"""Reading never raises: what is wrong becomes a fault in the words of an API server."""
+"""Reading never raises and reports faults with the messages of an API server."""
 
 import datetime
 import math

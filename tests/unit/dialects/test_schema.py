@@ -1,4 +1,4 @@
-"""Pieces of a schema say to an API server what their names say."""
+"""The schema builders."""
 
 import re
 

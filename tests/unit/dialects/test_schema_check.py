@@ -1,4 +1,4 @@
-"""What a schema refuses is noted and left out; what it accepts is the same object as before."""
+"""Invalid parts are reported and removed; a valid value is returned as the same object."""
 
 from typing import Any
 

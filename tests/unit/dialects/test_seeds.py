@@ -1,4 +1,4 @@
-"""Published TFJobs, unchanged: each is valid and means what its document says."""
+"""Published TFJobs are valid and decode as their documents describe."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whatever is stored, a usable value is read of it."""
+"""Whatever is stored, reading returns a usable value."""
 
 from typing import Any
 

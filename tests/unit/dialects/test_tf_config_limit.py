@@ -1,4 +1,4 @@
-"""A job whose TF_CONFIG cannot be handed to a program is refused, in every dialect."""
+"""A job whose TF_CONFIG is too large is rejected in every dialect."""
 
 import bisect
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Timestamps: what is read, what is refused, what is written."""
+"""Timestamps: parsing, rendering and saturating arithmetic."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""JSON that is nested too deeply is found, and cut, whatever else it holds."""
+"""JSON that is nested too deeply is found and cut, whatever else it contains."""
 
 import msgspec
 import pytest

@@ -128,7 +128,8 @@ def _names_known_types(mode: str, field: str) -> Schema:
     return rule(
         f"!({has_path('self', path)}) || {entries}.all(e, {is_known})",
         validation_messages.ABSENT_TYPE.format("of an entry"),
-        message_expression=f"'{validation_messages.ABSENT_TYPE.replace('{}', '%s')}'.format([{unknown}])",
+        message_expression=f"'{validation_messages.ABSENT_TYPE.replace('{}', '%s')}'"
+        f".format([{unknown}])",
         at=f".{path}",
     )
 

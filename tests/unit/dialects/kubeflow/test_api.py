@@ -1,4 +1,4 @@
-"""Every sentence a TFJob says, byte for byte: dashboards and scripts match them."""
+"""The messages of TFJobs, byte for byte, as dashboards and scripts match them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a TFJob means to the core: who decides, what retries, who owns."""
+"""Decoding a TFJob: success criterion, exit codes, labels and owner."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is absent from a TFJob, and what stands there instead in memory."""
+"""Defaults of absent fields, applied in memory."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""The stored status: what is written, what is left out, and that anything can be read."""
+"""Encoding the status omits empty values, and decoding accepts anything."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A pod template: what is refused of it, and which ports a service gets from it."""
+"""Faults of a pod template, and the ports of its service."""
 
 import copy
 from typing import Any

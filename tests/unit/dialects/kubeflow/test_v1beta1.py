@@ -1,4 +1,4 @@
-"""v1beta1 is read as v1, with its own default and its own places of the same fields."""
+"""v1beta1 is converted to v1, with its own defaults and fields."""
 
 import json
 from datetime import timedelta

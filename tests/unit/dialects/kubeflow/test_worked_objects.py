@@ -1,4 +1,4 @@
-"""The worked objects of a small job, byte for byte: job j in namespace n, one chief, one worker."""
+"""The complete objects of a small job, byte for byte."""
 
 import pytest
 

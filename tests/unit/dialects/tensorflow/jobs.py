@@ -1,4 +1,4 @@
-"""TfJobs for tests, and lives of them: what stands beside a job, and what becomes of it."""
+"""TfJobs for tests, with their children and their status over several reconciles."""
 
 import copy
 from collections.abc import Mapping, Sequence

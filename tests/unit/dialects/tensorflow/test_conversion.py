@@ -1,4 +1,4 @@
-"""TfJobs as jobs of the hub and back: what stays, and a name for all that does not."""
+"""Conversion of TfJobs to the hub and back, with all losses reported."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The spec that is stored before the first child: defaults and a runtime id."""
+"""The spec stored before the first child: defaults and a runtime id."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Keys mean the same in any letters."""
+"""Keys are case-insensitive."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What becomes of a TfJob: from Creating to Done, by the exit of the replica that decides."""
+"""The phases of a TfJob, from Creating to Done."""
 
 import msgspec
 import pytest

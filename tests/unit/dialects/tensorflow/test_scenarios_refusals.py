@@ -1,4 +1,4 @@
-"""Jobs that cannot run: no child, no runtime id, and the contract's words as reason."""
+"""Invalid TfJobs get no child and no runtime id, and show the fault as reason."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The status of a TfJob, read and written."""
+"""Encoding and decoding the status of a TfJob."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""TensorFlowTrainingJobs as jobs of the hub and back: what stays, and a name for what does not."""
+"""Conversion of TensorFlowTrainingJobs to the hub and back, with all losses reported."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Run modes: how the containers of a type start, and what of a template they leave alone."""
+"""Run modes: the commands of containers, and what of a template they keep."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""How a TensorFlowTrainingJob answers failures, as the contract's scenarios tell it."""
+"""How a TensorFlowTrainingJob handles failures."""
 
 import pytest
 

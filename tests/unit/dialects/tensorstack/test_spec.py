@@ -1,4 +1,4 @@
-"""The spec of a job as it is read: defaults, older spellings, faults with path and remedy."""
+"""Reading the spec: defaults, older spellings, faults with path and hint."""
 
 from typing import Any
 

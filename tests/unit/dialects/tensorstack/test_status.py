@@ -1,4 +1,4 @@
-"""The status of a job, there and back: nothing that the next pass needs is lost."""
+"""Encoding and decoding the status loses nothing that the next reconcile needs."""
 
 from datetime import timedelta
 from typing import Any

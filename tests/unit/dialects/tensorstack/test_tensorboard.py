@@ -1,4 +1,4 @@
-"""The TensorBoard of a job: whose kind it is, what it reads, and what is told of it."""
+"""The TensorBoard of a job: its kind, its log sources, its status and warnings."""
 
 from typing import Any
 

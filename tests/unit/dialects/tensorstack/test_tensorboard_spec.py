@@ -1,4 +1,4 @@
-"""tensorboardSpec as it is read: where the logs are, in both spellings."""
+"""Reading tensorboardSpec: log sources in both spellings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""batch.tensorstack.dev/v1beta1 TensorFlowTrainingJob as a dialect among others."""
+"""The properties of the dialect."""
 
 from tests.unit.dialects.tensorstack.jobs import DIALECT, training_job
 from tfjob.core.job import Workload

@@ -1,4 +1,4 @@
-"""What a job's own words can say: which pod, which code, how often; and its own warnings."""
+"""Parameters of message templates, and the events that a job carries itself."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Jobs whose master alone decides, whose pods are made anew, whose budget only stops restarts."""
+"""Jobs with a sole decisive replica, recreated pods and a budget that only stops restarts."""
 
 from datetime import timedelta
 from typing import Any
