@@ -19,7 +19,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import StatusContext, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.service import Service

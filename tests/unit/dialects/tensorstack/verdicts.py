@@ -113,8 +113,10 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
     "no tensorflow": (
         containers(container("trainer")),
         (
-            f"{SPECS}[0].template.spec.containers: Required value: "
-            f"{validation_messages.NO_CONTAINERS}",
+            (
+                f"{SPECS}[0].template.spec.containers: Required value: "
+                f"{validation_messages.NO_CONTAINERS}"
+            ),
         ),
     ),
     "no containers": (containers(), (validation_messages.NO_CONTAINERS,)),
@@ -122,8 +124,10 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
     "no image": (
         containers({"name": "tensorflow"}),
         (
-            f"{SPECS}[0].template.spec.containers[0].image: Required value: "
-            f"{validation_messages.NO_IMAGE}",
+            (
+                f"{SPECS}[0].template.spec.containers[0].image: Required value: "
+                f"{validation_messages.NO_IMAGE}"
+            ),
         ),
     ),
     "unknown policy": (
