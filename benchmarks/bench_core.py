@@ -19,7 +19,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.service import Service
@@ -67,7 +67,9 @@ class StoredJob:
             plan = reconcile(job=self.job, children=self.children, now=NOW)
             if plan.status is None:
                 return
-            shown = DIALECT.encode_status(self.job, plan.status, Observed(children=self.children))
+            shown = DIALECT.encode_status(
+                self.job, plan.status, StatusContext(children=self.children)
+            )
             self.manifest = {**self.manifest, "status": shown}
         raise AssertionError("the job's status keeps changing: nothing can be measured")
 
@@ -110,7 +112,7 @@ def quiet_rows(seconds: float) -> list[Row]:
     stored = StoredJob(workers=3)
     stored.settle(RUNNING)
     body, job, children = stored.body, stored.job, stored.children
-    assert reconcile(job=job, children=children, now=NOW).is_quiet
+    assert reconcile(job=job, children=children, now=NOW).is_empty
     works: dict[str, Callable[[], object]] = {
         "nothing to do: read the stored job": lambda: read(body),
         "nothing to do: decide": lambda: reconcile(job=job, children=children, now=NOW),

@@ -13,7 +13,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import time
 from tfjob.k8s.batch import BatchJob, BatchJobStatus
@@ -265,7 +265,7 @@ def following(
     given: Mapping[str, Any], plan: Plan, *, job: Job, settings: Settings | None = None
 ) -> Job:
     """The job as the next pass reads it: the plan's status stored and read back."""
-    shown = DIALECT.encode_status(job, status_after(job, plan), Observed())
+    shown = DIALECT.encode_status(job, status_after(job, plan), StatusContext())
     return decoded({**given, "status": shown}, settings)
 
 
@@ -289,6 +289,6 @@ class Passes:
 
     def edit(self, given: Mapping[str, Any]) -> None:
         """Replace the spec, as a user does; the status stays."""
-        shown = DIALECT.encode_status(self.job, self.job.status, Observed())
+        shown = DIALECT.encode_status(self.job, self.job.status, StatusContext())
         self._given = given
         self.job = decoded({**given, "status": shown}, self._settings)

@@ -38,7 +38,7 @@ from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
-from tfjob.dialects.base import Dialect, Observed, Settings
+from tfjob.dialects.base import Dialect, Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
@@ -172,7 +172,7 @@ class ControllerHarness:
             seen.stored,
             job=seen.job,
             plan=plan or Plan(),
-            observed=Observed(children=seen.children, now=NOW, trouble=trouble),
+            observed=StatusContext(children=seen.children, now=NOW, create_error=trouble),
             decide=decide,
         )
 

@@ -2,7 +2,7 @@
 
 from tests.support.fake_dialect import BOARD, SCRIPT, FakeDialect
 from tfjob.dialects.base import ChildApi
-from tfjob.dialects.descriptor import FOLLOWED, Access, Descriptor, Flag
+from tfjob.dialects.descriptor import INFORMER_VERBS, Access, Descriptor, Flag
 
 DESCRIPTOR = Descriptor(
     name="toy",
@@ -13,11 +13,13 @@ DESCRIPTOR = Descriptor(
     access=(
         Access(
             api=ChildApi("Job", "batch", "v1", "jobs"),
-            verbs=(*FOLLOWED, "create", "delete"),
+            verbs=(*INFORMER_VERBS, "create", "delete"),
             why="one per replica",
         ),
-        Access(api=SCRIPT, verbs=(*FOLLOWED, "create"), why="the script of a job"),
-        Access(option="boards", api=BOARD, verbs=(*FOLLOWED, "create"), why="the board of a job"),
+        Access(api=SCRIPT, verbs=(*INFORMER_VERBS, "create"), why="the script of a job"),
+        Access(
+            option="boards", api=BOARD, verbs=(*INFORMER_VERBS, "create"), why="the board of a job"
+        ),
     ),
     options={"boards": 'eq .Values.operator.toyBoards "on"'},
     flags=(

@@ -23,9 +23,9 @@ from tfjob.core.job import (
     Workload,
 )
 from tfjob.core.messages import Messages, MessageTemplate
-from tfjob.core.observe import view
+from tfjob.core.observe import observe
 from tfjob.core.status import Condition, ConditionType, JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.base import ChildApi, Conversion, Manifest, Settings, StatusContext
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
@@ -83,26 +83,26 @@ class FakeDialect:
             replicas=[_replica(manifest["spec"], job=meta["name"])],
             labels=LabelKeys(type="toy.example/type", index="toy.example/index"),
             rules=Rules(
-                decider=SuccessCriterion(types=("Toy",), index=0),
+                success_criterion=SuccessCriterion(types=("Toy",), index=0),
                 exit_codes=ExitCodes(at_least=128),
-                only_decider_fails=True,
+                only_decisive_replica_fails_job=True,
             ),
             messages=_WORDING,
             workload=Workload.JOB,
             companions=_companions(manifest["spec"], settings, job=meta["name"]),
-            claim={LABEL: _label(meta["name"])},
+            child_labels={LABEL: _label(meta["name"])},
             status=status,
             is_deleting=bool(meta.get("deletionTimestamp")),
         )
 
-    def unread(self, manifest: Manifest) -> list[str]:
+    def unknown_fields(self, manifest: Manifest) -> list[str]:
         return [
             f"spec.{key}"
             for key in manifest["spec"]
             if key not in {"replicas", "id", "boardAsleep"}
         ]
 
-    def completed(
+    def defaulted_spec(
         self,
         manifest: Manifest,
         settings: Settings,  # noqa: ARG002 - of the protocol
@@ -115,22 +115,24 @@ class FakeDialect:
         free = (token for token in tokens if not is_taken(f"toy-{token}-0"))
         return {**manifest["spec"], "id": next(free)}
 
-    def encode_status(self, job: Job | InvalidJob, status: JobStatus, observed: Observed) -> Json:
+    def encode_status(
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
+    ) -> Json:
         phase = next((name for name, kind in _PHASES.items() if status.is_true(kind)), "Working")
-        slots = view(job, observed.children).all_slots() if isinstance(job, Job) else []
+        instances = observe(job, observed.children).all_instances() if isinstance(job, Job) else []
         return {
             "phase": phase,
-            "active": sum(slot.is_active for slot in slots),
+            "active": sum(instance.is_active for instance in instances),
             "beside": sorted(kind for kind, _ in observed.children.companions),
-            "trouble": observed.trouble,
+            "trouble": observed.create_error,
             "nothing": None,
         }
 
-    def to_hub(self, manifest: Manifest) -> Translation:
-        return Translation(dict(manifest))
+    def to_hub(self, manifest: Manifest) -> Conversion:
+        return Conversion(dict(manifest))
 
-    def from_hub(self, manifest: Manifest) -> Translation:
-        return Translation(dict(manifest))
+    def from_hub(self, manifest: Manifest) -> Conversion:
+        return Conversion(dict(manifest))
 
     def crd(self) -> Json:
         found = definition(GROUP, VERSION, KIND, plural=PLURAL)
@@ -215,7 +217,9 @@ def _companions(spec: Json, settings: Settings, *, job: str) -> list[Companion]:
         asleep = spec.get("boardAsleep", False)
         body = {"apiVersion": "boards.example/v1", "kind": "Board", "metadata": metadata}
         board = {**body, "spec": {"suspend": asleep}}
-        found.append(Companion(kind="Board", name=name, manifest=board, kept={"suspend": asleep}))
+        found.append(
+            Companion(kind="Board", name=name, manifest=board, enforced_spec={"suspend": asleep})
+        )
     return found
 
 

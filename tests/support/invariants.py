@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 from tests.support.model_cluster import Pass
 from tfjob.core.job import Job, RestartPolicy
-from tfjob.core.observe import Slot, view
+from tfjob.core.observe import ReplicaInstance, observe
 from tfjob.core.plan import ChildKind
-from tfjob.core.status import Cause, ConditionType, JobStatus, RecentRestart
+from tfjob.core.status import ConditionType, JobStatus, PodRecord, RecordCause
 from tfjob.k8s import time
 
 PASSES_TO_REST = 5
@@ -89,13 +89,13 @@ def memory_only_grows(made: Pass) -> None:
 
 def creates_are_due(made: Pass) -> None:
     """A pod is made only for a replica that should exist, has none, and has not yet succeeded."""
-    slots = {(slot.replica.type, slot.index): slot for slot in _slots(made)}
+    instances = {(instance.replica.type, instance.index): instance for instance in _instances(made)}
     for create in made.plan.creates:
         if create.kind != ChildKind.POD:
             continue
-        slot = slots[create.type, create.index]
-        assert slot.pod is None
-        assert is_resuming(made) or not slot.is_completed
+        instance = instances[create.type, create.index]
+        assert instance.pod is None
+        assert is_resuming(made) or not instance.is_completed
     names = [(each.kind, each.name) for each in made.plan.creates]
     assert len(set(names)) == len(names)
 
@@ -111,7 +111,11 @@ def deletes_are_meant(made: Pass) -> None:
     assert len(set(gone)) == len(gone)
     if after(made).is_finished or is_resting(made) or is_resuming(made):
         return
-    working = {slot.pod.metadata.uid for slot in _slots(made) if slot.pod and _works(slot)}
+    working = {
+        instance.pod.metadata.uid
+        for instance in _instances(made)
+        if instance.pod and _works(instance)
+    }
     assert not working & {uid for kind, uid in gone if kind == ChildKind.POD}
 
 
@@ -125,7 +129,7 @@ def size_is_bounded(made: Pass) -> None:
         for pod in children.pods
     )
     assert len(plan.events) <= 5 + 3 * containers + 2 * len(job.replicas)
-    assert sum(len(each.recent) for each in after(made).replicas.values()) <= 30
+    assert sum(len(each.records) for each in after(made).replicas.values()) <= 30
 
 
 def rest_is_complete(made: Pass) -> None:
@@ -142,7 +146,7 @@ def rest_is_complete(made: Pass) -> None:
 def resume_starts_anew(made: Pass) -> None:
     """A resumed job's time begins now, or when its pods may come."""
     start = after(made).start_time
-    assert not is_resuming(made) or start is None or start == time.whole(made.now)
+    assert not is_resuming(made) or start is None or start == time.truncate(made.now)
 
 
 def failures_are_answered(made: Pass) -> None:
@@ -152,14 +156,14 @@ def failures_are_answered(made: Pass) -> None:
     if after(made).is_finished or is_resting(made) or is_resuming(made) or _is_waiting(made):
         return
     deleted = {each.uid for each in made.plan.deletes}
-    for slot in _slots(made):
-        if slot.pod is None or not slot.is_failed or slot.replica.tolerates_failure:
+    for instance in _instances(made):
+        if instance.pod is None or not instance.is_failed or instance.replica.tolerates_failure:
             continue
-        if slot.replica.restart is RestartPolicy.NEVER:
-            assert slot.is_terminating
-            assert slot.is_disrupted
-        is_going = slot.is_terminating or slot.pod.metadata.uid in deleted
-        is_due = _is_due(made, slot)
+        if instance.replica.restart is RestartPolicy.NEVER:
+            assert instance.is_terminating
+            assert instance.is_disrupted
+        is_going = instance.is_terminating or instance.pod.metadata.uid in deleted
+        is_due = _is_due(made, instance)
         assert is_going or not is_due or made.job.policy.backoff_limit is not None
 
 
@@ -167,11 +171,11 @@ def wakes_in_time(made: Pass) -> None:
     """A pass is never asked for in a second that is over, and no later than the next thing that
     time alone does."""
     plan = made.plan
-    if plan.wake_at is not None:
-        assert plan.wake_at >= time.whole(made.now)
+    if plan.requeue_at is not None:
+        assert plan.requeue_at >= time.truncate(made.now)
     for moment in _moments(made):
-        assert plan.wake_at is not None
-        assert plan.wake_at <= moment
+        assert plan.requeue_at is not None
+        assert plan.requeue_at <= moment
 
 
 def check(made: Pass) -> None:
@@ -192,24 +196,24 @@ def check(made: Pass) -> None:
         law(made)
 
 
-def _slots(made: Pass) -> list[Slot]:
-    return view(made.job, made.children).all_slots()
+def _instances(made: Pass) -> list[ReplicaInstance]:
+    return observe(made.job, made.children).all_instances()
 
 
-def _is_due(made: Pass, slot: Slot) -> bool:
+def _is_due(made: Pass, instance: ReplicaInstance) -> bool:
     """A replica that has failed may be made again now."""
-    last = after(made).of(slot.replica.type).recent_of(slot.index)
-    if last is None or last.cause is not Cause.FAILED or last.at > made.now:
+    last = after(made).of(instance.replica.type).record_of(instance.index)
+    if last is None or last.cause is not RecordCause.FAILED or last.at > made.now:
         return True
     return last.streak < 2 or last.at + _delay(last) <= made.now
 
 
-def _delay(last: RecentRestart) -> timedelta:
+def _delay(last: PodRecord) -> timedelta:
     return timedelta(seconds=min(10 * 2 ** (last.streak - 2), 300))
 
 
-def _works(slot: Slot) -> bool:
-    return not (slot.is_failed or slot.is_terminating or slot.is_leaving)
+def _works(instance: ReplicaInstance) -> bool:
+    return not (instance.is_failed or instance.is_terminating or instance.is_obsolete)
 
 
 def _is_waiting(made: Pass) -> bool:
@@ -242,12 +246,12 @@ def _held_back(made: Pass, then: JobStatus) -> list[datetime]:
     """When each replica is due that is missing now and is not made in this pass."""
     created = {(each.type, each.index) for each in made.plan.creates if each.kind == ChildKind.POD}
     moments = []
-    for slot in _slots(made):
-        stored = then.of(slot.replica.type)
-        is_made = (slot.replica.type, slot.index) in created
-        if slot.pod is not None or is_made or slot.index in stored.completed:
+    for instance in _instances(made):
+        stored = then.of(instance.replica.type)
+        is_made = (instance.replica.type, instance.index) in created
+        if instance.pod is not None or is_made or instance.index in stored.completed:
             continue
-        last = stored.recent_of(slot.index)
+        last = stored.record_of(instance.index)
         assert last is not None, "a replica is missing and nothing says why"
         assert last.at <= made.now, "a restart in the future holds nothing back"
         moments.append(last.at + _delay(last))

@@ -19,7 +19,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Phase, Pod, PodStatus
@@ -137,11 +137,11 @@ class ModelCluster:
         made = self._decided(seen.manifest, children)
         if any(each.kind == ChildKind.POD for each in made.plan.creates):
             seen, made = self._past[-1], self._decided(self.manifest, children)
-        if made.plan.is_status_first and seen.version != self._version:
+        if made.plan.writes_status_first and seen.version != self._version:
             seen, made = self._past[-1], self._decided(self.manifest, children)
         effects = self._effects(made)
         store: Callable[[], None] = partial(self._store, made, version=seen.version)
-        ordered = [store, *effects] if made.plan.is_status_first else [*effects, store]
+        ordered = [store, *effects] if made.plan.writes_status_first else [*effects, store]
         done = ordered[: len(ordered) if crash_after is None else crash_after]
         for effect in done:
             effect()
@@ -153,7 +153,7 @@ class ModelCluster:
     def settle(self, *, most: int) -> list[Pass]:
         """Passes until one has nothing to write, or `most` of them; the last is quiet."""
         made: list[Pass] = []
-        while len(made) < most and not (made and made[-1].plan.is_quiet) and not self.is_gone:
+        while len(made) < most and not (made and made[-1].plan.is_empty) and not self.is_gone:
             made.append(self.run_pass())
         return made
 
@@ -179,7 +179,9 @@ class ModelCluster:
             made = self._decided(self.manifest, made.children)
         if made.plan.status is None or self.is_gone:
             return
-        shown = DIALECT.encode_status(made.job, made.plan.status, Observed(children=made.children))
+        shown = DIALECT.encode_status(
+            made.job, made.plan.status, StatusContext(children=made.children)
+        )
         self._write({**self.manifest, "status": msgspec.json.decode(msgspec.json.encode(shown))})
         self._floor["job"] = len(self._past) - 1
 

@@ -41,7 +41,9 @@ def _on_servers(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
             " servers"
         )
     if servers.restart is RestartPolicy.NEVER:
-        harm = "hangs the job" if job.rules.only_decider_fails else "fails the whole job"
+        harm = (
+            "hangs the job" if job.rules.only_decisive_replica_fails_job else "fails the whole job"
+        )
         yield (
             f"{servers.type}: with restartPolicy Never one lost parameter server {harm};"
             " OnFailure or ExitCode restarts it"

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from tfjob.k8s.nesting import DEEPEST, MOST_VALUES
+from tfjob.k8s.nesting import MAX_DEPTH, MAX_VALUES
 
 STDIN = "-"
 
@@ -166,11 +166,13 @@ def _check_bounds(shown: str, text: str) -> None:
         depth -= isinstance(event, yaml.CollectionEndEvent)
         values += isinstance(event, yaml.NodeEvent)
         place = f"{shown}:{event.start_mark.line + 1}"
-        if depth > DEEPEST:
-            raise DocumentError(f"{place}: nested too deeply: at most {DEEPEST} levels are allowed")
-        if values > MOST_VALUES:
+        if depth > MAX_DEPTH:
             raise DocumentError(
-                f"{place}: document {number} is too large: over {MOST_VALUES} values"
+                f"{place}: nested too deeply: at most {MAX_DEPTH} levels are allowed"
+            )
+        if values > MAX_VALUES:
+            raise DocumentError(
+                f"{place}: document {number} is too large: over {MAX_VALUES} values"
             )
 
 
@@ -181,10 +183,10 @@ def _documents(shown: str, text: str) -> Iterator[Document]:
     while loader.check_node():
         node = loader.get_node()
         number += 1
-        if _size(node, {}) > MOST_VALUES:
+        if _size(node, {}) > MAX_VALUES:
             place = f"{shown}:{_line(node)}: document {number}"
             raise DocumentError(
-                f"{place} is too large: its aliases expand to over {MOST_VALUES} values"
+                f"{place} is too large: its aliases expand to over {MAX_VALUES} values"
             )
         # Find duplicates first: constructing the value copies merged keys into the nodes.
         repeated = {id(item): list(_repeated(item)) for item in _item_nodes(node)}
@@ -215,7 +217,7 @@ def _size(node: Any, known: dict[int, int]) -> int:
     """The number of nodes after expanding all aliases."""
     if id(node) in known:
         return known[id(node)]
-    known[id(node)] = MOST_VALUES + 1  # a cycle: an alias to an enclosing node
+    known[id(node)] = MAX_VALUES + 1  # a cycle: an alias to an enclosing node
     children = node.value if isinstance(node, yaml.CollectionNode) else ()
     parts = [
         part for child in children for part in (child if isinstance(child, tuple) else [child])

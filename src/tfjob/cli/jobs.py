@@ -92,7 +92,9 @@ async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
 def pods_selector(found: Found) -> str:
     """The label selector for the job's pods; pods of others may match it too."""
     label = found.dialect.job_label
-    value = found.job.claim.get(label, found.name) if isinstance(found.job, Job) else found.name
+    value = (
+        found.job.child_labels.get(label, found.name) if isinstance(found.job, Job) else found.name
+    )
     return f"{label}={value}"
 
 

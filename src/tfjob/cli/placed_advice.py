@@ -47,7 +47,9 @@ def placed_advice(checked: Checked, job: Job) -> list[Advice]:
 
 def _on_unread(checked: Checked) -> Iterator[Advice]:
     document = checked.document
-    for path in checked.dialect.unread(document.value) if checked.dialect is not None else ():
+    for path in (
+        checked.dialect.unknown_fields(document.value) if checked.dialect is not None else ()
+    ):
         yield Advice(f"{path}: unknown field, which is ignored", document.line_of(path))
     for path in checked.unknown_pod_fields:
         yield Advice(f"{path}: {UNKNOWN_POD_FIELD}", document.line_of(path))

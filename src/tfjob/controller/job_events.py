@@ -26,7 +26,7 @@ class JobEventRecorder:
     ) -> None:
         """A child was created or deleted. Recorded once per child."""
         reason = template.reason.format(kind=kind)
-        message = template.say(noun=noun, child=child)
+        message = template.render(noun=noun, child=child)
         self._record(EventType.NORMAL, reason, message, key=f"{reason}/{uid or child}")
 
     def failed(self, template: MessageTemplate, *, kind: str, child: str, error: str) -> None:
@@ -35,7 +35,7 @@ class JobEventRecorder:
         Failures that differ only in the child's name share one event with a count.
         """
         reason = template.reason.format(kind=kind)
-        message = template.say(error=error)
+        message = template.render(error=error)
         key = f"{reason}/{error.replace(child, '')}"
         self._record(EventType.WARNING, reason, message, key=key, is_once=False)
 

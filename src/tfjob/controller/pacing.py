@@ -244,7 +244,7 @@ def _is_deferrable(job: Job, plan: Plan) -> bool:
     status in which all replicas run: users wait for that one.
     """
     before, after = job.status, plan.status
-    if after is None or not before.conditions or plan.is_status_first:
+    if after is None or not before.conditions or plan.writes_status_first:
         return False
     if plan.events or plan.restarts or job.policy.deadline is not None:
         return False

@@ -28,7 +28,6 @@ from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import ConditionType
-from tfjob.dialects.base import Observed
 from tfjob.k8s import time
 
 JOBS: Final = "jobs"
@@ -202,7 +201,7 @@ class Reconciler:
 
     async def _apply(self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder) -> Result:
         """Write children, then status, unless the plan asks for the status first."""
-        if plan.is_status_first:
+        if plan.writes_status_first:
             written, result = await self._write_status(snapshot, plan, recorder)
             if written is not None:
                 # After a conflict the plan was computed again; only the stored one is valid.
@@ -211,7 +210,7 @@ class Reconciler:
         report = await self._apply_children(snapshot.job, plan, recorder)
         delay = self._status_delay(snapshot, plan, report)
         if delay is not None:
-            result = Result(requeue_at=plan.wake_at, deferred_for=delay)
+            result = Result(requeue_at=plan.requeue_at, deferred_for=delay)
         else:
             _, result = await self._write_status(
                 snapshot, plan, recorder, create_error=report.first_create_error
@@ -258,7 +257,7 @@ class Reconciler:
                 snapshot.stored,
                 job=snapshot.job,
                 plan=plan,
-                observed=Observed(
+                observed=StatusContext(
                     children=snapshot.children, now=self._now(), trouble=create_error
                 ),
                 decide=decide,
@@ -282,7 +281,7 @@ class Reconciler:
         for event in written.plan.events:
             recorder.event(event)
         namespace = written.job.owner.namespace
-        result = Result(requeue_at=written.plan.wake_at)
+        result = Result(requeue_at=written.plan.requeue_at)
         if written.version is not None:
             result.versions[JOBS] = written.version
         if written.is_stored and written.plan.status is not None:

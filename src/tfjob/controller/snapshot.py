@@ -130,7 +130,7 @@ class SnapshotReader:
             return False
         if job.workload is not Workload.POD or job.gang or job.companions:
             return False
-        is_named = job.claim.get(dialect.job_label) == job.owner.name
+        is_named = job.child_labels.get(dialect.job_label) == job.owner.name
         return is_named and not any(pod.metadata.is_terminating for pod in snapshot.children.pods)
 
     def decode(self, stored: JobObject) -> Job | InvalidJob:
@@ -160,7 +160,7 @@ class SnapshotReader:
     def completed(self, manifest: Manifest) -> dict[str, Any] | None:
         """The spec to store before children are created; None if it is complete."""
         services, namespace = self.stores.services, manifest["metadata"]["namespace"]
-        return self._dialect.completed(
+        return self._dialect.defaulted_spec(
             manifest,
             self.settings,
             tokens=iter(self._token, ""),
@@ -221,7 +221,7 @@ class SnapshotReader:
         children: list[T] = []
         to_claim: list[tuple[ObjectMeta, Claim]] = []
         own = _owned_by(job.owner, store)
-        named = store.labelled(job.namespace, job.claim.get(self._dialect.job_label, ""))
+        named = store.labelled(job.namespace, job.child_labels.get(self._dialect.job_label, ""))
         orphans = [each for each in named if each.metadata.controller_uid is None]
         companion_services = _companion_services(job) if job.companions else frozenset()
         for each in (*own, *orphans):

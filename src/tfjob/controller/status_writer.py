@@ -18,7 +18,7 @@ from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import Dialect, Manifest, Observed
+from tfjob.dialects.base import Dialect, Manifest, StatusContext
 
 MAX_ATTEMPTS: Final = 5
 
@@ -57,7 +57,7 @@ class StatusWriter:
         *,
         job: Job | InvalidJob,
         plan: Plan,
-        observed: Observed,
+        observed: StatusContext,
         decide: Decide,
     ) -> WriteResult | None:
         """Write the plan's status; None if the job was deleted or replaced."""
@@ -127,11 +127,11 @@ class StatusWriter:
         return await self._api.replace(path, body, decode=Stored)
 
     def _body(
-        self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: Observed
+        self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: StatusContext
     ) -> dict[str, Any] | None:
         """The request body; None if nothing has changed."""
-        is_left_alone = job.is_left_alone
-        if plan.status is None and (is_left_alone or not self._dialect.shows_children):
+        is_ignored = job.is_left_alone
+        if plan.status is None and (is_ignored or not self._dialect.shows_children):
             return None
         before = stored.stored_status()
         status = job.status if plan.status is None else plan.status
@@ -154,7 +154,7 @@ class StatusWriter:
         }
 
     def _merged_status(
-        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
     ) -> dict[str, Any]:
         """The whole status, including fields that the dialect does not know."""
         own = self._dialect.status_fields

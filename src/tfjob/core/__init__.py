@@ -1,1 +1,1 @@
-"""The decision: (job, children, now) -> Plan. No IO, no clock, no API dialect."""
+"""What to do for a job: (job, children, now) -> Plan. No IO, no clock, no knowledge of any API."""

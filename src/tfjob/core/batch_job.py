@@ -1,7 +1,7 @@
-"""How a replica stands that a batch Job runs: read off the Job and the pods it made.
+"""The phase of a replica that runs as a batch Job, derived from the Job and its pods.
 
-The newest pod speaks. For a deciding replica a permanent end decides whenever it is seen: also
-after the container was started again, whatever came of that, and also in an earlier pod.
+The newest pod determines the phase. For a decisive replica, a permanent failure counts whenever it
+is observed: in an earlier pod, and also after the container was restarted.
 """
 
 from collections.abc import Sequence
@@ -16,19 +16,19 @@ def latest(pods: Sequence[Pod]) -> Pod | None:
 
 
 def representative_pod(
-    pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decider: bool
+    pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decisive: bool
 ) -> Pod | None:
-    """The pod by which the replica is judged."""
-    ended = [pod for pod in pods if _has_failed(pod, exit_codes)] if is_decider else []
+    """The pod that determines the phase of the replica."""
+    ended = [pod for pod in pods if _has_failed(pod, exit_codes)] if is_decisive else []
     return latest(ended or pods)
 
 
 def phase_of(
-    job: BatchJob | None, pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decider: bool
+    job: BatchJob | None, pods: Sequence[Pod], *, exit_codes: ExitCodes, is_decisive: bool
 ) -> Phase:
     if job is None:
         return Phase.UNKNOWN
-    if is_decider and any(_has_failed(pod, exit_codes) for pod in pods):
+    if is_decisive and any(_has_failed(pod, exit_codes) for pod in pods):
         return Phase.FAILED
     if job.status.succeeded >= 1:
         return Phase.SUCCEEDED
@@ -59,7 +59,7 @@ def _is_permanent(ended: Terminated | None, exit_codes: ExitCodes) -> bool:
 
 
 def failure_of(pod: Pod, *, exit_codes: ExitCodes) -> Terminated | None:
-    """The newest known end of its training container that is not worth another try."""
+    """The most recent permanent failure of the training container."""
     status = _training(pod)
     if status is None:
         return None
@@ -72,7 +72,7 @@ def _has_failed(pod: Pod, exit_codes: ExitCodes) -> bool:
 
 
 def end_of(pod: Pod) -> Terminated | None:
-    """How its training container ended, or ended before it was started again."""
+    """How the training container terminated, now or before its last restart."""
     status = _training(pod)
     if status is None:
         return None
@@ -87,6 +87,6 @@ def _training(pod: Pod) -> ContainerStatus | None:
 
 
 def _age_key(pod: Pod) -> tuple[bool, str, str, str]:
-    """By the API server's clock: kubelets write start times, each by the clock of its node."""
+    """Order by creation time: start times come from the clocks of different nodes."""
     meta, started = pod.metadata, pod.status.start_time or ""
     return bool(started), meta.creation_timestamp or "", started, meta.uid

@@ -1,7 +1,7 @@
-"""Children as manifests: the pod, service or batch Job of one replica.
+"""Manifests of a job's children: the pod, service or batch Job of each replica.
 
-A template passes through untouched but for what is named here; nothing in it is changed in place,
-and parts that stay the same are shared between the manifests of a job.
+A pod template is passed on unchanged except for the fields set here. Templates are never modified
+in place; the manifests of a job share the parts that do not differ.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from tfjob.core.plan import ChildKind, Create
 
 TF_CONFIG = "TF_CONFIG"
 _NO_LIMIT = 2_147_483_647
-"""A batch Job's own limit would end a replica that is promised endless restarts."""
+"""The Job's own backoffLimit must never fail a replica: the TFJob counts the restarts."""
 
 
 class ManifestBuilder:
-    """Renders the children of one job. What its replicas share is computed once."""
+    """Builds the manifests of one job's children. What the replicas share is computed once."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -90,17 +90,17 @@ class ManifestBuilder:
         return {"metadata": metadata, "spec": spec}
 
     def _pod_labels(self, replica: Replica, index: int, given: Mapping[str, str]) -> dict[str, str]:
-        """Weak labels, then the template's, then ours: the later ones win."""
+        """Default labels, then the template's, then the operator's: later ones win."""
         keys = self._job.labels
-        labels = {**replica.weak_labels}
-        if keys.weak_index is not None:
-            labels[keys.weak_index] = str(index)
-        leads = keys.leaders.includes(replica.type, index)
-        if leads and keys.weak_leader is not None:
-            labels[keys.weak_leader[0]] = keys.weak_leader[1]
+        labels = {**replica.default_labels}
+        if keys.default_index is not None:
+            labels[keys.default_index] = str(index)
+        is_leader = keys.leaders.includes(replica.type, index)
+        if is_leader and keys.default_leader is not None:
+            labels[keys.default_leader[0]] = keys.default_leader[1]
         labels |= given
         labels |= self._indexed(replica.pod_labels, index)
-        if leads and keys.leader is not None:
+        if is_leader and keys.leader is not None:
             labels[keys.leader[0]] = keys.leader[1]
         return labels
 
@@ -139,7 +139,7 @@ class ManifestBuilder:
 
 
 def _port(port: ServicePort) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": port.name, "port": port.port}
+    manifest: dict[str, Any] = {"name": port.name, "port": port.port}
     if port.protocol:
-        shown["protocol"] = port.protocol
-    return shown
+        manifest["protocol"] = port.protocol
+    return manifest

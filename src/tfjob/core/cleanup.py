@@ -1,7 +1,7 @@
-"""cleanPodPolicy and ttlSecondsAfterFinished: what goes when a job has ended, and when.
+"""cleanPodPolicy and ttlSecondsAfterFinished: what to delete of a finished job, and when.
 
-A pod in which a container still runs counts as running, though its replica has ended: what holds
-resources goes.
+A pod with a running container counts as running even if its replica has ended, because it still
+holds resources.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,47 +10,47 @@ from datetime import datetime, timedelta
 
 from tfjob.core.job import CleanPolicy
 from tfjob.core.plan import ChildKind, Delete, deletes_of
-from tfjob.core.time_math import shifted
+from tfjob.k8s import time
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
 
 
-def removals(
+def deletes_after_completion(
     policy: CleanPolicy,
     *,
     pods: Sequence[Pod],
     jobs: Sequence[BatchJob] = (),
     services: Iterable[ObjectMeta],
     ended: AbstractSet[str],
-    ends_unfinished: bool,
+    deletes_running: bool,
 ) -> list[Delete]:
-    """What to delete of a finished job. `ends_unfinished`: a limit was hit, nothing may run on.
+    """The children of a finished job to delete.
 
-    `ended` are the UIDs of the pods and batch Jobs that do not run any more.
-
-    A service shares the name of the pod or batch Job it belongs to, and its fate.
+    `ended` are the UIDs of the pods and batch Jobs that no longer run. With `deletes_running`, all
+    others are deleted whatever the policy. A service is deleted with the pod or batch Job whose
+    name it has.
     """
-    if policy is CleanPolicy.NONE and not ends_unfinished:
+    if policy is CleanPolicy.NONE and not deletes_running:
         return []
-    takes_all = policy is CleanPolicy.ALL
-    going_pods = [pod.metadata for pod in pods if takes_all or pod.metadata.uid not in ended]
-    going_jobs = [job.metadata for job in jobs if takes_all or job.metadata.uid not in ended]
-    gone = {meta.name for meta in (*going_pods, *going_jobs)}
-    found = [*(pod.metadata for pod in pods), *(job.metadata for job in jobs)]
-    kept = {meta.name for meta in found} - gone
-    orphans_too = policy is not CleanPolicy.NONE
-    going_services = [
+    is_all = policy is CleanPolicy.ALL
+    deleted_pods = [pod.metadata for pod in pods if is_all or pod.metadata.uid not in ended]
+    deleted_jobs = [job.metadata for job in jobs if is_all or job.metadata.uid not in ended]
+    deleted = {meta.name for meta in (*deleted_pods, *deleted_jobs)}
+    workloads = [*(pod.metadata for pod in pods), *(job.metadata for job in jobs)]
+    kept = {meta.name for meta in workloads} - deleted
+    deletes_orphans = policy is not CleanPolicy.NONE
+    deleted_services = [
         service
         for service in services
-        if service.name in gone or (orphans_too and service.name not in kept)
+        if service.name in deleted or (deletes_orphans and service.name not in kept)
     ]
     return [
-        *deletes_of(ChildKind.POD, going_pods),
-        *deletes_of(ChildKind.SERVICE, going_services),
-        *deletes_of(ChildKind.JOB, going_jobs),
+        *deletes_of(ChildKind.POD, deleted_pods),
+        *deletes_of(ChildKind.SERVICE, deleted_services),
+        *deletes_of(ChildKind.JOB, deleted_jobs),
     ]
 
 
 def expires_at(completion: datetime | None, ttl: timedelta | None) -> datetime | None:
-    return None if completion is None or ttl is None else shifted(completion, ttl)
+    return None if completion is None or ttl is None else time.add(completion, ttl)

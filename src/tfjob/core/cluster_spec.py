@@ -1,7 +1,7 @@
-"""TF_CONFIG: how a replica learns of its peers and of itself.
+"""TF_CONFIG: the cluster description and task that each replica gets in its environment.
 
-All replicas of a job share one cluster description, which is rendered once; only the task differs.
-The text is an interface: compact JSON with keys in a fixed order.
+The cluster is the same for all replicas of a job and is rendered once; only the task differs. The
+exact text is part of the API: compact JSON with keys in a fixed order.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ import msgspec
 
 from tfjob.core.job import Job, Replica, TFConfig
 
-LONGEST_VALUE = 128 * 1024 - len("TF_CONFIG=") - 1
-"""Linux takes strings of up to 128 KiB, name, sign and final zero included."""
+MAX_VALUE_BYTES = 128 * 1024 - len("TF_CONFIG=") - 1
+"""Linux limits an environment string to 128 KiB, including name, `=` and the final NUL."""
 _WORKER = "worker"
 _SERVER = "ps"
 
@@ -25,7 +25,7 @@ class ClusterSpec:
         self._form = job.tf_config
 
     def text(self, replica: Replica, index: int) -> str | None:
-        """The value for one replica, or None where the job needs no TF_CONFIG."""
+        """The value for one replica, or None if the job needs no TF_CONFIG."""
         if not self._form.is_enabled:
             return None
         task = f'"task":{{"type":{_json(replica.task)},"index":{index}}}'
@@ -65,7 +65,7 @@ class ClusterSpec:
         ]
 
     def _dynamic(self, replica: Replica, index: int) -> str:
-        """Each worker knows itself and all servers; a server knows those up to itself."""
+        """A worker gets its own address and all parameter servers; a server those up to itself."""
         workers, servers = "{}", "[]"
         if replica.task == _WORKER:
             workers = f'{{"{index}":{_json(replica.address(index))}}}'
@@ -75,10 +75,10 @@ class ClusterSpec:
         return f'{{"worker":{workers},"ps":{servers}}}'
 
 
-def longest_size(job: Job) -> int:
-    """Bytes of the longest TF_CONFIG of a job, without writing it out.
+def max_size(job: Job) -> int:
+    """Size in bytes of the largest TF_CONFIG of a job, computed without rendering the addresses.
 
-    The last replica of each type has the longest text.
+    The last replica of each type has the largest one.
     """
     empty = msgspec.structs.replace(
         job, replicas=[msgspec.structs.replace(each, count=0) for each in job.replicas]
@@ -91,32 +91,32 @@ def longest_size(job: Job) -> int:
         if text is None:
             continue
         listed = [each for each in job.replicas if each.count and _is_listed(each, replica, form)]
-        # The names of types stand in the text already, unless empty types are left out.
+        # The rendered text already has the names of types, unless empty types are left out.
         names = 0 if form.is_dynamic or form.lists_empty_types else _names_size(listed)
         sizes.append(len(text.encode()) + names + sum(map(_addresses_size, listed)))
     return max(sizes)
 
 
 def _is_listed(each: Replica, reader: Replica, form: TFConfig) -> bool:
-    """Whether one type's addresses stand in full in what the other is told."""
+    """Whether the TF_CONFIG of `reader` lists all addresses of a type."""
     if form.is_dynamic:
         return each.task == _SERVER and reader.task in {_SERVER, _WORKER}
     return each.is_in_cluster
 
 
 def _names_size(listed: Sequence[Replica]) -> int:
-    """Bytes of `"name":[]` of each type, and of the commas between them."""
+    """Bytes of `"name":[]` for each type, with commas in between."""
     return sum(len(_json(each.task)) + 4 for each in listed) - bool(listed)
 
 
 def _addresses_size(replica: Replica) -> int:
-    """Bytes of the addresses of one type, in quotes and with commas between them."""
+    """Bytes of the quoted addresses of one type, with commas in between."""
     around = len(_json(replica.address(0)).encode()) - 1
     return replica.count * (around + 1) - 1 + _digits(replica.count)
 
 
 def _digits(count: int) -> int:
-    """Digits of all numbers from 0 up to, and without, this one."""
+    """Total number of digits of the numbers 0 to count - 1."""
     total, first = count, 10
     while first < count:
         total += count - first

@@ -1,87 +1,177 @@
-"""How a job ends and what is left to do once it has: verdict, clean-up, bookkeeping, expiry."""
+"""Finishing a job, and reconciling it once it has finished: verdict, clean-up, counts and TTL.
+
+A job fails at a limit before anything else is decided, and then everything that still runs is
+deleted, whatever its cleanPodPolicy. Otherwise success is checked before failure.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 
-from tfjob.core import cleanup, deadline, gang_scheduling, progress, replica_counts, success
+from tfjob.core import cleanup, gang_scheduling, limits, progress, replica_counts, success
 from tfjob.core.job import TRAINING_CONTAINER, Replica, SuccessCriterion
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.observe import Children, Slot, View, ended, replica_services
+from tfjob.core.observe import (
+    Children,
+    ObservedState,
+    ReplicaInstance,
+    ended_uids,
+    replica_services,
+)
 from tfjob.core.plan import ChildKind, EventType, Plan, Update
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import ReplicaAction
-from tfjob.core.restart_replicas import ReplicaActions
-from tfjob.core.status import ConditionType
+from tfjob.core.restart_replicas import ReplicaActions, counted_restarts
+from tfjob.core.status import ConditionType, Limit
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
 
 
-def is_ended(builder: PlanBuilder, seen: View, actions: ReplicaActions) -> bool:
-    """Give the verdict, if there is one; success comes first."""
-    if success.is_succeeded(builder.job.rules.decider, seen):
-        facts = success.decisive_slot(builder.job.rules.decider, seen).facts
-        _finish(builder, ConditionType.SUCCEEDED, builder.job.messages.succeeded, facts=facts)
+def fail_if_limit_reached(
+    builder: PlanBuilder, children: Children, observed: ObservedState, actions: ReplicaActions
+) -> bool:
+    """Fail the job if it has reached its backoffLimit or its deadline."""
+    limit = _reached_limit(builder, observed, actions)
+    if limit is None:
+        return False
+    progress.update_counts(builder, observed)
+    builder.set_status(limit_reached=limit)
+    clean_up(builder, children, observed)
+    messages = builder.job.messages
+    is_backoff = limit is Limit.BACKOFF
+    _fail(builder, messages.failed_backoff if is_backoff else messages.failed_deadline)
+    return True
+
+
+def finish_if_decided(
+    builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
+) -> bool:
+    """Set Succeeded or Failed if the replicas decide it."""
+    criterion = builder.job.rules.success_criterion
+    if success.is_succeeded(criterion, observed):
+        params = success.representative_instance(criterion, observed).params
+        _finish(builder, ConditionType.SUCCEEDED, builder.job.messages.succeeded, params=params)
         _count_success(builder)
         return True
-    return _is_failed(builder, seen, actions)
+    return _fail_if_decided(builder, observed, actions)
 
 
-def fail(
-    builder: PlanBuilder,
-    phrase: MessageTemplate,
-    *,
-    event: EventType = EventType.NORMAL,
-    facts: Mapping[str, object] = MappingProxyType({}),
-) -> None:
-    _finish(builder, ConditionType.FAILED, phrase, event=event, facts=facts)
-
-
-def is_won_before_rest(builder: PlanBuilder, seen: View) -> bool:
-    """The job has succeeded, and where it is also asked to rest that comes first."""
+def has_succeeded_before_suspension(builder: PlanBuilder, observed: ObservedState) -> bool:
+    """Whether success takes precedence over the suspension of this job, and it has succeeded."""
     rules = builder.job.rules
-    if not rules.success_before_suspension or is_overdue(builder, seen):
+    if not rules.success_before_suspension or _is_past_deadline(builder, observed):
         return False
-    return success.is_succeeded(rules.decider, seen)
+    return success.is_succeeded(rules.success_criterion, observed)
 
 
-def is_overdue(builder: PlanBuilder, seen: View) -> bool:
-    """The job's time is over, and no success within it counts."""
-    limit, start = builder.job.policy.deadline, builder.status.start_time
-    if not deadline.is_hit(limit, start, now=builder.now):
-        return False
-    if not builder.job.rules.success_before_deadline:
-        return True
-    end = deadline.ends_at(limit, start)
-    return not _succeeded_by(builder.job.rules.decider, seen, moment=end)
-
-
-def _succeeded_by(decider: SuccessCriterion, seen: View, *, moment: datetime | None) -> bool:
-    """The deciding replica is known to have succeeded no later than at `moment`."""
-    chosen = success.chosen_slot(decider, seen)
-    if chosen is None or not chosen.is_done or chosen.pod is None or moment is None:
-        return False
-    end = chosen.pod.terminated(TRAINING_CONTAINER)
-    finished = time.parse(end.finished_at) if end is not None else None
-    return finished is not None and finished <= moment
-
-
-def finished(builder: PlanBuilder, children: Children, seen: View) -> Plan:
-    """A pass over a job that has its verdict."""
+def reconcile_finished(builder: PlanBuilder, children: Children, observed: ObservedState) -> Plan:
+    """Plan the clean-up of a finished job, or its deletion once its TTL has expired."""
     job = builder.job
     if builder.status.completion_time is None:
-        builder.set_status(completion_time=_verdict_time(builder))
+        builder.set_status(completion_time=_finish_time(builder))
     expiry = cleanup.expires_at(builder.status.completion_time, job.policy.ttl)
     if expiry is not None and builder.now >= expiry:
         return Plan(deletes_job=True)
-    builder.wake(expiry)
+    builder.requeue_at(expiry)
     if builder.status.is_true(ConditionType.SUCCEEDED):
         _count_success(builder)
-    clean_up(builder, children, seen)
-    _stop_failed_jobs(builder, seen)
+    clean_up(builder, children, observed)
+    _suspend_failed_batch_jobs(builder, observed)
     if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
-        remove_group(builder, children)
+        delete_pod_group(builder, children)
     return builder.plan()
+
+
+def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
+    """Delete what cleanPodPolicy selects and, after a limit was reached, all that still runs."""
+    deletes = cleanup.deletes_after_completion(
+        builder.job.policy.clean,
+        pods=children.pods,
+        jobs=children.jobs,
+        services=[service.metadata for service in replica_services(builder.job, children)],
+        ended=ended_uids(builder.job, children, observed),
+        deletes_running=builder.status.limit_reached is not None,
+    )
+    builder.deletes.extend(deletes)
+    if builder.status.is_true(ConditionType.SUCCEEDED):
+        return
+    deleted = {each.name for each in deletes if each.kind == ChildKind.POD}
+    remaining = {
+        kind: sum(each.is_active and each.name not in deleted for each in instances)
+        for kind, instances in observed.instances.items()
+    }
+    builder.set_status(
+        replicas={
+            kind: replica_counts.after_failure(each, remaining=remaining.get(kind, 0))
+            for kind, each in builder.status.replicas.items()
+        }
+    )
+
+
+def delete_pod_group(builder: PlanBuilder, children: Children) -> None:
+    deletes = gang_scheduling.delete_group(children.pod_group)
+    if not deletes:
+        return
+    builder.deletes.extend(deletes)
+    template = builder.job.messages.group_terminated
+    key = f"group-terminated/{deletes[0].uid}"
+    builder.record_event(EventType.NORMAL, template.reason, template.render(), key=key)
+
+
+def _reached_limit(
+    builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
+) -> Limit | None:
+    if builder.job.rules.budget_ends_job and _is_backoff_limit_reached(builder, observed, actions):
+        return Limit.BACKOFF
+    return Limit.DEADLINE if _is_past_deadline(builder, observed) else None
+
+
+def _is_backoff_limit_reached(
+    builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
+) -> bool:
+    limit = builder.job.policy.backoff_limit
+    if limit is None:
+        return False
+    failures = sum(_has_failed_itself(instance) for instance in observed.all_instances())
+    wanted = {ReplicaAction.RESTART, ReplicaAction.HOLD}
+    return limits.is_backoff_limit_reached(
+        limit,
+        counted_restarts(builder, observed),
+        is_restart_wanted=any(action in wanted for _, action in actions),
+        has_new_failure=failures > replica_counts.failed_total(builder.status),
+    )
+
+
+def _has_failed_itself(instance: ReplicaInstance) -> bool:
+    """Failed, and not because its pod was disrupted."""
+    if instance.phase is not Phase.FAILED or instance.pod is None or instance.is_obsolete:
+        return False
+    return not instance.is_disrupted
+
+
+def _is_past_deadline(builder: PlanBuilder, observed: ObservedState) -> bool:
+    """The deadline has passed, and no success before it counts."""
+    limit, start = builder.job.policy.deadline, builder.status.start_time
+    if not limits.is_deadline_exceeded(limit, start, now=builder.now):
+        return False
+    if not builder.job.rules.success_before_deadline:
+        return True
+    end = limits.deadline(limit, start)
+    return not _has_succeeded_by(builder.job.rules.success_criterion, observed, deadline=end)
+
+
+def _has_succeeded_by(
+    criterion: SuccessCriterion, observed: ObservedState, *, deadline: datetime | None
+) -> bool:
+    """The sole decisive replica is known to have succeeded by the deadline."""
+    decisive = success.sole_decisive_instance(criterion, observed)
+    if decisive is None or decisive.pod is None or deadline is None:
+        return False
+    if not decisive.is_confirmed_success:
+        return False
+    end = decisive.pod.terminated(TRAINING_CONTAINER)
+    finish = time.parse(end.finished_at) if end is not None else None
+    return finish is not None and finish <= deadline
 
 
 def _count_success(builder: PlanBuilder) -> None:
@@ -93,15 +183,18 @@ def _count_success(builder: PlanBuilder) -> None:
     )
 
 
-def _stop_failed_jobs(builder: PlanBuilder, seen: View) -> None:
-    """A batch Job whose end was permanent would start its pod again and again: it is suspended,
-    which leaves the Job and the pods that have ended."""
-    going = {each.uid for each in builder.deletes}
-    for slot in seen.all_slots():
-        job = slot.job
-        if job is None or slot.phase is not Phase.FAILED or job.metadata.uid in going:
+def _suspend_failed_batch_jobs(builder: PlanBuilder, observed: ObservedState) -> None:
+    """Suspend batch Jobs of decisive replicas that failed permanently.
+
+    Otherwise the Job controller keeps recreating their pods. Suspending keeps the Job and the pods
+    that have ended.
+    """
+    deleted = {each.uid for each in builder.deletes}
+    for instance in observed.all_instances():
+        job = instance.job
+        if job is None or instance.phase is not Phase.FAILED or job.metadata.uid in deleted:
             continue
-        if not builder.job.rules.decider.includes(slot.replica.type, slot.index):
+        if not builder.job.rules.success_criterion.includes(instance.replica.type, instance.index):
             continue
         if job.spec.suspend or job.status.succeeded or job.metadata.is_terminating:
             continue
@@ -109,120 +202,103 @@ def _stop_failed_jobs(builder: PlanBuilder, seen: View) -> None:
         builder.updates.append(Update(kind=ChildKind.JOB, name=meta.name, uid=meta.uid, body=body))
 
 
-def clean_up(builder: PlanBuilder, children: Children, seen: View) -> None:
-    """What the policy takes goes; where a limit has ended the job, so does all that still runs."""
-    going = cleanup.removals(
-        builder.job.policy.clean,
-        pods=children.pods,
-        jobs=children.jobs,
-        services=[service.metadata for service in replica_services(builder.job, children)],
-        ended=ended(builder.job, children, seen),
-        ends_unfinished=builder.status.limit_reached is not None,
-    )
-    builder.deletes.extend(going)
-    if builder.status.is_true(ConditionType.SUCCEEDED):
-        return
-    names = {each.name for each in going if each.kind == ChildKind.POD}
-    remaining = {
-        kind: sum(slot.is_active and slot.name not in names for slot in slots)
-        for kind, slots in seen.slots.items()
-    }
-    builder.set_status(
-        replicas={
-            kind: replica_counts.after_failure(each, remaining=remaining.get(kind, 0))
-            for kind, each in builder.status.replicas.items()
-        }
-    )
-
-
-def remove_group(builder: PlanBuilder, children: Children) -> None:
-    going = gang_scheduling.removal(children.pod_group)
-    if not going:
-        return
-    builder.deletes.extend(going)
-    phrase = builder.job.messages.group_terminated
-    key = f"group-terminated/{going[0].uid}"
-    builder.tell(EventType.NORMAL, phrase.reason, phrase.say(), key=key)
-
-
-def _is_failed(builder: PlanBuilder, seen: View, actions: ReplicaActions) -> bool:
+def _fail_if_decided(
+    builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
+) -> bool:
     messages = builder.job.messages
     for replica in builder.job.in_status_order():
-        slot = _first(actions, replica, ReplicaAction.FAIL_BY_CODE)
-        if slot is not None:
-            _show_what_ran(builder, seen)
-            fail(builder, messages.failed_exit_code, event=EventType.WARNING, facts=slot.facts)
-            if not messages.failed_exit_code.type:
-                _tell_count(builder, slot)
+        failed = _first(actions, replica, ReplicaAction.FAIL_JOB_ON_EXIT_CODE)
+        if failed is not None:
+            _set_running_before_failure(builder, observed)
+            template = messages.failed_exit_code
+            _fail(builder, template, event=EventType.WARNING, params=failed.params)
+            if not template.type:
+                _record_failure_count(builder, failed)
             return True
     for replica in builder.job.in_status_order():
-        slot = _first(actions, replica, ReplicaAction.FAIL) or _last_one(replica, seen, actions)
-        if slot is not None:
-            _show_what_ran(builder, seen)
-            facts = {**slot.facts, "count": _failures(builder, slot)}
-            fail(builder, messages.failed, facts=facts)
+        failed = _first(actions, replica, ReplicaAction.FAIL_JOB)
+        failed = failed or _last_tolerated_failure(replica, observed, actions)
+        if failed is not None:
+            _set_running_before_failure(builder, observed)
+            params = {**failed.params, "count": _failures(builder, failed)}
+            _fail(builder, messages.failed, params=params)
             return True
     return False
 
 
-def _first(actions: ReplicaActions, replica: Replica, wanted: ReplicaAction) -> Slot | None:
-    """The first replica of a type that has this fate."""
-    own = (slot for slot, fate in actions if fate is wanted and slot.replica is replica)
+def _first(
+    actions: ReplicaActions, replica: Replica, wanted: ReplicaAction
+) -> ReplicaInstance | None:
+    """The first instance of a replica type with this action."""
+    own = (each for each, action in actions if action is wanted and each.replica is replica)
     return next(own, None)
 
 
-def _failures(builder: PlanBuilder, slot: Slot) -> int:
-    return builder.status.of(slot.replica.type).failed
+def _failures(builder: PlanBuilder, instance: ReplicaInstance) -> int:
+    return builder.status.of(instance.replica.type).failed
 
 
-def _show_what_ran(builder: PlanBuilder, seen: View) -> None:
-    """A job that was running when it failed says so, also when one pass saw both."""
+def _set_running_before_failure(builder: PlanBuilder, observed: ObservedState) -> None:
+    """Report that the job ran, even if one reconcile observes both the run and the failure."""
     if not builder.status.is_true(ConditionType.RESTARTING):
-        progress.show_running(builder, seen)
+        progress.set_running_condition(builder, observed)
 
 
-def _last_one(replica: Replica, seen: View, actions: ReplicaActions) -> Slot | None:
-    """A failed replica after whose failure nobody was left to go on; until then it was borne."""
+def _last_tolerated_failure(
+    replica: Replica, observed: ObservedState, actions: ReplicaActions
+) -> ReplicaInstance | None:
+    """The failed instance after which no instance of a failure-tolerant type is left to run."""
     if not replica.tolerates_failure:
         return None
-    borne = [
-        slot for slot, fate in actions if fate is ReplicaAction.TOLERATE and slot.replica is replica
+    tolerated = [
+        instance
+        for instance, action in actions
+        if action is ReplicaAction.TOLERATE and instance.replica is replica
     ]
-    over = sum(slot.is_succeeded for slot in seen.slots[replica.type])
-    return borne[-1] if borne and over + len(borne) == replica.count else None
+    succeeded = sum(instance.is_succeeded for instance in observed.instances[replica.type])
+    return tolerated[-1] if tolerated and succeeded + len(tolerated) == replica.count else None
 
 
-def _tell_count(builder: PlanBuilder, slot: Slot) -> None:
-    phrase = builder.job.messages.failed
-    message = phrase.say(
+def _record_failure_count(builder: PlanBuilder, instance: ReplicaInstance) -> None:
+    template = builder.job.messages.failed
+    message = template.render(
         name=builder.job.name,
         namespace=builder.job.namespace,
-        **slot.facts,
-        count=_failures(builder, slot),
+        **instance.params,
+        count=_failures(builder, instance),
     )
-    builder.tell(
-        EventType.NORMAL, phrase.reason, message, key=f"verdict/count/{builder.job.owner.uid}"
-    )
+    key = f"verdict/count/{builder.job.owner.uid}"
+    builder.record_event(EventType.NORMAL, template.reason, message, key=key)
+
+
+def _fail(
+    builder: PlanBuilder,
+    template: MessageTemplate,
+    *,
+    event: EventType = EventType.NORMAL,
+    params: Mapping[str, object] = MappingProxyType({}),
+) -> None:
+    _finish(builder, ConditionType.FAILED, template, event=event, params=params)
 
 
 def _finish(
     builder: PlanBuilder,
     kind: ConditionType,
-    phrase: MessageTemplate,
+    template: MessageTemplate,
     *,
     event: EventType = EventType.NORMAL,
-    facts: Mapping[str, object],
+    params: Mapping[str, object],
 ) -> None:
-    message = builder.set_condition(kind, phrase, facts=facts)
-    builder.set_status(completion_time=builder.status.completion_time or builder.stamp)
+    message = builder.set_condition(kind, template, params=params)
+    builder.set_status(completion_time=builder.status.completion_time or builder.timestamp)
     if message is not None:
         key = f"verdict/{builder.job.owner.uid}"
-        builder.tell(EventType(phrase.type or event), phrase.reason, message, key=key)
+        builder.record_event(EventType(template.type or event), template.reason, message, key=key)
 
 
-def _verdict_time(builder: PlanBuilder) -> datetime:
+def _finish_time(builder: PlanBuilder) -> datetime:
     for kind in (ConditionType.SUCCEEDED, ConditionType.FAILED):
-        found = builder.status.condition(kind)
-        if found is not None and found.is_true:
-            return found.last_transition or found.last_update or builder.stamp
-    return builder.stamp
+        condition = builder.status.condition(kind)
+        if condition is not None and condition.is_true:
+            return condition.last_transition or condition.last_update or builder.timestamp
+    return builder.timestamp

@@ -1,17 +1,17 @@
-"""The children of one pass: the gang's group first, then what is missing and what is too much."""
+"""Creating missing children: the PodGroup first, then services and pods; surplus is deleted."""
 
 from collections.abc import Set as AbstractSet
 
 from tfjob.core import gang_scheduling, replicas, scale_down
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.observe import Children, View
+from tfjob.core.observe import Children, ObservedState
 from tfjob.core.plan import EventType
 from tfjob.core.plan_builder import PlanBuilder
-from tfjob.core.time_math import shifted
+from tfjob.k8s import time
 
 
 def is_admitted(builder: PlanBuilder, children: Children) -> bool:
-    """The gang's PodGroup stands and its scheduler lets the pods come."""
+    """Create or update the PodGroup; returns whether the pods may be created now."""
     group = builder.job.gang
     if group is None:
         return True
@@ -27,37 +27,37 @@ def is_admitted(builder: PlanBuilder, children: Children) -> bool:
     builder.updates.extend([step.update] if step.update else ())
     if step.may_create_pods:
         return True
-    if gang_scheduling.is_note_due(builder.status.last_reconcile_time, builder.now):
-        builder.set_status(last_reconcile_time=builder.stamp)
+    if gang_scheduling.is_heartbeat_due(builder.status.last_reconcile_time, builder.now):
+        builder.set_status(last_reconcile_time=builder.timestamp)
     builder.creates.extend(replicas.missing_companions(builder.job, children))
-    builder.wake(shifted(builder.now, gang_scheduling.POLL))
+    builder.requeue_at(time.add(builder.now, gang_scheduling.POLL_INTERVAL))
     return False
 
 
-def create_children(builder: PlanBuilder, children: Children, seen: View) -> None:
-    scale_down.shrink(builder, children, seen)
+def create_children(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
+    scale_down.delete_surplus(builder, children, observed)
     builder.creates.extend(replicas.missing_companions(builder.job, children))
-    builder.creates.extend(replicas.missing_services(builder.job, seen))
+    builder.creates.extend(replicas.missing_services(builder.job, observed))
     workloads, due = replicas.missing_workloads(
-        builder.job, seen, status=builder.status, now=builder.now
+        builder.job, observed, status=builder.status, now=builder.now
     )
     builder.creates.extend(workloads)
-    builder.wake(due)
+    builder.requeue_at(due)
     _warn_of_templates(builder, {create.type for create in workloads})
 
 
 def _warn_of_templates(builder: PlanBuilder, created: AbstractSet[str]) -> None:
-    """Once per type: what a template asks for that the job decides otherwise."""
+    """Warn, once per type, about template fields that the job overrides or that break the gang."""
     group = builder.job.gang
     for replica in builder.job.replicas:
         if replica.type not in created:
             continue
         if replica.overrides_template_policy:
             _warn(builder, builder.job.messages.template_policy, replica.type)
-        if group is not None and group.is_refused_by(replica.template):
+        if group is not None and group.uses_other_scheduler(replica.template):
             _warn(builder, builder.job.messages.other_scheduler, replica.type)
 
 
-def _warn(builder: PlanBuilder, phrase: MessageTemplate, kind: str) -> None:
-    key = f"template/{builder.job.owner.uid}/{phrase.reason}/{kind}"
-    builder.tell(EventType.WARNING, phrase.reason, phrase.say(), key=key)
+def _warn(builder: PlanBuilder, template: MessageTemplate, kind: str) -> None:
+    key = f"template/{builder.job.owner.uid}/{template.reason}/{kind}"
+    builder.record_event(EventType.WARNING, template.reason, template.render(), key=key)

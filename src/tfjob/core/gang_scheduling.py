@@ -1,7 +1,7 @@
-"""schedulingPolicy: one PodGroup per job, so that its pods are placed together or not at all.
+"""schedulingPolicy: one PodGroup per job, so that its pods are scheduled together or not at all.
 
-Decides what the group should say, whether it must be made or mended, and whether pods may be
-created yet. Which scheduler it is, is data.
+Decides whether the PodGroup must be created or updated, and whether pods may be created yet. What
+differs between schedulers is data in GangSpec.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from tfjob.core.plan import ChildKind, Create, Delete, Update
 from tfjob.k8s import quantity
 from tfjob.k8s.podgroup import PodGroup
 
-POLL = timedelta(seconds=10)
-NOTE_EVERY = timedelta(seconds=30)
-"""How often a waiting job says in its status that it still waits."""
+POLL_INTERVAL = timedelta(seconds=10)
+HEARTBEAT_INTERVAL = timedelta(seconds=30)
+"""How often a job that waits for admission refreshes lastReconcileTime."""
 _RESOURCES = "minResources"
 
 
 class Member(Protocol):
-    """What the walk over a job's replicas needs to know of each type."""
+    """What is needed of a replica type to sum up the resources of the gang."""
 
     @property
     def count(self) -> int: ...
@@ -78,7 +78,7 @@ def _update(gang: GangSpec, existing: PodGroup, spec: dict[str, Any]) -> Update 
 
 
 def _without_old_resources(spec: Mapping[str, Any], stored: object) -> Mapping[str, Any]:
-    """The merge patch: what a map leaves out would stay, so each old name is taken out."""
+    """The spec as a merge patch, which removes a resource name only if it is set to null."""
     wanted = spec.get(_RESOURCES)
     if not isinstance(wanted, Mapping) or not isinstance(stored, Mapping):
         return spec
@@ -86,21 +86,21 @@ def _without_old_resources(spec: Mapping[str, Any], stored: object) -> Mapping[s
     return {**spec, _RESOURCES: {**dropped, **wanted}}
 
 
-def removal(existing: PodGroup | None) -> list[Delete]:
+def delete_group(existing: PodGroup | None) -> list[Delete]:
     if existing is None or existing.metadata.is_terminating:
         return []
     meta = existing.metadata
     return [Delete(kind=ChildKind.POD_GROUP, name=meta.name, uid=meta.uid)]
 
 
-def is_note_due(last: datetime | None, now: datetime) -> bool:
-    return last is None or now - last >= NOTE_EVERY or last > now
+def is_heartbeat_due(last: datetime | None, now: datetime) -> bool:
+    return last is None or now - last >= HEARTBEAT_INTERVAL or last > now
 
 
 def min_resources(
     members: Sequence[Member], *, count: int, priorities: Mapping[str, int]
 ) -> dict[str, str]:
-    """What the first `count` pods ask for, the most important types first."""
+    """Total requests of the first `count` pods, types with the highest priority first."""
     ordered = sorted(members, key=lambda member: -_priority(member, priorities))
     totals: dict[str, quantity.Quantity] = {}
     for member in ordered:
@@ -142,7 +142,7 @@ def _priority(member: Member, priorities: Mapping[str, int]) -> int:
 
 
 def _requests(template: Mapping[str, Any]) -> Iterator[tuple[str, quantity.Quantity]]:
-    """Per regular container its requests, or its limits where it has no requests at all."""
+    """The requests of each regular container, or its limits if it has no requests at all."""
     for container in (template.get("spec") or {}).get("containers") or ():
         resources = container.get("resources")
         if not isinstance(resources, Mapping):

@@ -1,4 +1,4 @@
-"""A gang as a value: what a gang scheduler wants to be told about a job and its pods."""
+"""What a gang scheduler needs to know about a job and its pods, as data."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -7,7 +7,7 @@ import msgspec
 
 
 class GangSpec(msgspec.Struct, frozen=True):
-    """What a gang scheduler wants to be told: the group's fields and the marks on its pods."""
+    """The fields of the PodGroup, and the labels and annotations of its pods."""
 
     api_version: str
     group_name: str
@@ -22,7 +22,7 @@ class GangSpec(msgspec.Struct, frozen=True):
     computes_resources: bool = True
     waits_for_admission: bool = False
     waits_for_group: bool = False
-    """No pod is made before the group stands; its scheduler need not have said anything."""
+    """Pods are created only once the PodGroup exists, whether or not it is admitted."""
     stays_with_pods: bool = False
 
     def mark(
@@ -33,7 +33,7 @@ class GangSpec(msgspec.Struct, frozen=True):
         annotations: MutableMapping[str, str],
         role: str,
     ) -> None:
-        """Write the scheduler's marks on a pod under construction."""
+        """Set the scheduler name, labels and annotations that put a pod into the gang."""
         if not spec.get("schedulerName"):
             spec["schedulerName"] = self.scheduler_name
         labels.update(self.pod_labels)
@@ -41,7 +41,7 @@ class GangSpec(msgspec.Struct, frozen=True):
         if self.role_key:
             (labels if self.is_role_a_label else annotations)[self.role_key] = role
 
-    def is_refused_by(self, template: Mapping[str, Any]) -> bool:
-        """The template names a scheduler of its own, which is kept."""
+    def uses_other_scheduler(self, template: Mapping[str, Any]) -> bool:
+        """Whether the template names another scheduler, which then schedules the pods."""
         own = (template.get("spec") or {}).get("schedulerName")
         return bool(own) and own != self.scheduler_name

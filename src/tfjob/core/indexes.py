@@ -1,7 +1,7 @@
-"""Sets of replica indexes as short text: `0,2-4`.
+"""Sets of replica indexes as compact text, as in `completedIndexes` of a batch Job: `0,2-4`.
 
-Text comes back from stored objects, so reading is lenient and bounded: what is no index, or lies
-beyond the bound, is dropped.
+The text comes from stored objects, so parsing is lenient and bounded: it drops anything that is
+not an index below the bound.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
-"""A stored job that no rule can read: it fails with a sentence that says why, and stays failed.
+"""A stored job with faults: it fails with a message that lists them.
 
-Law: what still runs of a rejected job goes; what has ended stays to be looked at. A job that came
-to its end before it became unreadable is left alone, with everything it kept. One that was not
-even parsed is told so, and nothing of it is touched.
+Children that still run are deleted; those that have ended are kept for inspection. A job that
+finished before it became invalid is left as it is. A job that cannot be decoded gets an event, and
+none of its children is touched.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from tfjob.core.pod_state import has_ended
 from tfjob.core.status import Condition, ConditionType, JobStatus, with_condition
 from tfjob.k8s import field, time
 
-_MOST_FAULTS = 20
-_NOTHING = Children()
+_MAX_FAULTS = 20
+_NO_CHILDREN = Children()
 
 
 class InvalidJob(msgspec.Struct, frozen=True):
-    """What could be read of a job that cannot run."""
+    """What could be decoded of a job that cannot run."""
 
     owner: Owner
     messages: Messages
@@ -33,25 +33,27 @@ class InvalidJob(msgspec.Struct, frozen=True):
     is_external: bool = False
     is_deleting: bool = False
     is_unparsed: bool = False
-    """Its spec or status could not be decoded, so nothing is known of what it asks for."""
+    """The spec or status cannot be decoded, so it is unknown what the job asks for."""
 
     @property
-    def is_left_alone(self) -> bool:
+    def is_ignored(self) -> bool:
         return self.is_external or self.is_deleting or self.is_unparsed
 
 
-def reject(job: InvalidJob, *, children: Children = _NOTHING, now: datetime) -> Plan:
-    """Decide about a job that cannot run; `children` are what it owns that runs or serves."""
+def reject(job: InvalidJob, *, children: Children = _NO_CHILDREN, now: datetime) -> Plan:
+    """Plan the failure of a job that cannot run; `children` are its pods, Jobs and services."""
     if job.is_external or job.is_deleting:
         return Plan()
     if job.is_unparsed:
-        return Plan(events=[_warning(job, _verdict(job, at=time.whole(now)), "unparsed")])
+        return Plan(
+            events=[_warning(job, _failed_condition(job, at=time.truncate(now)), "unparsed")]
+        )
     if job.status.is_finished:
-        return Plan(deletes=_removals(children)) if _is_rejected(job) else Plan()
-    failed = _verdict(job, at=time.whole(now))
+        return Plan(deletes=_deletes(children)) if _is_rejected(job) else Plan()
+    failed = _failed_condition(job, at=time.truncate(now))
     status = with_condition(job.status, failed)
     return Plan(
-        deletes=_removals(children),
+        deletes=_deletes(children),
         status=msgspec.structs.replace(status, completion_time=failed.last_update),
         events=[_warning(job, failed, "verdict")],
     )
@@ -67,14 +69,14 @@ def _warning(job: InvalidJob, verdict: Condition, topic: str) -> JobEvent:
 
 
 def _is_rejected(job: InvalidJob) -> bool:
-    """It has failed because it could not be read, and not in another way before."""
+    """The job failed because it is invalid, and not for another reason earlier."""
     failed = job.status.condition(ConditionType.FAILED)
     return failed is not None and failed.is_true and failed.reason == job.messages.invalid.reason
 
 
-def _removals(children: Children) -> tuple[Delete, ...]:
-    """What the job asked to be kept cannot be known; what holds resources goes."""
-    gone = cleanup.removals(
+def _deletes(children: Children) -> tuple[Delete, ...]:
+    """Delete what holds resources: the cleanPodPolicy of an invalid job is unknown."""
+    deletes = cleanup.deletes_after_completion(
         CleanPolicy.RUNNING,
         pods=children.pods,
         jobs=children.jobs,
@@ -83,25 +85,25 @@ def _removals(children: Children) -> tuple[Delete, ...]:
             *(pod.metadata.uid for pod in children.pods if has_ended(pod)),
             *(each.metadata.uid for each in children.jobs if each.status.succeeded),
         },
-        ends_unfinished=True,
+        deletes_running=True,
     )
-    return tuple(gone)
+    return tuple(deletes)
 
 
-def _verdict(job: InvalidJob, *, at: datetime) -> Condition:
-    phrase = job.messages.invalid
+def _failed_condition(job: InvalidJob, *, at: datetime) -> Condition:
+    template = job.messages.invalid
     return Condition(
         type=ConditionType.FAILED.value,
         status="True",
-        reason=phrase.reason,
-        message=phrase.say(detail=_detail(job.faults)),
+        reason=template.reason,
+        message=template.render(detail=_detail(job.faults)),
         last_update=at,
         last_transition=at,
     )
 
 
 def _detail(faults: Sequence[field.Fault]) -> str:
-    """All faults, or the first of very many: a condition is read by people."""
-    text = field.summary(faults[:_MOST_FAULTS])
-    more = len(faults) - _MOST_FAULTS
+    """All faults, or the first ones and how many more there are."""
+    text = field.summary(faults[:_MAX_FAULTS])
+    more = len(faults) - _MAX_FAULTS
     return f"{text} and {more} more" if more > 0 else text

@@ -1,7 +1,7 @@
-"""The neutral job: what every dialect means, as plain values.
+"""The neutral job: what a job of any dialect means, as immutable values.
 
-A dialect fills these in and the policies read them; what differs between dialects is data here,
-never a branch on the dialect. Nothing in a Job is ever changed in place.
+Dialects build it and the policies of the core read it. What differs between dialects is data here;
+the core never branches on the dialect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +17,8 @@ from tfjob.core.status import JobStatus
 
 TRAINING_CONTAINER = "tensorflow"
 MAX_REPLICAS = 5_000
-"""All replicas of a job. TF_CONFIG names each of them in one environment variable: with names of
-usual length it has room for fewer, and with the shortest for hardly more."""
+"""The most replicas of a job over all types. TF_CONFIG lists them all in one environment variable,
+which holds fewer if their names have the usual length, and hardly more with the shortest names."""
 
 
 class RestartPolicy(StrEnum):
@@ -35,14 +35,14 @@ class CleanPolicy(StrEnum):
 
 
 class Workload(StrEnum):
-    """What runs a replica: a pod of ours, or a batch Job that makes its own pods."""
+    """What runs a replica: a pod, or a batch Job that creates the pods."""
 
     POD = "Pod"
     JOB = "Job"
 
 
 class ExitCodes(msgspec.Struct, frozen=True):
-    """Which ends of the training container are worth another try."""
+    """Which exits of the training container are retryable."""
 
     retryable: frozenset[int] = frozenset()
     at_least: int | None = None
@@ -67,7 +67,7 @@ class ServicePort(msgspec.Struct, frozen=True):
 
 
 class Replica(msgspec.Struct, frozen=True):
-    """One replica type: how many, from which template, and how its children are called."""
+    """One replica type: how many replicas, their pod template, and the names of their children."""
 
     type: str
     label: str
@@ -83,14 +83,14 @@ class Replica(msgspec.Struct, frozen=True):
     selector: Mapping[str, str]
     service_ports: Sequence[ServicePort]
     task: str
-    weak_labels: Mapping[str, str] = {}
+    default_labels: Mapping[str, str] = {}
     status_selector: str = ""
     is_in_cluster: bool = True
     tolerates_failure: bool = False
     restarts_on_success: bool = False
     overrides_template_policy: bool = False
     has_cluster_ip: bool = False
-    """Its services have an address of their own, and not those of the pods behind them."""
+    """Its services are not headless."""
     commands: Sequence[Sequence[str]] = ()
 
     def name(self, index: int) -> str:
@@ -101,7 +101,10 @@ class Replica(msgspec.Struct, frozen=True):
 
 
 class SuccessCriterion(msgspec.Struct, frozen=True):
-    """Whose success is the job's: all replicas of `types`, or the replica `index` of the first."""
+    """The decisive replicas, whose success is the job's success.
+
+    These are all replicas of `types`; with an `index`, that replica of the first type suffices.
+    """
 
     types: tuple[str, ...] = ()
     index: int | None = None
@@ -113,21 +116,21 @@ class SuccessCriterion(msgspec.Struct, frozen=True):
 
 
 class LabelKeys(msgspec.Struct, frozen=True):
-    """Where a child's replica type and index are written, and the mark of a leading pod.
+    """The label keys for the type and index of a replica, and the labels of leader pods.
 
-    The `weak` ones are written on pods only, and only where the template says nothing.
+    The `default_` labels are set on pods only, and only where the template does not set them.
     """
 
     type: str
     index: str
     leader: tuple[str, str] | None = None
     leaders: SuccessCriterion = SuccessCriterion()
-    weak_index: str | None = None
-    weak_leader: tuple[str, str] | None = None
+    default_index: str | None = None
+    default_leader: tuple[str, str] | None = None
 
 
 class TFConfig(msgspec.Struct, frozen=True):
-    """The form of the TF_CONFIG variable; absent when not `is_enabled`."""
+    """The format of the TF_CONFIG variable, which is not set unless `is_enabled`."""
 
     is_enabled: bool = True
     is_dynamic: bool = False
@@ -138,19 +141,19 @@ class TFConfig(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """How failures, restarts and the end of a job are judged."""
+    """How failures, restarts and the completion of a job are decided."""
 
-    decider: SuccessCriterion
+    success_criterion: SuccessCriterion
     exit_codes: ExitCodes
-    only_decider_fails: bool = False
+    only_decisive_replica_fails_job: bool = False
     budget_ends_job: bool = True
     budget_counts_container_restarts: bool = True
-    never_survives_disruption: bool = False
+    never_policy_survives_disruption: bool = False
     success_before_deadline: bool = False
     success_before_suspension: bool = False
     suspend_keeps_services: bool = False
     counts_evictions: bool = False
-    longest_restart_delay: timedelta = timedelta(minutes=5)
+    max_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
 
 
@@ -163,17 +166,17 @@ class RunPolicy(msgspec.Struct, frozen=True):
 
 
 class Companion(msgspec.Struct, frozen=True):
-    """An object that lives beside the replicas (TensorBoard, a script's ConfigMap)."""
+    """A child that belongs to no replica, such as a TensorBoard or the ConfigMap of a script."""
 
     kind: str
     name: str
     manifest: Mapping[str, Any]
-    kept: Mapping[str, Any] = {}
-    """Fields of its spec that follow the job for as long as both are there."""
+    enforced_spec: Mapping[str, Any] = {}
+    """Spec fields that are patched whenever they differ; the others are only set on creation."""
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """The job object as its children name it."""
+    """The job object that the owner references of its children name."""
 
     api_version: str
     kind: str
@@ -193,7 +196,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One job. `claim` are the labels by which all its children are told from others."""
+    """One job. `child_labels` are the labels that all its children have."""
 
     owner: Owner
     replicas: Sequence[Replica]
@@ -206,10 +209,10 @@ class Job(msgspec.Struct, frozen=True):
     gang: GangSpec | None = None
     companions: Sequence[Companion] = ()
     annotations: Mapping[str, str] = {}
-    claim: Mapping[str, str] = {}
+    child_labels: Mapping[str, str] = {}
     warnings: Sequence[tuple[str, str]] = ()
     notices: Sequence[tuple[str, str]] = ()
-    """Reasons and messages that its user is told once while it lives, ill news and others."""
+    """Reasons and messages of Warning and Normal events, recorded at most once per object."""
     status: JobStatus = JobStatus()
     is_external: bool = False
     is_deleting: bool = False
@@ -223,7 +226,8 @@ class Job(msgspec.Struct, frozen=True):
         return self.owner.namespace
 
     @property
-    def is_left_alone(self) -> bool:
+    def is_ignored(self) -> bool:
+        """The operator does not act on the job."""
         return self.is_external or self.is_deleting
 
     @property
@@ -231,5 +235,5 @@ class Job(msgspec.Struct, frozen=True):
         return sum(replica.count for replica in self.replicas)
 
     def in_status_order(self) -> list[Replica]:
-        """The fixed order in which types are judged and named in messages."""
+        """The replica types in the order of the status, in which they are also evaluated."""
         return sorted(self.replicas, key=lambda replica: replica.type)

@@ -1,54 +1,63 @@
-"""The limits of a job, checked before anything is made: backoffLimit, then the deadline.
+"""The limits that fail a job: backoffLimit and activeDeadlineSeconds.
 
-A hit ends the job and everything of it that still runs, whatever its clean-up policy says.
+backoffLimit bounds the restarts of all replicas together. It counts container restarts by the
+kubelet, which are read from the pods, and recreated replicas, which are stored in the status. The
+sum never decreases when a pod is replaced.
 """
 
-from tfjob.core import backoff, completion, replica_counts
-from tfjob.core.observe import Children, Slot, View
-from tfjob.core.plan_builder import PlanBuilder
-from tfjob.core.progress import count
-from tfjob.core.restart_policy import ReplicaAction
-from tfjob.core.restart_replicas import ReplicaActions, so_far
-from tfjob.core.status import Limit
-from tfjob.k8s.pod import Phase
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tfjob.k8s import time
+
+_ROUNDING: Final = timedelta(seconds=1)
+"""A stored start time is truncated to the second; the job may have started that much later."""
 
 
-def is_hit(builder: PlanBuilder, children: Children, seen: View, actions: ReplicaActions) -> bool:
-    limit = _hit(builder, seen, actions)
+class Restarts(msgspec.Struct, frozen=True):
+    """Restarts so far: `in_place` by the kubelet, `stored` by recreating replicas."""
+
+    in_place: int
+    stored: int
+
+    @property
+    def total(self) -> int:
+        return self.in_place + self.stored
+
+
+def remaining_restarts(limit: int | None, restarts: Restarts) -> int | None:
+    """How many replicas may still be recreated; None without a limit."""
+    return None if limit is None else max(limit - restarts.total, 0)
+
+
+def is_backoff_limit_reached(
+    limit: int | None,
+    restarts: Restarts,
+    *,
+    is_restart_wanted: bool,
+    has_new_failure: bool,
+) -> bool:
     if limit is None:
         return False
-    count(builder, seen)
-    builder.set_status(limit_reached=limit)
-    completion.clean_up(builder, children, seen)
-    messages = builder.job.messages
-    completion.fail(
-        builder, messages.failed_backoff if limit is Limit.BACKOFF else messages.failed_deadline
-    )
-    return True
+    if limit == 0 and (restarts.in_place > 0 or has_new_failure):
+        return True
+    if restarts.in_place >= 1 and restarts.total >= limit:
+        return True
+    return is_restart_wanted and restarts.total >= limit
 
 
-def _hit(builder: PlanBuilder, seen: View, actions: ReplicaActions) -> Limit | None:
-    if builder.job.rules.budget_ends_job and _is_backoff_hit(builder, seen, actions):
-        return Limit.BACKOFF
-    return Limit.DEADLINE if completion.is_overdue(builder, seen) else None
+def deadline(limit: timedelta | None, start: datetime | None) -> datetime | None:
+    """When the job has certainly been active for its whole limit.
+
+    None without a limit or before the job has started.
+    """
+    if limit is None or start is None:
+        return None
+    return time.add(start, limit + _ROUNDING) if limit else start
 
 
-def _is_backoff_hit(builder: PlanBuilder, seen: View, actions: ReplicaActions) -> bool:
-    limit = builder.job.policy.backoff_limit
-    if limit is None:
-        return False
-    failures = sum(_is_own_failure(slot) for slot in seen.all_slots())
-    return backoff.is_hit(
-        limit,
-        so_far(builder, seen),
-        is_restart_wanted=any(
-            fate in {ReplicaAction.RESTART, ReplicaAction.HELD} for _, fate in actions
-        ),
-        has_new_failure=failures > replica_counts.failed_total(builder.status),
-    )
-
-
-def _is_own_failure(slot: Slot) -> bool:
-    if slot.phase is not Phase.FAILED or slot.pod is None or slot.is_leaving:
-        return False
-    return not slot.is_disrupted
+def is_deadline_exceeded(limit: timedelta | None, start: datetime | None, *, now: datetime) -> bool:
+    end = deadline(limit, start)
+    return end is not None and now >= end

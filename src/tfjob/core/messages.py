@@ -1,6 +1,6 @@
-"""The sentences a job says, as patterns: reasons and messages of conditions and events.
+"""Templates of the reasons and messages of conditions and events.
 
-Tools match these texts, so each API brings its own; who fills in the facts does not choose words.
+Tools match these texts, so each dialect defines its own; the core only fills in parameters.
 """
 
 import msgspec
@@ -10,10 +10,10 @@ class MessageTemplate(msgspec.Struct, frozen=True):
     reason: str
     message: str
     type: str = ""
-    """`Normal` or `Warning`, where its event is of another type than is usual."""
+    """`Normal` or `Warning`, to override the usual type of the event."""
 
-    def say(self, **facts: object) -> str:
-        return self.message.format(**facts)
+    def render(self, **params: object) -> str:
+        return self.message.format(**params)
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -42,8 +42,8 @@ class Messages(msgspec.Struct, frozen=True):
     child_delete_failed: MessageTemplate
     component: str
     master_advice: str
-    """What to do about a distributed job with the task type `master`."""
+    """Hint for a distributed job with the task type `master`."""
     coordinator_advice: str
-    """What to do about parameter servers without a chief."""
+    """Hint for a job with parameter servers and no chief."""
     group_create_failed: MessageTemplate | None = None
-    """Said instead where it is the gang's group that cannot be made."""
+    """Used instead of `child_create_failed` for the PodGroup."""

@@ -1,19 +1,19 @@
-"""Names and label values of children, derived from the job's name alone.
+"""Names and label values of children, derived from the job's name only.
 
-Fixed names are what makes a stale view harmless: a second child under one name cannot exist.
+Because names are fixed, a stale cache cannot lead to a duplicate: the API server rejects it.
 """
 
-LONGEST_NAME = 63
+MAX_NAME_LENGTH = 63
 
 
 def child_prefix(*parts: str) -> str:
-    """What stands before the index in the names of one replica type's children."""
+    """The part of a child's name before its index."""
     return "".join(f"{_plain(part)}-" for part in parts)
 
 
 def label_value(text: str) -> str:
-    """A text as a label value: at most 63 characters, ending in a letter or digit."""
-    cut = _plain(text)[:LONGEST_NAME]
+    """Turn text into a label value: at most 63 characters, ending in a letter or digit."""
+    cut = _plain(text)[:MAX_NAME_LENGTH]
     while cut and not (cut[-1].isascii() and cut[-1].isalnum()):
         cut = cut[:-1]
     return cut

@@ -1,7 +1,7 @@
-"""What is there, sorted by replica: each slot (type, index) with its pod and how it stands.
+"""The observed state of a job's replicas: for each (type, index) its pod or batch Job and phase.
 
-Only facts; nothing is decided here. A replica is judged by its training container alone, so a
-sidecar that goes on, or fails late, changes nothing.
+Nothing is decided here. The training container alone determines the phase of a replica; a sidecar
+that keeps running or fails later does not change it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ import msgspec
 from tfjob.core import batch_job, pod_state
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, Workload
 from tfjob.core.plan import ChildKind
-from tfjob.core.status import Cause, ConditionType, ReplicaStatus
+from tfjob.core.status import ConditionType, RecordCause, ReplicaStatus
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
@@ -22,7 +22,7 @@ from tfjob.k8s.service import Service
 
 
 class Children(msgspec.Struct, frozen=True):
-    """Everything a job owns, and the few facts of the cluster that decisions about it need."""
+    """The children of a job, and what else a reconcile reads from the cluster."""
 
     pods: Sequence[Pod] = ()
     services: Sequence[Service] = ()
@@ -33,8 +33,8 @@ class Children(msgspec.Struct, frozen=True):
     priorities: Mapping[str, int] = {}
 
 
-class Slot(msgspec.Struct):
-    """One replica: its pod if there is one, and its phase as the job sees it."""
+class ReplicaInstance(msgspec.Struct):
+    """One replica (type and index): its pod, if it has one, and its phase."""
 
     replica: Replica
     index: int
@@ -42,10 +42,11 @@ class Slot(msgspec.Struct):
     job: BatchJob | None = None
     phase: Phase | None = None
     is_completed: bool = False
-    is_leaving: bool = False
+    is_obsolete: bool = False
+    """The pod is of an earlier run or is deleted by the operator; its state does not count."""
     is_disrupted: bool = False
     failure: Terminated | None = None
-    """The permanent end that decides about a replica of a batch Job."""
+    """The permanent failure of a replica that runs as a batch Job."""
 
     @property
     def name(self) -> str:
@@ -53,29 +54,29 @@ class Slot(msgspec.Struct):
 
     @property
     def is_terminating(self) -> bool:
-        """Its pod is on its way out; the pods of a batch Job are that Job's business."""
+        """The pod is terminating. Pods of a batch Job are left to that Job's controller."""
         if self.pod is None or self.job is not None:
             return False
         return self.pod.metadata.is_terminating
 
     @property
     def is_active(self) -> bool:
-        return self.phase is Phase.RUNNING and not self.is_terminating and not self.is_leaving
+        return self.phase is Phase.RUNNING and not self.is_terminating and not self.is_obsolete
 
     @property
     def is_succeeded(self) -> bool:
-        return self.phase is Phase.SUCCEEDED and not self.is_leaving
+        return self.phase is Phase.SUCCEEDED and not self.is_obsolete
 
     @property
     def is_failed(self) -> bool:
-        """Failed, or taken away while it ran."""
-        if self.is_leaving:
+        """Failed, or being deleted while running."""
+        if self.is_obsolete:
             return False
         return self.phase is Phase.FAILED or (self.phase is Phase.RUNNING and self.is_terminating)
 
     @property
     def exit_code(self) -> int | None:
-        """How its training container ended last, if that is known."""
+        """The last known exit code of the training container."""
         ended = None if self.pod is None else self.pod.terminated(TRAINING_CONTAINER)
         if ended is None and self.pod is not None and self.job is not None:
             ended = batch_job.end_of(self.pod)
@@ -83,8 +84,8 @@ class Slot(msgspec.Struct):
         return None if ended is None else ended.exit_code
 
     @property
-    def facts(self) -> dict[str, object]:
-        """What is told of it: its type, its pod, and the code that ended it."""
+    def params(self) -> dict[str, object]:
+        """The message parameters for this replica: its type, pod and exit code."""
         code = self.exit_code
         return {
             "type": self.replica.type,
@@ -93,8 +94,8 @@ class Slot(msgspec.Struct):
         }
 
     @property
-    def is_done(self) -> bool:
-        """Succeeded for certain: its training container is known to have exited with 0."""
+    def is_confirmed_success(self) -> bool:
+        """Succeeded, and the training container is known to have exited with code 0."""
         if not self.is_succeeded:
             return False
         if self.pod is None or self.job is not None:
@@ -103,35 +104,37 @@ class Slot(msgspec.Struct):
         return ended is not None and ended.exit_code == 0
 
 
-class View(msgspec.Struct):
-    slots: Mapping[str, Sequence[Slot]]
+class ObservedState(msgspec.Struct):
+    """All replicas of a job by type, the names of their services, and surplus children."""
+
+    instances: Mapping[str, Sequence[ReplicaInstance]]
     services: AbstractSet[str]
     surplus_pods: Sequence[ObjectMeta]
     surplus_services: Sequence[ObjectMeta]
 
-    def all_slots(self) -> list[Slot]:
-        return [slot for slots in self.slots.values() for slot in slots]
+    def all_instances(self) -> list[ReplicaInstance]:
+        return [instance for instances in self.instances.values() for instance in instances]
 
 
-def view(job: Job, children: Children) -> View:
+def observe(job: Job, children: Children) -> ObservedState:
     by_label = {replica.label: replica for replica in job.replicas}
     pods: dict[tuple[str, int], list[Pod]] = {}
     surplus: list[ObjectMeta] = []
     for pod in children.pods:
-        place = place_of(job, pod.metadata)
-        if place is None:
+        key = replica_key(job, pod.metadata)
+        if key is None:
             continue
-        replica = by_label.get(place[0])
-        if replica is None or place[1] >= replica.count:
+        replica = by_label.get(key[0])
+        if replica is None or key[1] >= replica.count:
             surplus.append(pod.metadata)
         else:
-            pods.setdefault((replica.type, place[1]), []).append(pod)
+            pods.setdefault((replica.type, key[1]), []).append(pod)
     batch_jobs = _batch_jobs(job, children.jobs, by_label)
     services, surplus_services = _services(job, replica_services(job, children), by_label)
-    return View(
-        slots={
+    return ObservedState(
+        instances={
             replica.type: [
-                _slot(job, replica, index, pods.get((replica.type, index), ()), batch_jobs)
+                _instance(job, replica, index, pods.get((replica.type, index), ()), batch_jobs)
                 for index in range(replica.count)
             ]
             for replica in job.replicas
@@ -143,15 +146,15 @@ def view(job: Job, children: Children) -> View:
 
 
 def replica_services(job: Job, children: Children) -> Sequence[Service]:
-    """The services of replicas: those beside them have a life of their own."""
-    beside = {each.name for each in job.companions if each.kind == ChildKind.SERVICE}
-    if not beside:
+    """The services of replicas, without those that are companions."""
+    companions = {each.name for each in job.companions if each.kind == ChildKind.SERVICE}
+    if not companions:
         return children.services
-    return [each for each in children.services if each.metadata.name not in beside]
+    return [each for each in children.services if each.metadata.name not in companions]
 
 
-def ended(job: Job, children: Children, seen: View) -> frozenset[str]:
-    """UIDs of the pods and batch Jobs that have ended; whatever else there is still runs."""
+def ended_uids(job: Job, children: Children, observed: ObservedState) -> frozenset[str]:
+    """UIDs of the pods and batch Jobs that no longer run."""
     policies = {replica.label: replica.pod_restart_policy for replica in job.replicas}
     pods = {
         pod.metadata.uid
@@ -159,11 +162,11 @@ def ended(job: Job, children: Children, seen: View) -> frozenset[str]:
         if pod_state.has_ended(pod, policy=policies.get(_label(job, pod.metadata), ""))
     }
     jobs = {each.metadata.uid for each in children.jobs if each.status.succeeded}
-    for slot in seen.all_slots():
-        if slot.job is None or slot.pod is None or slot.phase is not Phase.SUCCEEDED:
+    for instance in observed.all_instances():
+        if instance.job is None or instance.pod is None or instance.phase is not Phase.SUCCEEDED:
             continue
-        if slot.pod.metadata.uid in pods:
-            jobs.add(slot.job.metadata.uid)
+        if instance.pod.metadata.uid in pods:
+            jobs.add(instance.job.metadata.uid)
     return frozenset(pods | jobs)
 
 
@@ -171,54 +174,55 @@ def _label(job: Job, meta: ObjectMeta) -> str:
     return meta.labels.get(job.labels.type, "")
 
 
-def _slot(
+def _instance(
     job: Job,
     replica: Replica,
     index: int,
     pods: Sequence[Pod],
     batch_jobs: Mapping[str, BatchJob],
-) -> Slot:
-    slot = Slot(replica=replica, index=index)
+) -> ReplicaInstance:
+    instance = ReplicaInstance(replica=replica, index=index)
     stored = job.status.of(replica.type)
-    slot.is_completed = index in stored.completed
+    instance.is_completed = index in stored.completed
     if job.workload is Workload.JOB:
-        _observe_batch(slot, job, pods, batch_jobs.get(slot.name))
+        _observe_batch(instance, job, pods, batch_jobs.get(instance.name))
     elif pods:
-        _observe_pod(slot, job, _the_one(pods, name=slot.name), stored=stored)
-    if slot.is_completed and not slot.is_leaving:
-        slot.phase = Phase.SUCCEEDED
-    return slot
+        _observe_pod(instance, job, _canonical_pod(pods, name=instance.name), stored=stored)
+    if instance.is_completed and not instance.is_obsolete:
+        instance.phase = Phase.SUCCEEDED
+    return instance
 
 
-def _observe_pod(slot: Slot, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
-    """What was seen of a pod before and is stored by its UID counts more than its times do."""
-    slot.pod = pod
-    slot.is_leaving = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
-    slot.phase = pod_state.judged_phase(pod, policy=slot.replica.pod_restart_policy)
-    last = stored.recent_of(slot.index)
+def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
+    """A stored record of the pod takes precedence over what its timestamps suggest."""
+    instance.pod = pod
+    instance.is_obsolete = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
+    instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
+    last = stored.record_of(instance.index)
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
-        slot.is_disrupted = last.cause is Cause.DISRUPTED
+        instance.is_disrupted = last.cause is RecordCause.DISRUPTED
     else:
-        slot.is_disrupted = pod_state.is_disrupted(pod, job.rules)
-    if slot.phase is Phase.SUCCEEDED and (slot.is_disrupted or pod_state.is_evicted(pod)):
-        slot.phase = Phase.FAILED
+        instance.is_disrupted = pod_state.is_disrupted(pod, job.rules)
+    if instance.phase is Phase.SUCCEEDED and (instance.is_disrupted or pod_state.is_evicted(pod)):
+        instance.phase = Phase.FAILED
 
 
-def _observe_batch(slot: Slot, job: Job, pods: Sequence[Pod], found: BatchJob | None) -> None:
-    """Pods that a vanished batch Job left behind are nobody's."""
-    slot.job = found
-    is_decider = job.rules.decider.includes(slot.replica.type, slot.index)
+def _observe_batch(
+    instance: ReplicaInstance, job: Job, pods: Sequence[Pod], found: BatchJob | None
+) -> None:
+    """Pods whose batch Job is deleted are ignored."""
+    instance.job = found
+    is_decisive = job.rules.success_criterion.includes(instance.replica.type, instance.index)
     codes = job.rules.exit_codes
     if found is not None:
-        slot.pod = batch_job.representative_pod(pods, exit_codes=codes, is_decider=is_decider)
-    slot.phase = batch_job.phase_of(found, pods, exit_codes=codes, is_decider=is_decider)
-    if slot.phase is Phase.FAILED and slot.pod is not None:
-        slot.failure = batch_job.failure_of(slot.pod, exit_codes=codes)
+        instance.pod = batch_job.representative_pod(pods, exit_codes=codes, is_decisive=is_decisive)
+    instance.phase = batch_job.phase_of(found, pods, exit_codes=codes, is_decisive=is_decisive)
+    if instance.phase is Phase.FAILED and instance.pod is not None:
+        instance.failure = batch_job.failure_of(instance.pod, exit_codes=codes)
 
 
-def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:
-    """Of several pods for one index the canonical name counts; else the oldest, so that no second
-    one is made beside it."""
+def _canonical_pod(pods: Sequence[Pod], *, name: str) -> Pod:
+    """Of several pods for one index, the one with the expected name, else the oldest."""
     for pod in pods:
         if pod.metadata.name == name:
             return pod
@@ -226,12 +230,12 @@ def _the_one(pods: Sequence[Pod], *, name: str) -> Pod:
 
 
 def _is_of_earlier_run(job: Job, pod: Pod) -> bool:
-    """A suspended job owns no pods: what is still on its way out belongs to the run before."""
+    """A suspended job owns no pods: a terminating one is left from the run before."""
     return job.status.is_true(ConditionType.SUSPENDED) and pod.metadata.is_terminating
 
 
-def place_of(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
-    """The (type label, index) a child claims, or None when its labels are no use."""
+def replica_key(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
+    """The (type label, index) from a child's labels, or None if they are missing or malformed."""
     kind = meta.labels.get(job.labels.type)
     index = meta.labels.get(job.labels.index, "")
     if kind is None or not (index.isascii() and index.isdigit()) or len(index) > 9:
@@ -242,30 +246,33 @@ def place_of(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
 def _batch_jobs(
     job: Job, jobs: Sequence[BatchJob], by_label: Mapping[str, Replica]
 ) -> Mapping[str, BatchJob]:
-    """By the names of the replicas they run. One that is called otherwise counts where none has
-    the name: how children are called may have been set anew, and nothing runs twice."""
+    """Batch Jobs by the name of the replica they run.
+
+    A Job with another name counts if no Job has the expected one: naming may have been configured
+    differently when it was created, and no replica may run twice.
+    """
     found: dict[str, BatchJob] = {}
     for each in jobs:
-        place = place_of(job, each.metadata)
-        replica = None if place is None else by_label.get(place[0])
-        if place is not None and replica is not None:
-            found.setdefault(replica.name(place[1]), each)
+        key = replica_key(job, each.metadata)
+        replica = None if key is None else by_label.get(key[0])
+        if key is not None and replica is not None:
+            found.setdefault(replica.name(key[1]), each)
     return found | {each.metadata.name: each for each in jobs}
 
 
 def _services(
     job: Job, services: Sequence[Service], by_label: Mapping[str, Replica]
 ) -> tuple[set[str], list[ObjectMeta]]:
-    """The names of those that belong to a replica, and those that are too many."""
-    kept: set[str] = set()
+    """The names of the services of existing replicas, and the surplus services."""
+    names: set[str] = set()
     surplus: list[ObjectMeta] = []
     for service in services:
-        place = place_of(job, service.metadata)
-        if place is None:
+        key = replica_key(job, service.metadata)
+        if key is None:
             continue
-        replica = by_label.get(place[0])
-        if replica is None or place[1] >= replica.count:
+        replica = by_label.get(key[0])
+        if replica is None or key[1] >= replica.count:
             surplus.append(service.metadata)
         else:
-            kept.add(service.metadata.name)
-    return kept, surplus
+            names.add(service.metadata.name)
+    return names, surplus

@@ -1,7 +1,7 @@
-"""What shall be done for a job, as data: children to make and remove, the status to store.
+"""A plan: the children to create, update and delete, the status to store, the events to record.
 
-A plan is a value. Children are named, not built: a thousand pods are rendered one at a time by
-whoever sends them, so that a wide job needs no wide memory.
+A plan names the children to create and does not contain their manifests: the controller builds
+them one at a time, so a job with thousands of pods does not hold all their manifests in memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ class EventType(StrEnum):
 
 
 class Create(msgspec.Struct, frozen=True):
-    """One child to make. `body` is set where it is not built from a replica's template."""
+    """One child to create. `body` is set if it is not built from a replica's template."""
 
     kind: str
     name: str
@@ -38,7 +38,7 @@ class Create(msgspec.Struct, frozen=True):
 
 
 class Update(msgspec.Struct, frozen=True):
-    """One child whose spec differs from what it should be; `body` is a merge patch."""
+    """One child whose spec differs from the desired one; `body` is a merge patch."""
 
     kind: str
     name: str
@@ -47,7 +47,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """One child to remove, and only if it is still the one that was seen."""
+    """One child to delete, with its UID as a precondition."""
 
     kind: str
     name: str
@@ -56,7 +56,7 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class JobEvent(msgspec.Struct, frozen=True):
-    """Something to tell about a job. Events of one key are one fact, however often it is seen."""
+    """An event about a job. Events with the same key are one occurrence, recorded once."""
 
     type: EventType
     reason: str
@@ -70,24 +70,24 @@ class Plan(msgspec.Struct, frozen=True):
     deletes: Sequence[Delete] = ()
     status: JobStatus | None = None
     events: Sequence[JobEvent] = ()
-    wake_at: datetime | None = None
+    requeue_at: datetime | None = None
     restarts: int = 0
     deletes_job: bool = False
-    is_status_first: bool = False
+    writes_status_first: bool = False
 
     @property
     def has_effects(self) -> bool:
-        """Something is done to children, or to the job itself, besides telling its status."""
+        """The plan changes children or deletes the job."""
         return bool(self.creates or self.updates or self.deletes or self.deletes_job)
 
     @property
-    def is_quiet(self) -> bool:
-        """Nothing to write: the world is as it should be."""
+    def is_empty(self) -> bool:
+        """Nothing to write: the observed state is the desired one."""
         return not (self.has_effects or self.status)
 
 
 def deletes_of(kind: ChildKind, metas: Iterable[ObjectMeta]) -> list[Delete]:
-    """Deletes of everything that is not already on its way out."""
+    """Deletes of all objects that are not terminating yet."""
     return [
         Delete(kind=kind, name=meta.name, uid=meta.uid) for meta in metas if not meta.is_terminating
     ]

@@ -1,4 +1,4 @@
-"""A plan under construction: what the policies ask for in one pass, collected in order."""
+"""A plan under construction: collects what the policies decide in one reconcile, in order."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -19,7 +19,7 @@ from tfjob.k8s import time
 
 
 class PlanBuilder:
-    """Holds the status as it will be stored and everything to do before and after."""
+    """Holds the status to be stored, the changes to children, and the events."""
 
     def __init__(self, job: Job, *, now: datetime) -> None:
         self.job = job
@@ -30,11 +30,12 @@ class PlanBuilder:
         self.deletes: list[Delete] = []
         self.events: list[JobEvent] = []
         self.restarts = 0
-        self._wakes: list[datetime] = []
+        self._requeues: list[datetime] = []
 
     @property
-    def stamp(self) -> datetime:
-        return time.whole(self.now)
+    def timestamp(self) -> datetime:
+        """The current time in whole seconds, as the API server stores it."""
+        return time.truncate(self.now)
 
     def set_status(self, **fields: object) -> None:
         self.status = msgspec.structs.replace(self.status, **fields)
@@ -42,33 +43,33 @@ class PlanBuilder:
     def set_condition(
         self,
         kind: ConditionType,
-        phrase: MessageTemplate,
+        template: MessageTemplate,
         *,
         is_true: bool = True,
-        facts: Mapping[str, object] = MappingProxyType({}),
+        params: Mapping[str, object] = MappingProxyType({}),
     ) -> str | None:
-        """Set a condition; returns its message if that changed anything, else None."""
-        message = phrase.say(name=self.job.name, namespace=self.job.namespace, **facts)
+        """Set a condition; returns its message if the status changed, else None."""
+        message = template.render(name=self.job.name, namespace=self.job.namespace, **params)
         condition = Condition(
             type=str(kind),
             status="True" if is_true else "False",
-            reason=phrase.reason,
+            reason=template.reason,
             message=message,
-            last_update=self.stamp,
-            last_transition=self.stamp,
+            last_update=self.timestamp,
+            last_transition=self.timestamp,
         )
         before = self.status
         self.status = with_condition(before, condition)
         return None if self.status is before else message
 
-    def tell(self, kind: EventType, reason: str, message: str, *, key: str = "") -> None:
-        """An event; without a key it is a fact of this moment."""
+    def record_event(self, kind: EventType, reason: str, message: str, *, key: str = "") -> None:
+        """Record an event; without a key, it is a new occurrence each time."""
         key = key or f"{reason}/{time.render(self.now)}"
         self.events.append(JobEvent(type=kind, reason=reason, message=message, key=key))
 
-    def wake(self, moment: datetime | None) -> None:
+    def requeue_at(self, moment: datetime | None) -> None:
         if moment is not None:
-            self._wakes.append(moment)
+            self._requeues.append(moment)
 
     def extend_events(self, events: Iterable[JobEvent]) -> None:
         self.events.extend(events)
@@ -81,26 +82,34 @@ class PlanBuilder:
             deletes=list(dict.fromkeys(self.deletes)),
             status=changed,
             events=self.events,
-            wake_at=min(self._wakes, default=None),
+            requeue_at=min(self._requeues, default=None),
             restarts=self.restarts,
             deletes_job=deletes_job,
-            is_status_first=changed is not None and self._is_status_first(),
+            writes_status_first=changed is not None and self._writes_status_first(),
         )
 
-    def _is_status_first(self) -> bool:
-        """What is decided about pods is stored before it is carried out: nothing else remembers
-        it once they are gone. So is a suspension and its end: they say which run a pod is of."""
+    def _writes_status_first(self) -> bool:
+        """Whether the status must be stored before children change.
+
+        Decisions about pods are, because nothing else records them once the pods are deleted. So
+        are suspension and resumption, which determine the run that a pod belongs to.
+        """
         before, after = self.job.status, self.status
         suspended = ConditionType.SUSPENDED
-        turns = after.is_true(suspended) != before.is_true(suspended)
-        ends = after.is_finished and not before.is_finished
-        return ends or turns or bool(self.deletes) or _decided(before) != _decided(after)
+        toggles = after.is_true(suspended) != before.is_true(suspended)
+        finishes = after.is_finished and not before.is_finished
+        return (
+            finishes
+            or toggles
+            or bool(self.deletes)
+            or _pod_decisions(before) != _pod_decisions(after)
+        )
 
 
-def _decided(status: JobStatus) -> dict[str, tuple[object, ...]]:
-    """What a status remembers of pods that may be gone."""
+def _pod_decisions(status: JobStatus) -> dict[str, tuple[object, ...]]:
+    """What the status records about pods that may no longer exist."""
     return {
-        kind: (each.restarts, each.completed, each.recent)
+        kind: (each.restarts, each.completed, each.records)
         for kind, each in status.replicas.items()
-        if each.restarts or each.completed or each.recent
+        if each.restarts or each.completed or each.records
     }

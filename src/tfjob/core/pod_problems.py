@@ -1,46 +1,46 @@
-"""What pods report that a user should see on the job: ends, failures, waits, refusals.
+"""Events on the job about its pods: exits, failing and waiting containers, scheduling problems.
 
-Each is one fact with a key of its own, so that it is told once however often it is seen.
+Each occurrence has its own key, so it is recorded once however often it is observed.
 """
 
 from collections.abc import Iterator, Sequence
 
 from tfjob.core.job import TRAINING_CONTAINER, Job
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.observe import Slot
+from tfjob.core.observe import ReplicaInstance
 from tfjob.core.plan import EventType, JobEvent
 from tfjob.k8s.pod import ContainerStatus, Pod
 
 _UNKNOWN = "Unknown"
 
 
-def exits(job: Job, slots: Sequence[Slot]) -> Iterator[JobEvent]:
-    """Ends of training containers that the status does not know of yet."""
-    for slot in slots:
-        pod = slot.pod
-        if pod is None or slot.is_completed or slot.is_leaving:
+def exits(job: Job, instances: Sequence[ReplicaInstance]) -> Iterator[JobEvent]:
+    """Exits of training containers that are not in the status yet."""
+    for instance in instances:
+        pod = instance.pod
+        if pod is None or instance.is_completed or instance.is_obsolete:
             continue
         ended = pod.terminated(TRAINING_CONTAINER)
         if ended is None:
             continue
-        phrase = job.messages.exited
+        template = job.messages.exited
         yield JobEvent(
             type=EventType.NORMAL,
-            reason=phrase.reason,
-            message=phrase.say(
+            reason=template.reason,
+            message=template.render(
                 namespace=job.namespace, pod=pod.metadata.name, code=ended.exit_code
             ),
             key=f"exited/{pod.metadata.uid}/{ended.started_at}",
         )
 
 
-def troubles(job: Job, slots: Sequence[Slot]) -> Iterator[JobEvent]:
-    """What keeps pods that should be running from doing so."""
-    for slot in slots:
-        pod = slot.pod
-        if pod is None or slot.is_terminating or slot.is_leaving:
+def problems(job: Job, instances: Sequence[ReplicaInstance]) -> Iterator[JobEvent]:
+    """Why pods that should be running are not."""
+    for instance in instances:
+        pod = instance.pod
+        if pod is None or instance.is_terminating or instance.is_obsolete:
             continue
-        if slot.is_succeeded or slot.is_failed:
+        if instance.is_succeeded or instance.is_failed:
             continue
         yield from _of_pod(job, pod)
 
@@ -88,12 +88,12 @@ def _of_container(job: Job, pod: Pod, status: ContainerStatus) -> Iterator[JobEv
 
 
 def _warning(
-    phrase: MessageTemplate, pod: Pod, *, reason: str, key: str, **facts: object
+    template: MessageTemplate, pod: Pod, *, reason: str, key: str, **params: object
 ) -> JobEvent:
     reason = reason or _UNKNOWN
     return JobEvent(
         type=EventType.WARNING,
         reason=reason,
-        message=phrase.say(pod=pod.metadata.name, **facts),
+        message=template.render(pod=pod.metadata.name, **params),
         key=f"pod/{pod.metadata.uid}/{reason}/{key}",
     )

@@ -1,13 +1,12 @@
-"""What one pod's own report says: whether it has ended, and whether it was disrupted.
+"""Whether a pod has ended and whether it was disrupted, derived from its status.
 
-The only judgement of either: status, clean-up, counts and limits all ask here. A kubelet reports
-a container's end about a second before the pod's phase leaves Running.
+Status, clean-up, counts and limits all use these functions. A kubelet reports the end of a
+container about a second before the pod's phase leaves Running.
 """
 
 from datetime import datetime, timedelta
 
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
-from tfjob.core.time_math import shifted
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod
@@ -19,9 +18,9 @@ _DISRUPTIONS = frozenset(
 
 
 def has_ended(pod: Pod, *, policy: str = "") -> bool:
-    """All its containers have ended and none is started again; native sidecars do not count.
+    """All containers have terminated and none is restarted; native sidecars do not count.
 
-    `policy` is the restart policy the pod was made with, where the pod itself does not say.
+    `policy` is the restart policy that the pod was created with, in case its spec has none.
     """
     if pod.phase in _ENDED:
         return True
@@ -34,10 +33,10 @@ def has_ended(pod: Pod, *, policy: str = "") -> bool:
     return all(_has_ended_for_good(each, policy) for each in statuses)
 
 
-def judged_phase(pod: Pod, *, policy: str) -> Phase:
-    """The phase of the replica: its pod's, unless the training container has ended for good.
+def replica_phase(pod: Pod, *, policy: str) -> Phase:
+    """The phase of the replica: that of its pod, unless the training container has ended for good.
 
-    `policy` is the pod's own restart policy, which says what its kubelet starts again.
+    `policy` is the pod's own restart policy, which the kubelet follows.
     """
     phase = pod.phase
     if phase in {Phase.PENDING, Phase.SUCCEEDED} or policy == RestartPolicy.ALWAYS:
@@ -51,38 +50,38 @@ def judged_phase(pod: Pod, *, policy: str) -> Phase:
 
 
 def is_disrupted(pod: Pod, rules: Rules) -> bool:
-    """The cluster or a user ended this pod, not the program in it; the exit code says nothing."""
+    """The cluster or a user stopped the pod, so its exit code is meaningless."""
     if pod.metadata.is_terminating and not _ended_before_deletion(pod):
         return True
     return not rules.counts_evictions and is_evicted(pod)
 
 
 def is_evicted(pod: Pod) -> bool:
-    """It was evicted, preempted, or lost with its node."""
+    """The pod was evicted, preempted, or lost with its node."""
     return pod.status.reason in _DISRUPTIONS or pod.has_condition("DisruptionTarget")
 
 
-def deletion_asked_at(meta: ObjectMeta) -> datetime | None:
-    """When the deletion of an object on its way out was asked for."""
+def deletion_requested_at(meta: ObjectMeta) -> datetime | None:
+    """When the deletion of a terminating object was requested."""
     gone_by = time.parse(meta.deletion_timestamp)
     grace = timedelta(seconds=meta.deletion_grace_period_seconds or 0)
-    return None if gone_by is None else shifted(gone_by, -grace)
+    return None if gone_by is None else time.add(gone_by, -grace)
 
 
 def _ended_before_deletion(pod: Pod) -> bool:
-    """The training container had ended when the deletion was asked for, as far as times tell.
+    """Whether the training container had ended when the deletion was requested.
 
-    Asked only of a pod whose end and deletion are first seen together. With a grace period of 0
-    the time of the request is lost: a kubelet that is done with a pod moves it to now. An API
-    server removes a pod that has ended at once, unless a finalizer holds it, so that one without
-    finalizers was still running when its deletion was asked for.
+    Used only if the end and the deletion are first observed together. With a grace period of 0 the
+    time of the request is lost, because the kubelet sets it to the present once the pod has
+    stopped. The API server deletes a pod that has ended at once unless it has finalizers, so one
+    without finalizers was still running when its deletion was requested.
     """
     meta = pod.metadata
     if meta.deletion_grace_period_seconds == 0 and not meta.finalizers:
         return False
     ended = pod.terminated(TRAINING_CONTAINER)
     finished = time.parse(ended.finished_at) if ended is not None else None
-    asked = deletion_asked_at(meta)
+    asked = deletion_requested_at(meta)
     return finished is not None and asked is not None and finished < asked
 
 

@@ -1,74 +1,78 @@
-"""What one pass makes known: that the job was seen, its counts, its progress, its troubles."""
+"""Reporting the progress of an unfinished job: counts, conditions, and events about its pods."""
 
 from tfjob.core import pod_problems, replica_counts, stuck_pods, success
-from tfjob.core.observe import Children, View
+from tfjob.core.observe import Children, ObservedState
 from tfjob.core.plan import EventType
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import RESTART_ACTIONS
-from tfjob.core.restart_replicas import ReplicaActions, restarts_so_far
+from tfjob.core.restart_replicas import ReplicaActions, restart_params
 from tfjob.core.status import Condition, ConditionType
 
 
-def note_created(builder: PlanBuilder) -> None:
-    """The first condition of all, first in the list also when it was lost."""
+def add_created_condition(builder: PlanBuilder) -> None:
+    """Add the Created condition at the head of the list if it is missing."""
     if builder.status.condition(ConditionType.CREATED) is not None:
         return
-    phrase = builder.job.messages.created
+    template = builder.job.messages.created
     created = Condition(
         type=ConditionType.CREATED.value,
         status="True",
-        reason=phrase.reason,
-        message=phrase.say(name=builder.job.name, namespace=builder.job.namespace),
-        last_update=builder.stamp,
-        last_transition=builder.stamp,
+        reason=template.reason,
+        message=template.render(name=builder.job.name, namespace=builder.job.namespace),
+        last_update=builder.timestamp,
+        last_transition=builder.timestamp,
     )
     builder.set_status(conditions=(created, *builder.status.conditions))
 
 
-def say_own(builder: PlanBuilder) -> None:
-    """What the job itself has to say, once each."""
-    own = ((EventType.NORMAL, builder.job.notices), (EventType.WARNING, builder.job.warnings))
-    for kind, told in own:
-        for reason, message in told:
+def record_job_events(builder: PlanBuilder) -> None:
+    """Record the events that the job itself carries, once each."""
+    events = ((EventType.NORMAL, builder.job.notices), (EventType.WARNING, builder.job.warnings))
+    for kind, entries in events:
+        for reason, message in entries:
             key = f"own/{builder.job.owner.uid}/{reason}/{message}"
-            builder.tell(kind, reason, message, key=key)
+            builder.record_event(kind, reason, message, key=key)
 
 
-def report(builder: PlanBuilder, children: Children, seen: View) -> None:
-    slots = seen.all_slots()
-    builder.extend_events(pod_problems.exits(builder.job, slots))
-    builder.extend_events(pod_problems.troubles(builder.job, slots))
+def report_pod_problems(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
+    instances = observed.all_instances()
+    builder.extend_events(pod_problems.exits(builder.job, instances))
+    builder.extend_events(pod_problems.problems(builder.job, instances))
     step = stuck_pods.step(
         builder.job, children.pods, lost_nodes=children.lost_nodes, now=builder.now
     )
     builder.deletes.extend(step.deletes)
     builder.extend_events(step.events)
-    builder.wake(step.look_again)
+    builder.requeue_at(step.requeue_at)
 
 
-def count(builder: PlanBuilder, seen: View) -> None:
+def update_counts(builder: PlanBuilder, observed: ObservedState) -> None:
     builder.set_status(
         replicas={
             replica.type: replica_counts.counted(
-                replica, seen.slots[replica.type], stored=builder.status.of(replica.type)
+                replica, observed.instances[replica.type], stored=builder.status.of(replica.type)
             )
             for replica in builder.job.in_status_order()
         }
     )
 
 
-def show_progress(builder: PlanBuilder, seen: View, actions: ReplicaActions) -> None:
-    again = [slot for slot, fate in actions if fate in RESTART_ACTIONS]
-    restarting = min(again, key=lambda slot: slot.replica.type, default=None)
+def set_progress_condition(
+    builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
+) -> None:
+    restarts = [instance for instance, action in actions if action in RESTART_ACTIONS]
+    restarting = min(restarts, key=lambda instance: instance.replica.type, default=None)
     if restarting is not None:
-        phrase = builder.job.messages.restarting
-        facts = {**restarting.facts, **restarts_so_far(builder)}
-        builder.set_condition(ConditionType.RESTARTING, phrase, facts=facts)
+        template = builder.job.messages.restarting
+        params = {**restarting.params, **restart_params(builder)}
+        builder.set_condition(ConditionType.RESTARTING, template, params=params)
     else:
-        show_running(builder, seen)
+        set_running_condition(builder, observed)
 
 
-def show_running(builder: PlanBuilder, seen: View) -> None:
+def set_running_condition(builder: PlanBuilder, observed: ObservedState) -> None:
     rules = builder.job.rules
-    if success.is_running(rules.decider, seen, only_chosen=rules.only_decider_fails):
+    if success.is_running(
+        rules.success_criterion, observed, only_sole_replica=rules.only_decisive_replica_fails_job
+    ):
         builder.set_condition(ConditionType.RUNNING, builder.job.messages.running)

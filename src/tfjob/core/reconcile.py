@@ -1,7 +1,7 @@
-"""The only entry: the policies in their order, from (job, children, now) to a Plan.
+"""The entry point of the core: (job, children, now) -> Plan.
 
-Law: a finished job stays finished; a job that ends in this pass makes no more children; success
-and failure are never both true. The order below is the order of precedence.
+A finished job stays finished, a job that finishes in this reconcile gets no more children, and
+Succeeded and Failed are never both true. The policies run in order of precedence.
 """
 
 from datetime import datetime
@@ -9,7 +9,6 @@ from datetime import datetime
 from tfjob.core import (
     completion,
     create_children,
-    deadline,
     limits,
     progress,
     replicas,
@@ -17,40 +16,40 @@ from tfjob.core import (
     suspension,
 )
 from tfjob.core.job import Job
-from tfjob.core.observe import Children, view
+from tfjob.core.observe import Children, observe
 from tfjob.core.plan import Plan
 from tfjob.core.plan_builder import PlanBuilder
 
 
 def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
-    """Decide what shall be done for one job."""
+    """Plan what to create, update, delete and store for one job."""
     if job.is_external or job.is_deleting:
         return Plan()
     builder = PlanBuilder(job, now=now)
-    seen = view(job, children)
+    observed = observe(job, children)
     builder.updates.extend(replicas.changed_companions(job, children))
     if job.status.is_finished:
-        return completion.finished(builder, children, seen)
-    progress.note_created(builder)
-    progress.say_own(builder)
+        return completion.reconcile_finished(builder, children, observed)
+    progress.add_created_condition(builder)
+    progress.record_job_events(builder)
     if not job.policy.is_suspended:
-        seen = suspension.resumed(builder, children, seen)
-    elif not completion.is_won_before_rest(builder, seen):
-        return suspension.suspended(builder, children, seen)
-    restart_replicas.count_vanished(builder, seen)
-    actions = restart_replicas.judged(builder, seen)
-    progress.report(builder, children, seen)
-    if limits.is_hit(builder, children, seen, actions):
+        observed = suspension.resume(builder, children, observed)
+    elif not completion.has_succeeded_before_suspension(builder, observed):
+        return suspension.suspend(builder, children, observed)
+    restart_replicas.count_restarts_of_deleted_pods(builder, observed)
+    actions = restart_replicas.decide_actions(builder, observed)
+    progress.report_pod_problems(builder, children, observed)
+    if completion.fail_if_limit_reached(builder, children, observed, actions):
         return builder.plan()
-    builder.wake(deadline.ends_at(job.policy.deadline, builder.status.start_time))
+    builder.requeue_at(limits.deadline(job.policy.deadline, builder.status.start_time))
     if not create_children.is_admitted(builder, children):
         return builder.plan()
-    builder.set_status(start_time=builder.status.start_time or builder.stamp)
-    progress.count(builder, seen)
-    if not completion.is_ended(builder, seen, actions):
+    builder.set_status(start_time=builder.status.start_time or builder.timestamp)
+    progress.update_counts(builder, observed)
+    if not completion.finish_if_decided(builder, observed, actions):
         restart_replicas.restart(builder, actions)
-        create_children.create_children(builder, children, seen)
-        progress.show_progress(builder, seen, actions)
-        builder.wake(deadline.ends_at(job.policy.deadline, builder.status.start_time))
-    restart_replicas.forget(builder, children, seen)
+        create_children.create_children(builder, children, observed)
+        progress.set_progress_condition(builder, observed, actions)
+        builder.requeue_at(limits.deadline(job.policy.deadline, builder.status.start_time))
+    restart_replicas.prune_records(builder, children, observed)
     return builder.plan()

@@ -1,6 +1,6 @@
-"""How many replicas of a type are active, succeeded and failed, as the status shows them.
+"""How many replicas of a type are active, succeeded and failed, as shown in the status.
 
-A success once stored stays counted when its pod is gone.
+A stored success stays counted after its pod is deleted.
 """
 
 from collections.abc import Sequence
@@ -8,39 +8,64 @@ from collections.abc import Sequence
 import msgspec
 
 from tfjob.core.job import Replica
-from tfjob.core.observe import Slot
+from tfjob.core.observe import ReplicaInstance
 from tfjob.core.status import JobStatus, ReplicaStatus
 
 
-def counted(replica: Replica, slots: Sequence[Slot], *, stored: ReplicaStatus) -> ReplicaStatus:
-    completed = {slot.index for slot in slots if slot.is_succeeded}
+def counted(
+    replica: Replica, instances: Sequence[ReplicaInstance], *, stored: ReplicaStatus
+) -> ReplicaStatus:
+    completed = {instance.index for instance in instances if instance.is_succeeded}
     keeps = not replica.restarts_on_success
     return msgspec.structs.replace(
         stored,
-        active=sum(slot.is_active for slot in slots),
+        active=sum(instance.is_active for instance in instances),
         succeeded=len(completed),
-        failed=sum(slot.is_failed for slot in slots),
+        failed=sum(instance.is_failed for instance in instances),
         completed=stored.completed | completed if keeps else frozenset(),
         selector=replica.status_selector,
     )
 
 
 def after_success(stored: ReplicaStatus) -> ReplicaStatus:
-    """Once the job has succeeded, what still runs counts as succeeded too."""
+    """Once the job has succeeded, replicas that still run count as succeeded."""
     return msgspec.structs.replace(stored, succeeded=stored.succeeded + stored.active, active=0)
 
 
 def after_failure(stored: ReplicaStatus, *, remaining: int) -> ReplicaStatus:
-    """Once the job has failed, only pods that clean-up leaves running stay active."""
+    """Once the job has failed, only replicas that clean-up leaves running stay active."""
     return msgspec.structs.replace(stored, active=min(stored.active, remaining))
 
 
-def in_place_restarts(slots: Sequence[Slot]) -> int:
-    """Container restarts by the kubelet, over all pods that are there."""
+def in_place_restarts(instances: Sequence[ReplicaInstance]) -> int:
+    """Container restarts by the kubelet, summed over all existing pods."""
     return sum(
-        slot.pod.restart_count for slot in slots if slot.pod is not None and not slot.is_leaving
+        instance.pod.restart_count
+        for instance in instances
+        if instance.pod is not None and not instance.is_obsolete
     )
 
 
 def failed_total(status: JobStatus) -> int:
     return sum(each.failed for each in status.replicas.values())
+
+
+def while_suspended(status: JobStatus, types: Sequence[str]) -> JobStatus:
+    """Counts of a suspended job: nothing is active; earlier successes and failures stay."""
+    return msgspec.structs.replace(
+        status,
+        replicas={
+            kind: msgspec.structs.replace(status.of(kind), active=0, records=()) for kind in types
+        },
+    )
+
+
+def after_resume(status: JobStatus) -> JobStatus:
+    """Counts of a resumed job: every replica runs again; restarts so far stay counted."""
+    return msgspec.structs.replace(
+        status,
+        replicas={
+            kind: ReplicaStatus(restarts=each.restarts, selector=each.selector)
+            for kind, each in status.replicas.items()
+        },
+    )

@@ -1,7 +1,7 @@
-"""Which children should exist: one service and one pod (or batch Job) per replica, and companions.
+"""Missing children: one service and one pod (or batch Job) per replica, and the companions.
 
-Children have fixed names, so a replica is only made when nothing stands under its name, and a
-replica that has succeeded is never made again.
+Names are fixed, so a child is created only if no object has its name. A replica that has succeeded
+is never recreated.
 """
 
 from collections.abc import Mapping
@@ -9,78 +9,82 @@ from datetime import datetime
 
 from tfjob.core import restart_policy
 from tfjob.core.job import Job, Workload
-from tfjob.core.observe import Children, Slot, View
+from tfjob.core.observe import Children, ObservedState, ReplicaInstance
 from tfjob.core.plan import ChildKind, Create, Update
 from tfjob.core.status import JobStatus
 from tfjob.k8s.companion import CompanionObject
 
 
-def missing_services(job: Job, view: View) -> list[Create]:
+def missing_services(job: Job, observed: ObservedState) -> list[Create]:
     return [
         Create(kind=ChildKind.SERVICE, name=name, type=replica.type, index=index)
         for replica in job.replicas
         for index in range(replica.count)
-        if (name := replica.name(index)) not in view.services
+        if (name := replica.name(index)) not in observed.services
     ]
 
 
 def missing_workloads(
-    job: Job, view: View, *, status: JobStatus, now: datetime
+    job: Job, observed: ObservedState, *, status: JobStatus, now: datetime
 ) -> tuple[list[Create], datetime | None]:
-    """Pods or batch Jobs to make now, and when the next held-back one is due."""
+    """Pods or batch Jobs to create now, and when the next one leaves its backoff."""
     kind = ChildKind.JOB if job.workload is Workload.JOB else ChildKind.POD
     creates: list[Create] = []
-    held: list[datetime] = []
+    delayed: list[datetime] = []
     for replica in job.replicas:
         stored = status.of(replica.type)
-        for slot in view.slots[replica.type]:
-            if not _is_missing(job, slot):
+        for instance in observed.instances[replica.type]:
+            if not _is_missing(job, instance):
                 continue
-            longest = job.rules.longest_restart_delay
-            moment = restart_policy.due(stored, slot.index, now=now, longest=longest)
+            max_delay = job.rules.max_restart_delay
+            moment = restart_policy.backoff_until(
+                stored, instance.index, now=now, max_delay=max_delay
+            )
             if moment is not None:
-                held.append(moment)
+                delayed.append(moment)
                 continue
-            creates.append(Create(kind=kind, name=slot.name, type=replica.type, index=slot.index))
-    return creates, min(held, default=None)
+            creates.append(
+                Create(kind=kind, name=instance.name, type=replica.type, index=instance.index)
+            )
+    return creates, min(delayed, default=None)
 
 
 def missing_companions(job: Job, children: Children) -> list[Create]:
     if not job.companions:
         return []
     services = {each.metadata.name for each in children.services}
-    there = {*children.companions, *((ChildKind.SERVICE, name) for name in services)}
+    existing = {*children.companions, *((ChildKind.SERVICE, name) for name in services)}
     return [
         Create(kind=each.kind, name=each.name, body=_owned(job, each.manifest))
         for each in job.companions
-        if (each.kind, each.name) not in there
+        if (each.kind, each.name) not in existing
     ]
 
 
 def changed_companions(job: Job, children: Children) -> list[Update]:
-    """Companions that no longer say what the job keeps in them."""
+    """Updates of companions that differ from the spec that the job enforces."""
     updates: list[Update] = []
     for each in job.companions:
         found = children.companions.get((each.kind, each.name))
-        if found is None or found.metadata.is_terminating or _says(found, each.kept):
+        if found is None or found.metadata.is_terminating or _matches(found, each.enforced_spec):
             continue
-        body = {"spec": dict(each.kept)}
+        body = {"spec": dict(each.enforced_spec)}
         updates.append(Update(kind=each.kind, name=each.name, uid=found.metadata.uid, body=body))
     return updates
 
 
-def _is_missing(job: Job, slot: Slot) -> bool:
-    if slot.is_completed:
+def _is_missing(job: Job, instance: ReplicaInstance) -> bool:
+    if instance.is_completed:
         return False
-    return slot.job is None if job.workload is Workload.JOB else slot.pod is None
+    return instance.job is None if job.workload is Workload.JOB else instance.pod is None
 
 
-def _says(found: CompanionObject, kept: Mapping[str, object]) -> bool:
-    """Nothing said is the same as no."""
-    stored = {name: getattr(found.spec, name) for name in kept}
+def _matches(found: CompanionObject, spec: Mapping[str, object]) -> bool:
+    """An absent field equals false."""
+    stored = {name: getattr(found.spec, name) for name in spec}
     return all(
         stored[name] == value or (stored[name] is None and value is False)
-        for name, value in kept.items()
+        for name, value in spec.items()
     )
 
 

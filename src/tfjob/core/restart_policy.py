@@ -1,7 +1,7 @@
-"""restartPolicy: what becomes of a replica whose pod has failed or is being taken away.
+"""restartPolicy: what to do about a replica whose pod has failed or is being deleted.
 
-Law: what the cluster did to a pod (eviction, drain, a deleted pod) never counts as the job's own
-failure, whatever the exit code; a pod is counted once, by its UID, however often it is seen.
+A disruption (eviction, drain, deleted pod) never counts as a failure of the job, whatever the exit
+code. A pod is counted once, by UID, however often it is observed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,233 +10,262 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
-from tfjob.core.observe import Slot
-from tfjob.core.status import Cause, RecentRestart, ReplicaStatus
-from tfjob.core.time_math import shifted
+from tfjob.core.observe import ReplicaInstance
+from tfjob.core.status import PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod, Running
 
-STEADY = timedelta(minutes=10)
-"""A pod that ran this long ends a streak of restarts."""
+STABLE_AFTER = timedelta(minutes=10)
+"""A pod that ran this long resets the restart backoff of its index."""
 FIRST_DELAY = timedelta(seconds=10)
 
 
 class ReplicaAction(Enum):
+    """What to do about one replica."""
+
     KEEP = auto()
+    """Nothing: it runs, or it has succeeded."""
     RESTART = auto()
+    """Delete the failed pod and recreate it; this counts as a restart."""
     REPLACE = auto()
-    RESTARTED = auto()
-    HELD = auto()
-    AWAIT = auto()
+    """Delete the disrupted pod and recreate it; this does not count."""
+    RESTARTING = auto()
+    """Finish a restart or replacement that the status already records."""
+    HOLD = auto()
+    """It needs a restart that the backoffLimit does not allow."""
+    AWAIT_DELETION = auto()
+    """Recreate the pod once its deletion by somebody else is complete."""
     IGNORE = auto()
+    """The state of the pod does not count."""
     TOLERATE = auto()
-    FAIL = auto()
-    FAIL_BY_CODE = auto()
+    """It has failed, which does not fail the job."""
+    FAIL_JOB = auto()
+    """Its failure fails the job."""
+    FAIL_JOB_ON_EXIT_CODE = auto()
+    """Its exit code is permanent and fails the job."""
 
 
 RESTART_ACTIONS = frozenset(
     {
         ReplicaAction.RESTART,
         ReplicaAction.REPLACE,
-        ReplicaAction.RESTARTED,
-        ReplicaAction.HELD,
-        ReplicaAction.AWAIT,
+        ReplicaAction.RESTARTING,
+        ReplicaAction.HOLD,
+        ReplicaAction.AWAIT_DELETION,
     }
 )
-"""Fates that show the job as Restarting while the old pod is still there."""
+"""Actions during which the job is Restarting as long as the old pod exists."""
 
 
-def action_for(slot: Slot, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
-    pod = slot.pod
-    if pod is None or slot.is_leaving:
+def action_for(instance: ReplicaInstance, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
+    pod = instance.pod
+    if pod is None or instance.is_obsolete:
         return ReplicaAction.KEEP if pod is None else ReplicaAction.IGNORE
-    if slot.job is not None:
+    if instance.job is not None:
         return (
-            _failing(slot, rules, ReplicaAction.FAIL)
-            if slot.phase is Phase.FAILED
+            _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
+            if instance.phase is Phase.FAILED
             else ReplicaAction.KEEP
         )
-    if slot.phase is Phase.SUCCEEDED:
-        return _fate_of_success(slot, pod, rules=rules, stored=stored)
-    if slot.phase is Phase.FAILED:
-        return _fate_of_failure(slot, pod, rules=rules, stored=stored)
-    if not slot.is_terminating:
+    if instance.phase is Phase.SUCCEEDED:
+        return _action_after_success(instance, pod, rules=rules, stored=stored)
+    if instance.phase is Phase.FAILED:
+        return _action_after_failure(instance, pod, rules=rules, stored=stored)
+    if not instance.is_terminating:
         return ReplicaAction.KEEP
-    return _fate_of_taken(slot, rules=rules)
+    return _action_while_terminating(instance, rules=rules)
 
 
 def within_budget(
-    actions: Sequence[tuple[Slot, ReplicaAction]], *, left: int | None, rules: Rules
-) -> list[tuple[Slot, ReplicaAction]]:
-    """Fates when only `left` more restarts may be counted; the first in order have them."""
+    actions: Sequence[tuple[ReplicaInstance, ReplicaAction]], *, left: int | None, rules: Rules
+) -> list[tuple[ReplicaInstance, ReplicaAction]]:
+    """The actions with at most `left` counted restarts, which the first replicas get."""
     if left is None:
         return list(actions)
-    judged: list[tuple[Slot, ReplicaAction]] = []
-    for slot, fate in actions:
-        if fate is not ReplicaAction.RESTART:
-            judged.append((slot, fate))
+    judged: list[tuple[ReplicaInstance, ReplicaAction]] = []
+    for instance, action in actions:
+        if action is not ReplicaAction.RESTART:
+            judged.append((instance, action))
         elif left > 0:
             left -= 1
-            judged.append((slot, fate))
+            judged.append((instance, action))
         else:
-            judged.append((slot, _without_budget(slot, rules)))
+            judged.append((instance, _without_budget(instance, rules)))
     return judged
 
 
 def is_recorded(pod: Pod, stored: ReplicaStatus, index: int) -> bool:
-    """That this pod is replaced is already written down."""
-    last = stored.recent_of(index)
+    """Whether the status already records that this pod is replaced."""
+    last = stored.record_of(index)
     return last is not None and last.is_restart and last.uid == pod.metadata.uid
 
 
-def recorded(
-    slots: Mapping[int, Slot], *, stored: ReplicaStatus, now: datetime
-) -> tuple[RecentRestart, ...]:
-    """The record after the pods of these slots, given by index, are replaced."""
+def records_after_replacement(
+    instances: Mapping[int, ReplicaInstance], *, stored: ReplicaStatus, now: datetime
+) -> tuple[PodRecord, ...]:
+    """The records after the pods of these replicas, given by index, are replaced."""
     entries = [
-        _entry(slot, slot.pod, stored=stored, now=now)
-        for slot in slots.values()
-        if slot.pod is not None
+        _record(instance, instance.pod, stored=stored, now=now)
+        for instance in instances.values()
+        if instance.pod is not None
     ]
-    return with_entries(stored, entries)
+    return with_records(stored, entries)
 
 
-def with_entries(
-    stored: ReplicaStatus, entries: Sequence[RecentRestart]
-) -> tuple[RecentRestart, ...]:
-    """The record with one entry per index in place of what it says of these indexes."""
+def with_records(stored: ReplicaStatus, entries: Sequence[PodRecord]) -> tuple[PodRecord, ...]:
+    """The records with `entries` in place of the earlier ones of the same indexes."""
     indexes = {each.index for each in entries}
     kept = (
-        each for each in stored.recent if each.cause is Cause.REMOVED or each.index not in indexes
+        each
+        for each in stored.records
+        if each.cause is RecordCause.REMOVED or each.index not in indexes
     )
     return (*kept, *entries)
 
 
-def in_place_entry(slot: Slot, pod: Pod, *, stored: ReplicaStatus, now: datetime) -> RecentRestart:
-    """That a pod which goes on has restarted containers; earlier failures stay on record."""
-    last = stored.recent_of(slot.index)
-    return RecentRestart(
-        index=slot.index,
+def in_place_record(
+    instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
+) -> PodRecord:
+    """The record of container restarts in a pod that continues; earlier failures are kept."""
+    last = stored.record_of(instance.index)
+    return PodRecord(
+        index=instance.index,
         uid=pod.metadata.uid,
         streak=0 if last is None else last.streak,
-        at=time.whole(now) if last is None else last.at,
-        cause=Cause.IN_PLACE,
+        at=time.truncate(now) if last is None else last.at,
+        cause=RecordCause.IN_PLACE,
         in_place=pod.restart_count,
     )
 
 
-def still_told(
-    stored: ReplicaStatus, slots: Sequence[Slot], *, there: AbstractSet[str], now: datetime
-) -> tuple[RecentRestart, ...]:
-    """The record without restarts that nothing follows from any more.
+def unexpired_records(
+    stored: ReplicaStatus,
+    instances: Sequence[ReplicaInstance],
+    *,
+    existing: AbstractSet[str],
+    now: datetime,
+) -> tuple[PodRecord, ...]:
+    """The records that are still needed.
 
-    Such a pod is gone (`there` are the UIDs of those that are not), and its index runs steadily
-    again or will never be made again. `slots` are all of the type, in the order of their index.
+    A record expires when its pod no longer exists (`existing` are the UIDs of those that do) and
+    its index runs stably again or is never recreated. `instances` are all of the type, by index.
     """
 
-    def is_over(each: RecentRestart) -> bool:
-        if each.cause is Cause.REMOVED or each.uid in there:
+    def is_over(each: PodRecord) -> bool:
+        if each.cause is RecordCause.REMOVED or each.uid in existing:
             return False
-        if each.index >= len(slots) or each.index in stored.completed:
+        if each.index >= len(instances) or each.index in stored.completed:
             return True
-        slot = slots[each.index]
-        return slot.is_active and slot.pod is not None and _ran_steadily(slot.pod, now)
+        instance = instances[each.index]
+        return instance.is_active and instance.pod is not None and _ran_stably(instance.pod, now)
 
-    return tuple(each for each in stored.recent if not is_over(each))
+    return tuple(each for each in stored.records if not is_over(each))
 
 
-def due(stored: ReplicaStatus, index: int, *, now: datetime, longest: timedelta) -> datetime | None:
-    """When a replica may be made again, or None if that is now. Only failures are held back."""
-    last = stored.recent_of(index)
-    if last is None or last.cause is not Cause.FAILED or last.streak < 2 or last.at > now:
+def backoff_until(
+    stored: ReplicaStatus, index: int, *, now: datetime, max_delay: timedelta
+) -> datetime | None:
+    """When a replica may be recreated, or None if it may be now. Only failures are delayed."""
+    last = stored.record_of(index)
+    if last is None or last.cause is not RecordCause.FAILED or last.streak < 2 or last.at > now:
         return None
     doublings = min(last.streak - 2, 10)
-    moment = shifted(last.at, min(FIRST_DELAY * 2**doublings, longest))
+    moment = time.add(last.at, min(FIRST_DELAY * 2**doublings, max_delay))
     return moment if moment > now else None
 
 
-def _without_budget(slot: Slot, rules: Rules) -> ReplicaAction:
+def _without_budget(instance: ReplicaInstance, rules: Rules) -> ReplicaAction:
     if rules.budget_ends_job:
-        return ReplicaAction.HELD
-    return ReplicaAction.FAIL if _decides(slot, rules) else ReplicaAction.TOLERATE
+        return ReplicaAction.HOLD
+    return ReplicaAction.FAIL_JOB if _is_decisive(instance, rules) else ReplicaAction.TOLERATE
 
 
-def _fate_of_success(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
-    if not slot.replica.restarts_on_success or _decides(slot, rules):
+def _action_after_success(
+    instance: ReplicaInstance, pod: Pod, *, rules: Rules, stored: ReplicaStatus
+) -> ReplicaAction:
+    if not instance.replica.restarts_on_success or _is_decisive(instance, rules):
         return ReplicaAction.KEEP
     return (
-        ReplicaAction.RESTARTED if is_recorded(pod, stored, slot.index) else ReplicaAction.RESTART
+        ReplicaAction.RESTARTING
+        if is_recorded(pod, stored, instance.index)
+        else ReplicaAction.RESTART
     )
 
 
-def _fate_of_failure(slot: Slot, pod: Pod, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
-    is_known = is_recorded(pod, stored, slot.index)
-    survives = slot.is_disrupted and rules.never_survives_disruption
-    if slot.replica.restart is RestartPolicy.NEVER and not survives:
-        fate = _failing(slot, rules, ReplicaAction.FAIL)
-        # A deletion on record that did not fail the job took a pod that had not run.
-        return ReplicaAction.IGNORE if is_known and fate is ReplicaAction.FAIL else fate
+def _action_after_failure(
+    instance: ReplicaInstance, pod: Pod, *, rules: Rules, stored: ReplicaStatus
+) -> ReplicaAction:
+    is_known = is_recorded(pod, stored, instance.index)
+    survives = instance.is_disrupted and rules.never_policy_survives_disruption
+    if instance.replica.restart is RestartPolicy.NEVER and not survives:
+        action = _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
+        # A recorded deletion that did not fail the job hit a pod that had not run.
+        return ReplicaAction.IGNORE if is_known and action is ReplicaAction.FAIL_JOB else action
     if is_known:
-        return ReplicaAction.RESTARTED
-    if slot.is_disrupted:
+        return ReplicaAction.RESTARTING
+    if instance.is_disrupted:
         return ReplicaAction.REPLACE
-    if slot.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, rules):
-        return _failing(slot, rules, ReplicaAction.FAIL_BY_CODE)
+    if instance.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, rules):
+        return _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB_ON_EXIT_CODE)
     return ReplicaAction.RESTART
 
 
-def _fate_of_taken(slot: Slot, *, rules: Rules) -> ReplicaAction:
-    """Somebody deletes a pod that has not ended yet."""
-    if slot.replica.restart is not RestartPolicy.NEVER:
-        return ReplicaAction.AWAIT
-    if slot.phase is not Phase.RUNNING:
+def _action_while_terminating(instance: ReplicaInstance, *, rules: Rules) -> ReplicaAction:
+    """Somebody else deletes a pod that has not ended yet."""
+    if instance.replica.restart is not RestartPolicy.NEVER:
+        return ReplicaAction.AWAIT_DELETION
+    if instance.phase is not Phase.RUNNING:
         return ReplicaAction.IGNORE
     return (
-        ReplicaAction.AWAIT
-        if rules.never_survives_disruption
-        else _failing(slot, rules, ReplicaAction.FAIL)
+        ReplicaAction.AWAIT_DELETION
+        if rules.never_policy_survives_disruption
+        else _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
     )
 
 
-def _failing(slot: Slot, rules: Rules, fate: ReplicaAction) -> ReplicaAction:
-    spared = rules.only_decider_fails and not _decides(slot, rules)
-    return ReplicaAction.TOLERATE if spared or slot.replica.tolerates_failure else fate
+def _fail_or_tolerate(
+    instance: ReplicaInstance, rules: Rules, action: ReplicaAction
+) -> ReplicaAction:
+    spared = rules.only_decisive_replica_fails_job and not _is_decisive(instance, rules)
+    return ReplicaAction.TOLERATE if spared or instance.replica.tolerates_failure else action
 
 
-def _decides(slot: Slot, rules: Rules) -> bool:
-    return rules.decider.includes(slot.replica.type, slot.index)
+def _is_decisive(instance: ReplicaInstance, rules: Rules) -> bool:
+    return rules.success_criterion.includes(instance.replica.type, instance.index)
 
 
 def _is_retryable(pod: Pod, rules: Rules) -> bool:
-    """A failure with exit code 0 is an eviction that counts."""
+    """A failure with exit code 0 is an eviction that the rules count as a failure."""
     ended = pod.terminated(TRAINING_CONTAINER)
     if ended is None or ended.exit_code == 0:
         return rules.exit_codes.is_retryable(None)
     return rules.exit_codes.is_retryable(ended.exit_code, reason=ended.reason)
 
 
-def _entry(slot: Slot, pod: Pod, *, stored: ReplicaStatus, now: datetime) -> RecentRestart:
-    last = stored.recent_of(slot.index)
-    streak = last.streak if last is not None and not _ran_steadily(pod, now) else 0
-    return RecentRestart(
-        index=slot.index,
+def _record(
+    instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
+) -> PodRecord:
+    last = stored.record_of(instance.index)
+    streak = last.streak if last is not None and not _ran_stably(pod, now) else 0
+    return PodRecord(
+        index=instance.index,
         uid=pod.metadata.uid,
-        streak=streak if slot.is_disrupted else streak + 1,
-        at=time.whole(now),
-        cause=Cause.DISRUPTED if slot.is_disrupted else Cause.FAILED,
+        streak=streak if instance.is_disrupted else streak + 1,
+        at=time.truncate(now),
+        cause=RecordCause.DISRUPTED if instance.is_disrupted else RecordCause.FAILED,
     )
 
 
-def _ran_steadily(pod: Pod, now: datetime) -> bool:
+def _ran_stably(pod: Pod, now: datetime) -> bool:
     ended = pod.terminated(TRAINING_CONTAINER)
     run = ended or _running(pod)
     started = time.parse(run.started_at if run and run.started_at else pod.status.start_time)
     finished = (time.parse(ended.finished_at) if ended else None) or now
-    return started is not None and finished - started >= STEADY
+    return started is not None and finished - started >= STABLE_AFTER
 
 
 def _running(pod: Pod) -> Running | None:
-    """Its training container's run; a pod starts long before that if an image is slow to come."""
+    """The current run of the training container, which may start long after the pod."""
     for status in pod.status.container_statuses:
         if status.name == TRAINING_CONTAINER:
             return status.state.running

@@ -1,85 +1,97 @@
-"""The restarts of one pass: every replica's fate judged, then written down and carried out.
+"""Restarting replicas: decides an action per replica, records the restarts and deletes the pods.
 
-What is counted is stored, by the pod's UID, before the pod that proves it is deleted.
+A counted restart is stored under the pod's UID before that pod is deleted.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from tfjob.core import backoff, replica_counts
+from tfjob.core import limits, replica_counts
 from tfjob.core.job import Replica, RestartPolicy
-from tfjob.core.observe import Children, Slot, View
+from tfjob.core.observe import Children, ObservedState, ReplicaInstance
 from tfjob.core.plan import ChildKind, EventType, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import (
     RESTART_ACTIONS,
     ReplicaAction,
     action_for,
-    due,
-    in_place_entry,
+    backoff_until,
+    in_place_record,
     is_recorded,
-    recorded,
-    still_told,
-    with_entries,
+    records_after_replacement,
+    unexpired_records,
+    with_records,
     within_budget,
 )
-from tfjob.core.status import Cause, ReplicaStatus
+from tfjob.core.status import RecordCause, ReplicaStatus
 from tfjob.k8s.pod import Pod
 
-ReplicaActions = Sequence[tuple[Slot, ReplicaAction]]
-_RECORDED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaAction.AWAIT})
-_DELETED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaAction.RESTARTED})
+ReplicaActions = Sequence[tuple[ReplicaInstance, ReplicaAction]]
+_RECORDED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaAction.AWAIT_DELETION})
+_DELETED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaAction.RESTARTING})
 
 
-def count_vanished(builder: PlanBuilder, seen: View) -> None:
-    """Container restarts of a pod that is gone stay counted: the sum never falls."""
+def count_restarts_of_deleted_pods(builder: PlanBuilder, observed: ObservedState) -> None:
+    """Keep counting the container restarts of deleted pods, so that the sum never decreases."""
     for replica in builder.job.replicas:
         stored = builder.status.of(replica.type)
-        if not any(each.in_place for each in stored.recent):
+        if not any(each.in_place for each in stored.records):
             continue
-        there = {slot.pod.metadata.uid for slot in seen.slots[replica.type] if slot.pod is not None}
-        gone = [each for each in stored.recent if each.in_place and each.uid not in there]
+        existing = {
+            instance.pod.metadata.uid
+            for instance in observed.instances[replica.type]
+            if instance.pod is not None
+        }
+        deleted = [each for each in stored.records if each.in_place and each.uid not in existing]
         entries = [
-            msgspec.structs.replace(each, cause=Cause.DISRUPTED, in_place=0) for each in gone
+            msgspec.structs.replace(each, cause=RecordCause.DISRUPTED, in_place=0)
+            for each in deleted
         ]
         _store(
             builder,
             replica,
-            restarts=stored.restarts + sum(each.in_place for each in gone),
-            recent=with_entries(stored, entries),
+            restarts=stored.restarts + sum(each.in_place for each in deleted),
+            records=with_records(stored, entries),
         )
 
 
-def judged(builder: PlanBuilder, seen: View) -> ReplicaActions:
+def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActions:
     rules = builder.job.rules
     actions = [
-        (slot, action_for(slot, rules=rules, stored=builder.status.of(slot.replica.type)))
-        for slot in seen.all_slots()
-        if slot.pod is not None
+        (
+            instance,
+            action_for(instance, rules=rules, stored=builder.status.of(instance.replica.type)),
+        )
+        for instance in observed.all_instances()
+        if instance.pod is not None
     ]
-    left = backoff.remaining(builder.job.policy.backoff_limit, so_far(builder, seen))
+    left = limits.remaining_restarts(
+        builder.job.policy.backoff_limit, counted_restarts(builder, observed)
+    )
     return within_budget(actions, left=left, rules=rules)
 
 
-def so_far(builder: PlanBuilder, seen: View) -> backoff.Restarts:
-    """Restarts that count towards the limit; types that never restart have none."""
+def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> limits.Restarts:
+    """Restarts that count towards backoffLimit."""
     in_place = 0
     if builder.job.rules.budget_counts_container_restarts:
-        slots = [slot for slot in seen.all_slots() if not _is_counted(builder, slot)]
-        in_place = replica_counts.in_place_restarts(slots)
-    return backoff.Restarts(in_place=in_place, stored=builder.status.restarts)
+        instances = [
+            instance for instance in observed.all_instances() if not _is_excluded(builder, instance)
+        ]
+        in_place = replica_counts.in_place_restarts(instances)
+    return limits.Restarts(in_place=in_place, stored=builder.status.restarts)
 
 
-def _is_counted(builder: PlanBuilder, slot: Slot) -> bool:
-    """Its restarts in place do not count, or are part of the stored number already."""
-    if slot.pod is None or slot.replica.restart is RestartPolicy.NEVER:
+def _is_excluded(builder: PlanBuilder, instance: ReplicaInstance) -> bool:
+    """Its container restarts do not count, or are already part of the stored number."""
+    if instance.pod is None or instance.replica.restart is RestartPolicy.NEVER:
         return True
-    return is_recorded(slot.pod, builder.status.of(slot.replica.type), slot.index)
+    return is_recorded(instance.pod, builder.status.of(instance.replica.type), instance.index)
 
 
-def restarts_so_far(builder: PlanBuilder) -> dict[str, object]:
-    """The job's restarts and how many it may have, as they are told."""
+def restart_params(builder: PlanBuilder) -> dict[str, object]:
+    """The message parameters for the job's restarts and its limit."""
     limit = builder.job.policy.backoff_limit
     return {"restarts": builder.status.restarts, "limit": "unlimited" if limit is None else limit}
 
@@ -87,92 +99,103 @@ def restarts_so_far(builder: PlanBuilder) -> dict[str, object]:
 def restart(builder: PlanBuilder, actions: ReplicaActions) -> None:
     for replica in builder.job.replicas:
         _record(builder, replica, actions)
-        _note_in_place(builder, replica, actions)
-    for slot, fate in actions:
-        if slot.pod is None or fate not in RESTART_ACTIONS or fate is ReplicaAction.HELD:
+        _record_in_place(builder, replica, actions)
+    for instance, action in actions:
+        if instance.pod is None or action not in RESTART_ACTIONS or action is ReplicaAction.HOLD:
             continue
-        if fate in _DELETED:
-            _delete_when_due(builder, slot, slot.pod)
-        _tell(builder, slot, slot.pod)
+        if action in _DELETED:
+            _delete_when_due(builder, instance, instance.pod)
+        _record_restart_event(builder, instance, instance.pod)
 
 
-def _delete_when_due(builder: PlanBuilder, slot: Slot, pod: Pod) -> None:
-    """A failed pod, and its log, stays until its successor may be made."""
-    stored, longest = builder.status.of(slot.replica.type), builder.job.rules.longest_restart_delay
-    moment = due(stored, slot.index, now=builder.now, longest=longest)
-    builder.wake(moment)
+def _delete_when_due(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) -> None:
+    """Keep a failed pod, and its log, until its backoff is over."""
+    stored, max_delay = (
+        builder.status.of(instance.replica.type),
+        builder.job.rules.max_restart_delay,
+    )
+    moment = backoff_until(stored, instance.index, now=builder.now, max_delay=max_delay)
+    builder.requeue_at(moment)
     if moment is None:
         builder.deletes.extend(deletes_of(ChildKind.POD, [pod.metadata]))
 
 
-def forget(builder: PlanBuilder, children: Children, seen: View) -> None:
-    """Drop what is over from the record of restarts, where the status is written anyway: the
-    record of a wide job stays short, and its being too long is never a reason to write."""
-    there = {pod.metadata.uid for pod in children.pods}
+def prune_records(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
+    """Drop expired records of replica types whose status is written anyway.
+
+    This keeps the status of a large job small without extra writes.
+    """
+    existing = {pod.metadata.uid for pod in children.pods}
     replicas = dict(builder.status.replicas)
     for replica in builder.job.replicas:
         stored = builder.status.of(replica.type)
-        if stored.recent and stored != builder.job.status.of(replica.type):
-            told = still_told(stored, seen.slots[replica.type], there=there, now=builder.now)
-            replicas[replica.type] = msgspec.structs.replace(stored, recent=told)
+        if stored.records and stored != builder.job.status.of(replica.type):
+            needed = unexpired_records(
+                stored, observed.instances[replica.type], existing=existing, now=builder.now
+            )
+            replicas[replica.type] = msgspec.structs.replace(stored, records=needed)
     builder.set_status(replicas=replicas)
 
 
 def _record(builder: PlanBuilder, replica: Replica, actions: ReplicaActions) -> None:
-    """All of a type at once: one by one is slow when a wide job fails as a whole."""
+    """Record all restarts of a type at once, which is fast when a whole large job fails."""
     stored = builder.status.of(replica.type)
-    own = [(slot, fate) for slot, fate in actions if slot.replica is replica]
-    new = {slot.index: slot for slot, fate in own if _is_new(slot, fate, stored)}
+    own = [(instance, action) for instance, action in actions if instance.replica is replica]
+    new = {
+        instance.index: instance for instance, action in own if _is_new(instance, action, stored)
+    }
     if not new:
         return
-    counted = sum(fate is ReplicaAction.RESTART for _, fate in own)
+    counted = sum(action is ReplicaAction.RESTART for _, action in own)
     in_place = sum(
-        slot.pod.restart_count
-        for slot in new.values()
-        if slot.pod is not None and _counts_in_place(builder, replica)
+        instance.pod.restart_count
+        for instance in new.values()
+        if instance.pod is not None and _counts_in_place(builder, replica)
     )
     _store(
         builder,
         replica,
         restarts=stored.restarts + counted + in_place,
-        recent=recorded(new, stored=stored, now=builder.now),
+        records=records_after_replacement(new, stored=stored, now=builder.now),
     )
-    builder.restarts += sum(slot.index in new and fate in _RECORDED for slot, fate in own)
+    builder.restarts += sum(
+        instance.index in new and action in _RECORDED for instance, action in own
+    )
 
 
-def _is_new(slot: Slot, fate: ReplicaAction, stored: ReplicaStatus) -> bool:
-    """The pod is replaced, or its deletion is seen, and that is not on record yet.
+def _is_new(instance: ReplicaInstance, action: ReplicaAction, stored: ReplicaStatus) -> bool:
+    """Whether the replacement or deletion of the pod is to be recorded now.
 
-    A deletion is written down whatever the policy makes of it: what is seen of the pod later,
-    such as exit code 0, came after it.
+    A deletion is recorded whatever the restart policy, so that a later exit code, such as 0, is
+    known to be a consequence of it.
     """
-    if slot.pod is None or slot.is_leaving or slot.is_completed:
+    if instance.pod is None or instance.is_obsolete or instance.is_completed:
         return False
-    if is_recorded(slot.pod, stored, slot.index):
+    if is_recorded(instance.pod, stored, instance.index):
         return False
-    return fate in _RECORDED or (slot.is_disrupted and slot.is_terminating)
+    return action in _RECORDED or (instance.is_disrupted and instance.is_terminating)
 
 
-def _note_in_place(builder: PlanBuilder, replica: Replica, actions: ReplicaActions) -> None:
-    """Where a limit counts them, restarts in place are stored in case their pod vanishes."""
+def _record_in_place(builder: PlanBuilder, replica: Replica, actions: ReplicaActions) -> None:
+    """Record container restarts that count towards a limit, in case their pod is deleted."""
     if builder.job.policy.backoff_limit is None or not _counts_in_place(builder, replica):
         return
     stored = builder.status.of(replica.type)
     entries = [
-        in_place_entry(slot, slot.pod, stored=stored, now=builder.now)
-        for slot, _ in actions
-        if slot.replica is replica
-        and slot.pod is not None
-        and not slot.is_leaving
-        and slot.pod.restart_count > _noted(slot.pod, stored, slot.index)
+        in_place_record(instance, instance.pod, stored=stored, now=builder.now)
+        for instance, _ in actions
+        if instance.replica is replica
+        and instance.pod is not None
+        and not instance.is_obsolete
+        and instance.pod.restart_count > _recorded_in_place(instance.pod, stored, instance.index)
     ]
     if entries:
-        _store(builder, replica, recent=with_entries(stored, entries))
+        _store(builder, replica, records=with_records(stored, entries))
 
 
-def _noted(pod: Pod, stored: ReplicaStatus, index: int) -> int:
-    """How many restarts of its containers are on record; all of a pod that is replaced are."""
-    last = stored.recent_of(index)
+def _recorded_in_place(pod: Pod, stored: ReplicaStatus, index: int) -> int:
+    """How many container restarts of the pod are recorded; those of a replaced pod all are."""
+    last = stored.record_of(index)
     if last is None or last.uid != pod.metadata.uid:
         return 0
     return pod.restart_count if last.is_restart else last.in_place
@@ -188,9 +211,9 @@ def _store(builder: PlanBuilder, replica: Replica, **fields: object) -> None:
     builder.set_status(replicas={**builder.status.replicas, replica.type: changed})
 
 
-def _tell(builder: PlanBuilder, slot: Slot, pod: Pod) -> None:
-    phrase = builder.job.messages.restarting
+def _record_restart_event(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) -> None:
+    template = builder.job.messages.restarting
     owner = {"name": builder.job.name, "namespace": builder.job.namespace}
-    message = phrase.say(**owner, **slot.facts, **restarts_so_far(builder))
-    kind = EventType(phrase.type or EventType.WARNING)
-    builder.tell(kind, phrase.reason, message, key=f"restarting/{pod.metadata.uid}")
+    message = template.render(**owner, **instance.params, **restart_params(builder))
+    kind = EventType(template.type or EventType.WARNING)
+    builder.record_event(kind, template.reason, message, key=f"restarting/{pod.metadata.uid}")

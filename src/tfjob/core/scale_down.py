@@ -1,7 +1,7 @@
-"""Pods that the operator removes itself: what is too many, and what is left of an earlier run.
+"""Pods that the operator removes itself: surplus ones and those of an earlier run.
 
-Law: such a pod is not judged any more, also if its index comes back before the pod is gone. Its
-UID is stored before it is deleted, and forgotten once the last of them is gone.
+The state of such a pod no longer counts, even if its index is scaled up again before the pod is
+gone. Its UID is stored before it is deleted, and dropped once all such pods are gone.
 """
 
 from collections.abc import Sequence
@@ -10,55 +10,57 @@ from datetime import datetime
 import msgspec
 
 from tfjob.core.job import Job
-from tfjob.core.observe import Children, View, place_of
+from tfjob.core.observe import Children, ObservedState, replica_key
 from tfjob.core.plan import ChildKind, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
-from tfjob.core.status import Cause, JobStatus, RecentRestart, ReplicaStatus
+from tfjob.core.status import JobStatus, PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s.meta import ObjectMeta
 
 
-def shrink(builder: PlanBuilder, children: Children, seen: View) -> None:
-    leaving = [slot.pod for slot in seen.all_slots() if slot.is_leaving]
-    left = [pod.metadata for pod in leaving if pod is not None]
-    builder.deletes.extend(deletes_of(ChildKind.POD, [*seen.surplus_pods, *left]))
-    builder.deletes.extend(deletes_of(ChildKind.SERVICE, seen.surplus_services))
-    note_removed(builder, children, seen.surplus_pods)
+def delete_surplus(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
+    pods = [instance.pod for instance in observed.all_instances() if instance.is_obsolete]
+    obsolete = [pod.metadata for pod in pods if pod is not None]
+    builder.deletes.extend(deletes_of(ChildKind.POD, [*observed.surplus_pods, *obsolete]))
+    builder.deletes.extend(deletes_of(ChildKind.SERVICE, observed.surplus_services))
+    record_removed(builder, children, observed.surplus_pods)
 
 
-def note_removed(builder: PlanBuilder, children: Children, going: Sequence[ObjectMeta]) -> None:
-    """Put the pods that go on record, and take off it what is gone, all at once: not each of them
-    shall cost a write."""
-    there = {pod.metadata.uid for pod in children.pods}
-    builder.status = _with_removed(builder.job, builder.status, going, at=builder.stamp)
+def record_removed(builder: PlanBuilder, children: Children, metas: Sequence[ObjectMeta]) -> None:
+    """Record the pods to remove, and drop the records of deleted ones.
+
+    Both happen in batches, so that not every deleted pod causes a status write.
+    """
+    existing = {pod.metadata.uid for pod in children.pods}
+    builder.status = _with_removed(builder.job, builder.status, metas, at=builder.timestamp)
     replicas = dict(builder.status.replicas)
     for kind, stored in builder.status.replicas.items():
         is_new = stored.removed != builder.job.status.of(kind).removed
-        if stored.removed and (is_new or not stored.removed & there):
-            kept = (each for each in stored.recent if not _is_gone(each, there))
-            replicas[kind] = msgspec.structs.replace(stored, recent=tuple(kept))
+        if stored.removed and (is_new or not stored.removed & existing):
+            kept = (each for each in stored.records if not _is_gone(each, existing))
+            replicas[kind] = msgspec.structs.replace(stored, records=tuple(kept))
     builder.set_status(replicas=replicas)
 
 
-def _is_gone(entry: RecentRestart, there: set[str]) -> bool:
-    return entry.cause is Cause.REMOVED and entry.uid not in there
+def _is_gone(entry: PodRecord, existing: set[str]) -> bool:
+    return entry.cause is RecordCause.REMOVED and entry.uid not in existing
 
 
 def _with_removed(
     job: Job, status: JobStatus, metas: Sequence[ObjectMeta], *, at: datetime
 ) -> JobStatus:
     types = {replica.label: replica.type for replica in job.replicas}
-    new: dict[str, list[RecentRestart]] = {}
+    new: dict[str, list[PodRecord]] = {}
     for meta in metas:
-        place = place_of(job, meta)
+        place = replica_key(job, meta)
         kind = None if place is None else types.get(place[0])
         if place is None or kind is None or meta.uid in status.of(kind).removed:
             continue
-        entry = RecentRestart(index=place[1], uid=meta.uid, streak=0, at=at, cause=Cause.REMOVED)
+        entry = PodRecord(index=place[1], uid=meta.uid, streak=0, at=at, cause=RecordCause.REMOVED)
         new.setdefault(kind, []).append(entry)
     changed = {kind: _with_entries(status.of(kind), entries) for kind, entries in new.items()}
     return msgspec.structs.replace(status, replicas={**status.replicas, **changed})
 
 
-def _with_entries(stored: ReplicaStatus, entries: Sequence[RecentRestart]) -> ReplicaStatus:
+def _with_entries(stored: ReplicaStatus, entries: Sequence[PodRecord]) -> ReplicaStatus:
     ordered = sorted(entries, key=lambda each: (each.index, each.uid))
-    return msgspec.structs.replace(stored, recent=(*stored.recent, *ordered))
+    return msgspec.structs.replace(stored, records=(*stored.records, *ordered))

@@ -1,7 +1,7 @@
-"""What a job's status holds, and the algebra of its conditions.
+"""The status of a job and the rules for its conditions.
 
-Law: a Failed job's conditions never change again; Running and Restarting exclude each other; the
-condition set last stands last, because tools read the last one as the job's state.
+The conditions of a Failed job never change again. Running and Restarting exclude each other. The
+condition set last is the last in the list, because tools read it as the job's state.
 """
 
 from collections.abc import Mapping
@@ -34,31 +34,31 @@ class Condition(msgspec.Struct, frozen=True):
         return self.status == "True"
 
 
-class Cause(StrEnum):
-    """Why a pod is on record."""
+class RecordCause(StrEnum):
+    """Why the status has a record of a pod."""
 
     FAILED = "Failed"
-    """It failed; its restart is counted."""
+    """It failed; its restart counts."""
     DISRUPTED = "Disrupted"
-    """It was evicted, preempted or deleted by somebody else; however it ends, it is replaced."""
+    """It was evicted, preempted or deleted by somebody else; it is replaced however it ends."""
     IN_PLACE = "InPlace"
-    """It goes on, and its kubelet has restarted containers in it."""
+    """It continues to run after the kubelet has restarted containers in it."""
     REMOVED = "Removed"
-    """The operator deletes it (scale-down, resume); its end says nothing about the job."""
+    """The operator deletes it (scale-down, resume); how it ends does not count."""
 
 
-class RecentRestart(msgspec.Struct, frozen=True):
-    """What was decided about one pod, by UID: the proof that it is not decided twice.
+class PodRecord(msgspec.Struct, frozen=True):
+    """The decision about one pod, by UID, so that it is not made twice.
 
-    `streak` counts failures of the index in a row, `at` is when the newest of them was seen.
-    `in_place` are container restarts of the pod that the status has not counted yet.
+    `streak` counts consecutive failures of the index; `at` is when the last one was observed.
+    `in_place` are container restarts of the pod that are not in the stored count yet.
     """
 
     index: int
     uid: str
     streak: int
     at: datetime
-    cause: Cause = Cause.FAILED
+    cause: RecordCause = RecordCause.FAILED
     in_place: int = 0
 
     @property
@@ -67,7 +67,7 @@ class RecentRestart(msgspec.Struct, frozen=True):
         return self.cause in _REPLACED
 
 
-_REPLACED = frozenset({Cause.FAILED, Cause.DISRUPTED})
+_REPLACED = frozenset({RecordCause.FAILED, RecordCause.DISRUPTED})
 
 
 class Limit(StrEnum):
@@ -83,22 +83,22 @@ class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
     failed: int = 0
     restarts: int = 0
     completed: frozenset[int] = frozenset()
-    recent: tuple[RecentRestart, ...] = ()
+    records: tuple[PodRecord, ...] = ()
     selector: str = ""
 
-    def recent_of(self, index: int) -> RecentRestart | None:
-        """What is on record of an index, apart from pods that the operator removes."""
+    def record_of(self, index: int) -> PodRecord | None:
+        """The record of an index, not counting pods that the operator removes."""
         return self._recent_by_index.get(index)
 
     @cached_property
     def removed(self) -> frozenset[str]:
         """UIDs of pods that the operator removes."""
-        return frozenset(each.uid for each in self.recent if each.cause is Cause.REMOVED)
+        return frozenset(each.uid for each in self.records if each.cause is RecordCause.REMOVED)
 
     @cached_property
-    def _recent_by_index(self) -> Mapping[int, RecentRestart]:
-        """Every replica asks for its own: searching each time is slow in a wide job."""
-        kept = (each for each in reversed(self.recent) if each.cause is not Cause.REMOVED)
+    def _recent_by_index(self) -> Mapping[int, PodRecord]:
+        """An index over the records: a linear search per replica is slow in a large job."""
+        kept = (each for each in reversed(self.records) if each.cause is not RecordCause.REMOVED)
         return {each.index: each for each in kept}
 
 
@@ -125,23 +125,23 @@ class JobStatus(msgspec.Struct, frozen=True):
         return self.is_true(ConditionType.SUCCEEDED) or self.is_true(ConditionType.FAILED)
 
     def of(self, kind: str) -> ReplicaStatus:
-        return self.replicas.get(kind, _NOTHING)
+        return self.replicas.get(kind, _EMPTY)
 
     @property
     def restarts(self) -> int:
         return sum(each.restarts for each in self.replicas.values())
 
 
-_NOTHING = ReplicaStatus()
-_RIVALS: Mapping[str, str] = {
+_EMPTY = ReplicaStatus()
+_EXCLUSIVE: Mapping[str, str] = {
     ConditionType.RUNNING: ConditionType.RESTARTING,
     ConditionType.RESTARTING: ConditionType.RUNNING,
 }
-_ENDS = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
+_TERMINAL = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
 def with_condition(status: JobStatus, new: Condition) -> JobStatus:
-    """The status after `new` was set; the same object when nothing changes."""
+    """The status with `new` set; the same object if nothing changes."""
     if status.is_true(ConditionType.FAILED):
         return status
     kind = new.type
@@ -150,15 +150,15 @@ def with_condition(status: JobStatus, new: Condition) -> JobStatus:
         return status
     if old is not None and old.status == new.status:
         new = msgspec.structs.replace(new, last_transition=old.last_transition)
-    dropped = {kind, _RIVALS.get(kind)}
+    dropped = {kind, _EXCLUSIVE.get(kind)}
     kept = [each for each in status.conditions if each.type not in dropped]
-    if kind in _ENDS:
+    if kind in _TERMINAL:
         kept = [_ended(each, now=new.last_update) for each in kept]
     return msgspec.structs.replace(status, conditions=(*kept, new))
 
 
-def flipped(status: JobStatus, kind: str, *, now: datetime) -> JobStatus:
-    """The status with a true condition of this type turned false where it stands."""
+def with_condition_false(status: JobStatus, kind: str, *, now: datetime) -> JobStatus:
+    """The status with a true condition of this type set to false, in its place in the list."""
     if not status.is_true(kind):
         return status
     changed = tuple(

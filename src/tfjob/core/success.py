@@ -1,42 +1,52 @@
 """successPolicy: when a job has succeeded, and when it counts as running.
 
-Both follow from the deciding replicas alone. A job in which nothing decides does neither.
+Only the decisive replicas matter. A job without any neither runs nor succeeds.
 """
 
 from tfjob.core.job import SuccessCriterion
-from tfjob.core.observe import Slot, View
+from tfjob.core.observe import ObservedState, ReplicaInstance
 
 
-def is_succeeded(decider: SuccessCriterion, view: View) -> bool:
-    slots = _deciding(decider, view)
-    if not slots:
+def is_succeeded(criterion: SuccessCriterion, observed: ObservedState) -> bool:
+    instances = _decisive_instances(criterion, observed)
+    if not instances:
         return False
-    if all(slot.is_succeeded for slot in slots):
+    if all(instance.is_succeeded for instance in instances):
         return True
-    chosen = chosen_slot(decider, view)
-    return chosen is not None and chosen.is_done
+    chosen = sole_decisive_instance(criterion, observed)
+    return chosen is not None and chosen.is_confirmed_success
 
 
-def is_running(decider: SuccessCriterion, view: View, *, only_chosen: bool = False) -> bool:
-    """A deciding replica is active; `only_chosen`: the one that decides by itself is."""
-    chosen = chosen_slot(decider, view)
-    if only_chosen and chosen is not None:
+def is_running(
+    criterion: SuccessCriterion, observed: ObservedState, *, only_sole_replica: bool = False
+) -> bool:
+    """A decisive replica is active; with `only_sole_replica`, the sole decisive one is."""
+    chosen = sole_decisive_instance(criterion, observed)
+    if only_sole_replica and chosen is not None:
         return chosen.is_active
-    return any(slot.is_active for slot in _deciding(decider, view))
+    return any(instance.is_active for instance in _decisive_instances(criterion, observed))
 
 
-def decisive_slot(decider: SuccessCriterion, view: View) -> Slot:
-    """The replica that a success is told of: there is one in every job that has succeeded."""
-    return chosen_slot(decider, view) or _deciding(decider, view)[0]
+def representative_instance(
+    criterion: SuccessCriterion, observed: ObservedState
+) -> ReplicaInstance:
+    """The replica that the success message names. The job must have succeeded."""
+    return (
+        sole_decisive_instance(criterion, observed) or _decisive_instances(criterion, observed)[0]
+    )
 
 
-def chosen_slot(decider: SuccessCriterion, view: View) -> Slot | None:
-    """The one replica that decides by itself, if there is such a one."""
-    if decider.index is None or not decider.types:
+def sole_decisive_instance(
+    criterion: SuccessCriterion, observed: ObservedState
+) -> ReplicaInstance | None:
+    """The one replica whose success suffices, if the criterion names one."""
+    if criterion.index is None or not criterion.types:
         return None
-    slots = view.slots.get(decider.types[0], ())
-    return slots[decider.index] if decider.index < len(slots) else None
+    instances = observed.instances.get(criterion.types[0], ())
+    return instances[criterion.index] if criterion.index < len(instances) else None
 
 
-def _deciding(decider: SuccessCriterion, view: View) -> list[Slot]:
-    return [slot for kind in decider.types for slot in view.slots.get(kind, ())]
+def _decisive_instances(
+    criterion: SuccessCriterion, observed: ObservedState
+) -> list[ReplicaInstance]:
+    return [instance for kind in criterion.types for instance in observed.instances.get(kind, ())]

@@ -1,6 +1,6 @@
-"""What a dialect is: one API of jobs, translated to and from the neutral job.
+"""The interface of a dialect: one job API, converted to and from the neutral job.
 
-Everything here is pure. A dialect never raises on what a user wrote: it returns faults.
+Dialects are pure. They return faults and never raise, whatever the user wrote.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ Manifest = Mapping[str, Any]
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What the operator's flags and environment say about every job."""
+    """Settings from the operator's flags and environment that apply to every job."""
 
     default_clean_pod_policy: str = "None"
     exit_code_table: str = "default"
@@ -29,51 +29,51 @@ class Settings(msgspec.Struct, frozen=True):
     gang_scheduler_name: str = ""
     force_delete_after: timedelta | None = None
     options: Mapping[str, Any] = {}
-    """The values of flags that concern one dialect, by the names of the flags."""
+    """Values of dialect-specific flags, by flag name."""
     served: frozenset[str] = frozenset()
-    """Optional APIs that the cluster has, as `group/version/plural`."""
+    """Optional APIs that the cluster serves, as `group/version/plural`."""
 
 
 class ChildApi(msgspec.Struct, frozen=True):
-    """A kind of object beside the replicas, and where an API server keeps it."""
+    """The API of a kind of child."""
 
     kind: str
     group: str
     version: str
     plural: str
     is_optional: bool = False
-    """A cluster may do without it, and the dialect then does, too."""
+    """The dialect also works on clusters that do not serve it."""
 
     @property
     def name(self) -> str:
         return f"{self.group}/{self.version}/{self.plural}"
 
 
-class Observed(msgspec.Struct, frozen=True):
-    """What a status is written against, for dialects that show more than the neutral one."""
+class StatusContext(msgspec.Struct, frozen=True):
+    """What a dialect's status may contain besides the neutral status."""
 
     children: Children = Children()
     stored: Mapping[str, Any] = {}
-    """The status as it stands."""
+    """The status as currently stored."""
     now: datetime = datetime.min.replace(tzinfo=UTC)
-    trouble: str = ""
-    """Why a child could not be made in this pass."""
+    create_error: str = ""
+    """Why a child could not be created in this reconcile."""
 
 
 class Loss(msgspec.Struct, frozen=True):
-    """Something that another dialect cannot express, and what becomes of it."""
+    """A field that the other dialect cannot express, and what happens instead."""
 
     path: str
     message: str
 
 
-class Translation(msgspec.Struct, frozen=True):
-    """A job in another dialect, and what was lost on the way."""
+class Conversion(msgspec.Struct, frozen=True):
+    """A job converted to another dialect, and the losses."""
 
     manifest: dict[str, Any]
     losses: Sequence[Loss] = ()
     origins: Mapping[str, str] = {}
-    """Where its parts stood: paths of the translation to paths of what was translated."""
+    """Maps paths in the converted job to paths in the original."""
 
 
 class Dialect(Protocol):
@@ -87,11 +87,11 @@ class Dialect(Protocol):
     def plural(self) -> str: ...
     @property
     def short_name(self) -> str:
-        """What `kubectl get` calls these jobs and no others."""
+        """The unique short name for `kubectl get`."""
 
     @property
     def component(self) -> str:
-        """Who tells the events of these jobs."""
+        """The source component of events about these jobs."""
 
     @property
     def workload(self) -> Workload:
@@ -99,37 +99,37 @@ class Dialect(Protocol):
 
     @property
     def child_selector(self) -> str:
-        """Which objects of a cluster can be children of this dialect's jobs at all."""
+        """Label selector of all objects that can be children of these jobs."""
 
     @property
     def job_label(self) -> str:
-        """The label by which children name their job."""
+        """The label of children that holds the name of their job."""
 
     @property
     def companions(self) -> Sequence[ChildApi]:
-        """Kinds of objects beside the replicas, but for services."""
+        """The kinds of companions, except services."""
 
     @property
     def shows_children(self) -> bool:
-        """The status tells more than the neutral one: it may change when that does not."""
+        """The status depends on children, so it may change when the neutral status does not."""
 
     @property
     def status_fields(self) -> frozenset[str]:
-        """What may stand at the top of a status; all else there is somebody else's."""
+        """The top-level status fields that the operator owns."""
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
-        """The PodGroups by which these jobs are gathered, if they are."""
+        """The API of the PodGroups for these jobs, if gang scheduling is on."""
 
     def validate(self, manifest: Manifest) -> list[Fault]:
-        """Every fault of a job as a user wrote it."""
+        """All faults of a job as written by its user."""
 
-    def unread(self, manifest: Manifest) -> list[str]:
-        """Paths of what an API server keeps of a job although it means nothing here."""
+    def unknown_fields(self, manifest: Manifest) -> list[str]:
+        """Paths of fields that an API server stores but that have no meaning."""
 
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-        """What a stored job means."""
+        """Decode a stored job."""
 
-    def completed(
+    def defaulted_spec(
         self,
         manifest: Manifest,
         settings: Settings,
@@ -137,22 +137,22 @@ class Dialect(Protocol):
         tokens: Iterator[str],
         is_taken: Callable[[str], bool],
     ) -> dict[str, Any] | None:
-        """The spec to store before the first child is made; None where it may stay as it is.
+        """The spec with defaults to store before the first child is created, or None.
 
-        `tokens` are random words of lower-case letters and digits, four characters long;
-        `is_taken` knows the names of services that stand in the job's namespace.
+        `tokens` are random strings of four lower-case letters and digits; `is_taken` tells whether
+        the job's namespace has a service of a name.
         """
 
     def encode_status(
-        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
     ) -> dict[str, Any]:
-        """The status in the API's own shape."""
+        """Encode the status in the format of this API."""
 
-    def to_hub(self, manifest: Manifest) -> Translation:
-        """The same job as `kubeflow.org/v1`. The manifest has no faults."""
+    def to_hub(self, manifest: Manifest) -> Conversion:
+        """Convert a job without faults to `kubeflow.org/v1`."""
 
-    def from_hub(self, manifest: Manifest) -> Translation:
-        """A `kubeflow.org/v1` job without faults as this dialect would have it."""
+    def from_hub(self, manifest: Manifest) -> Conversion:
+        """Convert a `kubeflow.org/v1` job without faults to this dialect."""
 
     def crd(self) -> dict[str, Any]:
-        """The definition that makes an API server know this API."""
+        """The CustomResourceDefinition of this API."""

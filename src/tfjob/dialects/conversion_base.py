@@ -1,7 +1,7 @@
-"""What every translation of a job needs: fields taken one by one, and the losses on the way.
+"""Shared parts of the conversions between dialects, which all go through the hub, kubeflow.org/v1.
 
-Law: a field that nobody takes is a loss, so that nothing is lost in silence. Null is the same as
-absent. It knows what a job of the hub, `kubeflow.org/v1`, looks like, and no other dialect.
+A conversion takes fields one by one, and every field that it does not take is reported as a loss.
+Null is the same as absent. Of the dialects, this module knows only the hub.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,21 +14,21 @@ from tfjob.dialects.base import Loss, Manifest
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow.conversion import up
 
-HUB = api.OWNER_VERSION
+HUB = api.API_VERSION
 HUB_MANAGER = api.MANAGER
-"""Who runs a job of the hub that names nobody."""
+"""The manager of a hub job without managedBy."""
 _SPECS = "spec.tfReplicaSpecs"
 
 
 class Taken(NamedTuple):
-    """A field as it was written; where it is absent, the place where it would stand."""
+    """A field's path and value; the value is None if the field is absent."""
 
     path: str
     value: Any
 
 
 class Fields:
-    """The fields of one object and of the objects inside that were entered."""
+    """The fields of an object that are not converted yet, with those of entered sub-objects."""
 
     def __init__(self, value: object, path: str, *, folds_case: bool = False) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class Fields:
         self._entered: list[Fields] = []
 
     def take(self, *spellings: str) -> Taken:
-        """The field under its usual spelling, which comes first, or under another one."""
+        """Take a field under its usual spelling, given first, or an alternative one."""
         usual = spellings[0]
         found = sorted(self._spelt(spellings), key=lambda key: (key != usual, key))
         if not found:
@@ -46,7 +46,7 @@ class Fields:
         return Taken(f"{self.path}.{found[0]}", self._left.pop(found[0]))
 
     def enter(self, *spellings: str) -> "Fields":
-        """The object of a field; what is left in it is left in this one, too."""
+        """Take a field and return its own fields; what they leave unconverted counts here too."""
         path, value = self.take(*spellings)
         return self.enter_item(value, path)
 
@@ -55,11 +55,11 @@ class Fields:
         self._entered.append(inner)
         return inner
 
-    def left(self) -> Iterator[str]:
-        """The paths of what nobody took."""
+    def unconverted(self) -> Iterator[str]:
+        """Paths of the fields that were not taken."""
         yield from (f"{self.path}.{key}" for key in self._left)
         for inner in self._entered:
-            yield from inner.left()
+            yield from inner.unconverted()
 
     def _spelt(self, spellings: Sequence[str]) -> list[str]:
         if not self._folds_case:
@@ -79,12 +79,12 @@ class Losses:
         self.found.append(Loss(path, message))
 
     def drop(self, field: Taken, *, same: Sequence[object], instead: str) -> None:
-        """Leave a field out; values that mean the same as its absence are no loss."""
+        """Drop a field. It is no loss if its value is in `same`, which equals its absence."""
         if field.value is not None and field.value not in same:
             self.note(field.path, f"{self.target} has no such field; {instead}")
 
-    def drop_rest(self, fields: Fields) -> None:
-        for path in fields.left():
+    def drop_unconverted(self, fields: Fields) -> None:
+        for path in fields.unconverted():
             self.note(path, f"{self.target} has no such field; it is left out")
 
 
@@ -97,11 +97,11 @@ class HubReplica(msgspec.Struct, frozen=True):
     restart: Taken
     template: Mapping[str, Any]
     fields: dict[str, Any]
-    """What both sides write alike, as it was written."""
+    """Fields that both dialects spell alike."""
 
 
 class HubJob:
-    """A job of the hub, read for another dialect: replicas first, then field by field."""
+    """A hub job to be converted to another dialect: its replicas, and its remaining fields."""
 
     def __init__(self, manifest: Manifest) -> None:
         given = up(manifest)
@@ -126,9 +126,9 @@ class HubJob:
         )
 
     @property
-    def decider(self) -> HubReplica | None:
-        """Whose success ends the job; a type without replicas counts as absent."""
-        for kind in (*api.DECIDING_TYPES, "Worker", "PS"):
+    def decisive_replica(self) -> HubReplica | None:
+        """The replica type whose success ends the job; types without replicas do not count."""
+        for kind in (*api.DECISIVE_TYPES, "Worker", "PS"):
             for each in self.replicas:
                 if each.type == kind and each.count:
                     return each
@@ -140,9 +140,9 @@ class HubJob:
 
 
 def hub_manifest(manifest: Manifest, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The same object as a job of the hub; parts that say nothing are left out."""
-    said = {key: value for key, value in spec.items() if value}
-    return as_kind(manifest["metadata"], api_version=HUB, kind=api.KIND, spec=said)
+    """The hub job with the metadata of `manifest` and this spec, without its empty fields."""
+    filled = {key: value for key, value in spec.items() if value}
+    return as_kind(manifest["metadata"], api_version=HUB, kind=api.KIND, spec=filled)
 
 
 def as_kind(
@@ -160,15 +160,15 @@ def hub_path(kind: str) -> str:
     return f"{_SPECS}[{kind}]"
 
 
-def training_place(template: Mapping[str, Any]) -> int | None:
-    """Where the container that trains stands."""
+def training_index(template: Mapping[str, Any]) -> int | None:
+    """The index of the training container."""
     named = (place for place, each in objects(_containers(template)) if _trains(each))
     return next(named, None)
 
 
 def hub_port(template: Mapping[str, Any]) -> Taken | None:
-    """The address port as a template of the hub names it: its place and number."""
-    place = training_place(template)
+    """The path and number of the TensorFlow port in a hub template."""
+    place = training_index(template)
     if place is None:
         return None
     for index, port in objects(_containers(template)[place].get("ports")):
@@ -179,8 +179,8 @@ def hub_port(template: Mapping[str, Any]) -> Taken | None:
 
 
 def with_hub_port(template: Mapping[str, Any], number: int) -> Mapping[str, Any]:
-    """The template with its address port; the hub's own number needs no word."""
-    named, place = hub_port(template), training_place(template)
+    """The template with this TensorFlow port; the hub's default is not written."""
+    named, place = hub_port(template), training_index(template)
     if place is None or number == (api.PORT if named is None else named.value):
         return template
     container = _containers(template)[place]
@@ -203,7 +203,7 @@ def with_container(
 
 
 def objects(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The objects of a list with their places; what is none is for an API server to refuse."""
+    """The objects of a list with their indexes; the API server rejects other items."""
     for place, each in enumerate(value if isinstance(value, list) else ()):
         if isinstance(each, Mapping):
             yield place, each

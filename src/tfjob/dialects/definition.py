@@ -1,7 +1,6 @@
-"""The frame of the definition that makes an API server know an API of jobs.
+"""Builds the CustomResourceDefinition of a job API around its schema.
 
-It is the same for all: namespaced, the status a resource of its own, and no webhook. What the
-fields of a job are is not known here.
+All are namespaced, have a status subresource, and use no webhook.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ _STATUS_ALONE: Mapping[str, Any] = {"status": {}}
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
-    """How an API and its objects are called."""
+    """The names of a custom resource."""
 
     group: str
     kind: str
@@ -67,7 +66,7 @@ def version(
 
 
 def column(name: str, path: str, *, kind: str = "string", is_wide: bool = False) -> Schema:
-    """What `kubectl get` shows of each object; with `-o wide` alone if it is wide."""
+    """A printer column of `kubectl get`; with `is_wide`, only of `-o wide`."""
     found: Schema = {"name": name, "type": kind, "jsonPath": path}
     return {**found, "priority": 1} if is_wide else found
 

@@ -1,7 +1,7 @@
-"""All that the rest of the project knows of a dialect, said once in the dialect's own folder.
+"""Describes a dialect to the rest of the project.
 
-Registration, flags, permissions, the chart's values, roles and definitions, and the names under
-which users find the jobs: each is read off a descriptor, and none is written down elsewhere.
+Registration, flags, RBAC rules, chart values and CRDs are all derived from the descriptor in the
+dialect's folder and are not repeated elsewhere.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,55 +12,55 @@ import msgspec
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.k8s.field import Fault
 
-FOLLOWED = ("get", "list", "watch")
+INFORMER_VERBS = ("get", "list", "watch")
 """The verbs of an informer."""
-CHILD = (*FOLLOWED, "create", "patch", "delete")
-"""The verbs on children that are adopted, changed and deleted."""
+CHILD_VERBS = (*INFORMER_VERBS, "create", "patch", "delete")
+"""The verbs on children that are created, adopted, patched and deleted."""
 
 
 class FileReader(Protocol):
     def __call__(
         self, value: object, *, text_of: Callable[[str], str]
     ) -> tuple[object, Sequence[Fault]]:
-        """What a parsed file means, and its faults; `text_of` reads another file it names."""
+        """Decode a parsed file and list its faults; `text_of` reads another file it refers to."""
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """The verbs that serving a dialect needs on one kind of object."""
+    """The verbs that the operator needs on one kind of object to serve a dialect."""
 
     api: ChildApi
     verbs: tuple[str, ...]
     why: str
     option: str = ""
-    """Needed with this option of the descriptor alone; empty for always."""
+    """Needed only with this option of the descriptor; empty for always."""
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag of the operator that concerns one dialect; its value is in `Settings.options`."""
+    """A dialect-specific flag of the operator; its value is in `Settings.options`."""
 
     name: str
-    """As the command line spells it, without dashes."""
+    """The name on the command line, without dashes."""
     choices: tuple[str, ...]
-    """The values it takes; the first is the default."""
+    """The allowed values; the first is the default."""
     help: str
     value: str
-    """The path of the chart's value that sets it, such as `operator.somethingElse`."""
+    """The path of the chart value that sets it, such as `operator.somethingElse`."""
     local: str
-    """What it is on one machine, where no operator's flags are given."""
+    """The value in local mode, which has no operator flags."""
 
 
 class FileFlag(msgspec.Struct, frozen=True, kw_only=True):
-    """A flag that names a YAML file, or a folder that may hold it; read once, at the start.
+    """A flag that names a YAML file or its folder. The file is read once, at startup.
 
-    A dialect finds in `Settings.options` what its reader made of the file, if there is one.
+    If there is a file, the value that `read` returns for it is in `Settings.options`.
     """
 
     name: str
     alias: str
-    """An older spelling, which is taken too."""
+    """An older spelling, which is also accepted."""
     help: str
     file_names: tuple[str, ...]
-    """What the file is called in a folder; the first that is there counts."""
+    """File names to look for in a folder; the first that exists is read."""
     read: FileReader
 
 
@@ -68,19 +68,19 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """One API group of jobs, with all its versions."""
 
     name: str
-    """The dialect's folder, and its name among the chart's values."""
+    """The name of the dialect's folder, and of its chart values."""
     scheme: str
-    """What `--enable-scheme` calls it, in lower case."""
+    """Its value for `--enable-scheme`, in lower case."""
     dialects: tuple[Dialect, ...]
-    """Its versions; jobs are stored as the first."""
+    """Its versions; the first is the storage version."""
     is_default: bool = False
-    """An operator on a cluster serves it without being told to."""
+    """An operator on a cluster serves it by default."""
     job_verbs: tuple[str, ...] = ()
     """Verbs on the jobs themselves, beyond those of an informer."""
     job_why: str
     access: Sequence[Access] = ()
     options: Mapping[str, str] = {}
-    """What the operator can be set to do, with the chart's condition under which it is."""
+    """Optional features, each with the chart's template condition that enables it."""
     flags: Sequence[Flag] = ()
     file_flags: Sequence[FileFlag] = ()
 
@@ -94,7 +94,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """How documents and the chart call the API."""
+        """The name of the API in documents and in the chart."""
         return f"{self.group} {self.stored.kind}"
 
     @property

@@ -1,7 +1,7 @@
-"""Reading JSON of unknown shape: each question returns a usable value and notes what was wrong.
+"""Reads JSON of unknown shape: each method returns a usable value and collects faults.
 
-Null is the same as absent: an API server drops it before it looks. The texts of the faults are
-those of its schema check. Nothing here raises, whatever JSON or YAML may bring.
+Null is the same as absent, because an API server drops it before validation. The fault messages
+are those of its schema validation. Nothing raises, whatever the JSON or YAML contains.
 """
 
 import difflib
@@ -13,18 +13,18 @@ from typing import Any
 from tfjob.dialects.schema import QUANTITY
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault, FaultKind
-from tfjob.k8s.nesting import DEEPEST, MOST_VALUES, is_bounded
+from tfjob.k8s.nesting import MAX_DEPTH, MAX_VALUES, is_bounded
 
 ROOT = "manifest"
-"""What the whole object is called where a fault has no path."""
-_MOST_FAULTS = 100
-_TOO_MUCH = f"must have no more than {DEEPEST} levels and {MOST_VALUES} values"
+"""The path of a fault that concerns the whole object."""
+_MAX_FAULTS = 100
+_UNBOUNDED = f"must have no more than {MAX_DEPTH} levels and {MAX_VALUES} values"
 _INT32 = 2**31 - 1
 _JSON_INTEGERS = range(-(2**63), 2**64)
 
 
 class Reader:
-    """Collects the faults of one object, in the order in which they are found."""
+    """Collects the faults of one object in order."""
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
@@ -65,7 +65,7 @@ class Reader:
     def integer(
         self, value: object, path: str, *, at_least: int = 0, at_most: int = _INT32
     ) -> int | None:
-        """A whole number within bounds, or None when absent or refused. `1.0` is one."""
+        """An integer within bounds, or None if absent or invalid. `1.0` is an integer."""
         if value is None:
             return None
         if isinstance(value, float) and value.is_integer():
@@ -87,34 +87,34 @@ class Reader:
     def choice(
         self, value: object, path: str, allowed: Iterable[str], *, remedy: str = ""
     ) -> str | None:
-        """One of the allowed words, or None when absent or refused."""
+        """One of the allowed values, or None if absent or invalid."""
         if value is None:
             return None
         choices = list(allowed)
         if isinstance(value, str) and value in choices:
             return value
         if isinstance(value, str):
-            remedy = remedy or _likely(value, choices)
+            remedy = remedy or _suggestion(value, choices)
             self.note(field.unsupported(path, value, choices, remedy=remedy))
         else:
             self.wrong_type(path, value, "string")
         return None
 
     def texts(self, value: object, path: str) -> None:
-        """A list of texts."""
+        """Check a list of strings."""
         for place, each in enumerate(self.sequence(value, path)):
             if not isinstance(each, str):
                 self.wrong_type(f"{path}[{place}]", each, "string")
 
     def objects(self, value: object, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The path and content of each object of a list. A null here is nothing to leave out."""
+        """The path and content of each object of a list, in which null is a fault."""
         for place, each in enumerate(self.sequence(value, path)):
             if each is None:
                 self.wrong_type(f"{path}[{place}]", each, "object")
             yield f"{path}[{place}]", self.mapping(each, f"{path}[{place}]")
 
     def labels(self, value: object, path: str) -> Mapping[str, str]:
-        """A map of text to text. A null is a fault here: there is no field to be absent."""
+        """A map of strings to strings, in which null is a fault."""
         found = self.mapping(value, path)
         wrong = [key for key, each in found.items() if not isinstance(each, str)]
         for key in wrong:
@@ -122,14 +122,14 @@ class Reader:
         return {} if wrong else found
 
     def pod_metadata(self, value: object, path: str) -> None:
-        """The metadata of a pod template."""
+        """Check the metadata of a pod template."""
         found = self.mapping(value, path)
         self.labels(found.get("labels"), f"{path}.labels")
         self.labels(found.get("annotations"), f"{path}.annotations")
         self.texts(found.get("finalizers"), f"{path}.finalizers")
 
     def is_quantity(self, value: object, path: str) -> bool:
-        """An amount of a resource; what is none is noted."""
+        """Whether the value is a resource quantity; anything else is a fault."""
         if isinstance(value, float) and value.is_integer():
             return True
         if isinstance(value, bool) or not isinstance(value, str | int):
@@ -142,16 +142,16 @@ class Reader:
         return True
 
     def json(self, document: object) -> None:
-        """Note what YAML can say and JSON cannot, and what is too deep or too much to pass on."""
+        """Check that a YAML document can be represented as JSON and is not too deep or large."""
         if not is_bounded(document):
             remedy = "look for aliases that repeat or contain each other"
-            self.note(Fault(ROOT, FaultKind.INVALID, detail=_TOO_MUCH, remedy=remedy))
+            self.note(Fault(ROOT, FaultKind.INVALID, detail=_UNBOUNDED, remedy=remedy))
         elif not _is_plain(document):
             self._note_odd_values(document)
 
     def _note_odd_values(self, document: object) -> None:
         remaining: list[tuple[object, str]] = [(document, "")]
-        while remaining and len(self.faults) < _MOST_FAULTS:
+        while remaining and len(self.faults) < _MAX_FAULTS:
             value, path = remaining.pop()
             if isinstance(value, Mapping):
                 self._check_keys(value, path or ROOT)
@@ -186,8 +186,8 @@ _REMEDIES: Mapping[str, str] = {
 }
 
 
-def _likely(value: str, choices: Sequence[str]) -> str:
-    """The allowed word that was probably meant."""
+def _suggestion(value: str, choices: Sequence[str]) -> str:
+    """Suggest the allowed value that was probably meant."""
     words = {choice.lower(): choice for choice in choices if choice}
     close = difflib.get_close_matches(value.lower(), words, n=1)
     if close:
@@ -205,7 +205,7 @@ _TYPE_NAMES: Mapping[type, str] = {
 
 
 def _type_of(value: object) -> str:
-    """The type in the words of JSON, or Python's own word for what JSON does not have."""
+    """The JSON type of a value, or Python's if JSON has none."""
     if isinstance(value, Mapping):
         return "object"
     if isinstance(value, list | tuple):
@@ -214,7 +214,7 @@ def _type_of(value: object) -> str:
 
 
 def _is_plain(document: object) -> bool:
-    """Nothing but JSON; the places of what is not are worth looking for only if there is any."""
+    """Whether a document is pure JSON; a fast check before the search for the offending fields."""
     remaining: list[Any] = [document]
     while remaining:
         value = remaining.pop()
@@ -230,7 +230,7 @@ def _is_plain(document: object) -> bool:
 
 
 def _is_json(value: object) -> bool:
-    """A single value that JSON can carry; of objects and arrays it knows nothing."""
+    """Whether JSON can represent a scalar."""
     if value is None or isinstance(value, bool):
         return True
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""All dialects, and which of them reads a document."""
+"""All dialects, and the lookup of the one for a document."""
 
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.kubeflow.descriptor import DESCRIPTOR as KUBEFLOW
@@ -12,7 +12,7 @@ _BY_NAME = {(f"{each.group}/{each.version}", each.kind): each for each in DIALEC
 
 
 def dialect_for(api_version: object, kind: object) -> Dialect | None:
-    """The dialect of a document's apiVersion and kind, or None where nobody reads it."""
+    """The dialect for an apiVersion and kind, or None if there is none."""
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
     return _BY_NAME.get((api_version, kind))

@@ -1,8 +1,7 @@
-"""Pieces of a structural schema: what an API server is told about one field of an API.
+"""Builders for structural schemas (OpenAPI v3) of custom resources.
 
-Each piece is a plain value with a sentence for `kubectl explain`, and perhaps hints for people
-whose value is refused, which no definition carries. Nothing here knows which API the field
-belongs to.
+Each takes the description for `kubectl explain`. A schema may also carry hints for users whose
+value is rejected; these are not published in the CRD.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,21 +12,21 @@ Schema = dict[str, Any]
 QUANTITY = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$"
 _INT32 = 2**31 - 1
 REMEDY = "x-tfjob-remedy"
-"""What to do about a value that is refused here."""
+"""Hint for a rejected value of this field."""
 ABSENT = "x-tfjob-absent"
-"""Where a required field is absent: what is said, and what to do about it."""
+"""Message and hint for a required field that is absent."""
 _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _RULES = "x-kubernetes-validations"
 
 
 def hinted(schema: Schema, *, remedy: str = "", absent: tuple[str, str] | None = None) -> Schema:
-    """The same piece with hints for people."""
+    """The schema with hints for users."""
     hints = {REMEDY: remedy, ABSENT: absent}
     return {**schema, **{key: hint for key, hint in hints.items() if hint}}
 
 
 def published(schema: Any) -> Any:
-    """The schema as an API server gets it: without hints."""
+    """The schema as published in the CRD, without hints."""
     if isinstance(schema, dict):
         return {key: published(each) for key, each in schema.items() if key not in {REMEDY, ABSENT}}
     return [published(each) for each in schema] if isinstance(schema, list) else schema
@@ -62,7 +61,7 @@ def integer(about: str, *, at_least: int = 0, at_most: int = _INT32) -> Schema:
 
 
 def quantities(about: str) -> Schema:
-    """Amounts by resource name."""
+    """A map of resource names to quantities."""
     amount: Schema = {
         "anyOf": [{"type": "integer"}, {"type": "string"}],
         "pattern": QUANTITY,
@@ -74,7 +73,7 @@ def quantities(about: str) -> Schema:
 def mapping(
     about: str, values: Schema, *, at_most: int | None = None, rules: Sequence[Schema] = ()
 ) -> Schema:
-    """An object whose keys the user chooses."""
+    """An object with arbitrary keys."""
     found: Schema = {"description": about, "type": "object", "additionalProperties": values}
     if at_most is not None:
         found["maxProperties"] = at_most
@@ -96,7 +95,7 @@ def record(
     keeps_unknown: bool = False,
     rules: Sequence[Schema] = (),
 ) -> Schema:
-    """An object whose fields are known; others are dropped unless it keeps them."""
+    """An object with known fields. Unknown ones are pruned unless `keeps_unknown`."""
     found: Schema = {"description": about, "type": "object"}
     if required:
         found["required"] = list(required)
@@ -111,21 +110,21 @@ def rule(
     expression: str,
     message: str = "",
     *,
-    says: str = "",
+    message_expression: str = "",
     at: str = "",
     is_required: bool = False,
     is_forbidden: bool = False,
 ) -> Schema:
-    """A condition in CEL and what is said where it does not hold.
+    """A CEL validation rule and its message.
 
-    `says` is the message as an expression, for messages that name a value. A rule that looks at
-    `oldSelf.hasValue()` holds on creation too; one that looks at a bare `oldSelf`, on updates only.
+    `message_expression` is a CEL expression for messages that contain a value. A rule that uses
+    `oldSelf.hasValue()` also applies to creation; one that uses a bare `oldSelf`, only to updates.
     """
     found: Schema = {"rule": expression}
     if message:
         found["message"] = message
-    if says:
-        found["messageExpression"] = says
+    if message_expression:
+        found["messageExpression"] = message_expression
     if at:
         found["fieldPath"] = at
     if is_required:
@@ -138,13 +137,13 @@ def rule(
 
 
 def needs_text(name: str, message: str) -> Schema:
-    """An object must have this field, and more than an empty text in it."""
+    """A rule that a field must be present and not empty."""
     is_said = f"has(self.{name}) && self.{name} != ''"
     return rule(is_said, message, at=f".{name}", is_required=True)
 
 
 def pod_metadata() -> Schema:
-    """What a pod template may say of the metadata of its pods."""
+    """The schema of the metadata of a pod template."""
     return record(
         "Labels, annotations and finalizers of the pods; the rest is ignored.",
         {
@@ -159,12 +158,12 @@ def pod_metadata() -> Schema:
 
 
 def has_path(root: str, path: str) -> str:
-    """In CEL: each step from an object down to a field is there."""
+    """A CEL expression: every step of the path from an object to a field is present."""
     steps = path.split(".")
     places = [".".join([root, *steps[: depth + 1]]) for depth in range(len(steps))]
     return " && ".join(f"has({place})" for place in places)
 
 
 def ruled(schema: Schema, rules: Sequence[Schema]) -> Schema:
-    """The same piece under rules of its own."""
+    """The schema with validation rules."""
     return {**schema, _RULES: list(rules)} if rules else schema

@@ -1,8 +1,8 @@
-"""Values held against the schema that API servers are given: types, bounds and lists of words.
+"""Validates values against the schema of the CRD: types, bounds and enums.
 
-Law: no constraint is stated here. What the schema refuses is noted in the words of an API server
-and left out, so that a reader of the rest meets right types alone; what it accepts is the very
-same object as before. Null is absent, except in a list: there it would have to be an item.
+All constraints come from the schema. Invalid parts are reported with the messages of an API server
+and removed, so that later code sees only values of the right types. A valid value is returned
+unchanged, as the same object. Null is the same as absent, except as an item of a list.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.schema import ABSENT, REMEDY, Schema
 from tfjob.k8s import field
 
-_MOST = {"int32": 2**31 - 1, "int64": 2**63 - 1}
+_MAX_INTEGERS = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 _EMPTY: Mapping[str, Any] = {"object": {}, "array": [], "string": ""}
 _FEWER = "remove what the job can do without"
 _Check = Callable[[Reader, Any, Schema, str], Any]
 
 
-def shaped(reader: Reader, value: object, schema: Schema, path: str) -> Any:
-    """The value without what the schema refuses; None where nothing is left of it."""
+def valid_part(reader: Reader, value: object, schema: Schema, path: str) -> Any:
+    """The value without its invalid parts; None if nothing remains."""
     if value is None:
         return None
     if schema.get("x-kubernetes-int-or-string"):
@@ -39,7 +39,7 @@ def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
             continue
         is_entry = key not in known and piece.get("type") == "object"
         own = f"{path}[{key}]" if is_entry else f"{path}.{key}"
-        found = shaped(reader, each, piece, own)
+        found = valid_part(reader, each, piece, own)
         if found is not each:
             changes[key] = found
     for key in schema.get("required", ()):
@@ -68,10 +68,10 @@ def _array(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
 
 
 def _item(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
-    """An item that is refused leaves its place behind: those after it keep theirs."""
+    """An invalid item is replaced by an empty one, so that the indexes of the others stay."""
     if value is None:
         reader.wrong_type(path, value, schema["type"])
-    found = shaped(reader, value, schema, path)
+    found = valid_part(reader, value, schema, path)
     return _EMPTY[schema["type"]] if found is None else found
 
 
@@ -99,7 +99,7 @@ def _boolean(reader: Reader, value: Any, schema: Schema, path: str) -> bool | No
 
 
 def _integer(reader: Reader, value: Any, schema: Schema, path: str) -> int | None:
-    most = schema.get("maximum", _MOST[schema["format"]])
+    most = schema.get("maximum", _MAX_INTEGERS[schema["format"]])
     return reader.integer(value, path, at_least=schema["minimum"], at_most=most)
 
 

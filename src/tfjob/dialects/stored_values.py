@@ -1,6 +1,6 @@
-"""Reading stored objects: whatever stands in them, a usable value comes back and nothing is told.
+"""Lenient readers for stored objects: they always return a usable value and report no faults.
 
-Meant for what no user writes, such as a status, and for what must be known of a job with faults.
+For data that users do not write, such as a status, and for what is needed of a job with faults.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from tfjob.core.job import Owner
-from tfjob.core.status import Cause, Limit, RecentRestart
+from tfjob.core.status import Limit, PodRecord, RecordCause
 from tfjob.k8s import time
 
-_MOST = 2**31 - 1
-_CAUSES = {str(cause): cause for cause in Cause}
+_MAX_COUNT = 2**31 - 1
+_CAUSES = {str(cause): cause for cause in RecordCause}
 _LIMITS = {str(each): each for each in Limit}
 
 
@@ -21,7 +21,7 @@ def mapping(value: object) -> Mapping[str, Any]:
 
 
 def mappings(value: object) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list; what else stands there is passed over."""
+    """The objects of a list; other items are skipped."""
     entries = value if isinstance(value, list) else []
     return (each for each in entries if isinstance(each, Mapping))
 
@@ -31,10 +31,10 @@ def text(value: object) -> str:
 
 
 def number(value: object) -> int:
-    """A count: never below zero, and no larger than an API server would hold."""
+    """A count, clamped to the range 0 to 2**31 - 1."""
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
-    return min(max(value, 0), _MOST)
+    return min(max(value, 0), _MAX_COUNT)
 
 
 def metadata_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -46,7 +46,7 @@ def is_deleting(manifest: Mapping[str, Any]) -> bool:
 
 
 def owner_of(manifest: Mapping[str, Any], *, api_version: str, kind: str) -> Owner:
-    """The job as its children name it."""
+    """The owner that the job's children refer to."""
     metadata = metadata_of(manifest)
     return Owner(
         api_version=api_version,
@@ -57,18 +57,18 @@ def owner_of(manifest: Mapping[str, Any], *, api_version: str, kind: str) -> Own
     )
 
 
-def rendered(moment: datetime | None) -> str | None:
+def render_time(moment: datetime | None) -> str | None:
     return None if moment is None else time.render(moment)
 
 
-def rendered_restarts(restarts: Iterable[RecentRestart]) -> list[dict[str, Any]]:
-    return [_rendered_restart(each) for each in restarts]
+def render_records(read_records: Iterable[PodRecord]) -> list[dict[str, Any]]:
+    return [_render_record(each) for each in read_records]
 
 
-def restarts(value: object) -> tuple[RecentRestart, ...]:
-    """The restarts as they were rendered; one without a time tells nothing."""
+def read_records(value: object) -> tuple[PodRecord, ...]:
+    """Read records as rendered above; those without a time are skipped."""
     return tuple(
-        RecentRestart(
+        PodRecord(
             index=number(each.get("index")),
             uid=text(each.get("uid")),
             streak=number(each.get("streak")),
@@ -81,11 +81,11 @@ def restarts(value: object) -> tuple[RecentRestart, ...]:
     )
 
 
-def limit(value: object) -> Limit | None:
+def read_limit(value: object) -> Limit | None:
     return _LIMITS.get(text(value))
 
 
-def _rendered_restart(restart: RecentRestart) -> dict[str, Any]:
+def _render_record(restart: PodRecord) -> dict[str, Any]:
     shown = {
         "index": restart.index,
         "uid": restart.uid,
@@ -96,7 +96,7 @@ def _rendered_restart(restart: RecentRestart) -> dict[str, Any]:
     return {**shown, "inPlace": restart.in_place} if restart.in_place else shown
 
 
-def _cause(stored: Mapping[str, Any]) -> Cause:
-    """Before causes were stored, an entry without a streak was a pod that was removed."""
-    former = Cause.FAILED if number(stored.get("streak")) else Cause.REMOVED
+def _cause(stored: Mapping[str, Any]) -> RecordCause:
+    """Older versions stored no cause; there, an entry without a streak is a removed pod."""
+    former = RecordCause.FAILED if number(stored.get("streak")) else RecordCause.REMOVED
     return _CAUSES.get(text(stored.get("cause")), former)

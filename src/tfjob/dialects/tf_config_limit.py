@@ -1,31 +1,31 @@
-"""Refuses a job whose replicas could never start: TF_CONFIG must fit into one variable.
+"""Rejects jobs whose TF_CONFIG is too large for an environment variable.
 
-Every replica is named in it, and Linux starts no program with a longer variable.
+TF_CONFIG lists every replica, and Linux cannot start a process with a larger variable.
 """
 
-from tfjob.core.cluster_spec import LONGEST_VALUE, longest_size
+from tfjob.core.cluster_spec import MAX_VALUE_BYTES, max_size
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.k8s import field
 
-TOO_WIDE = (
+TOO_LARGE = (
     "TF_CONFIG names every replica and would be {} bytes long; Linux starts no program with one"
-    f" of more than {LONGEST_VALUE}"
+    f" of more than {MAX_VALUE_BYTES}"
 )
 REMEDY = "use fewer replicas, or shorter names of job and namespace"
-_SURELY_FITS = 100
-"""Replicas whose names fit whatever they are."""
+_ALWAYS_FITS = 100
+"""With this many replicas, TF_CONFIG always fits, whatever their names."""
 
 
 def checked(job: Job, *, path: str) -> Job | InvalidJob:
-    """The job itself, or that it is invalid; `path` is the field that holds its replicas."""
-    size = 0 if job.total <= _SURELY_FITS else longest_size(job)
-    if size <= LONGEST_VALUE:
+    """The job, or an InvalidJob if it is too large; `path` is the field of its replicas."""
+    size = 0 if job.total <= _ALWAYS_FITS else max_size(job)
+    if size <= MAX_VALUE_BYTES:
         return job
     return InvalidJob(
         owner=job.owner,
         messages=job.messages,
-        faults=[field.invalid(path, job.total, TOO_WIDE.format(size), remedy=REMEDY)],
+        faults=[field.invalid(path, job.total, TOO_LARGE.format(size), remedy=REMEDY)],
         status=job.status,
         is_external=job.is_external,
         is_deleting=job.is_deleting,

@@ -1,1 +1,1 @@
-"""Kubernetes' own words as data. No IO, no clock, nothing about jobs."""
+"""Kubernetes types and rules as plain data. No IO, no clock, nothing about TFJobs."""

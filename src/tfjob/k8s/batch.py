@@ -1,4 +1,4 @@
-"""A batch/v1 Job as a controller sees it: whether it is suspended, how many pods succeeded."""
+"""The fields of a batch/v1 Job that the controller reads."""
 
 import msgspec
 

@@ -1,6 +1,6 @@
-"""An object beside the pods of a job, as far as a job cares: whether it is there, up, and asleep.
+"""The fields of a companion that the controller reads: replicas, suspension and readiness.
 
-One shape for Deployments and for the kinds of others that serve the same end.
+One type serves for Deployments and for TensorBoard objects of other vendors.
 """
 
 import msgspec

@@ -1,7 +1,7 @@
-"""An Event of the core API as a value, its name, and the object that is sent.
+"""A core/v1 Event: its value, its name and its manifest.
 
-The name follows from the regarded object and a key, so that the same news told twice is one Event.
-When an event is due, and how often it is told, is unknown here.
+The name is derived from the involved object and a key, so that recording the same occurrence twice
+yields one Event. Rate limiting and aggregation are not done here.
 """
 
 import hashlib
@@ -11,18 +11,15 @@ from typing import Any
 import msgspec
 
 from tfjob.k8s import time
-from tfjob.k8s.names import LONGEST_SUBDOMAIN
+from tfjob.k8s.names import MAX_SUBDOMAIN_LENGTH
 
-LONGEST_MESSAGE = 1024
+MAX_MESSAGE_BYTES = 1024
 _HASH_BYTES = 8
 _ELLIPSIS = "…"
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """News about one object: what happened, in a word for machines and a sentence for people.
-
-    The type is `Normal` or `Warning`; the API knows no other.
-    """
+    """An event about one object. The type is `Normal` or `Warning`."""
 
     type: str
     reason: str
@@ -34,34 +31,34 @@ class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     uid: str
     resource_version: str = ""
     component: str = ""
-    """Who tells it, where that is another than the one who sends it."""
+    """The source component, if it is not the recorder's own."""
 
 
 def event_name(event: Event, key: str) -> str:
-    """`{object name}.{16 hex digits}`, the digits following from the object's UID and the key."""
+    """`{object name}.{16 hex digits}`; the digits are a hash of the object's UID and the key."""
     source = f"{event.uid}\0{key}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(source, digest_size=_HASH_BYTES).hexdigest()
-    room = LONGEST_SUBDOMAIN - len(digest) - 1
-    # A cut may end in a character that no name may have before a dot.
+    room = MAX_SUBDOMAIN_LENGTH - len(digest) - 1
+    # After truncation the name may end in a character that is not allowed before a dot.
     return f"{event.name[:room].rstrip('-.')}.{digest}"
 
 
 def manifest(
     event: Event, *, component: str, name: str, first: datetime, last: datetime, count: int
 ) -> dict[str, Any]:
-    """The Event object that says it: told `count` times between `first` and `last`."""
-    teller = event.component or component
+    """The Event object for `count` occurrences between `first` and `last`."""
+    source = event.component or component
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        # An object outside every namespace has its events in the default one.
+        # Events about cluster-scoped objects are in the default namespace.
         "metadata": {"name": name, "namespace": event.namespace or "default"},
         "involvedObject": _reference(event),
         "type": str(event.type),
         "reason": event.reason,
-        "message": _shortened(event.message),
-        "source": {"component": teller},
-        "reportingComponent": teller,
+        "message": _truncated(event.message),
+        "source": {"component": source},
+        "reportingComponent": source,
         "firstTimestamp": time.render(first),
         "lastTimestamp": time.render(last),
         "count": count,
@@ -80,10 +77,10 @@ def _reference(event: Event) -> dict[str, str]:
     return {key: value for key, value in reference.items() if value}
 
 
-def _shortened(message: str) -> str:
-    """The message in at most 1024 bytes of UTF-8, a cut marked by an ellipsis."""
+def _truncated(message: str) -> str:
+    """The message truncated to 1024 bytes of UTF-8, with an ellipsis."""
     encoded = message.encode("utf-8", "replace")
-    if len(encoded) <= LONGEST_MESSAGE:
+    if len(encoded) <= MAX_MESSAGE_BYTES:
         return encoded.decode()
-    room = LONGEST_MESSAGE - len(_ELLIPSIS.encode())
+    room = MAX_MESSAGE_BYTES - len(_ELLIPSIS.encode())
     return encoded[:room].decode("utf-8", "ignore") + _ELLIPSIS

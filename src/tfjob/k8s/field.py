@@ -1,7 +1,7 @@
-"""Faults found in an object, worded exactly as Kubernetes words its field errors.
+"""Validation faults with the exact text of Kubernetes field errors.
 
-A fault is a value: validation collects all of them and raises none. Rendering accepts any value
-that JSON or YAML can bring, and never raises.
+Faults are values: validation collects them and does not raise. Rendering accepts any value from
+JSON or YAML and never raises.
 """
 
 import enum
@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-LONGEST_VALUE = 200
+MAX_VALUE_LENGTH = 200
 
 
 class FaultKind(enum.StrEnum):
-    """What is wrong with a field, in the words that Kubernetes prints."""
+    """The error types of Kubernetes field errors, as printed."""
 
     INVALID = "Invalid value"
     REQUIRED = "Required value"
@@ -28,7 +28,7 @@ _WITHOUT_VALUE = frozenset({FaultKind.REQUIRED, FaultKind.FORBIDDEN})
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One wrong field. `remedy` is advice for a person and no part of the Kubernetes text."""
+    """One invalid field. `remedy` is a hint for the user and not part of the Kubernetes text."""
 
     path: str
     kind: FaultKind
@@ -41,72 +41,72 @@ class Fault(msgspec.Struct, frozen=True):
         """`<field>: <Kind>[: <value>][: <detail>]`."""
         parts = [self.path, self.kind.value]
         if self.kind not in _WITHOUT_VALUE and self.value is not msgspec.UNSET:
-            parts.append(_shown(self.value))
+            parts.append(_render_value(self.value))
         if self.detail:
             parts.append(self.detail)
         return ": ".join(parts)
 
 
 def invalid(path: str, value: object, detail: str, *, remedy: str = "") -> Fault:
-    """A value that breaks a rule; the detail names the rule."""
+    """A value that violates a rule, which the detail states."""
     return Fault(path, FaultKind.INVALID, value, detail, remedy)
 
 
 def required(path: str, detail: str, *, remedy: str = "") -> Fault:
-    """A value that is missing."""
+    """A missing value."""
     return Fault(path, FaultKind.REQUIRED, detail=detail, remedy=remedy)
 
 
 def forbidden(path: str, detail: str, *, remedy: str = "") -> Fault:
-    """A value that may not stand here at all, whatever it is."""
+    """A field that must not be set, whatever its value."""
     return Fault(path, FaultKind.FORBIDDEN, detail=detail, remedy=remedy)
 
 
 def unsupported(path: str, value: object, allowed: Iterable[str], *, remedy: str = "") -> Fault:
-    """A value outside a closed list, which is printed in the order of the alphabet."""
+    """A value that is not in an enum, which is printed in alphabetical order."""
     return not_in(path, value, sorted(allowed), remedy=remedy)
 
 
 def not_in(path: str, value: object, allowed: Iterable[str], *, remedy: str = "") -> Fault:
-    """A value outside a closed list, which is printed in the order that is given."""
+    """A value that is not in an enum, which is printed in the given order."""
     choices = ", ".join(_json(choice) for choice in allowed)
     detail = f"supported values: {choices}" if choices else ""
     return Fault(path, FaultKind.UNSUPPORTED, value, detail, remedy)
 
 
 def not_found(path: str, value: object) -> Fault:
-    """A reference to something that is not there."""
+    """A reference to something that does not exist."""
     return Fault(path, FaultKind.NOT_FOUND, value)
 
 
 def duplicate(path: str, value: object, *, remedy: str = "") -> Fault:
-    """A value that may occur once and occurs again."""
+    """A repeated value that must be unique."""
     return Fault(path, FaultKind.DUPLICATE, value, remedy=remedy)
 
 
 def summary(faults: Iterable[Fault]) -> str:
-    """All faults in one line: one as it is, several in brackets, identical texts once."""
+    """All faults in one line: a single one as it is, several in brackets without duplicates."""
     texts = list(dict.fromkeys(fault.text for fault in faults))
     if len(texts) == 1:
         return texts[0]
     return f"[{', '.join(texts)}]" if texts else ""
 
 
-def _shown(value: object) -> str:
+def _render_value(value: object) -> str:
     if value is None:
         return '"null"'
     text = _json(value)
-    if len(text) <= LONGEST_VALUE:
+    if len(text) <= MAX_VALUE_LENGTH:
         return text
     ending = '…"' if isinstance(value, str) else "…"
-    return text[: LONGEST_VALUE - len(ending)] + ending
+    return text[: MAX_VALUE_LENGTH - len(ending)] + ending
 
 
 def _json(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     except (TypeError, ValueError, RecursionError):
-        # YAML can bring what JSON cannot spell: keys that are dates or lists, and cycles.
+        # YAML allows values that JSON cannot represent: keys that are dates or lists, and cycles.
         text = f"<{type(value).__name__}>"
-    # A lone surrogate is legal in a JSON text and unprintable everywhere else.
+    # A lone surrogate is valid in JSON text but cannot be encoded as UTF-8.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,8 +1,8 @@
-"""Object metadata, cut down to what a controller reads.
+"""The fields of object metadata that the controller reads.
 
-Unknown fields are skipped while decoding, so an object costs what is named here and no more.
-Times stay text: a malformed one must not make the whole object unreadable. What comes as JSON has
-no cycles, so the kinds that are cached by the thousand are left out of the search for them (`gc`).
+Other fields are skipped while decoding, which saves memory. Times stay strings, so that a malformed
+one does not make the whole object undecodable. Types that are cached by the thousand are excluded
+from garbage collection (`gc=False`), since decoded JSON has no cycles.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def controller_uid(self) -> str | None:
-        """UID of the managing owner, or None for an orphan."""
+        """UID of the controller owner reference, or None for an orphan."""
         for owner in self.owner_references:
             if owner.controller:
                 return owner.uid

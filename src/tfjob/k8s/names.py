@@ -1,16 +1,16 @@
-"""What may stand as a name, a label key or a label value in Kubernetes.
+"""Validation of names, label keys and label values.
 
-Each question returns every problem it finds, worded as the API server words it, so that a fault
-found here reads like one found there; no problem is an empty tuple. Lengths count bytes.
+Each function returns all problems with the messages of the API server, or an empty tuple. Lengths
+count bytes.
 """
 
 import re
 
-LONGEST_LABEL = 63
-LONGEST_SUBDOMAIN = 253
-LONGEST_PORT_NAME = 15
+MAX_LABEL_LENGTH = 63
+MAX_SUBDOMAIN_LENGTH = 253
+MAX_PORT_NAME_LENGTH = 15
 GENERATED_SUFFIX = "xxxxx"
-"""Stands for what an API server will append to a `generateName`."""
+"""Placeholder for what the API server appends to a `generateName`."""
 
 _DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _DNS1123_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -25,8 +25,8 @@ _QUALIFIED_NAME_RULE = (
 
 
 def dns1035_label_problems(text: str) -> tuple[str, ...]:
-    """Problems of a name such as a Service's: letters first, no dots, up to 63 bytes."""
-    problems = _length_problems(text, LONGEST_LABEL)
+    """Problems of a name such as a Service's: starts with a letter, no dots, up to 63 bytes."""
+    problems = _length_problems(text, MAX_LABEL_LENGTH)
     if re.fullmatch(_DNS1035_LABEL, text) is None:
         rule = (
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
@@ -38,7 +38,7 @@ def dns1035_label_problems(text: str) -> tuple[str, ...]:
 
 def dns1123_label_problems(text: str) -> tuple[str, ...]:
     """Problems of a name such as a container's or a namespace's: no dots, up to 63 bytes."""
-    problems = _length_problems(text, LONGEST_LABEL)
+    problems = _length_problems(text, MAX_LABEL_LENGTH)
     if re.fullmatch(_DNS1123_LABEL, text) is not None:
         return problems
     if re.fullmatch(_DNS1123_SUBDOMAIN, text) is not None:
@@ -52,7 +52,7 @@ def dns1123_label_problems(text: str) -> tuple[str, ...]:
 
 def dns1123_subdomain_problems(text: str) -> tuple[str, ...]:
     """Problems of a name such as a pod's: labels joined by dots, up to 253 bytes."""
-    problems = _length_problems(text, LONGEST_SUBDOMAIN)
+    problems = _length_problems(text, MAX_SUBDOMAIN_LENGTH)
     if re.fullmatch(_DNS1123_SUBDOMAIN, text) is None:
         rule = (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
@@ -63,9 +63,12 @@ def dns1123_subdomain_problems(text: str) -> tuple[str, ...]:
 
 
 def port_name_problems(text: str) -> tuple[str, ...]:
-    """Problems of the name of a port: a service name of IANA, up to 15 bytes."""
+    """Problems of a port name: an IANA service name of up to 15 bytes."""
     rules = (
-        (len(text) <= LONGEST_PORT_NAME, f"must be no more than {LONGEST_PORT_NAME} characters"),
+        (
+            len(text) <= MAX_PORT_NAME_LENGTH,
+            f"must be no more than {MAX_PORT_NAME_LENGTH} characters",
+        ),
         (
             re.fullmatch("[-a-z0-9]+", text) is not None,
             "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
@@ -78,7 +81,7 @@ def port_name_problems(text: str) -> tuple[str, ...]:
 
 
 def label_key_problems(text: str) -> tuple[str, ...]:
-    """Problems of a label or annotation key: a name with an optional `subdomain/` before it."""
+    """Problems of a label or annotation key: a name with an optional `subdomain/` prefix."""
     prefix, slash, name = text.partition("/")
     if "/" in name:
         hint = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -93,7 +96,7 @@ def label_key_problems(text: str) -> tuple[str, ...]:
 
 def label_value_problems(text: str) -> tuple[str, ...]:
     """Problems of a label's value, which may be empty."""
-    problems = _length_problems(text, LONGEST_LABEL)
+    problems = _length_problems(text, MAX_LABEL_LENGTH)
     if re.fullmatch(_LABEL_VALUE, text) is None:
         rule = f"a valid label must be an empty string or {_QUALIFIED_NAME_RULE[len('must ') :]}"
         problems += (_mismatch(rule, _LABEL_VALUE, examples=("MyValue", "my_value", "12345")),)
@@ -103,7 +106,7 @@ def label_value_problems(text: str) -> tuple[str, ...]:
 def _key_name_problems(name: str) -> tuple[str, ...]:
     if not name:
         return ("name part must be non-empty", f"name part {_name_mismatch()}")
-    problems = tuple(f"name part {each}" for each in _length_problems(name, LONGEST_LABEL))
+    problems = tuple(f"name part {each}" for each in _length_problems(name, MAX_LABEL_LENGTH))
     if re.fullmatch(_QUALIFIED_NAME, name) is None:
         problems += (f"name part {_name_mismatch()}",)
     return problems
@@ -122,6 +125,6 @@ def _length_problems(text: str, longest: int) -> tuple[str, ...]:
 
 
 def _mismatch(rule: str, pattern: str, *, examples: tuple[str, ...]) -> str:
-    # The comma and blank after every example double up before "or": Kubernetes prints it so.
-    shown = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
+    # Kubernetes also prints a comma and two spaces before "or".
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {listed}regex used for validation is '{pattern}')"

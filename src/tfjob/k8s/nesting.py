@@ -1,8 +1,8 @@
-"""JSON that is nested too deeply, found and cut without recursion.
+"""Detects and cuts JSON that is nested too deeply, without recursion.
 
-An API server stores objects of up to 10,000 levels. The decoders of this process recurse, and
-raise RecursionError at a depth that differs between versions of Python. So one limit holds
-everywhere, and a scan over the bytes finds what exceeds it.
+An API server stores objects of up to 10,000 levels, but decoders recurse and raise RecursionError
+at a depth that depends on the version of Python. Therefore one fixed limit applies everywhere, and
+a scan over the bytes finds what exceeds it.
 """
 
 import re
@@ -11,16 +11,16 @@ from typing import Any, Final
 
 import msgspec
 
-DEEPEST: Final = 100
-"""Levels that are read: many times what a pod needs, and a tenth of what breaks a program."""
-MOST_VALUES: Final = 1_000_000
-"""More than fit into the largest request that an API server takes. A few lines of YAML can mean
-far more, by aliases of aliases."""
-TOO_DEEP: Final = f"nested more than {DEEPEST} levels deep"
+MAX_DEPTH: Final = 100
+"""Far more levels than a pod needs, and a tenth of what makes decoders fail."""
+MAX_VALUES: Final = 1_000_000
+"""More than fit into the largest request that an API server accepts. Nested YAML aliases can expand
+a few lines to far more."""
+TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
 CUT: Final = msgspec.json.encode([[TOO_DEEP]])
-"""Stands for a value that was cut: no field of any kind is a list of lists."""
+"""Replaces a value that is too deep: no field of any kind is a list of lists."""
 UNREADABLE: Final = (UnicodeError, RecursionError, msgspec.DecodeError)
-"""What decoding bytes of others can raise."""
+"""What decoding untrusted bytes can raise."""
 
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _STRINGS: Final = re.compile(_STRING, re.DOTALL)
@@ -31,29 +31,32 @@ _OPENING: Final = frozenset(b"[{")
 
 
 def is_deep(text: bytes) -> bool:
-    """Whether JSON has more levels than are read; quick for what has few brackets."""
-    if text.count(b"{") + text.count(b"[") <= DEEPEST:
+    """Whether JSON has more than MAX_DEPTH levels; fast if it has few brackets."""
+    if text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
         return False
     depth = 0
     for bracket in _STRINGS.sub(b"", text).translate(None, _OTHER_BYTES):
         depth += 1 if bracket in _OPENING else -1
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             return True
     return False
 
 
 def is_bounded(document: object) -> bool:
-    """Level by level, so that neither depth nor breadth, nor a cycle, can keep us."""
+    """Whether a document is within MAX_DEPTH and MAX_VALUES.
+
+    Walks level by level, so that it ends soon even on cycles.
+    """
     level: list[Any] = [document]
     seen = 0
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         below: list[Any] = []
         for value in level:
             if isinstance(value, Mapping):
                 below.extend(value.values())
             elif isinstance(value, list | tuple):
                 below.extend(value)
-            if seen + len(below) > MOST_VALUES:
+            if seen + len(below) > MAX_VALUES:
                 return False
         if not below:
             return True
@@ -63,16 +66,16 @@ def is_bounded(document: object) -> bool:
 
 
 def plain(text: bytes) -> Any:
-    """An object as plain values, without its fields that are nested too deeply."""
+    """Decode an object without its fields that are nested too deeply."""
     return msgspec.json.decode(pruned(text, level=1) if is_deep(text) else text)
 
 
 def pruned(text: bytes, *, level: int) -> bytes:
-    """The JSON without the fields of its objects that are nested too deeply.
+    """The JSON with all fields that are nested too deeply replaced by CUT.
 
-    `level` is where the fields of an object stand: 1 in the object itself, 2 in an event of a
-    watch, 3 in a list. A field that is too deep is replaced as a whole by a value that fits no
-    type. Of `metadata`, which tells whose object it is, only the fields that are too deep go.
+    `level` is the depth of the fields of an object: 1 in the object itself, 2 in a watch event, 3
+    in a list. A field is replaced as a whole, by a value that fits no type. In `metadata`, which
+    identifies the object, only its fields that are too deep are replaced.
     """
     pieces: list[bytes] = []
     kept_from = 0
@@ -83,7 +86,7 @@ def pruned(text: bytes, *, level: int) -> bytes:
 
 
 def _deep_values(text: bytes, *, level: int) -> list[tuple[int, int]]:
-    """Where the values begin and end that are to be cut."""
+    """The start and end offsets of the values to replace."""
     found: list[tuple[int, int]] = []
     depth = deepest = start = 0
     cut = level
@@ -101,7 +104,7 @@ def _deep_values(text: bytes, *, level: int) -> list[tuple[int, int]]:
             deepest = max(deepest, depth)
         else:
             depth -= 1
-            if depth == cut and deepest - cut > DEEPEST:
+            if depth == cut and deepest - cut > MAX_DEPTH:
                 found.append((start, token.end()))
                 deepest = cut
     return found

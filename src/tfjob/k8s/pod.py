@@ -1,7 +1,7 @@
-"""A pod as a controller sees it: phase, container states, conditions, where it runs.
+"""The fields of a pod that the controller reads: phase, container states and conditions.
 
-The spec is left out but for the node's name and the restart policy, which says what a kubelet
-starts again: what else a pod was asked to be is known to its maker.
+Of the spec only the node name and the restart policy are read, which determines the containers
+that the kubelet restarts.
 """
 
 from collections.abc import Sequence
@@ -80,14 +80,14 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def phase(self) -> Phase:
-        """The reported phase; Pending before any report, Unknown for a word we do not know."""
+        """The reported phase; Pending if there is none yet, Unknown for an unknown value."""
         text = self.status.phase
         if not text:
             return Phase.PENDING
         return _PHASES.get(text, Phase.UNKNOWN)
 
     def terminated(self, container: str) -> Terminated | None:
-        """How the named container ended, or None while it has not."""
+        """The terminated state of a container, or None if it has not terminated."""
         for status in self.status.container_statuses:
             if status.name == container:
                 return status.state.terminated

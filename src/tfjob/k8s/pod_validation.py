@@ -1,6 +1,6 @@
-"""Validation of pod specs, alone or in a template, with the messages of kube-apiserver.
+"""Validates pod specs, also those in templates, with the messages of kube-apiserver.
 
-Rules return faults; none raises, and none reads other objects.
+Rules return faults and never raise. They do not look at other objects.
 """
 
 from collections.abc import Sequence
@@ -142,7 +142,7 @@ def _resource_faults(resources: Json, path: str) -> Faults:
 
 
 def label_faults(meta: Json, path: str = "metadata") -> Faults:
-    """Of the metadata of any object, of a pod template too."""
+    """Faults of the labels of an object or a pod template."""
     faults: Faults = []
     for key, value in (meta.get("labels") or {}).items():
         problems = names.label_key_problems(key)

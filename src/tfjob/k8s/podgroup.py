@@ -1,6 +1,6 @@
-"""A gang scheduler's PodGroup: what was asked of the scheduler and the phase it answered.
+"""The fields of a PodGroup that the controller reads.
 
-The spec is plain JSON because each scheduler has fields of its own.
+The spec is plain JSON because its fields depend on the gang scheduler.
 """
 
 from collections.abc import Mapping

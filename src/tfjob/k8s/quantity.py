@@ -1,7 +1,7 @@
-"""Resource quantities such as `500m`, `1Gi` or `2e3`: exact numbers that remember how they print.
+"""Resource quantities such as `500m`, `1Gi` or `2e3`: exact numbers with their suffix format.
 
-Reading never raises: what is no quantity is None. Arithmetic is on whole billionths, the finest
-step Kubernetes keeps, so nothing is ever lost. Which resources exist is unknown here.
+Parsing never raises: anything else yields None. Arithmetic is exact, in integer multiples of 10^-9,
+the finest resolution of Kubernetes.
 """
 
 import enum
@@ -12,7 +12,7 @@ _PATTERN = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([a-zA-Z]*)([+-]?[0-9]*)")
 _NANO_DIGITS = 9
 _NANO = 10**_NANO_DIGITS
 _LARGEST_BINARY = (2**63 - 1) * _NANO
-# A few bytes of exponent could ask for gigabytes of number.
+# A short exponent could otherwise expand to gigabytes of digits.
 _LARGEST_EXPONENT = 1000
 
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -22,7 +22,7 @@ _BINARY_SUFFIXES = {exponent: suffix for suffix, exponent in _BINARY.items()}
 
 
 class Form(enum.Enum):
-    """The family of suffixes that a quantity was written with and prints with."""
+    """The suffix format in which a quantity was written and is rendered."""
 
     DECIMAL = "12M"
     BINARY = "12Mi"
@@ -31,21 +31,21 @@ class Form(enum.Enum):
 
 @dataclass(frozen=True, order=True, slots=True)
 class Quantity:
-    """A number in billionths. Two quantities compare by their number alone."""
+    """A number in units of 10^-9. Quantities compare by number, whatever their format."""
 
     nano: int
     form: Form = field(default=Form.DECIMAL, compare=False)
 
     def __add__(self, other: "Quantity") -> "Quantity":
-        """The sum, printed like the first operand, unless that is zero and says nothing."""
+        """The sum, in the format of the first operand unless that is zero."""
         return Quantity(self.nano + other.nano, self.form if self.nano else other.form)
 
     def rounded_up(self) -> int:
-        """The number in whole units, away from zero."""
+        """The number in whole units, rounded away from zero."""
         return _divided_away_from_zero(self.nano, _NANO)
 
     def render(self) -> str:
-        """The canonical text: no fraction, the largest suffix that keeps every digit."""
+        """The canonical text: no fraction, and the largest suffix that loses no digit."""
         if self.nano == 0:
             return "0"
         if self.form is Form.BINARY and self.nano % _NANO == 0 and abs(self.nano) >= 1024 * _NANO:
@@ -60,12 +60,12 @@ class Quantity:
 
 
 def parse(text: object) -> Quantity | None:
-    """The quantity that a JSON string or number spells; None for anything else."""
+    """Parse a quantity from a JSON string or number; None for anything else."""
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         return None
     try:
         return _parse(str(text).strip())
-    except ValueError:  # more digits than Python is willing to convert
+    except ValueError:  # more digits than int() accepts
         return None
 
 
@@ -86,7 +86,7 @@ def _parse(text: str) -> Quantity | None:
 
 
 def _scale(suffix: str, power: str) -> tuple[Form, int, int] | None:
-    """Form, integer factor and decimal exponent of a suffix; None if there is no such suffix."""
+    """Format, integer factor and decimal exponent of a suffix; None for an unknown suffix."""
     if power:
         exponent = int(power) if suffix in {"e", "E"} and power.strip("+-") else None
         if exponent is None or abs(exponent) > _LARGEST_EXPONENT:
@@ -100,7 +100,7 @@ def _scale(suffix: str, power: str) -> tuple[Form, int, int] | None:
 
 
 def _shifted(number: int, digits: int) -> int:
-    """The number times 10**digits; what falls below one is rounded up, so little is never none."""
+    """The number times 10**digits, rounded up, so that a small quantity never becomes 0."""
     factor: int = 10 ** abs(digits)
     return number * factor if digits >= 0 else _divided_away_from_zero(number, factor)
 
@@ -110,7 +110,7 @@ def _divided_away_from_zero(number: int, divisor: int) -> int:
 
 
 def _without_factor(number: int, factor: int, *, most: int) -> tuple[int, int]:
-    """The number divided by the factor as often as it goes evenly, and how often that was."""
+    """Divide by the factor as often as possible without remainder; returns number and count."""
     times = 0
     while times < most and number % factor == 0:
         number //= factor

@@ -1,4 +1,4 @@
-"""A service as a controller sees it: its metadata tell all that is ever asked."""
+"""The fields of a Service that the controller reads: its metadata."""
 
 import msgspec
 

@@ -1,20 +1,24 @@
-"""Kubernetes' timestamps as aware UTC datetimes, and back.
+"""Kubernetes timestamps as aware UTC datetimes: parsing, rendering and saturating arithmetic.
 
-Reading never raises: what is not an RFC 3339 time is no time. Writing is always UTC. What time it
-is now is unknown here.
+Parsing never raises: text that is not an RFC 3339 time yields None. Rendering is always in UTC.
+This module does not read the clock.
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _RFC3339 = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])"
     r"(?:\.([0-9]+))?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
+_MAX_SECONDS = 100 * 365 * 24 * 3600
+"""Longer durations are cut to a century, so that sums with them stay valid dates."""
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+_LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def parse(text: object) -> datetime | None:
-    """The moment that an RFC 3339 text names, cut to microseconds; None for anything else."""
+    """Parse an RFC 3339 time, truncated to microseconds; None for anything else."""
     match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         return None
@@ -27,23 +31,39 @@ def parse(text: object) -> datetime | None:
 
 
 def render(moment: datetime) -> str:
-    """The form of `metav1.Time`: UTC, whole seconds."""
+    """Render as `metav1.Time`: UTC, whole seconds."""
     return f"{_utc(moment).isoformat(timespec='seconds')}Z"
 
 
 def render_micro(moment: datetime) -> str:
-    """The form of `metav1.MicroTime`: UTC, six digits of fraction."""
+    """Render as `metav1.MicroTime`: UTC, six fractional digits."""
     return f"{_utc(moment).isoformat(timespec='microseconds')}Z"
 
 
-def whole(moment: datetime) -> datetime:
-    """The same moment cut to the second, as the API server will store it."""
+def truncate(moment: datetime) -> datetime:
+    """Truncate to whole seconds, as the API server stores it."""
     return moment.replace(microsecond=0)
 
 
+def add(moment: datetime, duration: timedelta) -> datetime:
+    """Add a duration; a result beyond the range of datetime is its first or last moment.
+
+    Stored times may be absurd, and must not raise.
+    """
+    try:
+        return moment + duration
+    except OverflowError:
+        return _LATEST if duration > timedelta(0) else _EARLIEST
+
+
+def duration(seconds: int | None) -> timedelta | None:
+    """The duration of a field in seconds, at most a century; None where the field is absent."""
+    return None if seconds is None else timedelta(seconds=min(seconds, _MAX_SECONDS))
+
+
 def _utc(moment: datetime) -> datetime:
-    """The moment in UTC, bare of its zone."""
-    if moment.tzinfo is None:  # it would silently mean this machine's zone
+    """The moment in UTC, without its zone."""
+    if moment.tzinfo is None:  # astimezone would assume the zone of this machine
         raise ValueError(
             f"timestamp: a datetime with a zone is needed, got the naive {moment.isoformat()}; "
             "nothing was rendered"

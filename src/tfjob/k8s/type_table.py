@@ -1,10 +1,9 @@
-"""The fields of the built-in kinds, as one compact table.
+"""The fields of the built-in kinds, as a compact table.
 
 One entry per type: `Name: field field:type …`, continued on indented lines. A field without a type
-is text. Types: `i` int32, `l` int64, `f` any number, `b` bool, `x` number or text, `q` quantity,
-`t` time, `y` base64 bytes, `*` anything, `?T` T or a bool, `[T]` a list, `{T}` a map with text
-keys, else the name of another entry. The table is data; who reads it decides what an unknown
-field means.
+is a string. Types: `i` int32, `l` int64, `f` number, `b` bool, `x` int or string, `q` quantity,
+`t` time, `y` base64 bytes, `*` anything, `?T` T or bool, `[T]` list, `{T}` map with string keys,
+else the name of another entry.
 """
 
 import re

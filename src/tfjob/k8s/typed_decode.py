@@ -1,7 +1,7 @@
-"""Objects of built-in types as a typed server reads them: by the table of types alone.
+"""Decodes objects of built-in types as a typed API server does, based on the type table.
 
-Law: a value of the wrong type is an error, an unknown field is left out and reported, so that the
-caller decides what it means. Null is absent.
+A value of the wrong type is an error. Unknown fields are dropped and returned, so that the caller
+decides about them. Null is the same as absent.
 """
 
 import re
@@ -25,7 +25,7 @@ _PLAIN_TYPES: dict[str, tuple[type, ...]] = {
 
 
 class WrongTypeError(Exception):
-    """A value that no typed object could hold; the text is Go's, and so is the type it names."""
+    """A value of the wrong type; the message and the type name are those of Go."""
 
     def __init__(self, text: str, *, path: str, value: object, wanted: str) -> None:
         super().__init__(text)
@@ -35,7 +35,7 @@ class WrongTypeError(Exception):
 
 
 class TypedTemplate(msgspec.Struct, frozen=True):
-    """A pod template without what no pod can hold, and what was left out of it."""
+    """A pod template without its unknown and wrongly typed fields, and these fields."""
 
     value: Json
     unknown: tuple[str, ...]
@@ -43,13 +43,13 @@ class TypedTemplate(msgspec.Struct, frozen=True):
 
 
 def typed_object(obj: Mapping[str, Any], name: str) -> tuple[Json, list[str]]:
-    """An object of a built-in type with known fields only, and the paths of the others."""
+    """An object with its known fields only, and the paths of the unknown ones."""
     unknown: list[str] = []
     return _Reader(unknown).struct(obj, name, path=""), unknown
 
 
 def typed_template(template: Mapping[str, Any], *, path: str) -> TypedTemplate:
-    """A pod template as a typed server would read it, with every wrong field named at once."""
+    """Decode a pod template as a typed server does, but collect all wrong types."""
     unknown: list[str] = []
     wrong: list[WrongTypeError] = []
     value = _Reader(unknown, wrong).struct(template, "PodTemplateSpec", path=path)
@@ -57,7 +57,7 @@ def typed_template(template: Mapping[str, Any], *, path: str) -> TypedTemplate:
 
 
 class _Reader:
-    """Walks a value along the type table. Without a list for them, the first wrong type raises."""
+    """Walks a value along the type table. Without a list `wrong`, the first wrong type raises."""
 
     def __init__(self, unknown: list[str], wrong: list[WrongTypeError] | None = None) -> None:
         self._unknown = unknown

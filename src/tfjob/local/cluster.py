@@ -41,7 +41,7 @@ _CRDS: Final = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions
 class LocalCluster:
     """Runs the cluster inside `async with`; no process is left afterwards."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one value for each thing a person may choose
         self,
         data: Path,
         *,

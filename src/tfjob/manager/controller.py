@@ -199,7 +199,7 @@ class Controller:
         """Log fields that the dialect does not read, at debug level only: finding them is slow."""
         if not _log.isEnabledFor(logging.DEBUG):
             return
-        unread = self.dialect.unread(job.manifest())
+        unread = self.dialect.unknown_fields(job.manifest())
         if unread:
             meta = job.metadata
             fields = {"namespace": meta.namespace, "job": meta.name, "fields": ", ".join(unread)}

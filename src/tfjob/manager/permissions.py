@@ -12,7 +12,7 @@ import msgspec
 from tfjob.client.resource import EVENTS, LEASES, PODS, SERVICES, Resource
 from tfjob.controller.child_kinds import resource_of
 from tfjob.controller.cluster_lookups import NODES, PRIORITY_CLASSES
-from tfjob.dialects.descriptor import CHILD, FOLLOWED, Descriptor
+from tfjob.dialects.descriptor import INFORMER_VERBS, Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
 
 
@@ -77,7 +77,7 @@ def _of_jobs(descriptor: Descriptor) -> tuple[Permission, ...]:
         Permission(
             need=need,
             resource=jobs,
-            verbs=(*FOLLOWED, *descriptor.job_verbs),
+            verbs=(*INFORMER_VERBS, *descriptor.job_verbs),
             why=descriptor.job_why,
         ),
         Permission(
@@ -102,13 +102,13 @@ PERMISSIONS: Final = (
     Permission(
         need=Need.JOBS,
         resource=PODS,
-        verbs=CHILD,
+        verbs=CHILD_VERBS,
         why="run the replicas; get when a name is taken, patch to adopt and release",
     ),
     Permission(
         need=Need.JOBS,
         resource=SERVICES,
-        verbs=CHILD,
+        verbs=CHILD_VERBS,
         why="one per replica, for its DNS name; get and patch as for pods",
     ),
     Permission(

@@ -7,7 +7,7 @@ import pytest
 
 from tfjob.cli import documents
 from tfjob.cli.documents import Document, DocumentError
-from tfjob.k8s.nesting import MOST_VALUES
+from tfjob.k8s.nesting import MAX_VALUES
 
 BOMB = "\n".join(
     [
@@ -76,7 +76,7 @@ def test_numbers_are_read_as_kubectl_reads_them(tmp_path: Path, text: str, value
 
 
 def test_document_of_too_many_values_is_refused_before_it_is_built(tmp_path: Path) -> None:
-    text = f"x: 1\n---\ny:\n- [{'0,' * MOST_VALUES}]\n"
+    text = f"x: 1\n---\ny:\n- [{'0,' * MAX_VALUES}]\n"
     assert complaint(tmp_path, text) == ":4: document 2 is too large: over 1000000 values"
 
 

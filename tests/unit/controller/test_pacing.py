@@ -156,7 +156,7 @@ def test_news_that_somebody_waits_for_is_stored_at_once(after: JobStatus) -> Non
 @pytest.mark.parametrize(
     "fields",
     [
-        {"is_status_first": True},
+        {"writes_status_first": True},
         {"restarts": 1},
         {"events": [JobEvent(type=EventType.NORMAL, reason="r", message="m", key="k")]},
     ],

@@ -24,7 +24,7 @@ from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 
 
 async def snapshot(harness: ControllerHarness) -> Snapshot:
@@ -43,7 +43,7 @@ async def written(
         return job, reconcile(job=job, children=seen.children, now=harness.now())
 
     job, decided = decide(seen.stored)
-    observed = Observed(children=seen.children)
+    observed = StatusContext(children=seen.children)
     return await harness.statuses.write(
         seen.stored, job=job, plan=plan or decided, observed=observed, decide=decide
     )

@@ -1,4 +1,4 @@
-"""The state of a replica that a batch Job runs, row by row: the first that fits wins."""
+"""The phase of a replica that runs as a batch Job; the first matching row applies."""
 
 import pytest
 
@@ -54,32 +54,32 @@ def a_pod_of(
     )
 
 
-def phase_of(*pods: Pod, succeeded: int = 0, is_decider: bool = False) -> Phase:
+def phase_of(*pods: Pod, succeeded: int = 0, is_decisive: bool = False) -> Phase:
     job = a_batch_job(succeeded=succeeded)
-    return batch_job.phase_of(job, pods, exit_codes=CODES, is_decider=is_decider)
+    return batch_job.phase_of(job, pods, exit_codes=CODES, is_decisive=is_decisive)
 
 
 def test_without_its_job_a_replica_is_unknown() -> None:
     found = [a_pod_of(exited(1))]
-    assert batch_job.phase_of(None, found, exit_codes=CODES, is_decider=True) is Phase.UNKNOWN
+    assert batch_job.phase_of(None, found, exit_codes=CODES, is_decisive=True) is Phase.UNKNOWN
 
 
 def test_a_succeeded_job_has_succeeded_unless_a_deciding_pod_failed_for_good() -> None:
     assert phase_of(a_pod_of(exited(1)), succeeded=1) is Phase.SUCCEEDED
-    assert phase_of(a_pod_of(exited(137)), succeeded=1, is_decider=True) is Phase.SUCCEEDED
-    assert phase_of(a_pod_of(exited(1)), succeeded=1, is_decider=True) is Phase.FAILED
+    assert phase_of(a_pod_of(exited(137)), succeeded=1, is_decisive=True) is Phase.SUCCEEDED
+    assert phase_of(a_pod_of(exited(1)), succeeded=1, is_decisive=True) is Phase.FAILED
     after = a_pod_of(exited(0), exited(1))
-    assert phase_of(after, succeeded=1, is_decider=True) is Phase.FAILED
+    assert phase_of(after, succeeded=1, is_decisive=True) is Phase.FAILED
 
 
 def test_a_job_without_pods_is_running() -> None:
     assert phase_of() is Phase.RUNNING
-    assert phase_of(is_decider=True) is Phase.RUNNING
+    assert phase_of(is_decisive=True) is Phase.RUNNING
 
 
 def test_a_pod_that_says_nothing_of_the_training_container_is_unknown() -> None:
     assert phase_of(a_pod_of(RUNNING, name="trainer")) is Phase.UNKNOWN
-    assert phase_of(a_pod_of(exited(1), name="trainer"), is_decider=True) is Phase.UNKNOWN
+    assert phase_of(a_pod_of(exited(1), name="trainer"), is_decisive=True) is Phase.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_a_pod_that_says_nothing_of_the_training_container_is_unknown() -> None:
         pytest.param(NOTHING, exited(0), Phase.UNKNOWN, id="only-an-old-success"),
     ],
 )
-@pytest.mark.parametrize("is_decider", [True, False])
+@pytest.mark.parametrize("is_decisive", [True, False])
 def test_the_state_of_the_training_container_speaks(
-    state: ContainerState, last: ContainerState, expected: Phase, is_decider: bool
+    state: ContainerState, last: ContainerState, expected: Phase, is_decisive: bool
 ) -> None:
-    assert phase_of(a_pod_of(state, last), is_decider=is_decider) is expected
+    assert phase_of(a_pod_of(state, last), is_decisive=is_decisive) is expected
 
 
 @pytest.mark.parametrize("state", [exited(0), exited(137), RUNNING, WAITING, NOTHING])
@@ -114,7 +114,7 @@ def test_a_permanent_end_of_a_deciding_replica_decides_whatever_came_after_it(
     state: ContainerState,
 ) -> None:
     pod = a_pod_of(state, exited(1))
-    assert phase_of(pod, is_decider=True) is Phase.FAILED
+    assert phase_of(pod, is_decisive=True) is Phase.FAILED
     found = batch_job.failure_of(pod, exit_codes=CODES)
     assert found is not None
     assert found.exit_code == 1
@@ -150,16 +150,16 @@ def test_a_node_whose_clock_is_behind_does_not_make_its_pod_the_older() -> None:
 def test_an_earlier_permanent_end_counts_for_the_deciding_replica_alone() -> None:
     earlier = a_pod_of(exited(2), started=0)
     later = a_pod_of(RUNNING, started=9)
-    assert phase_of(earlier, later, is_decider=True) is Phase.FAILED
+    assert phase_of(earlier, later, is_decisive=True) is Phase.FAILED
     assert phase_of(earlier, later) is Phase.RUNNING
 
 
 @pytest.mark.parametrize("code", [0, 137])
 def test_an_earlier_end_that_is_not_permanent_spoils_nothing(code: int) -> None:
     earlier = a_pod_of(exited(code), started=0)
-    assert phase_of(earlier, a_pod_of(RUNNING, started=9), is_decider=True) is Phase.RUNNING
+    assert phase_of(earlier, a_pod_of(RUNNING, started=9), is_decisive=True) is Phase.RUNNING
 
 
 def test_an_earlier_pod_started_again_after_a_permanent_end_still_counts() -> None:
     earlier = a_pod_of(RUNNING, exited(2), started=0)
-    assert phase_of(earlier, a_pod_of(RUNNING, started=9), is_decider=True) is Phase.FAILED
+    assert phase_of(earlier, a_pod_of(RUNNING, started=9), is_decisive=True) is Phase.FAILED

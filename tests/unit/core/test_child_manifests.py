@@ -1,4 +1,4 @@
-"""Children as manifests."""
+"""The manifests of pods, services and batch Jobs."""
 
 import copy
 from typing import Any

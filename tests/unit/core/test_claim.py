@@ -1,4 +1,4 @@
-"""Which objects are a job's children."""
+"""Which objects a job keeps, adopts, releases or ignores."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What goes when a job has ended, and when its time to live is over."""
+"""What is deleted of a finished job, and when its TTL expires."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,15 +18,15 @@ def over(found: list[Pod]) -> set[str]:
     return {pod.metadata.uid for pod in found if has_ended(pod)}
 
 
-def gone(policy: CleanPolicy, *, ends_unfinished: bool = False) -> tuple[list[int], list[int]]:
+def gone(policy: CleanPolicy, *, deletes_running: bool = False) -> tuple[list[int], list[int]]:
     """The indexes whose pods and whose services go."""
     found = pods(worker=LETTERS)
-    going = cleanup.removals(
+    going = cleanup.deletes_after_completion(
         policy,
         pods=found,
         services=[each.metadata for each in services_of(found)],
         ended=over(found),
-        ends_unfinished=ends_unfinished,
+        deletes_running=deletes_running,
     )
     return (
         [int(each.name[-1]) for each in going if each.kind == "Pod"],
@@ -39,43 +39,43 @@ def test_clean_up_none_leaves_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "ends_unfinished"),
+    ("policy", "deletes_running"),
     [(CleanPolicy.RUNNING, False), (CleanPolicy.RUNNING, True), (CleanPolicy.NONE, True)],
 )
 def test_what_has_not_ended_goes_and_what_has_ended_stays(
-    policy: CleanPolicy, ends_unfinished: bool
+    policy: CleanPolicy, deletes_running: bool
 ) -> None:
-    assert gone(policy, ends_unfinished=ends_unfinished) == ([0, 1, 2], [0, 1, 2])
+    assert gone(policy, deletes_running=deletes_running) == ([0, 1, 2], [0, 1, 2])
 
 
-@pytest.mark.parametrize("ends_unfinished", [True, False])
-def test_clean_up_all_takes_everything(ends_unfinished: bool) -> None:
+@pytest.mark.parametrize("deletes_running", [True, False])
+def test_clean_up_all_takes_everything(deletes_running: bool) -> None:
     everything = [0, 1, 2, 3, 4]
-    assert gone(CleanPolicy.ALL, ends_unfinished=ends_unfinished) == (everything, everything)
+    assert gone(CleanPolicy.ALL, deletes_running=deletes_running) == (everything, everything)
 
 
 def test_only_the_very_child_that_was_seen_goes() -> None:
     (pod,) = pods(worker="R")
-    (delete,) = cleanup.removals(
-        CleanPolicy.ALL, pods=[pod], services=[], ended=set(), ends_unfinished=False
+    (delete,) = cleanup.deletes_after_completion(
+        CleanPolicy.ALL, pods=[pod], services=[], ended=set(), deletes_running=False
     )
     assert delete == Delete(kind="Pod", name="j-worker-0", uid="uid-j-worker-0")
 
 
-def services_gone(policy: CleanPolicy, found: list[Pod], *, ends_unfinished: bool) -> list[str]:
+def services_gone(policy: CleanPolicy, found: list[Pod], *, deletes_running: bool) -> list[str]:
     services = [a_service("worker", index).metadata for index in range(3)]
-    going = cleanup.removals(
+    going = cleanup.deletes_after_completion(
         policy,
         pods=found,
         services=services,
         ended=over(found),
-        ends_unfinished=ends_unfinished,
+        deletes_running=deletes_running,
     )
     return [each.name for each in going if each.kind == "Service"]
 
 
 @pytest.mark.parametrize(
-    ("policy", "ends_unfinished", "expected"),
+    ("policy", "deletes_running", "expected"),
     [
         (CleanPolicy.RUNNING, False, ["j-worker-1", "j-worker-2"]),
         (CleanPolicy.ALL, False, ["j-worker-0", "j-worker-1", "j-worker-2"]),
@@ -84,18 +84,18 @@ def services_gone(policy: CleanPolicy, found: list[Pod], *, ends_unfinished: boo
     ],
 )
 def test_a_service_without_a_pod_goes_unless_clean_up_is_none(
-    policy: CleanPolicy, ends_unfinished: bool, expected: list[str]
+    policy: CleanPolicy, deletes_running: bool, expected: list[str]
 ) -> None:
     found = pods(worker="SR")
-    assert services_gone(policy, found, ends_unfinished=ends_unfinished) == expected
+    assert services_gone(policy, found, deletes_running=deletes_running) == expected
 
 
 def test_the_service_of_a_pod_on_its_way_out_goes_with_it() -> None:
-    assert services_gone(CleanPolicy.NONE, pods(worker="T"), ends_unfinished=True) == ["j-worker-0"]
+    assert services_gone(CleanPolicy.NONE, pods(worker="T"), deletes_running=True) == ["j-worker-0"]
 
 
 @pytest.mark.parametrize(
-    ("policy", "ends_unfinished", "expected"),
+    ("policy", "deletes_running", "expected"),
     [
         (CleanPolicy.NONE, False, []),
         (CleanPolicy.NONE, True, ["j-worker-1"]),
@@ -104,16 +104,16 @@ def test_the_service_of_a_pod_on_its_way_out_goes_with_it() -> None:
     ],
 )
 def test_batch_jobs_go_with_their_services_like_pods(
-    policy: CleanPolicy, ends_unfinished: bool, expected: list[str]
+    policy: CleanPolicy, deletes_running: bool, expected: list[str]
 ) -> None:
     jobs = [a_batch_job("worker", 0, succeeded=1), a_batch_job("worker", 1)]
-    going = cleanup.removals(
+    going = cleanup.deletes_after_completion(
         policy,
         pods=[],
         jobs=jobs,
         services=[a_service("worker", index).metadata for index in (0, 1)],
         ended={jobs[0].metadata.uid},
-        ends_unfinished=ends_unfinished,
+        deletes_running=deletes_running,
     )
     assert [each.name for each in going if each.kind == "Job"] == expected
     assert [each.name for each in going if each.kind == "Service"] == expected

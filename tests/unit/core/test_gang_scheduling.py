@@ -1,4 +1,4 @@
-"""The PodGroup: what it says, when it is made or mended, and whether pods may come."""
+"""When the PodGroup is created or updated, and when pods may be created."""
 
 from typing import Any
 
@@ -29,9 +29,9 @@ def a_type(count: int, *asked: dict[str, Any] | None, priority: object = None) -
 
 
 def a_group(
-    spec: dict[str, Any] | None = None, *, phase: str = "", is_leaving: bool = False
+    spec: dict[str, Any] | None = None, *, phase: str = "", is_obsolete: bool = False
 ) -> PodGroup:
-    deleted = "2026-01-02T03:04:05Z" if is_leaving else None
+    deleted = "2026-01-02T03:04:05Z" if is_obsolete else None
     return PodGroup(
         metadata=ObjectMeta(name="group", uid="g", deletion_timestamp=deleted),
         spec=spec or {},
@@ -90,7 +90,7 @@ def test_the_phase_of_the_group_lets_pods_come(phase: str, waits: bool, may_come
 
 
 def test_a_group_on_its_way_out_admits_nobody() -> None:
-    leaving = a_group(phase="Running", is_leaving=True)
+    leaving = a_group(phase="Running", is_obsolete=True)
     assert not step(leaving, waits_for_admission=True).may_create_pods
     assert step(leaving).may_create_pods
 
@@ -101,7 +101,7 @@ def test_pods_wait_for_a_group_that_is_made_each_time_until_it_stands(waits: boo
     assert found.create is not None
     assert found.may_create_pods is not waits
     assert step(a_group(), waits_for_group=waits).may_create_pods
-    assert step(a_group(is_leaving=True), waits_for_group=waits).may_create_pods is not waits
+    assert step(a_group(is_obsolete=True), waits_for_group=waits).may_create_pods is not waits
 
 
 def test_a_group_that_says_what_it_should_is_left_alone() -> None:
@@ -228,10 +228,10 @@ def test_a_template_without_containers_asks_for_nothing(template: dict[str, Any]
 
 
 def test_a_group_is_removed_once() -> None:
-    (delete,) = gang_scheduling.removal(a_group())
+    (delete,) = gang_scheduling.delete_group(a_group())
     assert (delete.kind, delete.name, delete.uid) == ("PodGroup", "group", "g")
-    assert gang_scheduling.removal(None) == []
-    assert gang_scheduling.removal(a_group(is_leaving=True)) == []
+    assert gang_scheduling.delete_group(None) == []
+    assert gang_scheduling.delete_group(a_group(is_obsolete=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -241,4 +241,4 @@ def test_a_note_of_waiting_is_due_every_thirty_seconds(
     seconds: float | None, expected: bool
 ) -> None:
     last = None if seconds is None else at(seconds)
-    assert gang_scheduling.is_note_due(last, NOW) is expected
+    assert gang_scheduling.is_heartbeat_due(last, NOW) is expected

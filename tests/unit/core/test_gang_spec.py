@@ -1,4 +1,4 @@
-"""The marks of a gang scheduler on a pod."""
+"""The scheduler name, labels and annotations of pods in a gang."""
 
 from typing import Any
 
@@ -54,4 +54,4 @@ def test_a_scheduler_of_the_templates_own_is_kept(own: str | None, expected: str
     ],
 )
 def test_another_scheduler_refuses_the_gang(template: dict[str, Any], expected: bool) -> None:
-    assert a_gang().is_refused_by(template) is expected
+    assert a_gang().uses_other_scheduler(template) is expected

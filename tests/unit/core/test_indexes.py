@@ -1,4 +1,4 @@
-"""Sets of indexes as text, both ways."""
+"""Rendering and parsing sets of indexes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A stored job that cannot run fails with a sentence that says why."""
+"""A stored job with faults fails with a message that lists them."""
 
 import msgspec
 import pytest
@@ -106,7 +106,7 @@ def test_a_rejected_job_is_emptied_until_nothing_of_it_runs() -> None:
     again = reject(failed, children=children("-R"), now=at(60))
     assert deleted_names(again, ChildKind.POD) == ["j-worker-1"]
     assert (again.status, again.events) == (None, ())
-    assert reject(failed, children=children("SF"), now=at(60)).is_quiet
+    assert reject(failed, children=children("SF"), now=at(60)).is_empty
 
 
 def test_a_service_left_behind_by_its_pod_goes_with_a_rejected_job() -> None:

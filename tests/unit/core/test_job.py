@@ -1,4 +1,4 @@
-"""The neutral job's own small answers."""
+"""Exit codes, success criteria and owners of the neutral job."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_a_code_both_retryable_and_permanent_is_permanent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decider", "kind", "index", "expected"),
+    ("criterion", "kind", "index", "expected"),
     [
         (SuccessCriterion(types=("Chief",)), "Chief", 3, True),
         (SuccessCriterion(types=("Chief",)), "Worker", 3, False),
@@ -55,9 +55,9 @@ def test_a_code_both_retryable_and_permanent_is_permanent() -> None:
     ],
 )
 def test_a_decider_includes_its_types_or_its_one_index(
-    decider: SuccessCriterion, kind: str, index: int, expected: bool
+    criterion: SuccessCriterion, kind: str, index: int, expected: bool
 ) -> None:
-    assert decider.includes(kind, index) is expected
+    assert criterion.includes(kind, index) is expected
 
 
 def test_a_replica_knows_its_names_and_addresses() -> None:

@@ -1,8 +1,8 @@
-"""Sentences as patterns."""
+"""Message templates."""
 
 from tfjob.core.messages import MessageTemplate
 
 
 def test_a_phrase_takes_the_facts_it_names_and_leaves_the_others() -> None:
     phrase = MessageTemplate("Reason", "{name} has {count}")
-    assert phrase.say(name="j", count=2, unused=True) == "j has 2"
+    assert phrase.render(name="j", count=2, unused=True) == "j has 2"

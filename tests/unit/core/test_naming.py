@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfjob.core.naming import LONGEST_NAME, child_prefix, label_value
+from tfjob.core.naming import MAX_NAME_LENGTH, child_prefix, label_value
 
 
 @pytest.mark.scenario(20)
@@ -35,4 +35,4 @@ def test_a_prefix_of_nothing_is_empty() -> None:
 )
 def test_a_label_value_fits_and_ends_in_a_letter_or_digit(text: str, value: str) -> None:
     assert label_value(text) == value
-    assert len(value) <= LONGEST_NAME
+    assert len(value) <= MAX_NAME_LENGTH

@@ -1,4 +1,4 @@
-"""What is there, sorted by replica, and how each replica stands."""
+"""The observed state of each replica."""
 
 from typing import Any
 
@@ -7,18 +7,18 @@ import pytest
 
 from tests.support.builders import NOW, a_batch_job, a_job, a_pod, a_service, at, pods
 from tfjob.core.job import Job, Workload
-from tfjob.core.observe import Children, Slot, View, view
-from tfjob.core.status import Cause, Condition, JobStatus, RecentRestart, ReplicaStatus
+from tfjob.core.observe import Children, ObservedState, ReplicaInstance, observe
+from tfjob.core.status import Condition, JobStatus, PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod
 
 
-def seen(job: Job, *found: Pod, **children: Any) -> View:
-    return view(job, Children(pods=found, **children))
+def seen(job: Job, *found: Pod, **children: Any) -> ObservedState:
+    return observe(job, Children(pods=found, **children))
 
 
-def first(job: Job, *found: Pod) -> Slot:
-    return seen(job, *found).all_slots()[0]
+def first(job: Job, *found: Pod) -> ReplicaInstance:
+    return seen(job, *found).all_instances()[0]
 
 
 def resumed(job: Job, *, is_suspended: bool = False, start: float | None = 0) -> Job:
@@ -36,23 +36,23 @@ def resumed(job: Job, *, is_suspended: bool = False, start: float | None = 0) ->
 
 
 def test_every_replica_has_a_slot_in_order_with_its_pod() -> None:
-    slots = seen(a_job("P1 W2"), *pods(worker="-R", ps="P")).all_slots()
-    assert [slot.name for slot in slots] == ["j-ps-0", "j-worker-0", "j-worker-1"]
-    assert [slot.phase for slot in slots] == [Phase.PENDING, None, Phase.RUNNING]
-    assert [slot.pod is not None for slot in slots] == [True, False, True]
+    instances = seen(a_job("P1 W2"), *pods(worker="-R", ps="P")).all_instances()
+    assert [instance.name for instance in instances] == ["j-ps-0", "j-worker-0", "j-worker-1"]
+    assert [instance.phase for instance in instances] == [Phase.PENDING, None, Phase.RUNNING]
+    assert [instance.pod is not None for instance in instances] == [True, False, True]
 
 
 @pytest.mark.parametrize("index", ["-1", "x", "", "1.0", "²", "1234567890"])
 def test_a_pod_whose_index_is_no_use_is_nobodys(index: str) -> None:
     found = seen(a_job("W1"), a_pod("worker", index, name="odd"))
-    assert found.all_slots()[0].pod is None
+    assert found.all_instances()[0].pod is None
     assert found.surplus_pods == []
 
 
 def test_a_pod_without_an_index_is_nobodys() -> None:
     labels = {"training.kubeflow.org/replica-type": "worker"}
     pod = msgspec.structs.replace(a_pod(), metadata=ObjectMeta(name="odd", labels=labels))
-    assert seen(a_job("W1"), pod).all_slots()[0].pod is None
+    assert seen(a_job("W1"), pod).all_instances()[0].pod is None
 
 
 def test_a_child_without_a_type_is_nobodys() -> None:
@@ -66,7 +66,7 @@ def test_a_pod_beyond_the_count_or_of_a_foreign_type_is_surplus() -> None:
     found = seen(a_job("W2"), a_pod("worker", "x"), *pods(worker="RRR", ps="R"), far)
     names = [each.name for each in found.surplus_pods]
     assert names == ["j-worker-2", "j-ps-0", "j-worker-123456789"]
-    assert [slot.pod is not None for slot in found.all_slots()] == [True, True]
+    assert [instance.pod is not None for instance in found.all_instances()] == [True, True]
 
 
 def test_services_are_kept_by_name_or_surplus_by_place() -> None:
@@ -122,16 +122,21 @@ def test_the_pods_own_policy_says_what_its_node_starts_again() -> None:
 def test_how_a_replica_stands(
     letter: str, active: bool, succeeded: bool, failed: bool, done: bool
 ) -> None:
-    slot = first(a_job("W1"), *pods(worker=letter))
-    assert (slot.is_active, slot.is_succeeded) == (active, succeeded)
-    assert (slot.is_failed, slot.is_done) == (failed, done)
+    instance = first(a_job("W1"), *pods(worker=letter))
+    assert (instance.is_active, instance.is_succeeded) == (active, succeeded)
+    assert (instance.is_failed, instance.is_confirmed_success) == (failed, done)
 
 
 @pytest.mark.parametrize("letter", ["R", "S", "F", "T"])
 def test_a_replica_that_is_leaving_stands_for_nothing(letter: str) -> None:
-    slot = first(a_job("W1"), *pods(worker=letter))
-    slot.is_leaving = True
-    states = [slot.is_active, slot.is_succeeded, slot.is_failed, slot.is_done]
+    instance = first(a_job("W1"), *pods(worker=letter))
+    instance.is_obsolete = True
+    states = [
+        instance.is_active,
+        instance.is_succeeded,
+        instance.is_failed,
+        instance.is_confirmed_success,
+    ]
     assert not any(states)
 
 
@@ -143,10 +148,10 @@ def test_a_pending_pod_that_is_being_deleted_has_not_failed() -> None:
 def test_a_stored_success_stands_whatever_its_pod_says(letter: str) -> None:
     job = a_job("W1")
     stored = JobStatus(replicas={"Worker": ReplicaStatus(completed=frozenset({0}))})
-    slot = first(msgspec.structs.replace(job, status=stored), *pods(worker=letter))
-    assert slot.is_completed
-    assert slot.is_succeeded
-    assert slot.is_done is (letter == "-")
+    instance = first(msgspec.structs.replace(job, status=stored), *pods(worker=letter))
+    assert instance.is_completed
+    assert instance.is_succeeded
+    assert instance.is_confirmed_success is (letter == "-")
 
 
 @pytest.mark.parametrize("created", [-900, 0, 900])
@@ -154,23 +159,23 @@ def test_a_stored_success_stands_whatever_its_pod_says(letter: str) -> None:
 def test_a_pod_on_record_as_removed_is_leaving_whatever_its_times_say(
     created: float, deleted: float | None
 ) -> None:
-    entry = RecentRestart(index=0, uid="old", streak=0, at=NOW, cause=Cause.REMOVED)
-    status = JobStatus(replicas={"Worker": ReplicaStatus(recent=(entry,))})
+    entry = PodRecord(index=0, uid="old", streak=0, at=NOW, cause=RecordCause.REMOVED)
+    status = JobStatus(replicas={"Worker": ReplicaStatus(records=(entry,))})
     job = msgspec.structs.replace(resumed(a_job("W1")), status=status)
-    assert first(job, a_pod("worker", 0, created=created, deleted=deleted, uid="old")).is_leaving
+    assert first(job, a_pod("worker", 0, created=created, deleted=deleted, uid="old")).is_obsolete
     other = a_pod("worker", 0, created=created, deleted=deleted, uid="new")
-    assert not first(job, other).is_leaving
+    assert not first(job, other).is_obsolete
 
 
 def test_while_suspended_every_pod_on_its_way_out_is_leaving() -> None:
     job = resumed(a_job("W1"), is_suspended=True, start=None)
-    assert first(job, a_pod("worker", 0, created=5, deleted=9)).is_leaving
-    assert not first(job, a_pod("worker", 0)).is_leaving
+    assert first(job, a_pod("worker", 0, created=5, deleted=9)).is_obsolete
+    assert not first(job, a_pod("worker", 0)).is_obsolete
 
 
 def test_in_a_job_that_was_never_suspended_no_pod_is_of_an_earlier_run() -> None:
     pod = a_pod("worker", 0, deleted=-5)
-    assert not first(a_job("W1", status={"startTime": "2026-01-02T03:04:05Z"}), pod).is_leaving
+    assert not first(a_job("W1", status={"startTime": "2026-01-02T03:04:05Z"}), pod).is_obsolete
 
 
 def batch_job() -> Job:
@@ -178,23 +183,23 @@ def batch_job() -> Job:
 
 
 def test_a_replica_that_a_batch_job_runs_is_read_off_the_job() -> None:
-    slots = seen(
+    instances = seen(
         batch_job(),
         a_pod("worker", 0, exit_code=143, deleted=-5),
         a_pod("worker", 1),
         jobs=[a_batch_job("worker", 0, succeeded=1)],
-    ).all_slots()
-    assert [slot.phase for slot in slots] == [Phase.SUCCEEDED, Phase.UNKNOWN]
-    assert [slot.job is not None for slot in slots] == [True, False]
-    assert [slot.pod is not None for slot in slots] == [True, False]
-    assert slots[0].is_done
-    assert not slots[0].is_terminating
+    ).all_instances()
+    assert [instance.phase for instance in instances] == [Phase.SUCCEEDED, Phase.UNKNOWN]
+    assert [instance.job is not None for instance in instances] == [True, False]
+    assert [instance.pod is not None for instance in instances] == [True, False]
+    assert instances[0].is_confirmed_success
+    assert not instances[0].is_terminating
 
 
 def test_a_pod_of_a_batch_job_that_is_being_deleted_is_still_active() -> None:
     leaving = a_pod("worker", 0, restarts=1, waiting=("Crash", ""), deleted=-5)
-    slot = seen(batch_job(), leaving, jobs=[a_batch_job("worker", 0)]).all_slots()[0]
-    assert (slot.is_active, slot.is_failed) == (True, False)
+    instance = seen(batch_job(), leaving, jobs=[a_batch_job("worker", 0)]).all_instances()[0]
+    assert (instance.is_active, instance.is_failed) == (True, False)
 
 
 def test_only_the_deciding_replica_is_spoilt_by_an_earlier_pod() -> None:
@@ -203,7 +208,7 @@ def test_only_the_deciding_replica_is_spoilt_by_an_earlier_pod() -> None:
         for index in (0, 1)
         for code, created in ((1, -100), (137, -50))
     ]
-    slots = seen(
+    instances = seen(
         batch_job(), *found, jobs=[a_batch_job("worker", 0), a_batch_job("worker", 1)]
-    ).all_slots()
-    assert [slot.phase for slot in slots] == [Phase.FAILED, Phase.RUNNING]
+    ).all_instances()
+    assert [instance.phase for instance in instances] == [Phase.FAILED, Phase.RUNNING]

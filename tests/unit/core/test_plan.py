@@ -1,4 +1,4 @@
-"""A plan as a value."""
+"""Plans as values."""
 
 from typing import Any
 
@@ -20,13 +20,13 @@ from tfjob.core.status import JobStatus
     ],
 )
 def test_a_plan_that_writes_anything_is_not_quiet(fields: dict[str, Any]) -> None:
-    assert not Plan(**fields).is_quiet
+    assert not Plan(**fields).is_empty
 
 
 def test_a_plan_that_only_tells_or_waits_is_quiet() -> None:
     event = JobEvent(type=EventType.NORMAL, reason="R", message="m", key="k")
-    assert Plan().is_quiet
-    assert Plan(events=[event], wake_at=NOW).is_quiet
+    assert Plan().is_empty
+    assert Plan(events=[event], requeue_at=NOW).is_empty
 
 
 def test_only_what_is_not_on_its_way_out_is_deleted() -> None:

@@ -1,4 +1,4 @@
-"""A plan under construction."""
+"""Building a plan: conditions, events, requeue times and the order of writes."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def a_draft(seconds: float = 0) -> PlanBuilder:
 
 def test_a_condition_is_stamped_with_whole_seconds_and_says_what_it_was_given() -> None:
     draft = a_draft(0.75)
-    message = draft.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"})
+    message = draft.set_condition(ConditionType.RUNNING, PHRASE, params={"what": "runs"})
     assert message == "n/j runs"
     (condition,) = draft.status.conditions
     assert (condition.type, condition.status) == ("Running", "True")
@@ -27,31 +27,31 @@ def test_a_condition_is_stamped_with_whole_seconds_and_says_what_it_was_given() 
 
 def test_a_condition_that_changes_nothing_has_no_message() -> None:
     draft = a_draft()
-    draft.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"})
+    draft.set_condition(ConditionType.RUNNING, PHRASE, params={"what": "runs"})
     before = draft.status
-    assert draft.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "walks"}) is None
+    assert draft.set_condition(ConditionType.RUNNING, PHRASE, params={"what": "walks"}) is None
     assert draft.status is before
 
 
 def test_a_condition_that_turns_false_has_a_message() -> None:
     draft = a_draft()
-    draft.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"})
-    facts = {"what": "rests"}
-    assert draft.set_condition(ConditionType.RUNNING, PHRASE, is_true=False, facts=facts)
+    draft.set_condition(ConditionType.RUNNING, PHRASE, params={"what": "runs"})
+    params = {"what": "rests"}
+    assert draft.set_condition(ConditionType.RUNNING, PHRASE, is_true=False, params=params)
     assert conditions_of(draft.status) == ["Running=F"]
 
 
 def test_a_condition_that_a_failed_job_refuses_has_no_message() -> None:
     draft = a_draft()
-    draft.set_condition(ConditionType.FAILED, PHRASE, facts={"what": "failed"})
-    assert draft.set_condition(ConditionType.RUNNING, PHRASE, facts={"what": "runs"}) is None
+    draft.set_condition(ConditionType.FAILED, PHRASE, params={"what": "failed"})
+    assert draft.set_condition(ConditionType.RUNNING, PHRASE, params={"what": "runs"}) is None
     assert conditions_of(draft.status) == ["Failed"]
 
 
 def test_an_event_without_a_key_is_a_fact_of_this_moment() -> None:
     draft = a_draft(0.5)
-    draft.tell(EventType.WARNING, "Reason", "text")
-    draft.tell(EventType.NORMAL, "Reason", "text", key="mine")
+    draft.record_event(EventType.WARNING, "Reason", "text")
+    draft.record_event(EventType.NORMAL, "Reason", "text", key="mine")
     first, second = draft.plan().events
     assert (first.type, first.reason, first.message) == ("Warning", "Reason", "text")
     assert (first.key, second.key) == ("Reason/2026-01-02T03:04:05Z", "mine")
@@ -59,10 +59,10 @@ def test_an_event_without_a_key_is_a_fact_of_this_moment() -> None:
 
 def test_the_plan_wakes_at_the_first_moment_asked_for() -> None:
     draft = a_draft()
-    assert draft.plan().wake_at is None
+    assert draft.plan().requeue_at is None
     for moment in (at(9), None, at(3), at(5)):
-        draft.wake(moment)
-    assert draft.plan().wake_at == at(3)
+        draft.requeue_at(moment)
+    assert draft.plan().requeue_at == at(3)
 
 
 def test_a_status_that_did_not_change_is_not_written() -> None:
@@ -86,7 +86,7 @@ def test_the_plan_carries_what_was_collected(deletes_job: bool) -> None:
     draft = a_draft()
     draft.restarts = 2
     plan = draft.plan(deletes_job=deletes_job)
-    assert (plan.restarts, plan.deletes_job, plan.is_status_first) == (2, deletes_job, False)
+    assert (plan.restarts, plan.deletes_job, plan.writes_status_first) == (2, deletes_job, False)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_an_end_and_a_suspension_are_stored_before_anything_is_done(
     kind: ConditionType, expected: bool
 ) -> None:
     draft = a_draft()
-    draft.set_condition(kind, PHRASE, facts={"what": "x"})
-    assert draft.plan().is_status_first is expected
+    draft.set_condition(kind, PHRASE, params={"what": "x"})
+    assert draft.plan().writes_status_first is expected
 
 
 @pytest.mark.parametrize("kind", ["Succeeded", "Failed", "Suspended"])
@@ -114,4 +114,4 @@ def test_what_is_stored_already_hurries_nothing(kind: str) -> None:
     draft.set_status(start_time=NOW)
     plan = draft.plan()
     assert plan.status is not None
-    assert not plan.is_status_first
+    assert not plan.writes_status_first

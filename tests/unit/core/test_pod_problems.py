@@ -1,4 +1,4 @@
-"""What pods report that a user should see on the job."""
+"""Events on the job about its pods."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from tests.support.builders import a_job, a_pod, events_of
 from tfjob.core import pod_problems
 from tfjob.core.job import Job
-from tfjob.core.observe import Children, Slot, view
+from tfjob.core.observe import Children, ReplicaInstance, observe
 from tfjob.core.plan import JobEvent, Plan
 from tfjob.k8s.pod import (
     ContainerState,
@@ -21,12 +21,12 @@ from tfjob.k8s.pod import (
 JOB = a_job("W1", restart="OnFailure")
 
 
-def slots_of(job: Job, *found: Pod) -> list[Slot]:
-    return view(job, Children(pods=found)).all_slots()
+def instances_of(job: Job, *found: Pod) -> list[ReplicaInstance]:
+    return observe(job, Children(pods=found)).all_instances()
 
 
 def troubles(pod: Pod, job: Job = JOB) -> list[JobEvent]:
-    return list(pod_problems.troubles(job, slots_of(job, pod)))
+    return list(pod_problems.problems(job, instances_of(job, pod)))
 
 
 def shown(events: list[JobEvent]) -> list[tuple[str, str, str]]:
@@ -128,30 +128,30 @@ def test_pods_that_ended_or_are_leaving_are_no_trouble(fields: dict[str, Any]) -
 
 
 def test_a_replica_of_an_earlier_run_or_without_a_pod_says_nothing() -> None:
-    (slot,) = slots_of(JOB, a_pod(exit_code=1, others=[waits("x", "R", "m")]))
-    slot.is_leaving = True
-    assert list(pod_problems.troubles(JOB, [slot])) == []
-    assert list(pod_problems.exits(JOB, [slot])) == []
-    empty = slots_of(JOB)
-    assert list(pod_problems.troubles(JOB, empty)) == []
+    (instance,) = instances_of(JOB, a_pod(exit_code=1, others=[waits("x", "R", "m")]))
+    instance.is_obsolete = True
+    assert list(pod_problems.problems(JOB, [instance])) == []
+    assert list(pod_problems.exits(JOB, [instance])) == []
+    empty = instances_of(JOB)
+    assert list(pod_problems.problems(JOB, empty)) == []
     assert list(pod_problems.exits(JOB, empty)) == []
 
 
 def test_an_exit_is_told_with_namespace_pod_and_code() -> None:
     pod = a_pod(phase="Failed", exit_code=3, uid="u", ran=(0, 5))
-    (event,) = pod_problems.exits(JOB, slots_of(JOB, pod))
+    (event,) = pod_problems.exits(JOB, instances_of(JOB, pod))
     assert shown([event]) == [("Normal", "ExitedWithCode", "Pod: n.j-worker-0 exited with code 3")]
     assert event.key == "exited/u/2026-01-02T03:04:05Z"
 
 
 def test_a_running_container_and_a_sidecar_have_no_exit_to_tell() -> None:
-    assert list(pod_problems.exits(JOB, slots_of(JOB, a_pod(others=[ended("proxy", 1)])))) == []
+    assert list(pod_problems.exits(JOB, instances_of(JOB, a_pod(others=[ended("proxy", 1)])))) == []
 
 
 def test_a_success_that_the_status_knows_is_not_told_again() -> None:
     job = a_job("W1", status={"replicaStatuses": {"Worker": {"completedIndexes": "0"}}})
-    slots = slots_of(job, a_pod(phase="Succeeded", exit_code=0))
-    assert list(pod_problems.exits(job, slots)) == []
+    instances = instances_of(job, a_pod(phase="Succeeded", exit_code=0))
+    assert list(pod_problems.exits(job, instances)) == []
 
 
 def test_one_silent_pod_does_not_silence_the_next() -> None:
@@ -161,10 +161,10 @@ def test_one_silent_pod_does_not_silence_the_next() -> None:
         a_pod("worker", 1),
         a_pod("worker", 3, exit_code=1, others=[waits("x", "R", "m")]),
     ]
-    slots = slots_of(job, *found)
-    assert [each.message for each in pod_problems.exits(job, slots)] == [
+    instances = instances_of(job, *found)
+    assert [each.message for each in pod_problems.exits(job, instances)] == [
         "Pod: n.j-worker-3 exited with code 1"
     ]
     job = a_job("W4", restart="OnFailure")
-    slots = slots_of(job, *found)
-    assert [each.reason for each in pod_problems.troubles(job, slots)] == ["Error", "R"]
+    instances = instances_of(job, *found)
+    assert [each.reason for each in pod_problems.problems(job, instances)] == ["Error", "R"]

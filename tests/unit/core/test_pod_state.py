@@ -1,4 +1,4 @@
-"""Whether one pod has ended, and whether it was disrupted."""
+"""Whether a pod has ended, and whether it was disrupted."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ RULES: Rules = a_job("W1").rules
 def test_a_replica_is_judged_by_its_training_container_if_that_has_ended_for_good(
     policy: str, phase: str, code: int | None, expected: Phase
 ) -> None:
-    assert pod_state.judged_phase(a_pod(phase=phase, exit_code=code), policy=policy) is expected
+    assert pod_state.replica_phase(a_pod(phase=phase, exit_code=code), policy=policy) is expected
 
 
 def beside(name: str = "sidecar", *, code: int | None = None) -> ContainerStatus:
@@ -121,6 +121,6 @@ def test_a_kubelets_final_deletion_does_not_hide_that_another_came_first() -> No
 
 
 def test_the_moment_a_deletion_was_asked_for_is_its_end_less_the_grace() -> None:
-    assert pod_state.deletion_asked_at(meta("x", deleted=-5, grace=30)) == at(-5)
-    assert pod_state.deletion_asked_at(meta("x", deleted=-5, grace=0)) == at(-5)
-    assert pod_state.deletion_asked_at(meta("x")) is None
+    assert pod_state.deletion_requested_at(meta("x", deleted=-5, grace=30)) == at(-5)
+    assert pod_state.deletion_requested_at(meta("x", deleted=-5, grace=0)) == at(-5)
+    assert pod_state.deletion_requested_at(meta("x")) is None

@@ -1,4 +1,4 @@
-"""The laws of one pass, and of passes repeated until there is nothing left to do."""
+"""Invariants of one reconcile, and of reconciles repeated until nothing is left to do."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -106,8 +106,8 @@ def test_plans_carried_out_come_to_a_fixed_point(cluster: ModelCluster) -> None:
     passes = cluster.settle(most=PASSES_TO_REST)
     event(f"{len(passes)} passes")
     if not cluster.is_gone:
-        assert passes[-1].plan.is_quiet
-        assert cluster.run_pass().plan.is_quiet
+        assert passes[-1].plan.is_empty
+        assert cluster.run_pass().plan.is_empty
 
 
 @hypothesis_settings(max_examples=300)
@@ -122,11 +122,11 @@ def test_a_job_that_goes_on_has_nothing_to_add_to_the_status_it_has_written(
         if not _tells_only_how_it_goes_on(made):
             continue
         event("told")
-        assert again.plan.is_quiet
+        assert again.plan.is_empty
         assert not again.plan.events
-        if again.plan.wake_at is not None:
-            assert made.plan.wake_at is not None
-            assert made.plan.wake_at <= again.plan.wake_at
+        if again.plan.requeue_at is not None:
+            assert made.plan.requeue_at is not None
+            assert made.plan.requeue_at <= again.plan.requeue_at
 
 
 def _tells_only_how_it_goes_on(made: Pass) -> bool:
@@ -143,10 +143,10 @@ def test_time_alone_does_nothing_before_the_moment_that_was_asked_for(
     anything to write; if it asks for none, none ever has. Lost nodes are news from outside."""
     assume(not cluster.is_gone and not cluster.lost_nodes)
     last = cluster.settle(most=PASSES_TO_REST)[-1]
-    assume(last.plan.is_quiet)
-    span = timedelta(days=1) if last.plan.wake_at is None else last.plan.wake_at - cluster.now
+    assume(last.plan.is_empty)
+    span = timedelta(days=1) if last.plan.requeue_at is None else last.plan.requeue_at - cluster.now
     cluster.now += span * percent / 100
-    assert cluster.run_pass().plan.is_quiet
+    assert cluster.run_pass().plan.is_empty
 
 
 @given(cluster=clusters())
@@ -159,8 +159,8 @@ def test_a_job_left_alone_comes_to_rest(cluster: ModelCluster) -> None:
         if cluster.is_gone or _is_at_rest(cluster, passes):
             return
         model_kubelet.finish_all(cluster)
-        if passes[-1].plan.wake_at is not None:
-            cluster.now = max(cluster.now, passes[-1].plan.wake_at)
+        if passes[-1].plan.requeue_at is not None:
+            cluster.now = max(cluster.now, passes[-1].plan.requeue_at)
     raise AssertionError(f"still busy after {ROUNDS_TO_REST} rounds: {cluster.run_pass().plan}")
 
 
@@ -170,7 +170,7 @@ def _is_at_rest(cluster: ModelCluster, passes: Sequence[Pass]) -> bool:
     if not all(is_over and pod.spec.node_name in cluster.lost_nodes for pod in leaving):
         return False
     is_waiting = cluster.status.last_reconcile_time is not None and cluster.group is not None
-    return passes[-1].plan.wake_at is None or is_waiting
+    return passes[-1].plan.requeue_at is None or is_waiting
 
 
 @given(limit=st.integers(1, 30), passed=st.integers(0, 29))
@@ -188,8 +188,8 @@ def test_a_deadline_is_kept_also_while_a_gang_waits_for_its_scheduler(
     cluster.drop_group()
     cluster.advance(passed)
     made = cluster.run_pass()
-    assert made.plan.wake_at is not None
-    assert made.plan.wake_at <= ends_at
+    assert made.plan.requeue_at is not None
+    assert made.plan.requeue_at <= ends_at
 
 
 @given(cluster=clusters(), pods=fuzzed_pods())
@@ -226,7 +226,7 @@ def test_a_suspended_job_owns_nothing_and_starts_whole_when_it_is_resumed(
     for name in list(cluster.pods):
         cluster.drop_pod(name)
     restarts = cluster.status.restarts
-    assert cluster.run_pass().plan.is_quiet
+    assert cluster.run_pass().plan.is_empty
     assert (cluster.pods, cluster.services, cluster.group) == ({}, {}, None)
     cluster.suspend(is_suspended=False)
     cluster.limit(activeDeadlineSeconds=None)

@@ -1,4 +1,4 @@
-"""backoffLimit under any interleaving of failures, disruptions, late views and crashes."""
+"""backoffLimit under any interleaving of failures, disruptions, stale caches and crashes."""
 
 from hypothesis import note
 from hypothesis import settings as hypothesis_settings
@@ -91,11 +91,11 @@ class Budget(RuleBasedStateMachine):
         passes = self.cluster.settle(most=PASSES_TO_REST)
         for made in passes:
             self._judge(made)
-        assert passes[-1].plan.is_quiet
+        assert passes[-1].plan.is_empty
         if not self.cluster.status.is_finished:
             failures = self.cluster.truth.own_failures
             counted = {
-                each.uid for kind in self.cluster.status.replicas.values() for each in kind.recent
+                each.uid for kind in self.cluster.status.replicas.values() for each in kind.records
             }
             left = [pod.metadata for pod in self.cluster.pods.values()]
             assert {meta.uid for meta in left} & failures <= counted

@@ -1,4 +1,4 @@
-"""No verdict depends on a clock: the same history under clocks that jump comes to the same end."""
+"""No outcome depends on a clock: a history ends the same under clocks that jump."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The laws of the decision under any interleaving of cluster, user, clock and operator."""
+"""Invariants under any interleaving of cluster, user, clock and operator."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from tests.support.strategies import (
     policy_values,
     settings,
 )
-from tfjob.core.observe import view
+from tfjob.core.observe import observe
 from tfjob.core.status import ConditionType, JobStatus
 from tfjob.dialects.base import Settings
 
@@ -85,7 +85,7 @@ class Life(RuleBasedStateMachine):
         passes = self.cluster.settle(most=PASSES_TO_REST)
         for made in passes:
             self._judge(made)
-        assert self.cluster.is_gone or passes[-1].plan.is_quiet
+        assert self.cluster.is_gone or passes[-1].plan.is_empty
 
     @precondition(lambda self: self.cluster.pods)
     @rule(move=moves, pick=st.integers(0, 7), is_seen=st.booleans())
@@ -187,12 +187,12 @@ class Life(RuleBasedStateMachine):
     def _no_success_is_made_up(self, made: Pass) -> None:
         """A replica has succeeded only if its pod ended with 0 before anybody took it away."""
         then = invariants.after(made)
-        for slot in view(made.job, made.children).all_slots():
-            before, after = (each.of(slot.replica.type) for each in (made.job.status, then))
-            is_new = slot.index in after.completed - before.completed
+        for instance in observe(made.job, made.children).all_instances():
+            before, after = (each.of(instance.replica.type) for each in (made.job.status, then))
+            is_new = instance.index in after.completed - before.completed
             if is_new and not invariants.is_resuming(made):
-                assert slot.pod is not None
-                assert slot.pod.metadata.uid in self.cluster.truth.own_successes
+                assert instance.pod is not None
+                assert instance.pod.metadata.uid in self.cluster.truth.own_successes
 
     def _no_failure_is_made_up(self, made: Pass) -> None:
         """Whoever fails a job is a pod that truly failed or was taken, and a limit is truly hit."""

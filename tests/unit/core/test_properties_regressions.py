@@ -1,4 +1,4 @@
-"""The smallest histories in which a law of the decision once did not hold."""
+"""Minimal histories that once violated an invariant."""
 
 import pytest
 
@@ -33,21 +33,21 @@ def test_scaling_down_and_up_again_is_nobodys_failure(restart: str) -> None:
     model_kubelet.finish_all(cluster)
     cluster.run_pass()
     assert staying(cluster) == ["j-worker-0", "j-worker-1", "j-worker-2"]
-    assert cluster.status.of("Worker").recent == ()
+    assert cluster.status.of("Worker").records == ()
 
 
 def test_a_pod_that_was_too_many_is_forgotten_once_all_such_are_gone() -> None:
     cluster = running("W3", "Never")
     cluster.scale("Worker", 1)
     cluster.run_pass()
-    noted = cluster.status.of("Worker").recent
+    noted = cluster.status.of("Worker").records
     assert [(each.index, each.is_restart) for each in noted] == [(1, False), (2, False)]
     model_kubelet.finish(cluster, "j-worker-1")
     cluster.run_pass()
-    assert cluster.status.of("Worker").recent == noted
+    assert cluster.status.of("Worker").records == noted
     model_kubelet.finish(cluster, "j-worker-2")
     cluster.run_pass()
-    assert cluster.status.of("Worker").recent == ()
+    assert cluster.status.of("Worker").records == ()
 
 
 def test_a_pod_that_was_too_many_goes_also_where_a_crash_came_before_its_deletion() -> None:

@@ -1,4 +1,4 @@
-"""The order in which the policies come, where two of them would speak."""
+"""The precedence of the policies where several apply."""
 
 from typing import Any
 
@@ -189,18 +189,18 @@ def test_a_limit_is_known_by_its_code_and_not_by_its_sentence() -> None:
 
 
 def test_the_first_thing_due_wakes_the_job() -> None:
-    recent = [{"index": 1, "uid": "u", "streak": 3, "time": "2026-01-02T03:04:05Z"}]
+    records = [{"index": 1, "uid": "u", "streak": 3, "time": "2026-01-02T03:04:05Z"}]
     stored: dict[str, Any] = {
         "startTime": "2026-01-02T03:04:05Z",
-        "replicaStatuses": {"Worker": {"recentRestarts": recent}},
+        "replicaStatuses": {"Worker": {"recentRestarts": records}},
     }
     for limit, expected in ((60, at(20)), (15, at(16))):
         policy = {"activeDeadlineSeconds": limit}
         job = a_job("W2", restart="OnFailure", run_policy=policy, status=stored)
-        assert decide(job, *pods(worker="R"), now=at(1)).wake_at == expected
+        assert decide(job, *pods(worker="R"), now=at(1)).requeue_at == expected
     stuck = a_pod("worker", 1, deleted=-30, grace=30)
     job = a_job("W2", restart="OnFailure", run_policy={"activeDeadlineSeconds": 600}, status=stored)
-    assert decide(job, *pods(worker="R"), stuck, now=at(1)).wake_at == at(300)
+    assert decide(job, *pods(worker="R"), stuck, now=at(1)).requeue_at == at(300)
 
 
 def test_the_start_is_set_once_in_whole_seconds() -> None:

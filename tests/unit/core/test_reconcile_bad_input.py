@@ -1,4 +1,4 @@
-"""Whatever is stored or reported, the decision is sane and never an exception."""
+"""Malformed stored or reported data never raises and leads to a sane plan."""
 
 from datetime import datetime
 from typing import Any
@@ -75,10 +75,10 @@ def test_times_of_a_pod_may_be_any_text(moment: str, policy: str, phase: str) ->
 @pytest.mark.parametrize("moment", TIMES)
 def test_times_of_a_stored_status_may_be_any_text(moment: str) -> None:
     condition = {"status": "True", "lastUpdateTime": moment, "lastTransitionTime": moment}
-    recent = [{"index": 0, "uid": "u", "streak": 9, "time": moment}]
+    records = [{"index": 0, "uid": "u", "streak": 9, "time": moment}]
     stored = {
         "conditions": [{"type": "Created", **condition}, {"type": "Suspended", **condition}],
-        "replicaStatuses": {"Worker": {"recentRestarts": recent}},
+        "replicaStatuses": {"Worker": {"recentRestarts": records}},
         "startTime": moment,
         "completionTime": moment,
         "lastReconcileTime": moment,
@@ -99,7 +99,7 @@ def test_a_finished_job_with_an_absurd_end_is_kept_or_goes_and_nothing_else(mome
     stored = {"conditions": [verdict], "completionTime": moment}
     job = a_job("W1", run_policy={"ttlSecondsAfterFinished": 60}, status=stored)
     plan = decide(job, *pods(worker="R"))
-    assert plan.deletes_job or plan.wake_at is not None
+    assert plan.deletes_job or plan.requeue_at is not None
     assert not plan.creates
 
 
@@ -149,7 +149,7 @@ def test_a_clock_that_goes_backwards_ends_and_repeats_nothing() -> None:
     passes.go(*pods(worker="R"), failed, now=at(5))
     plan = passes.go(*pods(worker="R"), now=at(-3600))
     assert created_names(plan, "Pod") == ["j-worker-1"]
-    assert plan.wake_at == at(61)
+    assert plan.requeue_at == at(61)
     passes.go(*pods(worker="S"), now=at(-7200))
     plan = passes.go(*pods(worker="S"), now=at(-9999))
     assert not plan.deletes_job
@@ -160,7 +160,7 @@ def test_a_start_in_the_future_is_waited_for() -> None:
     stored = {"startTime": "2026-01-02T04:04:05Z"}
     job = a_job("W1", run_policy={"activeDeadlineSeconds": 5}, status=stored)
     plan = decide(job, *pods(worker="R"))
-    assert plan.wake_at == at(3606)
+    assert plan.requeue_at == at(3606)
     assert status_after(job, plan).is_true("Running")
 
 

@@ -1,4 +1,4 @@
-"""Jobs whose replicas are run by batch Jobs, and whose chief alone decides."""
+"""Jobs whose replicas run as batch Jobs and whose chief alone is decisive."""
 
 from typing import Any
 
@@ -36,9 +36,9 @@ def chief_job(
     job = a_job(roles, restart="OnFailure", **fields)
     rules = msgspec.structs.replace(
         job.rules,
-        decider=SuccessCriterion(types=(chief[0],), index=chief[1]),
+        success_criterion=SuccessCriterion(types=(chief[0],), index=chief[1]),
         exit_codes=CODES,
-        only_decider_fails=True,
+        only_decisive_replica_fails_job=True,
     )
     return msgspec.structs.replace(job, rules=rules, workload=Workload.JOB)
 

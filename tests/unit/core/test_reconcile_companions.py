@@ -1,4 +1,4 @@
-"""What stands beside the replicas: made once, kept as the job says, and never taken for one."""
+"""Companions are created once, kept in the enforced state and never counted as replicas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,13 +27,15 @@ BOARD = ("Deployment", "board")
 
 
 def boarded(job: Job, **kept: Any) -> Job:
-    board = Companion(kind=BOARD[0], name=BOARD[1], manifest={}, kept=kept)
+    board = Companion(kind=BOARD[0], name=BOARD[1], manifest={}, enforced_spec=kept)
     door = Companion(kind="Service", name="board", manifest={})
     return msgspec.structs.replace(job, companions=[door, board])
 
 
-def standing(*, is_leaving: bool = False, **spec: Any) -> Mapping[tuple[str, str], CompanionObject]:
-    deleted = "2026-01-02T03:04:05Z" if is_leaving else None
+def standing(
+    *, is_terminating: bool = False, **spec: Any
+) -> Mapping[tuple[str, str], CompanionObject]:
+    deleted = "2026-01-02T03:04:05Z" if is_terminating else None
     meta = ObjectMeta(name="board", uid="b", deletion_timestamp=deleted)
     stands = CompanionObject(metadata=meta, spec=CompanionSpec(**spec))
     return {BOARD: stands, ("Service", "board"): CompanionObject(metadata=ObjectMeta(name="board"))}
@@ -47,7 +49,7 @@ def test_a_companion_that_says_something_else_is_changed() -> None:
     job = boarded(a_job(), replicas=0)
     plan = decide(job, companions=standing(replicas=1))
     assert plan.updates == [an_update(replicas=0)]
-    assert not plan.is_quiet
+    assert not plan.is_empty
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_a_companion_that_says_what_is_kept_is_left_alone(
 
 def test_a_companion_on_its_way_out_is_not_changed() -> None:
     job = boarded(a_job(), replicas=0)
-    assert decide(job, companions=standing(replicas=1, is_leaving=True)).updates == []
+    assert decide(job, companions=standing(replicas=1, is_terminating=True)).updates == []
 
 
 def test_a_companion_follows_its_job_while_that_rests_and_after_its_end() -> None:
@@ -113,4 +115,4 @@ def test_a_companion_does_not_wait_for_the_gangs_group() -> None:
     job = msgspec.structs.replace(boarded(a_job()), gang=gang)
     plan = decide(job)
     assert [each.kind for each in plan.creates] == ["PodGroup", "Service", "Deployment"]
-    assert plan.wake_at is not None
+    assert plan.requeue_at is not None

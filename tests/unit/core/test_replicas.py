@@ -1,4 +1,4 @@
-"""Which children should exist and do not."""
+"""Missing children."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ import pytest
 from tests.support.builders import NOW, a_batch_job, a_job, a_service, at, pods
 from tfjob.core import replicas
 from tfjob.core.job import Companion, Job, Workload
-from tfjob.core.observe import Children, view
+from tfjob.core.observe import Children, observe
 from tfjob.core.plan import Create
-from tfjob.core.status import JobStatus, RecentRestart, ReplicaStatus
+from tfjob.core.status import JobStatus, PodRecord, ReplicaStatus
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 
 
 def missing(job: Job, **children: Any) -> tuple[list[Create], Any]:
-    found = view(job, Children(**children))
+    found = observe(job, Children(**children))
     return replicas.missing_workloads(job, found, status=job.status, now=NOW)
 
 
@@ -45,11 +45,11 @@ def test_a_replica_that_has_succeeded_is_not_made_again() -> None:
 
 
 def test_a_replica_held_back_is_due_later_and_the_first_one_counts() -> None:
-    recent = tuple(
-        RecentRestart(index=index, uid="u", streak=streak, at=NOW)
+    records = tuple(
+        PodRecord(index=index, uid="u", streak=streak, at=NOW)
         for index, streak in ((0, 4), (1, 3), (2, 1))
     )
-    job = stored(a_job("P1 W3"), Worker=ReplicaStatus(recent=recent))
+    job = stored(a_job("P1 W3"), Worker=ReplicaStatus(records=records))
     creates, due = missing(job)
     assert [each.name for each in creates] == ["j-ps-0", "j-worker-2"]
     assert due == at(20)
@@ -57,7 +57,7 @@ def test_a_replica_held_back_is_due_later_and_the_first_one_counts() -> None:
 
 def test_each_missing_service_is_named_with_its_place() -> None:
     job = a_job("P1 W2")
-    found = view(job, Children(services=[a_service("worker", 0)]))
+    found = observe(job, Children(services=[a_service("worker", 0)]))
     assert replicas.missing_services(job, found) == [
         Create(kind="Service", name="j-ps-0", type="PS", index=0),
         Create(kind="Service", name="j-worker-1", type="Worker", index=1),

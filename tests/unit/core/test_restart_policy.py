@@ -1,4 +1,4 @@
-"""What becomes of one replica, given its pod, its policy and what is stored."""
+"""The action for a replica, given its pod, its policy and the stored record."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,9 +9,9 @@ import pytest
 from tests.support.builders import NOW, a_job, a_pod, at, pods
 from tfjob.core import restart_policy
 from tfjob.core.job import ExitCodes, Job
-from tfjob.core.observe import Children, Slot, view
+from tfjob.core.observe import Children, ReplicaInstance, observe
 from tfjob.core.restart_policy import ReplicaAction
-from tfjob.core.status import RecentRestart, ReplicaStatus
+from tfjob.core.status import PodRecord, ReplicaStatus
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Running
 
 NOTHING = ReplicaStatus()
@@ -22,26 +22,26 @@ def ruled(job: Job, **rules: Any) -> Job:
     return msgspec.structs.replace(job, rules=msgspec.structs.replace(job.rules, **rules))
 
 
-def slot_of(job: Job, pod: Pod) -> Slot:
-    slots = view(job, Children(pods=[pod])).all_slots()
-    return next(slot for slot in slots if slot.pod is not None)
+def slot_of(job: Job, pod: Pod) -> ReplicaInstance:
+    instances = observe(job, Children(pods=[pod])).all_instances()
+    return next(instance for instance in instances if instance.pod is not None)
 
 
 def fate(job: Job, pod: Pod, stored: ReplicaStatus = NOTHING) -> ReplicaAction:
     return restart_policy.action_for(slot_of(job, pod), rules=job.rules, stored=stored)
 
 
-def slots_of(*found: Pod) -> dict[int, Slot]:
+def instances_of(*found: Pod) -> dict[int, ReplicaInstance]:
     """Slots by index, in the order of these pods."""
-    seen = view(a_job("W3", restart="OnFailure"), Children(pods=found)).all_slots()
-    by_uid = {slot.pod.metadata.uid: slot for slot in seen if slot.pod is not None}
+    seen = observe(a_job("W3", restart="OnFailure"), Children(pods=found)).all_instances()
+    by_uid = {instance.pod.metadata.uid: instance for instance in seen if instance.pod is not None}
     ordered = [by_uid[pod.metadata.uid] for pod in found]
-    return {slot.index: slot for slot in ordered}
+    return {instance.index: instance for instance in ordered}
 
 
 def recorded_as(uid: str, *, streak: int = 1, seconds: float = 0, index: int = 0) -> ReplicaStatus:
-    entry = RecentRestart(index=index, uid=uid, streak=streak, at=at(seconds))
-    return ReplicaStatus(recent=(entry,))
+    entry = PodRecord(index=index, uid=uid, streak=streak, at=at(seconds))
+    return ReplicaStatus(records=(entry,))
 
 
 @pytest.mark.parametrize(
@@ -49,20 +49,20 @@ def recorded_as(uid: str, *, streak: int = 1, seconds: float = 0, index: int = 0
     [
         ("Always", "F", ReplicaAction.RESTART),
         ("Always", "K", ReplicaAction.RESTART),
-        ("Always", "T", ReplicaAction.AWAIT),
+        ("Always", "T", ReplicaAction.AWAIT_DELETION),
         ("Always", "S", ReplicaAction.KEEP),
         ("OnFailure", "F", ReplicaAction.RESTART),
-        ("OnFailure", "T", ReplicaAction.AWAIT),
+        ("OnFailure", "T", ReplicaAction.AWAIT_DELETION),
         ("OnFailure", "S", ReplicaAction.KEEP),
         ("OnFailure", "R", ReplicaAction.KEEP),
         ("OnFailure", "P", ReplicaAction.KEEP),
         ("OnFailure", "U", ReplicaAction.KEEP),
-        ("ExitCode", "F", ReplicaAction.FAIL_BY_CODE),
+        ("ExitCode", "F", ReplicaAction.FAIL_JOB_ON_EXIT_CODE),
         ("ExitCode", "K", ReplicaAction.RESTART),
-        ("ExitCode", "T", ReplicaAction.AWAIT),
-        ("Never", "F", ReplicaAction.FAIL),
-        ("Never", "K", ReplicaAction.FAIL),
-        ("Never", "T", ReplicaAction.FAIL),
+        ("ExitCode", "T", ReplicaAction.AWAIT_DELETION),
+        ("Never", "F", ReplicaAction.FAIL_JOB),
+        ("Never", "K", ReplicaAction.FAIL_JOB),
+        ("Never", "T", ReplicaAction.FAIL_JOB),
         ("Never", "R", ReplicaAction.KEEP),
         ("Never", "S", ReplicaAction.KEEP),
     ],
@@ -74,10 +74,10 @@ def test_the_policy_and_the_pod_decide(policy: str, letter: str, expected: Repli
 
 def test_a_replica_without_a_pod_is_kept_and_a_leaving_one_ignored() -> None:
     job = a_job("W1", restart="Never")
-    empty = view(job, Children()).all_slots()[0]
+    empty = observe(job, Children()).all_instances()[0]
     assert restart_policy.action_for(empty, rules=job.rules, stored=NOTHING) is ReplicaAction.KEEP
     leaving = slot_of(job, a_pod("worker", 0, "Failed", exit_code=1))
-    leaving.is_leaving = True
+    leaving.is_obsolete = True
     assert (
         restart_policy.action_for(leaving, rules=job.rules, stored=NOTHING) is ReplicaAction.IGNORE
     )
@@ -85,7 +85,8 @@ def test_a_replica_without_a_pod_is_kept_and_a_leaving_one_ignored() -> None:
 
 @pytest.mark.parametrize("phase", ["Pending", "Unknown"])
 @pytest.mark.parametrize(
-    ("policy", "expected"), [("Never", ReplicaAction.IGNORE), ("Always", ReplicaAction.AWAIT)]
+    ("policy", "expected"),
+    [("Never", ReplicaAction.IGNORE), ("Always", ReplicaAction.AWAIT_DELETION)],
 )
 def test_a_pod_taken_before_it_ran_never_fails_the_job(
     policy: str, expected: ReplicaAction, phase: str
@@ -151,7 +152,7 @@ def test_an_end_may_be_permanent_by_its_reason() -> None:
     codes = ExitCodes(at_least=128, permanent_reasons=frozenset({"OOMKilled"}))
     job = ruled(a_job("W1", restart="ExitCode"), exit_codes=codes)
     killed = a_pod("worker", 0, "Failed", exit_code=137, reason="OOMKilled")
-    assert fate(job, killed) is ReplicaAction.FAIL_BY_CODE
+    assert fate(job, killed) is ReplicaAction.FAIL_JOB_ON_EXIT_CODE
     assert fate(job, a_pod("worker", 0, "Failed", exit_code=137)) is ReplicaAction.RESTART
 
 
@@ -164,24 +165,24 @@ def test_where_evictions_count_only_a_deletion_is_spared() -> None:
 def test_a_restart_written_down_is_not_counted_again() -> None:
     job = a_job("W2", restart="OnFailure")
     pod = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
-    assert fate(job, pod, recorded_as("x", index=1)) is ReplicaAction.RESTARTED
+    assert fate(job, pod, recorded_as("x", index=1)) is ReplicaAction.RESTARTING
     assert fate(job, pod, recorded_as("y", index=1)) is ReplicaAction.RESTART
     assert fate(job, pod, recorded_as("x", index=0)) is ReplicaAction.RESTART
 
 
 def test_never_may_survive_what_the_cluster_did() -> None:
-    job = ruled(a_job("W2", restart="Never"), never_survives_disruption=True)
-    assert fate(job, a_pod("worker", 1, deleted=-5)) is ReplicaAction.AWAIT
+    job = ruled(a_job("W2", restart="Never"), never_policy_survives_disruption=True)
+    assert fate(job, a_pod("worker", 1, deleted=-5)) is ReplicaAction.AWAIT_DELETION
     assert (
         fate(job, a_pod("worker", 1, "Failed", exit_code=143, deleted=-5)) is ReplicaAction.REPLACE
     )
-    assert fate(job, a_pod("worker", 1, "Failed", exit_code=1)) is ReplicaAction.FAIL
+    assert fate(job, a_pod("worker", 1, "Failed", exit_code=1)) is ReplicaAction.FAIL_JOB
 
 
 @pytest.mark.parametrize("policy", ["Never", "ExitCode"])
 def test_where_only_the_decider_fails_the_job_others_are_tolerated(policy: str) -> None:
-    job = ruled(a_job("W2", restart=policy), only_decider_fails=True)
-    failing = {ReplicaAction.FAIL, ReplicaAction.FAIL_BY_CODE}
+    job = ruled(a_job("W2", restart=policy), only_decisive_replica_fails_job=True)
+    failing = {ReplicaAction.FAIL_JOB, ReplicaAction.FAIL_JOB_ON_EXIT_CODE}
     assert fate(job, a_pod("worker", 0, "Failed", exit_code=1)) in failing
     assert fate(job, a_pod("worker", 1, "Failed", exit_code=1)) is ReplicaAction.TOLERATE
 
@@ -200,14 +201,15 @@ def test_a_success_is_restarted_where_the_type_says_so_but_not_the_deciders() ->
     job = restarting_on_success(a_job("W2"))
     done = a_pod("worker", 1, "Succeeded", exit_code=0, uid="x")
     assert fate(job, done) is ReplicaAction.RESTART
-    assert fate(job, done, recorded_as("x", index=1)) is ReplicaAction.RESTARTED
+    assert fate(job, done, recorded_as("x", index=1)) is ReplicaAction.RESTARTING
     assert fate(job, a_pod("worker", 0, "Succeeded", exit_code=0)) is ReplicaAction.KEEP
 
 
-def fates_of(job: Job, letters: str) -> list[tuple[Slot, ReplicaAction]]:
-    slots = view(job, Children(pods=pods(worker=letters))).all_slots()
+def fates_of(job: Job, letters: str) -> list[tuple[ReplicaInstance, ReplicaAction]]:
+    instances = observe(job, Children(pods=pods(worker=letters))).all_instances()
     return [
-        (slot, restart_policy.action_for(slot, rules=job.rules, stored=NOTHING)) for slot in slots
+        (instance, restart_policy.action_for(instance, rules=job.rules, stored=NOTHING))
+        for instance in instances
     ]
 
 
@@ -232,9 +234,9 @@ def fates_of(job: Job, letters: str) -> list[tuple[Slot, ReplicaAction]]:
                 ReplicaAction.RESTART,
             ],
         ),
-        (2, [ReplicaAction.RESTART, ReplicaAction.KEEP, ReplicaAction.RESTART, ReplicaAction.HELD]),
-        (1, [ReplicaAction.RESTART, ReplicaAction.KEEP, ReplicaAction.HELD, ReplicaAction.HELD]),
-        (0, [ReplicaAction.HELD, ReplicaAction.KEEP, ReplicaAction.HELD, ReplicaAction.HELD]),
+        (2, [ReplicaAction.RESTART, ReplicaAction.KEEP, ReplicaAction.RESTART, ReplicaAction.HOLD]),
+        (1, [ReplicaAction.RESTART, ReplicaAction.KEEP, ReplicaAction.HOLD, ReplicaAction.HOLD]),
+        (0, [ReplicaAction.HOLD, ReplicaAction.KEEP, ReplicaAction.HOLD, ReplicaAction.HOLD]),
     ],
 )
 def test_the_first_in_order_have_what_is_left_of_the_budget(
@@ -248,22 +250,24 @@ def test_the_first_in_order_have_what_is_left_of_the_budget(
 def test_a_budget_that_only_stops_restarts_fails_the_decider_and_tolerates_others() -> None:
     job = ruled(a_job("W2", restart="OnFailure"), budget_ends_job=False)
     judged = restart_policy.within_budget(fates_of(job, "FF"), left=0, rules=job.rules)
-    assert [each for _, each in judged] == [ReplicaAction.FAIL, ReplicaAction.TOLERATE]
+    assert [each for _, each in judged] == [ReplicaAction.FAIL_JOB, ReplicaAction.TOLERATE]
 
 
 def test_the_first_record_of_an_index_starts_a_streak() -> None:
     pod = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
-    entries = restart_policy.recorded(slots_of(pod), stored=recorded_as("other"), now=at(0.7))
+    entries = restart_policy.records_after_replacement(
+        instances_of(pod), stored=recorded_as("other"), now=at(0.7)
+    )
     assert entries == (
-        RecentRestart(index=0, uid="other", streak=1, at=NOW),
-        RecentRestart(index=1, uid="x", streak=1, at=NOW),
+        PodRecord(index=0, uid="other", streak=1, at=NOW),
+        PodRecord(index=1, uid="x", streak=1, at=NOW),
     )
 
 
 def test_restarts_of_one_pass_are_recorded_together_in_their_order() -> None:
     again = [a_pod("worker", index, "Failed", uid=f"w{index}") for index in (0, 2, 1)]
-    entries = restart_policy.recorded(
-        slots_of(*again), stored=recorded_as("old", streak=1), now=NOW
+    entries = restart_policy.records_after_replacement(
+        instances_of(*again), stored=recorded_as("old", streak=1), now=NOW
     )
     assert [(each.index, each.uid, each.streak) for each in entries] == [
         (0, "w0", 2),
@@ -279,15 +283,17 @@ def test_a_streak_goes_on_unless_the_container_ran_ten_minutes(
     ran: tuple[float, float], streak: int
 ) -> None:
     pod = a_pod("worker", 0, "Failed", exit_code=1, uid="x", ran=ran)
-    (entry,) = restart_policy.recorded(slots_of(pod), stored=recorded_as("w", streak=3), now=NOW)
+    (entry,) = restart_policy.records_after_replacement(
+        instances_of(pod), stored=recorded_as("w", streak=3), now=NOW
+    )
     assert (entry.streak, entry.uid, entry.at) == (streak, "x", NOW)
 
 
 @pytest.mark.parametrize(("now", "streak"), [(545, 1), (544, 4)])
 def test_a_pod_without_exit_ran_from_its_start_until_now(now: float, streak: int) -> None:
     failed = a_pod("worker", 0, "Failed", pod_reason="DeadlineExceeded")
-    (entry,) = restart_policy.recorded(
-        slots_of(failed), stored=recorded_as("w", streak=3), now=at(now)
+    (entry,) = restart_policy.records_after_replacement(
+        instances_of(failed), stored=recorded_as("w", streak=3), now=at(now)
     )
     assert entry.streak == streak
 
@@ -298,7 +304,9 @@ def test_a_pod_that_never_started_did_not_run_steadily() -> None:
         pod, status=msgspec.structs.replace(pod.status, start_time=None)
     )
     stored = recorded_as("w", streak=1)
-    (entry,) = restart_policy.recorded(slots_of(unstarted), stored=stored, now=at(9999))
+    (entry,) = restart_policy.records_after_replacement(
+        instances_of(unstarted), stored=stored, now=at(9999)
+    )
     assert entry.streak == 2
 
 
@@ -308,20 +316,22 @@ def test_a_pod_that_never_started_did_not_run_steadily() -> None:
 )
 def test_the_delay_doubles_with_the_streak_up_to_five_minutes(streak: int, delay: int) -> None:
     stored = recorded_as("u", streak=streak)
-    due = restart_policy.due(stored, 0, now=NOW, longest=FIVE_MINUTES)
+    due = restart_policy.backoff_until(stored, 0, now=NOW, max_delay=FIVE_MINUTES)
     assert due == (at(delay) if delay else None)
-    assert restart_policy.due(stored, 0, now=at(delay), longest=FIVE_MINUTES) is None
-    assert restart_policy.due(stored, 1, now=NOW, longest=FIVE_MINUTES) is None
+    assert restart_policy.backoff_until(stored, 0, now=at(delay), max_delay=FIVE_MINUTES) is None
+    assert restart_policy.backoff_until(stored, 1, now=NOW, max_delay=FIVE_MINUTES) is None
 
 
 def test_the_longest_delay_is_a_rule_of_the_dialect() -> None:
     stored = recorded_as("u", streak=8)
-    assert restart_policy.due(stored, 0, now=NOW, longest=timedelta(seconds=360)) == at(360)
+    assert restart_policy.backoff_until(stored, 0, now=NOW, max_delay=timedelta(seconds=360)) == at(
+        360
+    )
 
 
 def test_a_restart_in_the_future_holds_nothing_back() -> None:
     stored = recorded_as("u", streak=5, seconds=1)
-    assert restart_policy.due(stored, 0, now=NOW, longest=FIVE_MINUTES) is None
+    assert restart_policy.backoff_until(stored, 0, now=NOW, max_delay=FIVE_MINUTES) is None
 
 
 def test_a_running_container_is_no_exit() -> None:
@@ -332,9 +342,13 @@ def test_a_running_container_is_no_exit() -> None:
 
 def told(pod: Pod, *, uid: str = "gone", now: float) -> int:
     """How many restarts of worker 0 are still told when this is its pod."""
-    slots = view(a_job("W1"), Children(pods=[pod])).all_slots()
+    instances = observe(a_job("W1"), Children(pods=[pod])).all_instances()
     stored = recorded_as(uid, streak=3)
-    return len(restart_policy.still_told(stored, slots, there={pod.metadata.uid}, now=at(now)))
+    return len(
+        restart_policy.unexpired_records(
+            stored, instances, existing={pod.metadata.uid}, now=at(now)
+        )
+    )
 
 
 @pytest.mark.parametrize(("now", "expected"), [(544, 1), (545, 0)])

@@ -1,11 +1,11 @@
-"""The record of restarts over a job's life: what it keeps, and when it is made shorter."""
+"""Records of restarts over the life of a job: what is stored, and when it is pruned."""
 
 from tests.support.builders import manifest
 from tests.support.fake_kubelet import model_kubelet
 from tests.support.model_cluster import ModelCluster
-from tfjob.core.restart_policy import STEADY
+from tfjob.core.restart_policy import STABLE_AFTER
 
-STEADILY = STEADY.total_seconds()
+STEADILY = STABLE_AFTER.total_seconds()
 
 
 def restarted(roles: str = "W3", *, failing: int = 2) -> ModelCluster:
@@ -23,7 +23,7 @@ def restarted(roles: str = "W3", *, failing: int = 2) -> ModelCluster:
 
 
 def told(cluster: ModelCluster) -> list[int]:
-    return [each.index for each in cluster.status.of("Worker").recent]
+    return [each.index for each in cluster.status.of("Worker").records]
 
 
 def fail_last(cluster: ModelCluster) -> None:
@@ -49,7 +49,7 @@ def test_restarts_are_told_while_their_replicas_do_not_run_steadily() -> None:
 def test_a_record_that_could_be_shorter_is_no_reason_to_write() -> None:
     cluster = restarted()
     cluster.advance(STEADILY)
-    assert cluster.run_pass().plan.is_quiet
+    assert cluster.run_pass().plan.is_empty
     assert told(cluster) == [0, 1]
 
 
@@ -59,7 +59,7 @@ def test_a_pass_that_forgets_is_followed_by_rest() -> None:
     model_kubelet.leave(cluster, "j-worker-2", code=0)
     assert cluster.run_pass().plan.status is not None
     assert told(cluster) == []
-    assert cluster.run_pass().plan.is_quiet
+    assert cluster.run_pass().plan.is_empty
 
 
 def test_the_restart_of_a_replica_that_has_succeeded_is_forgotten_at_once() -> None:

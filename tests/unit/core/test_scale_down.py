@@ -1,36 +1,36 @@
-"""Scaling down: what is too many goes and is written down until it is gone."""
+"""Scaling down: surplus pods are deleted, and recorded until they are gone."""
 
 import pytest
 
 from tests.support.builders import NOW, Passes, a_pod, at, deleted_names, manifest, pods
-from tfjob.core.status import Cause, RecentRestart
+from tfjob.core.status import PodRecord, RecordCause
 
 
-def recent(passes: Passes, kind: str = "Worker") -> list[tuple[int, str, int]]:
-    return [(each.index, each.uid, each.streak) for each in passes.job.status.of(kind).recent]
+def records(passes: Passes, kind: str = "Worker") -> list[tuple[int, str, int]]:
+    return [(each.index, each.uid, each.streak) for each in passes.job.status.of(kind).records]
 
 
 def test_pods_that_are_too_many_are_written_down_by_type_and_index() -> None:
     passes = Passes(manifest("P1 W1"))
     plan = passes.go(*pods(ps="R", worker="RRR"), a_pod("evaluator", 0))
     assert deleted_names(plan, "Pod") == ["j-worker-1", "j-worker-2", "j-evaluator-0"]
-    assert recent(passes) == [(1, "uid-j-worker-1", 0), (2, "uid-j-worker-2", 0)]
-    assert recent(passes, "PS") == []
+    assert records(passes) == [(1, "uid-j-worker-1", 0), (2, "uid-j-worker-2", 0)]
+    assert records(passes, "PS") == []
 
 
 def test_a_pod_already_written_down_costs_no_second_write() -> None:
     passes = Passes(manifest("W1"))
     passes.go(*pods(worker="RT"))
-    assert passes.job.status.of("Worker").recent[0].at == NOW
-    assert passes.go(*pods(worker="RT"), now=at(9)).is_quiet
+    assert passes.job.status.of("Worker").records[0].at == NOW
+    assert passes.go(*pods(worker="RT"), now=at(9)).is_empty
 
 
 def test_another_pod_under_the_same_index_is_written_down_anew() -> None:
     passes = Passes(manifest("W1"))
     passes.go(*pods(worker="R"), a_pod("worker", 1, uid="first"))
     passes.go(*pods(worker="R"), a_pod("worker", 1, uid="second"), now=at(9))
-    assert passes.job.status.of("Worker").recent == (
-        RecentRestart(index=1, uid="second", streak=0, at=at(9), cause=Cause.REMOVED),
+    assert passes.job.status.of("Worker").records == (
+        PodRecord(index=1, uid="second", streak=0, at=at(9), cause=RecordCause.REMOVED),
     )
 
 

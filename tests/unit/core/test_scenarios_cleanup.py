@@ -1,4 +1,4 @@
-"""Scenarios of the contract: what goes when a job has ended or shrinks, and when the job goes."""
+"""Scenarios: clean-up of finished and scaled-down jobs, and the TTL."""
 
 from datetime import datetime
 from typing import Any
@@ -125,7 +125,7 @@ def test_clean_up_none_leaves_servers_running_and_counts_them(policy: dict[str, 
     assert gone(passes.go(*found, now=at(1))) == ([], [])
     servers = passes.job.status.of("PS")
     assert (servers.active, servers.succeeded) == (0, 2)
-    assert passes.go(*found, now=at(2)).is_quiet
+    assert passes.go(*found, now=at(2)).is_empty
 
 
 def test_a_service_without_its_pod_goes_too_when_pods_are_cleaned_up() -> None:
@@ -193,7 +193,7 @@ def test_a_type_that_left_the_spec_of_a_failed_job_has_nothing_active() -> None:
 def test_a_finished_job_goes_when_its_time_to_live_is_over(kind: str) -> None:
     job = a_job("W1", run_policy={"ttlSecondsAfterFinished": 3}, status=ended(kind))
     early = decide(job, *pods(worker="S"), now=at(2.9))
-    assert (early.deletes_job, early.wake_at) == (False, at(3))
+    assert (early.deletes_job, early.requeue_at) == (False, at(3))
     assert decide(job, *pods(worker="S"), now=at(3)) == Plan(deletes_job=True)
     assert decide(job, now=at(300)).deletes_job
 
@@ -220,8 +220,8 @@ def test_a_suspended_job_with_a_time_to_live_is_left_in_peace() -> None:
     passes = Passes(manifest("W1", run_policy=policy))
     passes.go(*pods(worker="R"))
     plan = passes.go(now=at(1000))
-    assert plan.is_quiet
-    assert (plan.wake_at, passes.conditions) == (None, ["Created", "Suspended"])
+    assert plan.is_empty
+    assert (plan.requeue_at, passes.conditions) == (None, ["Created", "Suspended"])
 
 
 @pytest.mark.scenario(112)
@@ -230,7 +230,7 @@ def test_a_missing_completion_time_is_that_of_the_verdict() -> None:
     job = a_job("W1", run_policy=policy, status=ended(at_time=None))
     plan = decide(job, now=at(5))
     assert status_after(job, plan).completion_time == NOW
-    assert plan.wake_at == at(60)
+    assert plan.requeue_at == at(60)
     assert decide(job, now=at(60)).deletes_job
 
 
@@ -238,12 +238,12 @@ def test_a_missing_completion_time_is_that_of_the_verdict() -> None:
 def test_a_job_is_woken_at_the_end_of_its_time_to_live_and_only_then() -> None:
     policy = {"ttlSecondsAfterFinished": 5}
     running = a_job("W1", run_policy=policy)
-    assert decide(running, *pods(worker="R")).wake_at is None
+    assert decide(running, *pods(worker="R")).requeue_at is None
     future = a_job("W1", run_policy=policy, status=ended(at_time=at(4)))
     plan = decide(future)
-    assert (plan.deletes_job, plan.wake_at) == (False, at(9))
+    assert (plan.deletes_job, plan.requeue_at) == (False, at(9))
     endless = a_job("W1", status=ended())
-    assert decide(endless).wake_at is None
+    assert decide(endless).requeue_at is None
 
 
 def test_a_verdict_is_stored_before_a_time_to_live_of_0_runs() -> None:

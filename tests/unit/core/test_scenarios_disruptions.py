@@ -1,4 +1,4 @@
-"""What somebody else did to a pod, whatever its exit code, and how long a failed pod stays."""
+"""Scenarios: disrupted pods, whatever their exit code, and how long a failed pod is kept."""
 
 import msgspec
 import pytest
@@ -127,7 +127,7 @@ def test_an_eviction_between_failures_neither_waits_nor_ends_their_streak() -> N
     assert deleted_names(passes.go(evicted, now=at(20)), "Pod") == ["j-worker-0"]
     assert created_names(passes.go(now=at(20)), "Pod") == ["j-worker-0"]
     plan = passes.go(a_pod("worker", 0, "Failed", exit_code=137, uid="w3"), now=at(21))
-    assert plan.wake_at == at(41)
+    assert plan.requeue_at == at(41)
 
 
 @pytest.mark.scenario(146)
@@ -136,9 +136,9 @@ def test_a_failed_pod_stays_with_its_log_until_its_successor_is_due() -> None:
     passes.go(a_pod("worker", 0, "Failed", exit_code=137, uid="first"))
     failed = a_pod("worker", 0, "Failed", exit_code=137, uid="second")
     plan = passes.go(failed, now=at(1))
-    assert (plan.deletes, plan.wake_at) == ([], at(11))
+    assert (plan.deletes, plan.requeue_at) == ([], at(11))
     assert passes.job.status.restarts == 2
-    assert passes.go(failed, now=at(10)).is_quiet
+    assert passes.go(failed, now=at(10)).is_empty
     plan = passes.go(failed, now=at(11))
     assert [each.uid for each in plan.deletes] == ["second"]
     assert created_names(passes.go(now=at(12)), "Pod") == ["j-worker-0"]
@@ -151,7 +151,7 @@ def test_a_count_is_stored_before_the_pod_that_proves_it_goes(policy: str) -> No
     passes = Passes(manifest("W2", restart=policy))
     plan = passes.go(*pods(worker="RK"))
     assert plan.deletes
-    assert plan.is_status_first
+    assert plan.writes_status_first
 
 
 def test_restarts_in_place_stay_counted_when_their_pod_vanishes_or_is_disrupted() -> None:
@@ -163,7 +163,7 @@ def test_restarts_in_place_stay_counted_when_their_pod_vanishes_or_is_disrupted(
     fresh = [a_pod("worker", index, uid=f"new-{index}") for index in (0, 1)]
     passes.go(*fresh, now=at(2))
     assert passes.job.status.restarts == 5
-    assert passes.go(*fresh, now=at(3)).is_quiet
+    assert passes.go(*fresh, now=at(3)).is_empty
 
 
 def test_restarts_in_place_cost_no_write_where_no_limit_counts_them() -> None:
@@ -193,7 +193,7 @@ def test_pods_of_the_run_before_a_resume_are_nobodys_failure(
     assert passes.conditions == ["Created", "Running=F", "Suspended=F"]
     assert passes.job.status.of("Worker").failed == 0
     assert created_names(passes.go(now=at(4)), "Pod") == ["j-worker-0"]
-    assert passes.job.status.of("Worker").recent == ()
+    assert passes.job.status.of("Worker").records == ()
 
 
 def test_a_pod_of_the_run_before_a_resume_is_deleted_again_after_a_crash() -> None:
@@ -213,4 +213,4 @@ def test_what_still_runs_is_counted_where_the_success_is_stored() -> None:
     passes.go(*found)
     servers = passes.job.status.of("PS")
     assert (servers.active, servers.succeeded) == (0, 2)
-    assert passes.go(*found, now=at(1)).is_quiet
+    assert passes.go(*found, now=at(1)).is_empty

@@ -1,4 +1,4 @@
-"""Scenarios of the contract: gang scheduling with a PodGroup."""
+"""Scenarios: gang scheduling with a PodGroup."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -53,7 +53,7 @@ def pods_of(job: Job, plan: Plan) -> list[dict[str, Any]]:
 def test_a_gang_that_waits_at_the_end_of_the_calendar_is_no_error() -> None:
     last = datetime.max.replace(tzinfo=UTC)
     plan = decide(a_job("W1", settings=VOLCANO), now=last, pod_group=a_group("Pending"))
-    assert plan.wake_at == last
+    assert plan.requeue_at == last
 
 
 @pytest.mark.scenario(124)
@@ -83,11 +83,11 @@ def test_a_volcano_job_waits_for_its_group_and_starts_once_it_is_admitted() -> N
     assert [each.kind for each in first.creates] == ["PodGroup"]
     waiting = a_group("Pending", minMember=2, queue="default")
     plan = passes.go(now=at(40), pod_group=waiting)
-    assert plan.is_quiet is False
+    assert plan.is_empty is False
     assert plan.creates == []
     status = passes.job.status
     assert (status.last_reconcile_time, status.start_time) == (at(40), None)
-    assert plan.wake_at == at(50)
+    assert plan.requeue_at == at(50)
     admitted = a_group("Inqueue", minMember=2, queue="default")
     plan = passes.go(now=at(50), pod_group=admitted)
     assert passes.job.status.start_time == at(50)
@@ -120,7 +120,7 @@ def test_a_waiting_job_is_still_woken_at_its_deadline() -> None:
     stored = {"startTime": "2026-01-02T03:04:05Z"}
     job = a_job("W1", VOLCANO, run_policy={"activeDeadlineSeconds": 5}, status=stored)
     plan = decide(job, now=at(1), pod_group=a_group("Pending", minMember=1, queue="default"))
-    assert plan.wake_at == at(6)
+    assert plan.requeue_at == at(6)
 
 
 @pytest.mark.scenario(126)
@@ -197,7 +197,7 @@ def test_a_finished_gang_job_deletes_its_group_once_and_says_so_once() -> None:
         ("Normal", "JobTerminated", "Job has been terminated. Deleting PodGroup")
     ]
     gone = passes.go(*pods(worker="S"), now=at(3))
-    assert (gone.is_quiet, gone.events) == (True, [])
+    assert (gone.is_empty, gone.events) == (True, [])
 
 
 def test_a_suspended_gang_job_gives_its_group_back() -> None:

@@ -1,4 +1,4 @@
-"""Scenarios of the contract: how a job comes into being, runs and ends."""
+"""Scenarios: how a job is created, runs and finishes."""
 
 import pytest
 
@@ -219,8 +219,8 @@ def test_a_pass_over_a_settled_job_asks_for_nothing() -> None:
     passes.go()
     passes.go(*pods(worker="RR", ps="R"), now=at(1))
     plan = passes.go(*pods(worker="RR", ps="R"), now=at(60))
-    assert plan.is_quiet
-    assert (plan.wake_at, plan.events) == (None, [])
+    assert plan.is_empty
+    assert (plan.requeue_at, plan.events) == (None, [])
 
 
 @pytest.mark.parametrize("roles", ["P2", "E1", "P1 E1"])

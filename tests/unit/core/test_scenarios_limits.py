@@ -1,4 +1,4 @@
-"""Scenarios of the contract: backoffLimit, activeDeadlineSeconds, the delay between restarts."""
+"""Scenarios: backoffLimit, activeDeadlineSeconds and the restart backoff."""
 
 from datetime import datetime
 from typing import Any
@@ -173,7 +173,7 @@ def test_failures_at_once_restart_as_many_as_the_limit_allows() -> None:
 def test_without_a_deadline_pods_stay() -> None:
     job = a_job("W4 P2", **started(at(-2), cleanPodPolicy="All"))
     plan = decide(job, *pods(worker="RRRR", ps="RR"))
-    assert (plan.deletes, plan.wake_at) == ([], None)
+    assert (plan.deletes, plan.requeue_at) == ([], None)
 
 
 @pytest.mark.scenario(92)
@@ -199,8 +199,8 @@ def test_a_deadline_of_0_is_past_at_once(limit: int, is_past: bool) -> None:
 def test_a_job_asks_to_be_woken_at_its_deadline_and_fails_then() -> None:
     passes = Passes(manifest("W1", run_policy={"activeDeadlineSeconds": 5}))
     plan = passes.go()
-    assert plan.wake_at == at(6)
-    assert passes.go(*pods(worker="R"), now=at(3)).wake_at == at(6)
+    assert plan.requeue_at == at(6)
+    assert passes.go(*pods(worker="R"), now=at(3)).requeue_at == at(6)
     passes.go(*pods(worker="R"), now=at(5.9))
     assert passes.conditions == ["Created", "Running"]
     passes.go(*pods(worker="R"), now=at(6))
@@ -246,7 +246,7 @@ def test_the_first_restart_is_at_once_and_later_ones_wait_longer() -> None:
         failed = a_pod("worker", 0, "Failed", exit_code=137, uid=f"pod-{attempt}")
         passes.go(failed, now=at(moment))
         plan = passes.go(now=at(moment))
-        waits = 0.0 if plan.wake_at is None else (plan.wake_at - at(moment)).total_seconds()
+        waits = 0.0 if plan.requeue_at is None else (plan.requeue_at - at(moment)).total_seconds()
         assert bool(created_names(plan, "Pod")) is (waits == 0)
         moment += waits
         assert created_names(passes.go(now=at(moment)), "Pod") == ["j-worker-0"]

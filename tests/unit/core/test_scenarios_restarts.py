@@ -1,4 +1,4 @@
-"""Scenarios of the contract: what becomes of a replica that failed or was taken away."""
+"""Scenarios: replicas that fail or are deleted."""
 
 from typing import Any
 

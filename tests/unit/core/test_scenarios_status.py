@@ -1,4 +1,4 @@
-"""Scenarios of the contract: what the states of the pods make of the job, in one pass."""
+"""Scenarios: how the states of the pods determine the status, in one reconcile."""
 
 from typing import Any
 

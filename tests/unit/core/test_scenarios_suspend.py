@@ -1,4 +1,4 @@
-"""Scenarios of the contract: suspend and resume, and jobs that another controller manages."""
+"""Scenarios: suspend, resume, and jobs that another controller manages."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def test_a_job_born_suspended_has_no_children_and_no_start() -> None:
     ]
     assert passes.job.status.start_time is None
     assert events_of(plan) == [("Normal", "TFJobSuspended", "TFJob j is suspended.")]
-    assert passes.go(now=at(5)).is_quiet
+    assert passes.go(now=at(5)).is_empty
 
 
 @pytest.mark.scenario(115)
@@ -71,7 +71,7 @@ def test_suspending_a_running_job_removes_its_children_and_keeps_its_start() -> 
     }
     assert [each.reason for each in plan.events] == ["TFJobSuspended"]
     again = passes.go(now=at(10))
-    assert (again.is_quiet, again.events) == (True, [])
+    assert (again.is_empty, again.events) == (True, [])
 
 
 @pytest.mark.scenario(116)
@@ -143,7 +143,7 @@ def test_limits_are_not_looked_at_while_suspended() -> None:
     job = a_job("W1", restart="OnFailure", run_policy=policy, status=stored)
     plan = decide(job, a_pod("worker", 0, restarts=7))
     assert conditions_of(status_after(job, plan)) == ["Created", "Suspended"]
-    assert plan.wake_at is None
+    assert plan.requeue_at is None
 
 
 def test_suspending_a_restarting_job_ends_the_restart() -> None:
@@ -234,7 +234,7 @@ def test_a_resumption_is_stored_before_any_pod_is_made() -> None:
     passes.edit(manifest("W1", run_policy={"suspend": False}))
     plan = passes.go(now=at(6))
     assert created_names(plan, "Pod") == ["j-worker-0"]
-    assert plan.is_status_first
+    assert plan.writes_status_first
 
 
 @pytest.mark.parametrize("created", [-60, 0])

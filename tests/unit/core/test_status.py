@@ -1,4 +1,4 @@
-"""The algebra of conditions, and what a status knows of itself."""
+"""The rules for conditions, and queries on a status."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,10 +9,10 @@ from tests.support.builders import NOW, at, conditions_of
 from tfjob.core.status import (
     Condition,
     JobStatus,
-    RecentRestart,
+    PodRecord,
     ReplicaStatus,
-    flipped,
     with_condition,
+    with_condition_false,
 )
 
 
@@ -112,7 +112,7 @@ def test_an_end_leaves_created_true() -> None:
 
 def test_a_condition_is_turned_false_where_it_stands() -> None:
     before = a_status(a_condition("Restarting"), a_condition("Created"))
-    after = flipped(before, "Restarting", now=at(3))
+    after = with_condition_false(before, "Restarting", now=at(3))
     assert conditions_of(after) == ["Restarting=F", "Created"]
     assert after.conditions[0].last_update == at(3)
     assert after.conditions[0].last_transition == at(3)
@@ -121,7 +121,7 @@ def test_a_condition_is_turned_false_where_it_stands() -> None:
 @pytest.mark.parametrize("conditions", [[], [a_condition("Restarting", "False")]])
 def test_turning_false_what_is_not_true_changes_nothing(conditions: list[Condition]) -> None:
     before = a_status(*conditions)
-    assert flipped(before, "Restarting", now=at(3)) is before
+    assert with_condition_false(before, "Restarting", now=at(3)) is before
 
 
 def test_a_condition_holds_only_when_its_status_is_true() -> None:
@@ -156,29 +156,29 @@ def test_restarts_are_summed_over_all_types() -> None:
 
 
 def test_the_recent_restart_of_an_index_is_found_by_its_index() -> None:
-    first, second = (RecentRestart(index=index, uid="u", streak=1, at=NOW) for index in (3, 0))
-    found = ReplicaStatus(recent=(first, second))
-    assert (found.recent_of(0), found.recent_of(3), found.recent_of(1)) == (second, first, None)
+    first, second = (PodRecord(index=index, uid="u", streak=1, at=NOW) for index in (3, 0))
+    found = ReplicaStatus(records=(first, second))
+    assert (found.record_of(0), found.record_of(3), found.record_of(1)) == (second, first, None)
 
 
 def test_all_replicas_together_read_the_record_of_restarts_once() -> None:
     read: list[str] = []
 
-    class Watched(tuple[RecentRestart, ...]):
-        def __iter__(self) -> Iterator[RecentRestart]:
+    class Watched(tuple[PodRecord, ...]):
+        def __iter__(self) -> Iterator[PodRecord]:
             read.append("forwards")
             return super().__iter__()
 
-        def __reversed__(self) -> Iterator[RecentRestart]:
+        def __reversed__(self) -> Iterator[PodRecord]:
             read.append("backwards")
             return reversed(list(super().__iter__()))
 
-    entries = [RecentRestart(index=index, uid="u", streak=1, at=NOW) for index in range(100)]
-    found = ReplicaStatus(recent=Watched(entries))
-    assert [found.recent_of(index) for index in range(100)] == entries
+    entries = [PodRecord(index=index, uid="u", streak=1, at=NOW) for index in range(100)]
+    found = ReplicaStatus(records=Watched(entries))
+    assert [found.record_of(index) for index in range(100)] == entries
     assert read == ["backwards"]
 
 
 def test_of_two_records_of_one_index_the_first_counts() -> None:
-    first, second = (RecentRestart(index=0, uid=uid, streak=1, at=NOW) for uid in "ab")
-    assert ReplicaStatus(recent=(first, second)).recent_of(0) == first
+    first, second = (PodRecord(index=0, uid=uid, streak=1, at=NOW) for uid in "ab")
+    assert ReplicaStatus(records=(first, second)).record_of(0) == first

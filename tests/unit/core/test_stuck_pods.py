@@ -1,4 +1,4 @@
-"""Pods that should long be gone."""
+"""Pods stuck in termination."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,7 +31,7 @@ def test_pods_that_are_not_on_their_way_out_are_no_matter() -> None:
 
 def test_a_late_pod_is_waited_for_and_looked_at_again_after_five_minutes() -> None:
     found = step(GONE_BY, now=at(10))
-    assert (found.deletes, found.events, found.look_again) == ([], [], at(FIVE_MINUTES))
+    assert (found.deletes, found.events, found.requeue_at) == ([], [], at(FIVE_MINUTES))
 
 
 @pytest.mark.parametrize(("seconds", "is_told"), [(299, False), (300, True), (900, True)])
@@ -48,7 +48,7 @@ def test_after_five_minutes_it_is_told_with_one_key(seconds: float, is_told: boo
         "Pod j-worker-1 on n1 should have been gone for 5 minutes and is still terminating;"
         " its replica starts again once the pod is gone"
     )
-    assert found.look_again is None
+    assert found.requeue_at is None
 
 
 def test_a_pod_without_a_node_says_so() -> None:
@@ -69,13 +69,13 @@ def test_force_comes_after_the_time_that_the_operator_was_told(
 ) -> None:
     found = step(GONE_BY, now=at(seconds), after=60)
     assert bool(found.deletes) is is_forced
-    assert found.look_again == at(FIVE_MINUTES if is_forced else 60)
+    assert found.requeue_at == at(FIVE_MINUTES if is_forced else 60)
 
 
 def test_of_several_the_next_moment_is_waited_for() -> None:
     later = a_pod("worker", 0, deleted=-20, grace=30)
-    assert step(later, GONE_BY).look_again == at(FIVE_MINUTES)
-    assert step(later, GONE_BY, now=at(301)).look_again == at(FIVE_MINUTES + 10)
+    assert step(later, GONE_BY).requeue_at == at(FIVE_MINUTES)
+    assert step(later, GONE_BY, now=at(301)).requeue_at == at(FIVE_MINUTES + 10)
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,18 @@ import pytest
 from tests.support.builders import a_job, pods
 from tfjob.core import success
 from tfjob.core.job import SuccessCriterion
-from tfjob.core.observe import Children, View, view
+from tfjob.core.observe import Children, ObservedState, observe
 
 ALL = SuccessCriterion(types=("Worker",))
 SECOND = SuccessCriterion(types=("Worker",), index=1)
 
 
-def seen(**letters: str) -> View:
-    return view(a_job("C1 P2 W3"), Children(pods=pods(**letters)))
+def seen(**letters: str) -> ObservedState:
+    return observe(a_job("C1 P2 W3"), Children(pods=pods(**letters)))
 
 
 @pytest.mark.parametrize(
-    ("decider", "workers", "expected"),
+    ("criterion", "workers", "expected"),
     [
         pytest.param(ALL, "SSS", True, id="all-succeeded"),
         pytest.param(ALL, "sss", True, id="all-succeeded-without-exit-codes"),
@@ -36,9 +36,9 @@ def seen(**letters: str) -> View:
     ],
 )
 def test_a_job_succeeds_with_its_deciding_replicas(
-    decider: SuccessCriterion, workers: str, expected: bool
+    criterion: SuccessCriterion, workers: str, expected: bool
 ) -> None:
-    assert success.is_succeeded(decider, seen(worker=workers)) is expected
+    assert success.is_succeeded(criterion, seen(worker=workers)) is expected
 
 
 def test_several_types_decide_together() -> None:
@@ -55,15 +55,20 @@ def test_a_job_runs_while_a_deciding_replica_is_active(workers: str, expected: b
 
 
 @pytest.mark.parametrize(("workers", "expected"), [("RPR", False), ("PRP", True)])
-def test_a_sole_decider_shows_alone_whether_the_job_runs(workers: str, expected: bool) -> None:
-    assert success.is_running(SECOND, seen(worker=workers), only_chosen=True) is expected
+def test_a_sole_decisive_replica_alone_shows_whether_the_job_runs(
+    workers: str, expected: bool
+) -> None:
+    assert success.is_running(SECOND, seen(worker=workers), only_sole_replica=True) is expected
 
 
 def test_where_all_decide_nobody_is_chosen() -> None:
-    assert success.chosen_slot(ALL, seen(worker="RRR")) is None
-    assert success.is_running(ALL, seen(worker="PPR"), only_chosen=True)
-    assert success.chosen_slot(SuccessCriterion(index=0), seen(worker="RRR")) is None
-    assert success.chosen_slot(SuccessCriterion(types=("Evaluator",), index=0), seen()) is None
-    chosen = success.chosen_slot(SECOND, seen())
+    assert success.sole_decisive_instance(ALL, seen(worker="RRR")) is None
+    assert success.is_running(ALL, seen(worker="PPR"), only_sole_replica=True)
+    assert success.sole_decisive_instance(SuccessCriterion(index=0), seen(worker="RRR")) is None
+    assert (
+        success.sole_decisive_instance(SuccessCriterion(types=("Evaluator",), index=0), seen())
+        is None
+    )
+    chosen = success.sole_decisive_instance(SECOND, seen())
     assert chosen is not None
     assert chosen.name == "j-worker-1"

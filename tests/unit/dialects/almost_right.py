@@ -1,4 +1,4 @@
-"""TFJobs that are almost right: each value is sensible, or now and then anything at all."""
+"""Generates nearly valid TFJobs, in which some values are arbitrary."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The children of a job as they would be sent, for tests that compare them with the contract."""
+"""The manifests of a job's children, for tests that compare them with expected ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A look into the schema of a definition, piece by piece."""
+"""Lookup of fields in the schema of a CRD."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fields are taken one by one, and what nobody took is a loss."""
+"""Fields are taken one by one, and every field that is not taken is a loss."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tfjob.dialects.conversion_base import (
     HubJob,
     Losses,
     hub_port,
-    training_place,
+    training_index,
     with_hub_port,
 )
 
@@ -16,7 +16,7 @@ from tfjob.dialects.conversion_base import (
 def test_usual_spelling_comes_first_and_its_twin_is_left() -> None:
     fields = Fields({"ENABLED": 1, "enabled": 2, "enable": 3}, "a", folds_case=True)
     assert fields.take("enabled", "enable") == ("a.enabled", 2)
-    assert list(fields.left()) == ["a.ENABLED", "a.enable"]
+    assert list(fields.unconverted()) == ["a.ENABLED", "a.enable"]
 
 
 def test_case_counts_unless_it_is_folded() -> None:
@@ -27,7 +27,7 @@ def test_case_counts_unless_it_is_folded() -> None:
 def test_null_is_absent_and_no_loss() -> None:
     fields = Fields({"a": None}, "x")
     assert fields.take("a") == ("x.a", None)
-    assert list(Fields({"a": None}, "x").left()) == []
+    assert list(Fields({"a": None}, "x").unconverted()) == []
 
 
 def test_what_is_left_in_an_inner_object_is_left() -> None:
@@ -36,13 +36,13 @@ def test_what_is_left_in_an_inner_object_is_left() -> None:
     path, items = fields.take("list")
     fields.enter_item(items[0], f"{path}[0]")
     losses = Losses("target/v1")
-    losses.drop_rest(fields)
+    losses.drop_unconverted(fields)
     assert [each.path for each in losses.found] == ["x.in.c", "x.list[0].d"]
     assert losses.found[0].message == "target/v1 has no such field; it is left out"
 
 
 def test_what_is_no_object_has_no_fields() -> None:
-    assert list(Fields([1], "x").left()) == []
+    assert list(Fields([1], "x").unconverted()) == []
 
 
 def test_field_is_no_loss_where_it_says_what_holds_anyway() -> None:
@@ -54,8 +54,8 @@ def test_field_is_no_loss_where_it_says_what_holds_anyway() -> None:
 
 def test_deciding_replica_of_the_hub_is_found() -> None:
     for roles, kind in (("C1 W1", "Chief"), ("C0 W1", "Worker"), ("P1 W0", "PS"), ("E1", None)):
-        decider = HubJob(tfjob(roles)).decider
-        assert (decider and decider.type) == kind
+        decisive_replica = HubJob(tfjob(roles)).decisive_replica
+        assert (decisive_replica and decisive_replica.type) == kind
 
 
 def test_older_places_and_any_case_of_a_hub_job_are_read() -> None:
@@ -72,7 +72,7 @@ def test_older_places_and_any_case_of_a_hub_job_are_read() -> None:
 def test_address_port_is_found_in_the_container_that_trains() -> None:
     named = {"name": "tfjob-port", "containerPort": 7}
     template = {"spec": {"containers": [container("side", ports=[named]), container()]}}
-    assert training_place(template) == 1
+    assert training_index(template) == 1
     assert hub_port(template) is None
     changed = with_hub_port(template, 8)
     assert hub_port(changed) == ("template.spec.containers[1].ports[0].containerPort", 8)

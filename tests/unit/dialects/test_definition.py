@@ -1,4 +1,4 @@
-"""What all definitions share."""
+"""What all CRDs share."""
 
 import copy
 

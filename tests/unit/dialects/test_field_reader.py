@@ -1,4 +1,4 @@
-"""Reading never raises: what is wrong becomes a fault in the words of an API server."""
+"""Reading never raises and reports faults with the messages of an API server."""
 
 import datetime
 import math
@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tfjob.dialects.field_reader import Reader
-from tfjob.k8s.nesting import DEEPEST, MOST_VALUES
+from tfjob.k8s.nesting import MAX_DEPTH, MAX_VALUES
 
 BOMB = "\n".join(
     ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
@@ -187,9 +187,9 @@ def nested(levels: int) -> Any:
 
 
 def test_nesting_is_bounded() -> None:
-    assert faults_of(nested(DEEPEST)) == []
-    rule = f"must have no more than {DEEPEST} levels and {MOST_VALUES} values"
-    assert faults_of(nested(DEEPEST + 1)) == [f"manifest: Invalid value: {rule}"]
+    assert faults_of(nested(MAX_DEPTH)) == []
+    rule = f"must have no more than {MAX_DEPTH} levels and {MAX_VALUES} values"
+    assert faults_of(nested(MAX_DEPTH + 1)) == [f"manifest: Invalid value: {rule}"]
     assert faults_of(nested(100_000)) == [f"manifest: Invalid value: {rule}"]
 
 
@@ -201,7 +201,7 @@ def test_document_that_contains_itself_is_refused() -> None:
 
 def test_few_lines_that_mean_a_trillion_values_are_refused() -> None:
     (text,) = faults_of(yaml.safe_load(BOMB))
-    assert text.endswith(f"{MOST_VALUES} values")
+    assert text.endswith(f"{MAX_VALUES} values")
 
 
 def test_faults_of_one_document_are_bounded() -> None:

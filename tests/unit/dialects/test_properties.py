@@ -18,7 +18,7 @@ from tfjob.core.invalid_job import reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
 from tfjob.dialects.registry import DIALECTS
@@ -63,7 +63,9 @@ def run(dialect: Any, document: Any, flags: Settings, children: Children) -> Non
         plan = reject(found, now=NOW)
         assert faults
     if plan.status is not None:
-        msgspec.json.encode(dialect.encode_status(found, plan.status, Observed(children=children)))
+        msgspec.json.encode(
+            dialect.encode_status(found, plan.status, StatusContext(children=children))
+        )
     assert repr(document) == repr(before)
 
 

@@ -1,4 +1,4 @@
-"""Which dialect reads which document."""
+"""The lookup of the dialect for a document."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pieces of a schema say to an API server what their names say."""
+"""The schema builders."""
 
 import re
 
@@ -57,7 +57,7 @@ def test_rule_sees_the_old_object_on_creation_only_if_it_asks_whether_there_is_o
 
 
 def test_rule_names_field_reason_and_message() -> None:
-    found = schema.rule("self", "text", says="'text'", at=".x", is_required=True)
+    found = schema.rule("self", "text", message_expression="'text'", at=".x", is_required=True)
     assert found == {
         "rule": "self",
         "message": "text",

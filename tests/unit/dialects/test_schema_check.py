@@ -1,4 +1,4 @@
-"""What a schema refuses is noted and left out; what it accepts is the same object as before."""
+"""Invalid parts are reported and removed; a valid value is returned as the same object."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tfjob.dialects.schema import (
     record,
     text,
 )
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 
 PORT = record(
     "A port.",
@@ -59,7 +59,7 @@ RIGHT: dict[str, Any] = {
 
 def read(value: Any) -> tuple[Any, list[tuple[str, str]]]:
     reader = Reader()
-    found = shaped(reader, value, SCHEMA, "x")
+    found = valid_part(reader, value, SCHEMA, "x")
     return found, [(fault.path, fault.remedy) for fault in reader.faults]
 
 

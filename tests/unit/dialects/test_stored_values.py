@@ -1,4 +1,4 @@
-"""Whatever is stored, a usable value is read of it."""
+"""Whatever is stored, reading returns a usable value."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.support.builders import NOW, at
 from tests.unit.k8s.json_values import JSON
 from tfjob.core.job import Owner
-from tfjob.core.status import Cause, RecentRestart
+from tfjob.core.status import PodRecord, RecordCause
 from tfjob.dialects import stored_values
 
 
@@ -17,7 +17,7 @@ def test_any_json_has_a_usable_value_of_every_kind(value: Any) -> None:
     assert isinstance(stored_values.text(value), str)
     assert 0 <= stored_values.number(value) < 2**31
     assert all(isinstance(each, dict) for each in stored_values.mappings(value))
-    assert all(each.at is not None for each in stored_values.restarts(value))
+    assert all(each.at is not None for each in stored_values.read_records(value))
     found = stored_values.owner_of({"metadata": value}, api_version="v", kind="K")
     assert found.namespace
     assert isinstance(stored_values.is_deleting({"metadata": value}), bool)
@@ -37,27 +37,27 @@ def test_owner_without_a_namespace_is_in_the_default_one() -> None:
 
 
 def test_restarts_come_back_as_they_were_rendered() -> None:
-    recent = (
-        RecentRestart(index=0, uid="a", streak=2, at=NOW),
-        RecentRestart(index=3, uid="b", streak=0, at=at(-90), cause=Cause.REMOVED),
-        RecentRestart(index=4, uid="c", streak=0, at=NOW, cause=Cause.DISRUPTED),
-        RecentRestart(index=5, uid="d", streak=1, at=NOW, cause=Cause.IN_PLACE, in_place=2),
+    records = (
+        PodRecord(index=0, uid="a", streak=2, at=NOW),
+        PodRecord(index=3, uid="b", streak=0, at=at(-90), cause=RecordCause.REMOVED),
+        PodRecord(index=4, uid="c", streak=0, at=NOW, cause=RecordCause.DISRUPTED),
+        PodRecord(index=5, uid="d", streak=1, at=NOW, cause=RecordCause.IN_PLACE, in_place=2),
     )
-    assert stored_values.restarts(stored_values.rendered_restarts(recent)) == recent
+    assert stored_values.read_records(stored_values.render_records(records)) == records
 
 
-@pytest.mark.parametrize(("streak", "cause"), [(0, Cause.REMOVED), (2, Cause.FAILED)])
+@pytest.mark.parametrize(("streak", "cause"), [(0, RecordCause.REMOVED), (2, RecordCause.FAILED)])
 def test_entries_from_before_causes_were_stored_mean_what_they_did(
-    streak: int, cause: Cause
+    streak: int, cause: RecordCause
 ) -> None:
     former = {"index": 0, "uid": "a", "streak": streak, "time": "2026-01-02T03:04:05Z"}
-    assert stored_values.restarts([former]) == (RecentRestart(0, "a", streak, NOW, cause),)
+    assert stored_values.read_records([former]) == (PodRecord(0, "a", streak, NOW, cause),)
 
 
 @pytest.mark.parametrize("value", [None, 5, "", "SomethingElse"])
 def test_limit_that_is_not_known_is_none(value: object) -> None:
-    assert stored_values.limit(value) is None
+    assert stored_values.read_limit(value) is None
 
 
 def test_restart_without_a_time_is_passed_over() -> None:
-    assert stored_values.restarts([{"index": 1, "uid": "a", "streak": 1}, 5]) == ()
+    assert stored_values.read_records([{"index": 1, "uid": "a", "streak": 1}, 5]) == ()

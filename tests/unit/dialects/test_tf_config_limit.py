@@ -1,4 +1,4 @@
-"""A job whose TF_CONFIG cannot be handed to a program is refused, in every dialect."""
+"""A job whose TF_CONFIG is too large is rejected in every dialect."""
 
 import bisect
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
-from tfjob.core.cluster_spec import LONGEST_VALUE, ClusterSpec, longest_size
+from tfjob.core.cluster_spec import MAX_VALUE_BYTES, ClusterSpec, max_size
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import MAX_REPLICAS, Job
 from tfjob.dialects.base import Settings
@@ -76,7 +76,7 @@ def test_the_widest_job_that_is_taken_fits_and_one_replica_more_does_not(
     last = most(job_of)
     taken = read(named(job_of(last)))
     assert isinstance(taken, Job)
-    assert LONGEST_VALUE - 100 < written_size(taken) <= LONGEST_VALUE
+    assert MAX_VALUE_BYTES - 100 < written_size(taken) <= MAX_VALUE_BYTES
 
 
 @JOBS
@@ -129,4 +129,4 @@ def test_the_size_is_that_of_the_text(
     cluster = ClusterSpec(found)
     last = [(each, each.count - 1) for each in found.replicas if each.count]
     texts = [(cluster.text(*each) or "").encode() for each in last]
-    assert longest_size(found) == max(map(len, texts), default=0)
+    assert max_size(found) == max(map(len, texts), default=0)

@@ -1,4 +1,4 @@
-"""Each API lists its own values: a policy that the core learns widens no vendor's API."""
+"""Each API lists its own enum values, independent of those of the core."""
 
 import ast
 from pathlib import Path

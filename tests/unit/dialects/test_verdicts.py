@@ -1,4 +1,4 @@
-"""The offline check agrees with the definition of TFJobs, row by row."""
+"""The offline validation agrees with the CRD of TFJobs, row by row."""
 
 import pytest
 

@@ -113,7 +113,7 @@ def test_a_policy_that_reaches_another_through_a_third_file_breaks_the_contract(
     tmp_path: Path,
 ) -> None:
     modules = {
-        "core.backoff": "import tfjob.core.replicas",
+        "core.limits": "import tfjob.core.replicas",
         "core.replicas": "import tfjob.core.cleanup",
         "core.cleanup": "",
     }

@@ -1,4 +1,4 @@
-"""Arbitrary JSON values, for properties that promise to hold for whatever is sent."""
+"""Arbitrary JSON values for property tests."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Faults: the words of Kubernetes' field errors, to the letter."""
+"""Faults have the exact text of Kubernetes field errors."""
 
 import datetime
 

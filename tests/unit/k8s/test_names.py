@@ -1,4 +1,4 @@
-"""Names: accepted, refused, and refused in the API server's words."""
+"""Valid and invalid names, with the messages of the API server."""
 
 from collections.abc import Callable
 

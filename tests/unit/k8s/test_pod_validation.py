@@ -1,4 +1,4 @@
-"""What an API server refuses in a pod beyond the types of its fields."""
+"""Semantic validation of pods."""
 
 from typing import Any
 

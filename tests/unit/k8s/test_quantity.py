@@ -1,4 +1,4 @@
-"""Quantities: read exactly, added exactly, printed canonically."""
+"""Quantities are parsed and added exactly, and rendered canonically."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Timestamps: what is read, what is refused, what is written."""
+"""Timestamps: parsing, rendering and saturating arithmetic."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -88,7 +88,7 @@ def test_microtime_survives_the_round_trip(moment: datetime) -> None:
 
 @given(MOMENTS)
 def test_time_survives_the_round_trip_up_to_whole_seconds(moment: datetime) -> None:
-    assert time.parse(time.render(moment)) == time.whole(moment)
+    assert time.parse(time.render(moment)) == time.truncate(moment)
 
 
 def test_render_writes_utc_and_whole_seconds() -> None:
@@ -102,11 +102,28 @@ def test_early_years_keep_four_digits() -> None:
     assert time.render(datetime(7, 1, 1, tzinfo=UTC)) == "0007-01-01T00:00:00Z"
 
 
-def test_whole_keeps_the_zone_and_drops_the_fraction() -> None:
-    assert time.whole(MOMENT.replace(microsecond=7)) == MOMENT
+def test_truncate_keeps_the_zone_and_drops_the_fraction() -> None:
+    assert time.truncate(MOMENT.replace(microsecond=7)) == MOMENT
 
 
 def test_a_naive_moment_is_refused_because_its_zone_would_be_a_guess() -> None:
     naive = MOMENT.replace(tzinfo=None)
     with pytest.raises(ValueError, match="naive 2026-01-02T03:04:05"):
         time.render(naive)
+
+
+def test_a_moment_is_moved_both_ways() -> None:
+    assert time.add(MOMENT, timedelta(seconds=3)) == MOMENT + timedelta(seconds=3)
+    assert time.add(MOMENT, timedelta(seconds=-3)) == MOMENT - timedelta(seconds=3)
+
+
+def test_a_sum_out_of_range_is_the_first_or_last_moment() -> None:
+    earliest, latest = (each.replace(tzinfo=UTC) for each in (datetime.min, datetime.max))
+    assert time.add(latest, timedelta(seconds=1)) == latest
+    assert time.add(earliest, timedelta(seconds=-1)) == earliest
+
+
+def test_a_duration_is_never_longer_than_a_century() -> None:
+    assert time.duration(None) is None
+    assert time.duration(90) == timedelta(seconds=90)
+    assert time.duration(2**63 - 1) == timedelta(days=36500)

@@ -1,4 +1,4 @@
-"""Objects as a typed server reads them."""
+"""Decoding as a typed API server does."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files, plugins and request bodies of others end in a sentence, never in a crash."""
+"""Malformed files, plugin output and request bodies lead to an error message, never to a crash."""
 
 import sys
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""JSON that is nested too deeply is found, and cut, whatever else it holds."""
+"""JSON that is nested too deeply is found and cut, whatever else it contains."""
 
 import msgspec
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.hostile import DEPTHS, TEXTS, event, job, listed, nested
-from tfjob.k8s.nesting import CUT, DEEPEST, is_bounded, is_deep, plain, pruned
+from tfjob.k8s.nesting import CUT, MAX_DEPTH, is_bounded, is_deep, plain, pruned
 
 JSON = st.recursive(
     st.none() | st.integers(-9, 9) | st.text(alphabet='a"\\[]{}:, é'),
@@ -18,8 +18,8 @@ JSON = st.recursive(
 
 
 def test_the_limit_itself_is_read_and_one_level_more_is_not() -> None:
-    assert not is_deep(nested(DEEPEST))
-    assert is_deep(nested(DEEPEST + 1))
+    assert not is_deep(nested(MAX_DEPTH))
+    assert is_deep(nested(MAX_DEPTH + 1))
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
@@ -28,12 +28,12 @@ def test_depth_is_found_behind_text_full_of_brackets(depth: int) -> None:
 
 
 def test_many_brackets_side_by_side_are_not_deep() -> None:
-    assert not is_deep(b"[" + b",".join([nested(DEEPEST - 1)] * 50) + b"]")
+    assert not is_deep(b"[" + b",".join([nested(MAX_DEPTH - 1)] * 50) + b"]")
 
 
 @given(JSON)
 def test_brackets_in_text_count_for_nothing(value: object) -> None:
-    text = msgspec.json.encode({"pad": [[]] * (DEEPEST + 1), "spec": value})
+    text = msgspec.json.encode({"pad": [[]] * (MAX_DEPTH + 1), "spec": value})
     assert not is_deep(text)
     assert pruned(text, level=1) == text
     assert plain(text) == msgspec.json.decode(text)

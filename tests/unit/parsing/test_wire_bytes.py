@@ -1,4 +1,4 @@
-"""Whatever comes over the wire is an event, a skip or an ApiError, and spoils nothing else."""
+"""Any bytes on the wire lead to an event, a skip or an ApiError, and affect nothing else."""
 
 import logging
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The words of kubeflow.org: labels, roles, and every sentence a TFJob says.
+"""Constants of the kubeflow.org API: names, labels, replica types and messages.
 
 Dashboards, SDKs and scripts match these texts byte for byte.
 """
@@ -13,14 +13,14 @@ SINGULAR = "tfjob"
 SHORT_NAME = "tfj"
 VERSION = "v1"
 OLD_VERSION = "v1beta1"
-OWNER_VERSION = f"{GROUP}/{VERSION}"
+API_VERSION = f"{GROUP}/{VERSION}"
 OLD_API_VERSION = f"{GROUP}/{OLD_VERSION}"
 CLEAN_POLICY = "None"
 OLD_CLEAN_POLICY = "Running"
-"""What an absent clean-up policy means, in v1 and in v1beta1."""
+"""The defaults of cleanPodPolicy in v1 and v1beta1."""
 DEPRECATION = "kubeflow.org/v1beta1 TFJob is deprecated; use kubeflow.org/v1 TFJob"
 V1_ONLY = "training.kubeflow.org/v1-only-fields"
-"""The annotation in which v1beta1 carries what it has no fields for."""
+"""The annotation in which a v1beta1 job keeps the fields that only v1 has."""
 MANAGER = "kubeflow.org/training-operator"
 MANAGERS = (MANAGER, "kueue.x-k8s.io/multikueue")
 OPERATOR = "tfjob-controller"
@@ -35,13 +35,13 @@ LABEL_ROLE = "training.kubeflow.org/job-role"
 CHILD_SELECTOR = f"{LABEL_OPERATOR}={OPERATOR}"
 
 TYPES = ("Chief", "Master", "PS", "Worker", "Evaluator")
-"""In the order in which their children are made."""
-DECIDING_TYPES = ("Chief", "Master")
+"""In the order in which their children are created."""
+DECISIVE_TYPES = ("Chief", "Master")
 BY_LOWER_CASE = {kind.lower(): kind for kind in TYPES}
 
 _FAILED = "TFJobFailed"
 
-WORDING = Messages(
+MESSAGES = Messages(
     created=MessageTemplate("TFJobCreated", "TFJob {name} is created."),
     running=MessageTemplate("TFJobRunning", "TFJob {namespace}/{name} is running."),
     restarting=MessageTemplate(

@@ -1,7 +1,7 @@
-"""A TFJob written as one version, said in the words of another, in both directions.
+"""Converts TFJobs between v1beta1 and v1.
 
-Nothing is lost on the way down: what the older version has no fields for travels in an annotation.
-On the way up nothing is refused: what cannot be understood stays as it is, for validation to name.
+Converting down loses nothing: fields that only v1 has are kept in an annotation. Converting up
+rejects nothing: what cannot be converted stays as it is and is reported by validation.
 """
 
 from collections.abc import Mapping
@@ -18,19 +18,19 @@ from tfjob.k8s.nesting import UNREADABLE, is_deep
 _POLICY = "runPolicy"
 _CLEAN = "cleanPodPolicy"
 _MOVED = (_CLEAN, "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
-"""Fields that stood in the spec itself before there was a run policy."""
+"""Fields that are in runPolicy in v1 and in the spec itself in v1beta1."""
 _SPEC_ONLY_V1 = ("successPolicy", "enableDynamicWorker")
 _POLICY_ONLY_V1 = ("schedulingPolicy", "suspend", "managedBy")
 
 
 def up(manifest: Manifest) -> Manifest:
-    """The same job as v1; an absent clean-up policy of an older version is made explicit."""
+    """Convert to v1. The default cleanPodPolicy of v1beta1 is made explicit."""
     given = _mapping(manifest)
     if given is None:
         return manifest
     found = dict(restored(Reader(), given))
-    is_old = found.get("apiVersion") != api.OWNER_VERSION
-    found["apiVersion"] = api.OWNER_VERSION
+    is_old = found.get("apiVersion") != api.API_VERSION
+    found["apiVersion"] = api.API_VERSION
     spec, status = _mapping(found.get("spec")), _mapping(found.get("status"))
     if spec is not None:
         found["spec"] = _moved_into_policy(spec, is_old=is_old)
@@ -43,7 +43,7 @@ _STATUS_NAMES = {"tfReplicaStatuses": "replicaStatuses"}
 
 
 def down(manifest: Manifest) -> Manifest:
-    """The same job as v1beta1; the job must be without faults."""
+    """Convert a job without faults to v1beta1."""
     given = dict(manifest["spec"])
     policy = dict(given.pop(_POLICY, None) or {})
     kept: dict[str, Any] = {key: given.pop(key) for key in _SPEC_ONLY_V1 if key in given}
@@ -61,9 +61,9 @@ def down(manifest: Manifest) -> Manifest:
 
 
 def restored(reader: Reader, manifest: Manifest) -> Manifest:
-    """The job with the fields that its annotation carries, and without that annotation.
+    """The job with the v1-only fields from its annotation, and without the annotation.
 
-    Storage has one version: an object that came as the older one is told by its annotation alone.
+    All jobs are stored as v1; only the annotation shows that one was written as v1beta1.
     """
     metadata = _mapping(manifest.get("metadata")) or {}
     annotations = _mapping(metadata.get("annotations")) or {}
@@ -85,7 +85,7 @@ def restored(reader: Reader, manifest: Manifest) -> Manifest:
 
 
 def _moved_into_policy(spec: Mapping[str, Any], *, is_old: bool) -> Mapping[str, Any]:
-    """A value that the run policy has itself wins over the one from outside."""
+    """Values in the run policy take precedence over those in the spec."""
     given = spec.get(_POLICY)
     policy = {} if given is None else _mapping(given)
     if policy is None:
@@ -98,7 +98,7 @@ def _moved_into_policy(spec: Mapping[str, Any], *, is_old: bool) -> Mapping[str,
 
 
 def _with_kept(spec: Mapping[str, Any], kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the spec says itself wins over what the annotation says."""
+    """Fields of the spec take precedence over those from the annotation."""
     restored_spec = {key: kept[key] for key in _SPEC_ONLY_V1 if key in kept} | _saying(spec)
     given = spec.get(_POLICY)
     policy = {} if given is None else _mapping(given)
@@ -122,7 +122,7 @@ def _parsed(text: object) -> Mapping[str, Any] | None:
 
 
 def _saying(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that say something: null and an empty clean-up policy are as good as absent."""
+    """The fields that are set: null and an empty cleanPodPolicy are the same as absent."""
     return {
         key: value
         for key, value in fields.items()

@@ -1,7 +1,7 @@
-"""The definition that makes an API server know TFJobs: one schema, two versions, no webhook.
+"""The CustomResourceDefinition of TFJobs: one schema, two versions, no webhook.
 
-Objects are stored as v1 exactly as they were written; what an older spelling means is read off
-them, so that no conversion can fail.
+Objects are stored as v1 exactly as written, and v1beta1 fields are interpreted when they are read,
+so no conversion can fail.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""What the rest of the project knows of kubeflow.org TFJobs."""
+"""Descriptor of kubeflow.org TFJobs."""
 
-from tfjob.dialects.descriptor import CHILD, Access, Descriptor
+from tfjob.dialects.descriptor import CHILD_VERBS, Access, Descriptor
 from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
@@ -16,8 +16,8 @@ DESCRIPTOR = Descriptor(
     job_why="followed; read afresh before an adoption and after a conflict; deleted after "
     "ttlSecondsAfterFinished",
     access=(
-        Access(option="volcano", api=VOLCANO, verbs=CHILD, why=_GROUP),
-        Access(option="schedulerPlugins", api=SCHEDULER_PLUGINS, verbs=CHILD, why=_GROUP),
+        Access(option="volcano", api=VOLCANO, verbs=CHILD_VERBS, why=_GROUP),
+        Access(option="schedulerPlugins", api=SCHEDULER_PLUGINS, verbs=CHILD_VERBS, why=_GROUP),
     ),
     options={
         "volcano": 'eq (include "tfjob.gang" .) "volcano"',

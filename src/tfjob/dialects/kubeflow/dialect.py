@@ -1,4 +1,4 @@
-"""What all versions of a TFJob share: names, labels, status and definition."""
+"""What all versions of TFJob share: names, labels, status and CRD."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings
+from tfjob.dialects.base import ChildApi, Manifest, Settings, StatusContext
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import crd as kubeflow_crd
 from tfjob.dialects.kubeflow import status as kubeflow_status
@@ -29,10 +29,10 @@ class TFJobDialect:
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         return pod_groups(settings.gang_scheduler_name)
 
-    def unread(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
+    def unknown_fields(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
         return []
 
-    def completed(
+    def defaulted_spec(
         self,
         manifest: Manifest,  # noqa: ARG002 - a TFJob's spec stays as its user wrote it
         settings: Settings,  # noqa: ARG002 - as above
@@ -46,7 +46,7 @@ class TFJobDialect:
         self,
         job: Job | InvalidJob,  # noqa: ARG002 - other dialects show more than the neutral status
         status: JobStatus,
-        observed: Observed,  # noqa: ARG002 - as above
+        observed: StatusContext,  # noqa: ARG002 - as above
     ) -> dict[str, Any]:
         return kubeflow_status.encode(status)
 

@@ -1,7 +1,7 @@
-"""schedulingPolicy in the words of the gang schedulers that TFJobs know.
+"""schedulingPolicy for the supported gang schedulers.
 
-`volcano` has a PodGroup of its own; any other name is taken for a scheduler with the
-scheduler-plugins PodGroup.
+`volcano` has its own PodGroup API; any other scheduler is expected to use the PodGroup of
+scheduler-plugins.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SCHEDULER_PLUGINS = ChildApi("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "pod
 
 
 def pod_groups(scheduler: str) -> ChildApi | None:
-    """The PodGroups of a scheduler by its flag; None where gang scheduling is off."""
+    """The PodGroup API of the configured scheduler, or None if gang scheduling is off."""
     if scheduler.lower() in _OFF:
         return None
     return VOLCANO if scheduler.lower() == _VOLCANO else SCHEDULER_PLUGINS
@@ -26,7 +26,7 @@ def pod_groups(scheduler: str) -> ChildApi | None:
 def gang_for(
     scheduler: str, *, job_name: str, total: int, policy: Mapping[str, Any]
 ) -> GangSpec | None:
-    """How the job is scheduled as a gang, or None where gang scheduling is off."""
+    """The gang of a job, or None if gang scheduling is off."""
     if scheduler.lower() in _OFF:
         return None
     stored = policy.get("minAvailable")

@@ -1,4 +1,4 @@
-"""What to do about a refused TFJob: advice for a person, never part of a refusal's own text."""
+"""Hints for users whose TFJob is rejected; they are not part of the error message."""
 
 import difflib
 import re
@@ -10,7 +10,7 @@ NO_NAME = "add metadata.name"
 LONG_NAME = "shorten it to {} characters or less"
 MANAGER = "leave the field out to have this operator run the job"
 NO_TYPES = "add at least one replica type with its template, for example Worker"
-TWINS = "keep one of the two entries: the case of the letters makes no difference"
+DUPLICATE_TYPE = "keep one of the two entries: the case of the letters makes no difference"
 TWO_LEADERS = "keep Chief and remove Master: both lead the job"
 MANY_LEADERS = "set replicas to 1 and let further replicas be Workers"
 MANY_REPLICAS = f"lower the counts until they add up to {MAX_REPLICAS} or less"
@@ -22,7 +22,7 @@ NO_PORT = "add containerPort, or remove the entry"
 
 
 def for_name(name: str, *, longest: int) -> str:
-    """The nearest name that is allowed, if anything of the given one can be kept."""
+    """Suggest a valid name close to the given one."""
     kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     whole = kept if kept[:1].isalpha() else f"job-{kept}"
     legal = whole[:longest].strip("-")
@@ -34,7 +34,7 @@ def for_name(name: str, *, longest: int) -> str:
 
 
 def for_type(key: str, known: Iterable[str]) -> str:
-    """The replica type that was probably meant."""
+    """Suggest the replica type that was probably meant."""
     choices = {each.lower(): each for each in known}
     close = difflib.get_close_matches(key.lower(), choices, n=1)
     if close:

@@ -1,4 +1,4 @@
-"""A TFJob's meaning as the neutral job: who decides, what retries, how children are called."""
+"""Decodes a TFJob into the neutral job."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,6 @@ from tfjob.core.job import (
     TFConfig,
 )
 from tfjob.core.naming import child_prefix, label_value
-from tfjob.core.time_math import span
 from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
@@ -26,6 +25,7 @@ from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
 from tfjob.dialects.stored_values import is_deleting, mapping, metadata_of, owner_of
+from tfjob.k8s import time
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = {
@@ -38,7 +38,7 @@ _EVALUATOR = "Evaluator"
 
 
 def validate(manifest: Manifest) -> list[Fault]:
-    """Every fault of what a user wrote. What is no JSON at all is not looked into any further."""
+    """All faults of a job. A document that is not JSON is not checked any further."""
     reader = Reader()
     reader.json(manifest)
     if not reader.faults:
@@ -51,10 +51,10 @@ def validate(manifest: Manifest) -> list[Fault]:
 
 
 def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-    """What a stored job means."""
+    """Decode a stored job."""
     reader = Reader()
     given = restored(reader, reader.mapping(manifest, ROOT))
-    owner = owner_of(given, api_version=api.OWNER_VERSION, kind=api.KIND)
+    owner = owner_of(given, api_version=api.API_VERSION, kind=api.KIND)
     stored = status.decode(given.get("status"))
     external = is_external(given)
     deleting = is_deleting(given)
@@ -62,13 +62,13 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     if reader.faults:
         return InvalidJob(
             owner=owner,
-            messages=api.WORDING,
+            messages=api.MESSAGES,
             faults=reader.faults,
             status=stored,
             is_external=external,
             is_deleting=deleting,
         )
-    decider = _decider(spec)
+    success_criterion = _success_criterion(spec)
     leaders = _leaders(spec)
     total = sum(each.count for each in spec.replicas)
     found = Job(
@@ -76,11 +76,11 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         replicas=[_replica(each, owner, spec, settings) for each in spec.replicas],
         labels=_label_keys(leaders, settings),
         rules=Rules(
-            decider=decider,
+            success_criterion=success_criterion,
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
         ),
-        messages=api.WORDING,
+        messages=api.MESSAGES,
         policy=_policy(spec, settings),
         tf_config=TFConfig(is_enabled=total != 1 or spec.is_dynamic, is_dynamic=spec.is_dynamic),
         gang=gang_for(
@@ -90,7 +90,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             policy=spec.scheduling,
         ),
         annotations=_annotations(given),
-        claim={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
+        child_labels={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
         status=stored,
         is_external=external,
         is_deleting=deleting,
@@ -103,10 +103,10 @@ def _annotations(manifest: Manifest) -> Mapping[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
-def _decider(spec: Spec) -> SuccessCriterion:
-    """Types without replicas count as absent; if nothing decides, nothing ends the job."""
+def _success_criterion(spec: Spec) -> SuccessCriterion:
+    """Types without replicas do not count; without decisive replicas the job never ends."""
     present = [each.type for each in spec.replicas if each.count]
-    for kind in api.DECIDING_TYPES:
+    for kind in api.DECISIVE_TYPES:
         if kind in present:
             return SuccessCriterion(types=(kind,))
     if _WORKER in present:
@@ -118,29 +118,29 @@ def _decider(spec: Spec) -> SuccessCriterion:
 
 def _leaders(spec: Spec) -> SuccessCriterion:
     present = [each.type for each in spec.replicas if each.count]
-    for kind in api.DECIDING_TYPES:
+    for kind in api.DECISIVE_TYPES:
         if kind in present:
             return SuccessCriterion(types=(kind,))
     return SuccessCriterion(types=(_WORKER,), index=0)
 
 
 def _label_keys(leaders: SuccessCriterion, settings: Settings) -> LabelKeys:
-    weak = settings.has_legacy_labels
+    is_legacy = settings.has_legacy_labels
     return LabelKeys(
         type=api.LABEL_TYPE,
         index=api.LABEL_INDEX,
         leader=(api.LABEL_ROLE, "master"),
         leaders=leaders,
-        weak_index="replica-index" if weak else None,
-        weak_leader=("job-role", "master") if weak else None,
+        default_index="replica-index" if is_legacy else None,
+        default_leader=("job-role", "master") if is_legacy else None,
     )
 
 
 def _policy(spec: Spec, settings: Settings) -> RunPolicy:
     return RunPolicy(
         clean=CleanPolicy(spec.clean_policy or settings.default_clean_pod_policy),
-        ttl=span(spec.ttl),
-        deadline=span(spec.deadline),
+        ttl=time.duration(spec.ttl),
+        deadline=time.duration(spec.deadline),
         backoff_limit=spec.backoff_limit,
         is_suspended=spec.is_suspended,
     )
@@ -170,7 +170,7 @@ def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) ->
         selector=labels,
         service_ports=each.template.ports,
         task=role,
-        weak_labels=_weak_labels(owner, role) if settings.has_legacy_labels else {},
+        default_labels=_legacy_labels(owner, role) if settings.has_legacy_labels else {},
         status_selector=_selector(labels),
         is_in_cluster=each.type != _EVALUATOR or settings.has_evaluator_in_cluster,
         tolerates_failure=spec.is_dynamic and each.type == _WORKER,
@@ -178,7 +178,7 @@ def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) ->
     )
 
 
-def _weak_labels(owner: Owner, role: str) -> Mapping[str, str]:
+def _legacy_labels(owner: Owner, role: str) -> Mapping[str, str]:
     return {
         "group-name": api.GROUP,
         "job-name": label_value(owner.name),

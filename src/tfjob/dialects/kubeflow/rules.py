@@ -1,30 +1,30 @@
-"""What the API server itself checks of a TFJob, as CEL rules: there is no webhook.
+"""CEL validation rules for TFJobs, which the API server evaluates; there is no webhook.
 
-Law: an object that was stored before a rule existed can still be edited, finalised and deleted as
-long as the part that breaks the rule stays as it was. A rule on a part that holds nothing else
-gets this from the API server; the others compare with the old object themselves. Rules walk over
-the new object only, because its size alone is bounded in the eyes of the API server.
+An object stored before a rule existed can still be updated and deleted as long as the part that
+violates the rule does not change. Where a rule covers one part only, API servers do this
+themselves (ratcheting); the other rules compare with the old object. Rules iterate over the new
+object only, because the cost estimate bounds the size of no other.
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.kubeflow import api, validation_messages
 from tfjob.dialects.schema import Schema, needs_text, rule
 
 _TYPES = [kind.lower() for kind in api.TYPES]
-_LEADERS = [kind.lower() for kind in api.DECIDING_TYPES]
+_LEADERS = [kind.lower() for kind in api.DECISIVE_TYPES]
 _SUPPORTED = ", ".join(f'"{kind}"' for kind in sorted(api.TYPES))
 _CONTAINERS = ".template.spec.containers"
 _OLD = "oldSelf.value()"
 
 
 def of_object() -> list[Schema]:
-    """Rules that need the name, which no other place sees."""
-    return [_spec_is_there(), _name_is_label(), _child_names_fit()]
+    """Rules that need the object's name, which is only accessible at the root."""
+    return [_spec_is_present(), _name_is_label(), _child_names_fit()]
 
 
 def of_spec() -> list[Schema]:
-    """A rule on the field, or on its parent, would not see it come and go."""
+    """managedBy is immutable. A rule further down would not apply when it is added or removed."""
     was_set = "has(oldSelf.runPolicy) && has(oldSelf.runPolicy.managedBy)"
     is_same = "oldSelf.runPolicy.managedBy == self.runPolicy.managedBy"
     return [
@@ -48,13 +48,13 @@ def of_types() -> list[Schema]:
         rule(
             "self.all(k, self[k] != null)",
             validation_messages.NO_CONTAINERS,
-            says=_says(
+            message_expression=_message_expression(
                 f"{{}} {validation_messages.NO_CONTAINERS}", "self.filter(k, self[k] == null)[0]"
             ),
             is_required=True,
         ),
         _types_are_known(),
-        _types_have_no_twins(),
+        _types_are_unique(),
         _one_type_leads(),
         _leader_is_one(),
         _total_is_bounded(),
@@ -86,7 +86,7 @@ def of_container() -> list[Schema]:
     return [needs_text("image", validation_messages.REQUIRED)]
 
 
-def _spec_is_there() -> Schema:
+def _spec_is_present() -> Schema:
     return rule(
         f"has(self.spec) || (oldSelf.hasValue() && !has({_OLD}.spec))",
         validation_messages.REQUIRED,
@@ -96,10 +96,10 @@ def _spec_is_there() -> Schema:
 
 
 def _name_is_label() -> Schema:
-    """A name never changes, so that only a new object can be told; of both problems, if need be."""
+    """Checked on creation only, since names never change. The message may list both problems."""
     name = "self.metadata.name"
     is_label = f"{name}.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
-    is_short = f"size({name}) <= {LONGEST_NAME}"
+    is_short = f"size({name}) <= {MAX_NAME_LENGTH}"
     no_label, too_long = (
         _quoted(validation_messages.NO_LABEL),
         _quoted(validation_messages.LONG_LABEL),
@@ -108,7 +108,7 @@ def _name_is_label() -> Schema:
     return rule(
         f"oldSelf.hasValue() || ({is_label} && {is_short})",
         validation_messages.BAD_NAME.format(validation_messages.NO_LABEL),
-        says=_says(
+        message_expression=_message_expression(
             validation_messages.BAD_NAME,
             f"{is_short} ? {no_label} : {is_label} ? {too_long} : {both}",
         ),
@@ -117,19 +117,19 @@ def _name_is_label() -> Schema:
 
 
 def _child_names_fit() -> Schema:
-    """The limit that is told follows from the type whose children have the longest names."""
+    """The message contains the limit for the replica type with the longest child names."""
     name = "size(self.metadata.name)"
     new, old = "self.spec.tfReplicaSpecs", f"{_OLD}.spec.tfReplicaSpecs"
-    fits = f"{name} + {_tail(new)} <= {LONGEST_NAME}"
+    fits = f"{name} + {_tail(new)} <= {MAX_NAME_LENGTH}"
     was_there = f"oldSelf.hasValue() && has({_OLD}.spec) && has({old})"
     was_so = f"{was_there} && k in {old} && {_count(new)} <= {_count(old)}"
     is_longest = f"{new}.all(j, {_tail(new, 'j')} <= {_tail(new)})"
     return rule(
-        f"!has(self.spec) || !has({new}) || {name} > {LONGEST_NAME}"
+        f"!has(self.spec) || !has({new}) || {name} > {MAX_NAME_LENGTH}"
         f" || {new}.all(k, {fits} || ({was_so}))",
-        says=_says(
+        message_expression=_message_expression(
             validation_messages.LONG_NAME.replace("{}", "%d"),
-            f"{LONGEST_NAME} - {new}.map(k, {is_longest}, {_tail(new)})[0]",
+            f"{MAX_NAME_LENGTH} - {new}.map(k, {is_longest}, {_tail(new)})[0]",
         ),
         at=".metadata.name",
     )
@@ -139,21 +139,23 @@ def _types_are_known() -> Schema:
     return rule(
         f"self.all(k, {_is_among(_TYPES)} || (oldSelf.hasValue() && k in {_OLD}))",
         f"supported values: {_SUPPORTED}",
-        says=_says(
+        message_expression=_message_expression(
             f'Unsupported value: "{{}}": supported values: {_SUPPORTED}',
             f"self.filter(k, !({_is_among(_TYPES)}))[0]",
         ),
     )
 
 
-def _types_have_no_twins() -> Schema:
-    """Of keys that differ in case alone all but the first have a twin before them."""
+def _types_are_unique() -> Schema:
+    """Keys must differ in more than case."""
     has_twin = "self.exists(j, j < k && j.lowerAscii() == k.lowerAscii())"
     was_so = f"self.all(j, j.lowerAscii() != k.lowerAscii() || j in {_OLD})"
     return rule(
         f"self.all(k, !{has_twin} || (oldSelf.hasValue() && {was_so}))",
         "Duplicate value",
-        says=_says('Duplicate value: "{}"', f"self.filter(k, {has_twin})[0]"),
+        message_expression=_message_expression(
+            'Duplicate value: "{}"', f"self.filter(k, {has_twin})[0]"
+        ),
     )
 
 
@@ -172,8 +174,10 @@ def _leader_is_one() -> Schema:
     was_so = f"k in {_OLD} && {_count('self')} == {_count(_OLD)}"
     return rule(
         f"self.all(k, !({is_many}) || (oldSelf.hasValue() && {was_so}))",
-        validation_messages.MANY_LEADERS.format(" or ".join(api.DECIDING_TYPES)),
-        says=_says(validation_messages.MANY_LEADERS, f"self.filter(k, {is_many})[0]"),
+        validation_messages.MANY_LEADERS.format(" or ".join(api.DECISIVE_TYPES)),
+        message_expression=_message_expression(
+            validation_messages.MANY_LEADERS, f"self.filter(k, {is_many})[0]"
+        ),
     )
 
 
@@ -191,27 +195,27 @@ def _is_among(kinds: list[str], key: str = "k") -> str:
 
 
 def _count(specs: str, key: str = "k") -> str:
-    """How many replicas a type asks for; null is refused by a rule of its own."""
+    """CEL: the number of replicas of a type. Another rule rejects null."""
     entry = f"{specs}[{key}]"
     return f"({entry} == null || !has({entry}.replicas) ? 1 : {entry}.replicas)"
 
 
 def _count_of(kind: str) -> str:
-    """How many replicas a type asks for, whatever the case of its key."""
+    """CEL: the number of replicas of a type, whatever the case of its key."""
     is_kind = f"k.lowerAscii() == '{kind}'"
     found = f"self.map(k, {is_kind}, {_count('self')})[0]"
     return f"(self.exists(k, {is_kind}) ? {found} : 0)"
 
 
 def _tail(specs: str, key: str = "k") -> str:
-    """What a child's name has after the job's: type, index and the dashes before them."""
+    """CEL: the length of `-{type}-{index}` in the longest child name of a type."""
     count = _count(specs, key)
     length = f"size({key}) + size(string({count} - 1)) + 2"
     return f"({_is_among(_TYPES, key)} && {count} > 0 ? {length} : 0)"
 
 
-def _says(sentence: str, value: str) -> str:
-    """A sentence as an expression, with a computed value for its `{}`."""
+def _message_expression(sentence: str, value: str) -> str:
+    """A message as a CEL expression, with a computed value in place of `{}`."""
     return f"{_quoted(sentence.replace('{}', '%s'))}.format([{value}])"
 
 

@@ -1,6 +1,6 @@
-"""The schema of a TFJob, one for all its versions, so that no version drops another's fields.
+"""The schema of a TFJob. All versions share it, so that none prunes fields of another.
 
-A pod template passes through as it was written: only what the rules must see is declared of it.
+Pod templates are stored as written; only the fields that the rules need are declared.
 """
 
 from tfjob.core.job import MAX_REPLICAS
@@ -23,15 +23,15 @@ from tfjob.dialects.schema import (
 CLEAN_POLICIES = ("", "All", "None", "Running")
 SUCCESS_POLICIES = ("", "AllWorkers")
 RESTART_POLICIES = ("", "Always", "ExitCode", "Never", "OnFailure")
-MOST_TYPES = 10
-"""More than there are types, so that a wrong key is refused by its name, not by its number."""
-MOST_CONTAINERS = 100
-LONGEST_PORT = 65535
+MAX_TYPES = 10
+"""More than there are types, so that an unknown type gets an error that names it."""
+MAX_CONTAINERS = 100
+MAX_PORT = 65535
 INT64 = 2**63 - 1
 
 
 def schema(*, clean_pod_policy: str | None = None) -> Schema:
-    """The whole object; the version decides which policy an absent top-level one stands for."""
+    """The whole object, with the version's default for the top-level cleanPodPolicy."""
     return record(
         "A distributed TensorFlow training job.",
         {
@@ -46,31 +46,31 @@ def schema(*, clean_pod_policy: str | None = None) -> Schema:
 
 
 def spec(clean_pod_policy: str | None = None) -> Schema:
-    twin = "Older place of runPolicy.{}, used where that is absent."
+    older = "Older form of runPolicy.{}, used if that is absent."
     types = ", ".join(api.TYPES)
     return record(
-        "What shall run.",
+        "The desired state of the job.",
         {
             "tfReplicaSpecs": mapping(
-                f"The replicas by type: {types}. Case does not matter.",
+                f"The replicas by type: {types}. Types are case-insensitive.",
                 _replica(),
-                at_most=MOST_TYPES,
+                at_most=MAX_TYPES,
                 rules=rules.of_types(),
             ),
             "runPolicy": _run_policy(),
             "successPolicy": text(
-                "When a job without Chief or Master has succeeded: empty, with worker 0;"
+                "When a job without Chief or Master succeeds: if empty, with worker 0;"
                 " AllWorkers, with all workers.",
                 among=SUCCESS_POLICIES,
             ),
             "enableDynamicWorker": boolean(
-                "Workers may come and go: each is told of itself and the PS only, and its failure"
-                " does not fail the job."
+                "Workers may be added and removed: the TF_CONFIG of a worker lists itself and the"
+                " PS only, and its failure does not fail the job."
             ),
             "cleanPodPolicy": text(
-                twin.format("cleanPodPolicy"), among=CLEAN_POLICIES, default=clean_pod_policy
+                older.format("cleanPodPolicy"), among=CLEAN_POLICIES, default=clean_pod_policy
             ),
-            **{key: _limit(key, twin.format(key)) for key in _LIMITS},
+            **{key: _limit(key, older.format(key)) for key in _LIMITS},
         },
         required=["tfReplicaSpecs"],
         rules=rules.of_spec(),
@@ -79,10 +79,10 @@ def spec(clean_pod_policy: str | None = None) -> Schema:
 
 _LIMITS = {
     "ttlSecondsAfterFinished": (
-        "Seconds after its end when the job is deleted; absent means never."
+        "Seconds after which a finished job is deleted; absent means never."
     ),
-    "activeDeadlineSeconds": "Seconds after startTime when a job that still runs fails.",
-    "backoffLimit": "Restarts of all replicas together before the job fails.",
+    "activeDeadlineSeconds": "Seconds after startTime after which an unfinished job fails.",
+    "backoffLimit": "Restarts of all replicas together after which the job fails.",
 }
 
 
@@ -92,17 +92,17 @@ def _limit(key: str, about: str) -> Schema:
 
 def _run_policy() -> Schema:
     return record(
-        "How the job runs and ends.",
+        "How the job runs and finishes.",
         {
             "cleanPodPolicy": text(
-                "Which pods are deleted when the job ends: None (default), Running or All.",
+                "Which pods are deleted when the job finishes: None (default), Running or All.",
                 among=CLEAN_POLICIES,
             ),
             **{key: _limit(key, about) for key, about in _LIMITS.items()},
-            "suspend": boolean("True takes all pods away until it is false again.", default=False),
+            "suspend": boolean("If true, all pods are deleted until it is false.", default=False),
             "managedBy": hinted(
                 text(
-                    "Which controller runs the job; absent means the operator. Cannot be changed.",
+                    "The controller that runs the job; absent means the operator. Immutable.",
                     among=sorted(api.MANAGERS),
                 ),
                 remedy=hints.MANAGER,
@@ -113,16 +113,16 @@ def _run_policy() -> Schema:
 
 
 def _scheduling_policy() -> Schema:
-    about = "Queue of the PodGroup. Cannot be changed once it is set."
+    about = "Queue of the PodGroup. Immutable once set."
     queue = ruled(text(about), rules.of_queue())
     return record(
-        "How a gang scheduler places the job's pods.",
+        "How a gang scheduler schedules the job's pods.",
         {
-            "minAvailable": integer("Pods that must fit at once; absent means all."),
+            "minAvailable": integer("Pods that must be schedulable together; absent means all."),
             "queue": queue,
-            "minResources": quantities("Resources that must be free at once; absent: computed."),
+            "minResources": quantities("Resources that must be available; computed if absent."),
             "priorityClass": text("PriorityClass of the PodGroup."),
-            "scheduleTimeoutSeconds": integer("Seconds the scheduler may try before it gives up."),
+            "scheduleTimeoutSeconds": integer("Seconds after which the scheduler gives up."),
         },
     )
 
@@ -131,28 +131,28 @@ def _replica() -> Schema:
     replica = record(
         "One replica type.",
         {
-            "replicas": integer("How many, 1 where absent.", at_most=MAX_REPLICAS),
+            "replicas": integer("Number of replicas, 1 if absent.", at_most=MAX_REPLICAS),
             "restartPolicy": text(
-                "What happens when a replica ends: Never (default), OnFailure, Always, or"
-                " ExitCode: again from 128 on (but not 128 and 139), else the job fails.",
+                "When a replica is restarted: Never (default), OnFailure, Always, or ExitCode: on"
+                " exit codes above 128 except 139; other failures fail the job.",
                 among=RESTART_POLICIES,
             ),
             "template": template(),
         },
         rules=rules.of_replica(),
     )
-    # Else the API server would drop a null entry, and run the job without that type.
+    # Otherwise the API server drops a null entry, and the job runs without that type.
     replica["nullable"] = True
     return replica
 
 
 def template() -> Schema:
     return record(
-        "The pod of one replica. It needs a container named tensorflow.",
+        "The pod template of a replica. It needs a container named tensorflow.",
         {
             "metadata": pod_metadata(),
             "spec": record(
-                "A PodSpec; every field that the API server knows for pods may stand here.",
+                "A PodSpec; all fields that the API server knows for pods are allowed.",
                 {"containers": _containers()},
                 keeps_unknown=True,
             ),
@@ -161,14 +161,14 @@ def template() -> Schema:
 
 
 def _containers() -> Schema:
-    number = integer("Number of the port.", at_least=1, at_most=LONGEST_PORT)
-    rule = f"must be a port number from 1 to {LONGEST_PORT}"
+    number = integer("Number of the port.", at_least=1, at_most=MAX_PORT)
+    rule = f"must be a port number from 1 to {MAX_PORT}"
     port = record(
         "One port.",
         {
             "containerPort": hinted(number, absent=(rule, hints.NO_PORT)),
-            "name": text(f"Name of the port; TensorFlow talks on {api.PORT_NAME}."),
-            "protocol": text("TCP where absent."),
+            "name": text(f"Name of the port; TensorFlow uses {api.PORT_NAME}."),
+            "protocol": text("Protocol, TCP if absent."),
         },
         required=["containerPort"],
         keeps_unknown=True,
@@ -176,31 +176,31 @@ def _containers() -> Schema:
     container = record(
         "One container.",
         {
-            "name": text("Name; the one called tensorflow decides how the replica ends."),
+            "name": text("Name; the container tensorflow determines the state of the replica."),
             "image": text("Image to run."),
-            "ports": array(f"Ports; {api.PORT_NAME} {api.PORT} is added where it is absent.", port),
+            "ports": array(f"Ports; {api.PORT_NAME} {api.PORT} is added if absent.", port),
             "env": array(
-                "Variables; TF_CONFIG is added.",
+                "Environment variables; TF_CONFIG is added.",
                 record("One variable.", {"name": text("Name.")}, keeps_unknown=True),
             ),
         },
         keeps_unknown=True,
         rules=rules.of_container(),
     )
-    found = array("Containers of the pod.", container, at_most=MOST_CONTAINERS)
+    found = array("Containers of the pod.", container, at_most=MAX_CONTAINERS)
     return hinted(found, remedy=hints.MANY_CONTAINERS)
 
 
 def _status() -> Schema:
     return record(
-        "What has become of the job; written by the operator.",
+        "The observed state of the job, written by the operator.",
         {
             "conditions": array("The job's history; the last entry is its state.", _condition()),
             "replicaStatuses": mapping("Counts by replica type.", _replica_status()),
-            "startTime": moment("When the pods were ordered; anew after a suspension."),
-            "completionTime": moment("When the job ended."),
-            "lastReconcileTime": moment("When the job was last seen waiting for its PodGroup."),
-            "limitReached": text("The limit that ended it: BackoffLimit or ActiveDeadline."),
+            "startTime": moment("When the job started, or was last resumed."),
+            "completionTime": moment("When the job finished."),
+            "lastReconcileTime": moment("When the job was last found waiting for its PodGroup."),
+            "limitReached": text("The limit that failed it: BackoffLimit or ActiveDeadline."),
         },
         keeps_unknown=True,
     )
@@ -208,12 +208,12 @@ def _status() -> Schema:
 
 def _condition() -> Schema:
     return record(
-        "One thing that is, or was, so.",
+        "One condition of the job.",
         {
             "type": text("Created, Running, Restarting, Succeeded, Failed or Suspended."),
             "status": text("True, False or Unknown."),
-            "reason": text("One word for programs."),
-            "message": text("One sentence for people."),
+            "reason": text("Machine-readable reason."),
+            "message": text("Human-readable message."),
             "lastUpdateTime": moment("When the entry was last written."),
             "lastTransitionTime": moment("When its status last changed."),
         },
@@ -224,26 +224,26 @@ def _condition() -> Schema:
 
 def _replica_status() -> Schema:
     restart = record(
-        "What was decided about one pod.",
+        "The decision about one pod.",
         {
             "index": integer("Index of the replica."),
             "uid": text("UID of the pod."),
-            "streak": integer("How many failures in a row."),
-            "time": moment("When."),
+            "streak": integer("Consecutive failures of the replica."),
+            "time": moment("When it was decided."),
             "cause": text("Failed, Disrupted, InPlace or Removed."),
-            "inPlace": integer("Container restarts that the count does not hold yet."),
+            "inPlace": integer("Container restarts that are not in the count yet."),
         },
         keeps_unknown=True,
     )
     return record(
         "Counts of one replica type.",
         {
-            "active": integer("Pods that run."),
+            "active": integer("Running pods."),
             "succeeded": integer("Pods that succeeded."),
             "failed": integer("Pods that failed."),
             "restarts": integer("Restarts so far, as backoffLimit counts them."),
-            "completedIndexes": text("Replicas that have succeeded for good, such as 0,2-4."),
-            "recentRestarts": array("What was decided about pods, each by its UID.", restart),
+            "completedIndexes": text("Indexes of succeeded replicas, such as 0,2-4."),
+            "recentRestarts": array("Decisions about pods, by UID.", restart),
             "selector": text("Label selector of the type's pods."),
             "labelSelector": record("Deprecated, never written.", {}, keeps_unknown=True),
         },

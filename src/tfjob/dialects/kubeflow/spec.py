@@ -1,7 +1,7 @@
-"""The spec of a TFJob, read with every fault named and every default applied in memory.
+"""Reads the spec of a TFJob: reports all faults and applies defaults in memory.
 
-Keys of replica types match whatever their case; values under `runPolicy` win over the older
-places of the same fields. The stored object is never changed.
+Replica types are case-insensitive; values in `runPolicy` take precedence over the older fields in
+the spec. The stored object is never changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tfjob.core.job import MAX_REPLICAS, CleanPolicy, RestartPolicy
-from tfjob.core.naming import LONGEST_NAME, child_prefix
+from tfjob.core.naming import MAX_NAME_LENGTH, child_prefix
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.kubeflow import api, hints, schema, validation_messages
 from tfjob.dialects.kubeflow.schema import CLEAN_POLICIES
 from tfjob.dialects.kubeflow.template import Template, read_template
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 from tfjob.k8s import field, names
 
 SPECS = "spec.tfReplicaSpecs"
@@ -42,14 +42,14 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -> Spec:
-    """The spec's meaning; worth nothing when the reader has faults afterwards.
+    """Read the spec. The result is only valid if the reader has no faults.
 
-    A stored clean-up policy that nobody knows deletes nothing: it was accepted once, by others.
+    In a stored job, an unknown cleanPodPolicy counts as None: another operator accepted it.
     """
     name = _read_name(reader, reader.mapping(manifest.get("metadata"), "metadata"))
     place = len(reader.faults)
     given = manifest.get("spec")
-    spec = shaped(reader, _tolerated(given) if is_stored else given, _SPEC, "spec") or {}
+    spec = valid_part(reader, _tolerated(given) if is_stored else given, _SPEC, "spec") or {}
     policy = spec.get("runPolicy") or {}
     replicas = _read_replicas(reader, spec)
     _check_name(reader, name, replicas, place=place)
@@ -67,7 +67,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_stored: bool) -
 
 
 def _tolerated(spec: object) -> object:
-    """The spec with every clean-up policy that nobody knows taken for the one that does nothing."""
+    """The spec with unknown cleanPodPolicies replaced by None."""
     if not isinstance(spec, Mapping):
         return spec
     policy = spec.get("runPolicy")
@@ -83,13 +83,13 @@ def _with_known_policy(given: object) -> object:
 
 
 def _limit(spec: Mapping[str, Any], policy: Mapping[str, Any], key: str) -> int | None:
-    """Older objects have a limit one level up, where it counts less."""
+    """A limit from runPolicy, or from the older field in the spec."""
     found = policy.get(key)
     return spec.get(key) if found is None else found
 
 
 def is_external(manifest: Mapping[str, Any]) -> bool:
-    """Another controller manages this job; ours must not touch it."""
+    """Another controller manages this job, so the operator must not touch it."""
     spec = manifest.get("spec")
     policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
     manager = policy.get("managedBy") if isinstance(policy, Mapping) else None
@@ -97,7 +97,7 @@ def is_external(manifest: Mapping[str, Any]) -> bool:
 
 
 class _Name(NamedTuple):
-    """A name, or the beginning of one that the API server will complete by `suffix`."""
+    """A name, or a generateName with a placeholder `suffix` for what the API server appends."""
 
     path: str
     text: str
@@ -105,7 +105,7 @@ class _Name(NamedTuple):
 
     @property
     def whole(self) -> str:
-        kept = self.text[: LONGEST_NAME - len(self.suffix)] if self.suffix else self.text
+        kept = self.text[: MAX_NAME_LENGTH - len(self.suffix)] if self.suffix else self.text
         return kept + self.suffix
 
 
@@ -142,15 +142,15 @@ def _read_replicas(reader: Reader, spec: Mapping[str, Any]) -> list[ReplicaSpec]
 
 
 def _type_of(key: object) -> str | None:
-    """The type that a key means, whatever its case."""
+    """The replica type of a key, whatever its case."""
     text = str(key)
     return api.BY_LOWER_CASE.get(text.lower()) if text.isascii() else None
 
 
 def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
-    """Of keys that differ in case alone all but the first, in order of the alphabet, are twins."""
+    """Of keys that differ in case only, all but the alphabetically first are duplicates."""
     kinds = {key: _type_of(key) for key in sorted(given, key=str)}
-    if set(api.DECIDING_TYPES) <= set(kinds.values()):
+    if set(api.DECISIVE_TYPES) <= set(kinds.values()):
         rule = validation_messages.TWO_LEADERS
         reader.note(field.forbidden(SPECS, rule, remedy=hints.TWO_LEADERS))
     seen: set[str] = set()
@@ -159,7 +159,7 @@ def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
             remedy = hints.for_type(str(key), api.TYPES)
             reader.note(field.unsupported(SPECS, str(key), api.TYPES, remedy=remedy))
         elif kind in seen:
-            reader.note(field.duplicate(SPECS, key, remedy=hints.TWINS))
+            reader.note(field.duplicate(SPECS, key, remedy=hints.DUPLICATE_TYPE))
         else:
             seen.add(kind)
 
@@ -167,7 +167,7 @@ def _check_types(reader: Reader, given: Mapping[str, Any]) -> None:
 def _read_replica(reader: Reader, given: Mapping[str, Any], *, key: str, kind: str) -> ReplicaSpec:
     path = f"{SPECS}[{key}]"
     count = given.get("replicas")
-    if count is not None and count > 1 and kind in api.DECIDING_TYPES:
+    if count is not None and count > 1 and kind in api.DECISIVE_TYPES:
         rule = validation_messages.MANY_LEADERS.format(key)
         remedy = hints.MANY_LEADERS
         reader.note(field.invalid(f"{path}.replicas", count, rule, remedy=remedy))
@@ -182,31 +182,32 @@ def _read_replica(reader: Reader, given: Mapping[str, Any], *, key: str, kind: s
 def _check_name(
     reader: Reader, name: _Name | None, replicas: Sequence[ReplicaSpec], *, place: int
 ) -> None:
-    """A name must be a label, and the longest `{job}-{type}-{index}` must be a legal name too.
+    """The name and the longest `{job}-{type}-{index}` must both be valid names.
 
-    The first is told at its place among the faults; the remedy says the limit that counts.
+    A fault of the name itself is inserted before those of the spec, at `place`. Its hint contains
+    the stricter limit.
     """
     if name is None:
         return
-    longest = _longest_name(replicas)
+    longest = _max_name_length(replicas)
     room = longest - len(name.suffix)
     problems = names.dns1035_label_problems(name.whole)
     if problems:
         rule = validation_messages.BAD_NAME.format(",".join(problems))
         remedy = hints.for_name(name.text, longest=room)
         reader.faults.insert(place, field.invalid(name.path, name.text, rule, remedy=remedy))
-    if longest < len(name.whole) <= LONGEST_NAME:
+    if longest < len(name.whole) <= MAX_NAME_LENGTH:
         rule, remedy = validation_messages.LONG_NAME.format(room), hints.LONG_NAME.format(room)
         reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
 
 
-def _longest_name(replicas: Sequence[ReplicaSpec]) -> int:
+def _max_name_length(replicas: Sequence[ReplicaSpec]) -> int:
     tails = [
         len(child_prefix("", each.type)) + len(str(each.count - 1))
         for each in replicas
         if each.count
     ]
-    return LONGEST_NAME - max(tails, default=0)
+    return MAX_NAME_LENGTH - max(tails, default=0)
 
 
 def _scheduling(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
-"""The status of a TFJob as it is stored, both ways.
+"""Encodes and decodes the status of a TFJob.
 
-Reading is lenient: whatever stands there, a usable status comes back. Writing leaves zeros out.
+Decoding is lenient and always returns a usable status. Encoding omits zero and empty values.
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from tfjob.core import indexes
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.core.status import Condition, JobStatus, ReplicaStatus
 from tfjob.dialects.stored_values import (
-    limit,
     mapping,
     mappings,
     number,
-    rendered,
-    rendered_restarts,
-    restarts,
+    read_limit,
+    read_records,
+    render_records,
+    render_time,
     text,
 )
 from tfjob.k8s import time
@@ -38,9 +38,9 @@ def encode(status: JobStatus) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "conditions": [_condition(each) for each in status.conditions],
         "replicaStatuses": {kind: _replica(each) for kind, each in status.replicas.items()},
-        "startTime": rendered(status.start_time),
-        "completionTime": rendered(status.completion_time),
-        "lastReconcileTime": rendered(status.last_reconcile_time),
+        "startTime": render_time(status.start_time),
+        "completionTime": render_time(status.completion_time),
+        "lastReconcileTime": render_time(status.last_reconcile_time),
         "limitReached": status.limit_reached and str(status.limit_reached),
     }
     return {key: value for key, value in shown.items() if value}
@@ -55,7 +55,7 @@ def decode(stored: object) -> JobStatus:
         start_time=time.parse(given.get("startTime")),
         completion_time=time.parse(given.get("completionTime")),
         last_reconcile_time=time.parse(given.get("lastReconcileTime")),
-        limit_reached=limit(given.get("limitReached")),
+        limit_reached=read_limit(given.get("limitReached")),
     )
 
 
@@ -65,8 +65,8 @@ def _condition(condition: Condition) -> dict[str, Any]:
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
-        "lastUpdateTime": rendered(condition.last_update),
-        "lastTransitionTime": rendered(condition.last_transition),
+        "lastUpdateTime": render_time(condition.last_update),
+        "lastTransitionTime": render_time(condition.last_transition),
     }
     return {key: value for key, value in shown.items() if value}
 
@@ -74,13 +74,13 @@ def _condition(condition: Condition) -> dict[str, Any]:
 def _replica(replica: ReplicaStatus) -> dict[str, Any]:
     shown: dict[str, Any] = {key: getattr(replica, key) for key in _COUNTS}
     shown["completedIndexes"] = indexes.render(replica.completed)
-    shown["recentRestarts"] = rendered_restarts(replica.recent)
+    shown["recentRestarts"] = render_records(replica.records)
     shown["selector"] = replica.selector
     return {key: value for key, value in shown.items() if value}
 
 
 def _conditions(stored: object) -> tuple[Condition, ...]:
-    """The newest entry of each type: a list by hand may name one twice."""
+    """The last entry of each type: a list edited by hand may have duplicates."""
     found: dict[str, Condition] = {}
     for each in mappings(stored):
         kind = each.get("type")
@@ -102,6 +102,6 @@ def _read_replica(stored: Mapping[str, Any]) -> ReplicaStatus:
     return ReplicaStatus(
         **{key: number(stored.get(key)) for key in _COUNTS},
         completed=indexes.parse(stored.get("completedIndexes"), below=MAX_REPLICAS),
-        recent=restarts(stored.get("recentRestarts")),
+        records=read_records(stored.get("recentRestarts")),
         selector=text(stored.get("selector")),
     )

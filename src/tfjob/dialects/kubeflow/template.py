@@ -1,7 +1,7 @@
-"""A replica's pod template: what must be read of it, and the one port it is given.
+"""Reads the pod template of a replica and adds the TensorFlow port if it is missing.
 
-The template passes through as the user wrote it. Only what names, services and TF_CONFIG follow
-from is looked at: metadata, and of each container its name, image, ports and env.
+Templates are otherwise passed on as written. Only the fields that services and TF_CONFIG depend on
+are read: the metadata, and the name, image, ports and env of each container.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from tfjob.k8s import field
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A template with its training port, and what was read of it."""
+    """A template with its TensorFlow port, and what was read of it."""
 
     body: Mapping[str, Any] = {}
     port: int = api.PORT
@@ -25,7 +25,7 @@ class Template(msgspec.Struct, frozen=True):
 
 
 def read_template(reader: Reader, given: Mapping[str, Any], path: str) -> Template:
-    """What is read of a template in which every type is right."""
+    """Read a template that matches the schema."""
     spec = given.get("spec") or {}
     containers = spec.get("containers") or ()
     place = _check_containers(reader, containers, f"{path}.spec.containers")
@@ -35,7 +35,7 @@ def read_template(reader: Reader, given: Mapping[str, Any], path: str) -> Templa
 
 
 def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> int | None:
-    """Where the training container stands, with all that is wrong with the list noted."""
+    """The index of the training container; all faults of the list are reported."""
     if not containers:
         reader.note(
             field.required(path, validation_messages.NO_CONTAINERS, remedy=hints.NO_CONTAINERS)
@@ -74,7 +74,7 @@ def _with_port(
 
 
 def _service_ports(ports: Sequence[Mapping[str, Any]]) -> list[ServicePort]:
-    """Each (port, protocol) once and under a name of its own; the training port keeps its name."""
+    """Each (port, protocol) once, with a unique name; the TensorFlow port keeps its name."""
     given: dict[tuple[int, str], tuple[str, str]] = {}
     for port in ports:
         name, protocol = port.get("name") or "", port.get("protocol") or ""

@@ -1,8 +1,8 @@
-"""kubeflow.org/v1 TFJob: the main dialect, and the version in which jobs are stored."""
+"""kubeflow.org/v1 TFJob: the main dialect and the storage version of TFJobs."""
 
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
-from tfjob.dialects.base import Manifest, Settings, Translation
+from tfjob.dialects.base import Conversion, Manifest, Settings
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import job as kubeflow_job
 from tfjob.dialects.kubeflow.dialect import TFJobDialect
@@ -18,8 +18,8 @@ class KubeflowV1(TFJobDialect):
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         return kubeflow_job.decode(manifest, settings)
 
-    def to_hub(self, manifest: Manifest) -> Translation:
-        return Translation(dict(manifest))
+    def to_hub(self, manifest: Manifest) -> Conversion:
+        return Conversion(dict(manifest))
 
-    def from_hub(self, manifest: Manifest) -> Translation:
-        return Translation(dict(manifest))
+    def from_hub(self, manifest: Manifest) -> Conversion:
+        return Conversion(dict(manifest))

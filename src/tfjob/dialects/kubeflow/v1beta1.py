@@ -1,11 +1,11 @@
-"""kubeflow.org/v1beta1 TFJob: the older spelling of the same jobs, read as v1.
+"""kubeflow.org/v1beta1 TFJob: the older version, converted to v1 when it is read.
 
-Its jobs are stored as v1 and end as v1: only what stands in a file is different.
+Its jobs are stored and run as v1; only manifests in files differ.
 """
 
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
-from tfjob.dialects.base import Manifest, Settings, Translation
+from tfjob.dialects.base import Conversion, Manifest, Settings
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import job as kubeflow_job
 from tfjob.dialects.kubeflow.conversion import down, up
@@ -22,8 +22,8 @@ class KubeflowV1beta1(TFJobDialect):
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         return kubeflow_job.decode(up(manifest), settings)
 
-    def to_hub(self, manifest: Manifest) -> Translation:
-        return Translation(dict(up(manifest)))
+    def to_hub(self, manifest: Manifest) -> Conversion:
+        return Conversion(dict(up(manifest)))
 
-    def from_hub(self, manifest: Manifest) -> Translation:
-        return Translation(dict(down(manifest)))
+    def from_hub(self, manifest: Manifest) -> Conversion:
+        return Conversion(dict(down(manifest)))

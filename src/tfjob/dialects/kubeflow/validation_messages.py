@@ -1,13 +1,13 @@
-"""The sentences with which a TFJob is refused, said alike by an API server and without one.
+"""Validation messages for TFJobs, used by both the CEL rules and the offline validation.
 
-Scripts and tests of other tools match these texts byte for byte. `{}` stands for what differs.
+Scripts and tests of other tools match these texts byte for byte. `{}` is a placeholder.
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 
 BAD_NAME = "should match: {}"
-LONG_LABEL = f"must be no more than {LONGEST_NAME} characters"
+LONG_LABEL = f"must be no more than {MAX_NAME_LENGTH} characters"
 NO_LABEL = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
     "start with an alphabetic character, and end with an alphanumeric character "

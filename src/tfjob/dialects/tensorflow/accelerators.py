@@ -1,7 +1,6 @@
-"""What containers get that ask for an accelerator: an admin's volumes, mounts and variables.
+"""Adds the configured volumes, mounts and variables to pods that request an accelerator.
 
-Only the container that trains is looked at. What its user has named already stays as it is, so
-that nothing is ever added twice.
+Only the training container is changed. Entries whose name the template already has are not added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ Json = Mapping[str, Any]
 
 
 def accelerated(template: Json, known: Mapping[str, Accelerator]) -> Json:
-    """The template with everything that goes with the resources it asks for."""
+    """The template with the configuration of all accelerators that it requests."""
     wanted = [known[name] for name in sorted(known) if _asks(template, name)]
     if not wanted:
         return template

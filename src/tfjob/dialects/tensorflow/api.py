@@ -1,4 +1,4 @@
-"""The words of tensorflow.org: names, labels, types, and every sentence a TfJob says.
+"""Constants of the tensorflow.org API: names, labels, replica types, phases and messages.
 
 Scripts match these texts byte for byte.
 """
@@ -22,7 +22,7 @@ TYPES = (MASTER, PS, WORKER)
 PORT_NAME = "tf-port"
 PORT = 2222
 IMAGE = "tensorflow/tensorflow:1.3.0"
-"""The image of parameter servers and TensorBoard where neither job nor admin names one."""
+"""The default image of parameter servers and TensorBoard."""
 
 LABEL_GROUP = GROUP
 LABEL_TYPE = "job_type"
@@ -32,10 +32,10 @@ LABEL_JOB = "tf_job_name"
 LABEL_APP = "app"
 CHILD_SELECTOR = f"{LABEL_GROUP}="
 
-LONGEST_RUNTIME_ID = 40
+MAX_RUNTIME_ID_LENGTH = 40
 RUNTIME_ID_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 STAND_IN = "xxxx"
-"""The id of a job that has none yet, where its children are only shown."""
+"""Placeholder for the runtime id in names of children that are only displayed."""
 
 CREATING = "Creating"
 RUNNING = "Running"
@@ -51,7 +51,7 @@ INVALID = "InvalidSpec"
 INVALID_TEXT = "invalid job spec: "
 TROUBLE_TEXT = "Could not create job resources; "
 
-WORDING = Messages(
+MESSAGES = Messages(
     created=MessageTemplate("JobCreated", "TfJob {name} is created."),
     running=MessageTemplate("JobRunning", "TfJob {name} is running."),
     restarting=MessageTemplate("JobRestarting", "TfJob {name} restarts {child}."),

@@ -1,6 +1,6 @@
-"""What a TfJob must keep to beyond the types of its values: rule by rule, in the contract's order.
+"""Semantic validation of TfJobs, beyond the types of fields.
 
-The first fault is the one that a failed job shows, so the order is part of the promise.
+A failed job shows its first fault, so the order of the checks is part of the API.
 """
 
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tfjob.core.job import MAX_REPLICAS
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.tensorflow import api, hints, validation_messages
 from tfjob.dialects.tensorflow.names import Names
 from tfjob.dialects.tensorflow.spec import SPECS, Entry, Spec
@@ -30,7 +30,7 @@ def faults_of(spec: Spec, *, names: Names) -> Iterator[Fault]:
         yield from _of_entry(entry)
     yield from _of_chief(spec)
     yield from _of_tensorboard(spec)
-    yield from _of_twins(spec)
+    yield from _of_duplicates(spec)
     for entry in spec.entries:
         yield from _of_numbers(entry)
     yield from _of_total(spec)
@@ -79,15 +79,15 @@ def _of_tensorboard(spec: Spec) -> Iterator[Fault]:
         yield field.required("spec.tensorboard.logDir", rule, remedy=remedy)
 
 
-def _of_twins(spec: Spec) -> Iterator[Fault]:
+def _of_duplicates(spec: Spec) -> Iterator[Fault]:
     seen: set[str] = set()
     for entry in spec.entries:
         if entry.type in seen:
             path, rule = (
                 f"{entry.path}.tfReplicaType",
-                validation_messages.TWINS.format(_plain(entry.type)),
+                validation_messages.DUPLICATE_TYPE.format(_plain(entry.type)),
             )
-            yield field.invalid(path, entry.type, rule, remedy=hints.TWINS)
+            yield field.invalid(path, entry.type, rule, remedy=hints.DUPLICATE_TYPE)
         seen.add(entry.type)
 
 
@@ -120,13 +120,13 @@ def _of_chief_index(spec: Spec) -> Iterator[Fault]:
 def _of_runtime_id(spec: Spec) -> Iterator[Fault]:
     given = spec.runtime_id
     is_label = re.fullmatch(api.RUNTIME_ID_PATTERN[1:-1], given) is not None
-    if given and (not is_label or len(given) > api.LONGEST_RUNTIME_ID):
+    if given and (not is_label or len(given) > api.MAX_RUNTIME_ID_LENGTH):
         path, rule = "spec.RuntimeId", validation_messages.BAD_RUNTIME_ID
         yield field.invalid(path, given, rule, remedy=hints.RUNTIME_ID)
 
 
 def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
-    """Where children are named after the job, its name must be fit for that."""
+    """If children are named after the job, its name must be valid for that."""
     prefix = names.prefix
     path = "metadata.name"
     if prefix and not ("a" <= prefix[0] <= "z"):
@@ -135,7 +135,7 @@ def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
         yield field.invalid(path, names.job, validation_messages.DOTS, remedy=hints.DOTS)
     given = [names.replica(each.type, max(each.count - 1, 0)) for each in spec.entries]
     longest = max(len(each) for each in [*given, names.tensorboard])
-    if prefix and longest > LONGEST_NAME:
+    if prefix and longest > MAX_NAME_LENGTH:
         yield field.invalid(
             path, names.job, validation_messages.LONG_NAMES, remedy=hints.LONG_NAMES
         )
@@ -152,12 +152,12 @@ def _of_restart_policy(entry: Entry) -> Iterator[Fault]:
 
 
 def _shown(entry: Entry) -> Mapping[str, Any]:
-    """An entry without a template, as it would be stored."""
+    """An entry without a template, as it is stored."""
     return {"replicas": entry.count, "tfPort": entry.port, "tfReplicaType": entry.type}
 
 
 def _json(value: object) -> str:
-    """Plain ASCII: these texts are stored. Not every value of a user's has such a form."""
+    """JSON in ASCII, which can always be stored; a placeholder for values without JSON form."""
     try:
         return json.dumps(value, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
@@ -165,5 +165,5 @@ def _json(value: object) -> str:
 
 
 def _plain(text: str) -> str:
-    """A user's text that can be stored: a lone surrogate cannot."""
+    """The text with lone surrogates escaped, since they cannot be stored."""
     return text.encode("utf-8", "backslashreplace").decode()

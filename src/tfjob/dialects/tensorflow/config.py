@@ -1,7 +1,7 @@
-"""The controller's configuration file: what an admin says about every TfJob.
+"""The controller config file, with which an administrator configures all TfJobs.
 
-The value is parsed YAML, its keys match whatever their case, and every fault is named. The file
-that it may name is for others to read: here nothing is opened.
+The input is parsed YAML with case-insensitive keys; all faults are reported. This module opens no
+files: the caller reads the one that the config may refer to.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +12,13 @@ import msgspec
 from tfjob.core.job import CleanPolicy
 from tfjob.dialects.base import Settings
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.tensorflow.key_aliases import spelt
+from tfjob.dialects.tensorflow.key_aliases import normalised
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
 FLAG = "controller-config-file"
 FILE_NAMES = ("controller_config_file.yaml", "controller-config-file.yaml")
-"""What the file is called in a folder; the first that is there counts."""
+"""File names to look for in a folder; the first that exists is read."""
 ROOT = "controller config"
 _KEYS = ("accelerators", "grpcServerFilePath", "tfImage", "v1alpha1")
 _MODES = ("cleanPodPolicy", "naming", "replicaWorkload", "serviceMode")
@@ -31,7 +31,7 @@ _WORKLOADS = ("job",)
 
 
 class Accelerator(msgspec.Struct, frozen=True):
-    """What a container gets that asks for one resource."""
+    """What is added to a container that requests a resource."""
 
     volumes: Sequence[Mapping[str, str]] = ()
     """Each with `name`, `mountPath` and `hostPath`."""
@@ -39,11 +39,11 @@ class Accelerator(msgspec.Struct, frozen=True):
 
 
 class ControllerConfig(msgspec.Struct, frozen=True):
-    """What an admin says in the controller's configuration file."""
+    """The contents of the controller config file."""
 
     tf_image: str = ""
     server_source: str = ""
-    """The program of parameter servers without a template; empty for the one that comes along."""
+    """The program of default parameter servers; empty for the built-in one."""
     accelerators: Mapping[str, Accelerator] = {}
     has_job_in_names: bool = False
     has_cluster_ips: bool = False
@@ -51,7 +51,7 @@ class ControllerConfig(msgspec.Struct, frozen=True):
 
 
 def config_of(settings: Settings) -> ControllerConfig:
-    """What the operator was started with."""
+    """The config that the operator was started with."""
     found: ControllerConfig = settings.options.get(FLAG, _NOTHING)
     return found
 
@@ -62,24 +62,24 @@ _NOTHING = ControllerConfig()
 def read_file(
     value: object, *, text_of: Callable[[str], str]
 ) -> tuple[ControllerConfig, list[Fault]]:
-    """The configuration of a file; `text_of` gives the text of another file that it names."""
+    """Read a config file; `text_of` returns the text of another file that it refers to."""
     source = server_path(value)
     return read_config(value, server_source=text_of(source) if source else "")
 
 
 def server_path(value: object) -> str:
-    """The file with the program of parameter servers without a template; empty if none is named."""
-    given = spelt(value, _KEYS) if isinstance(value, Mapping) else {}
+    """The path of the program of default parameter servers; empty if none is given."""
+    given = normalised(value, _KEYS) if isinstance(value, Mapping) else {}
     path = given.get("grpcServerFilePath")
     return path if isinstance(path, str) else ""
 
 
 def read_config(value: object, *, server_source: str = "") -> tuple[ControllerConfig, list[Fault]]:
-    """The configuration; worth nothing with faults. `server_source` is the text of that file."""
+    """Read the config. The result is only valid without faults."""
     reader = Reader()
-    given = spelt(reader.mapping(value, ROOT), _KEYS)
+    given = normalised(reader.mapping(value, ROOT), _KEYS)
     reader.text(given.get("grpcServerFilePath"), "grpcServerFilePath")
-    modes = spelt(reader.mapping(given.get("v1alpha1"), "v1alpha1"), _MODES)
+    modes = normalised(reader.mapping(given.get("v1alpha1"), "v1alpha1"), _MODES)
 
     def mode(key: str, allowed: tuple[str, ...]) -> str:
         return reader.choice(modes.get(key), f"v1alpha1.{key}", allowed) or allowed[0]
@@ -100,7 +100,7 @@ def _read_accelerators(reader: Reader, value: object) -> Mapping[str, Accelerato
     found: dict[str, Accelerator] = {}
     for resource, each in reader.mapping(value, "accelerators").items():
         path = f"accelerators[{resource}]"
-        given = spelt(reader.mapping(each, path), _ACCELERATOR)
+        given = normalised(reader.mapping(each, path), _ACCELERATOR)
         volumes = reader.objects(given.get("volumes"), f"{path}.volumes")
         variables = reader.objects(given.get("envVars"), f"{path}.envVars")
         found[str(resource)] = Accelerator(
@@ -113,8 +113,8 @@ def _read_accelerators(reader: Reader, value: object) -> Mapping[str, Accelerato
 def _read_texts(
     reader: Reader, value: Mapping[str, Any], path: str, keys: tuple[str, ...]
 ) -> Mapping[str, str]:
-    """An object whose fields are texts; all but the value of a variable must say something."""
-    given = spelt(value, keys)
+    """An object of strings, all of them required except the value of a variable."""
+    given = normalised(value, keys)
     for key in keys:
         if key != "value" and not given.get(key):
             rule = f"must be set: each entry has {', '.join(keys)}"

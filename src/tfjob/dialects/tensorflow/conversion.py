@@ -1,7 +1,7 @@
-"""A TfJob said in the words of the hub, `kubeflow.org/v1`, and the other way round.
+"""Converts TfJobs to and from the hub, `kubeflow.org/v1`.
 
-Law: what the other side cannot express is named as a loss with what happens instead. Both ways the
-job is without faults.
+What the target cannot express is reported as a loss, with what happens instead. The input must be
+without faults.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.base import Manifest, Translation
+from tfjob.dialects.base import Conversion, Manifest
 from tfjob.dialects.conversion_base import (
     HUB,
     HUB_MANAGER,
@@ -24,7 +24,7 @@ from tfjob.dialects.conversion_base import (
     hub_path,
     hub_port,
     objects,
-    training_place,
+    training_index,
     with_container,
     with_hub_port,
 )
@@ -40,8 +40,8 @@ _SERVER = (
     " cluster = tf.train.ClusterSpec(config['cluster']);"
     " home.Server(cluster, job_name=task['type'], task_index=task['index']).join()"
 )
-"""A parameter server as one line, for old and new TensorFlow."""
-_UNSAID_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
+"""A parameter server as one line of Python, for TensorFlow 1 and 2."""
+_DROPPED_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
     "cleanPodPolicy": (("None",), "pods stay until the job is deleted"),
     "ttlSecondsAfterFinished": ((), "a finished job stays until somebody deletes it"),
     "activeDeadlineSeconds": ((), "the job may take as long as it likes"),
@@ -50,7 +50,7 @@ _UNSAID_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
     "schedulingPolicy": (({},), "pods are scheduled one by one"),
     "managedBy": ((HUB_MANAGER,), "the operator runs the job itself"),
 }
-"""Values that mean the same as absence, and what happens without the field."""
+"""Fields to drop: the values that equal absence, and what happens without the field."""
 
 
 class _Chief(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ class _Entry(msgspec.Struct, frozen=True):
         return Taken(f"{self.template.path}.spec.restartPolicy", spec.get("restartPolicy"))
 
 
-def to_hub(manifest: Manifest) -> Translation:
+def to_hub(manifest: Manifest) -> Conversion:
     losses = Losses(HUB)
     spec = Fields(manifest.get("spec"), "spec", folds_case=True)
     entries = list(_entries(spec, losses))
@@ -96,7 +96,7 @@ def to_hub(manifest: Manifest) -> Translation:
         if port is not None and entry.port.value is not None:
             origins[f"{hub_path(kind)}.{port.path}"] = entry.port.path
     _drop_extras(spec, image, losses, uses_image=any(each.has_default_server for each in entries))
-    return Translation(hub_manifest(manifest, {"tfReplicaSpecs": specs}), losses.found, origins)
+    return Conversion(hub_manifest(manifest, {"tfReplicaSpecs": specs}), losses.found, origins)
 
 
 def _entries(spec: Fields, losses: Losses) -> Iterator[_Entry]:
@@ -127,10 +127,12 @@ def _chief(spec: Fields) -> _Chief:
 
 def _check_chief(chief: _Chief, entries: list[_Entry], losses: Losses) -> None:
     sizes = {entry.type: entry.size for entry in entries if entry.size}
-    decider = next(kind for kind in (MASTER, WORKER, PS) if kind in sizes)
-    is_alone = decider != PS or sizes[PS] == 1
-    if (chief.type, chief.index) != (decider, 0) or not is_alone:
-        who = f"{_TO_HUB[decider]} 0" if decider != PS else "all replicas together"
+    decisive_replica = next(kind for kind in (MASTER, WORKER, PS) if kind in sizes)
+    is_alone = decisive_replica != PS or sizes[PS] == 1
+    if (chief.type, chief.index) != (decisive_replica, 0) or not is_alone:
+        who = (
+            f"{_TO_HUB[decisive_replica]} 0" if decisive_replica != PS else "all replicas together"
+        )
         losses.note(
             chief.path,
             f"{HUB} lets no job choose who decides; {who} instead of"
@@ -191,7 +193,7 @@ def _without_policy(template: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_server(template: Mapping[str, Any], image: str) -> Mapping[str, Any]:
-    place = training_place(template)
+    place = training_index(template)
     command = ["python", "-c", _SERVER]
     if place is None:
         server = {"name": TRAINING_CONTAINER, "image": image, "command": command}
@@ -219,19 +221,19 @@ def _drop_extras(spec: Fields, image: Taken, losses: Losses, *, uses_image: bool
     losses.drop(
         spec.take("RuntimeId"), same=("",), instead="children are named after the job itself"
     )
-    losses.drop_rest(spec)
+    losses.drop_unconverted(spec)
 
 
-def from_hub(manifest: Manifest) -> Translation:
+def from_hub(manifest: Manifest) -> Conversion:
     job, losses = HubJob(manifest), Losses(API_VERSION)
-    kept = [each for each in job.replicas if _has_place(each, losses)]
+    kept = [each for each in job.replicas if _is_convertible(each, losses)]
     spec: dict[str, Any] = {
-        "replicaSpecs": [_own_replica(each, job.decider, losses) for each in kept]
+        "replicaSpecs": [_own_replica(each, job.decisive_replica, losses) for each in kept]
     }
-    chief = _own_chief(job.decider, losses)
+    chief = _own_chief(job.decisive_replica, losses)
     if chief:
         spec["terminationPolicy"] = {"chief": chief}
-    for key, (same, instead) in _UNSAID_POLICIES.items():
+    for key, (same, instead) in _DROPPED_POLICIES.items():
         losses.drop(job.policy.take(key), same=same, instead=instead)
     losses.drop(
         job.spec.take("successPolicy"), same=("",), instead="one replica alone ends the job"
@@ -241,12 +243,12 @@ def from_hub(manifest: Manifest) -> Translation:
         same=(False,),
         instead="TF_CONFIG names every replica to all of them",
     )
-    losses.drop_rest(job.spec)
+    losses.drop_unconverted(job.spec)
     found = as_kind(job.metadata, api_version=API_VERSION, kind=KIND, spec=spec)
-    return Translation(found, losses.found)
+    return Conversion(found, losses.found)
 
 
-def _has_place(replica: HubReplica, losses: Losses) -> bool:
+def _is_convertible(replica: HubReplica, losses: Losses) -> bool:
     kind = _FROM_HUB.get(replica.type)
     if kind is None:
         losses.note(replica.path, f"{API_VERSION} knows no {replica.type}; it is left out")
@@ -263,20 +265,22 @@ def _has_place(replica: HubReplica, losses: Losses) -> bool:
     return True
 
 
-def _own_chief(decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
-    if decider is None:
+def _own_chief(decisive_replica: HubReplica | None, losses: Losses) -> dict[str, Any]:
+    if decisive_replica is None:
         losses.note("spec.tfReplicaSpecs", f"{API_VERSION} refuses a job in which nobody decides")
-    if decider is None or _FROM_HUB[decider.type] == MASTER:
+    if decisive_replica is None or _FROM_HUB[decisive_replica.type] == MASTER:
         return {}
-    if decider.type == "PS" and decider.count > 1:
+    if decisive_replica.type == "PS" and decisive_replica.count > 1:
         losses.note(
-            f"{decider.path}.replicas",
+            f"{decisive_replica.path}.replicas",
             f"in {API_VERSION} one replica decides; PS 0 will end the job instead of all together",
         )
-    return {"replicaName": _FROM_HUB[decider.type], "replicaIndex": 0}
+    return {"replicaName": _FROM_HUB[decisive_replica.type], "replicaIndex": 0}
 
 
-def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
+def _own_replica(
+    replica: HubReplica, decisive_replica: HubReplica | None, losses: Losses
+) -> dict[str, Any]:
     found: dict[str, Any] = {"tfReplicaType": _FROM_HUB[replica.type], **replica.fields}
     port = hub_port(replica.template)
     if port is not None and port.value != PORT:
@@ -285,15 +289,15 @@ def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses
     given = replica.template["spec"].get("restartPolicy")
     if given:
         losses.note(path, f"{given} counts for nothing in {HUB}; what the replica says is written")
-    policy = _own_policy(replica, losses, is_decider=replica is decider)
+    policy = _own_policy(replica, losses, is_decisive=replica is decisive_replica)
     spec = {**replica.template["spec"], "restartPolicy": policy}
     return {**found, "template": {**replica.template, "spec": spec}}
 
 
-def _own_policy(replica: HubReplica, losses: Losses, *, is_decider: bool) -> str:
+def _own_policy(replica: HubReplica, losses: Losses, *, is_decisive: bool) -> str:
     path, given = replica.restart
     policy = given or "Never"
-    if not is_decider:
+    if not is_decisive:
         if policy != "OnFailure":
             losses.note(
                 path,

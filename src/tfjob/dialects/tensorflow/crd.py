@@ -1,4 +1,4 @@
-"""The definition that makes an API server know TfJobs: one version, no webhook."""
+"""The CustomResourceDefinition of TfJobs: one version, no webhook."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""The parameter server that a TfJob gets without asking: its container, program and command.
+"""The default parameter server of a TfJob: its container, program and command.
 
-Whether a PS is such a one follows from its template alone: it names no container that trains, or
-the one it names was made here, which shows in the folder it mounts.
+A PS gets it if its template has no training container. A container that was added here earlier is
+recognised by the volume it mounts.
 """
 
 import pkgutil
@@ -24,7 +24,7 @@ FOLDER = "/ps-server"
 VOLUME = "ps-config-volume"
 RESTART_POLICY = "OnFailure"
 SOURCE = (pkgutil.get_data(__package__, f"scripts/{FILE}") or b"").decode()
-"""The program that runs where an admin names no other."""
+"""The program that runs unless the administrator configures another."""
 
 
 def is_default(template: Mapping[str, Any] | None) -> bool:
@@ -33,8 +33,8 @@ def is_default(template: Mapping[str, Any] | None) -> bool:
     return any(_is_ours(each) for each in containers(template))
 
 
-def completed(template: Mapping[str, Any] | None, *, image: str) -> Mapping[str, Any]:
-    """The template with the server's container, as it is stored."""
+def with_server(template: Mapping[str, Any] | None, *, image: str) -> Mapping[str, Any]:
+    """The template with the container of the server, as it is stored."""
     if has_training_container(template):
         return template or {}
     container = {
@@ -47,12 +47,12 @@ def completed(template: Mapping[str, Any] | None, *, image: str) -> Mapping[str,
 
 
 def mounted(template: Mapping[str, Any], *, config_map: str) -> Mapping[str, Any]:
-    """The template with the program's volume."""
+    """The template with the volume of the program."""
     return with_volumes(template, [{"name": VOLUME, "configMap": {"name": config_map}}])
 
 
 def config_map(names: Names, *, source: str) -> Companion:
-    """The program as an object that pods can mount."""
+    """The ConfigMap with the program, which the pods mount."""
     return Companion(
         kind="ConfigMap",
         name=names.config_map,
@@ -66,14 +66,14 @@ def config_map(names: Names, *, source: str) -> Companion:
 
 
 def commands(replicas: Sequence[Replica], *, count: int) -> list[list[str]]:
-    """How the server of each index starts: with its peers and its own place among them."""
+    """The command of each server: the cluster and its own task index."""
     start = ["python", f"{FOLDER}/{FILE}", "--cluster_spec", _cluster(replicas)]
     own = ["--job_name", api.PS.lower(), "--task_id"]
     return [[*start, *own, str(index)] for index in range(count)]
 
 
 def _cluster(replicas: Sequence[Replica]) -> str:
-    """All addresses by type, as the program reads them: it takes no type without any."""
+    """The addresses by type in the format of the program, which accepts no empty types."""
     return ",".join(
         f"{each.task}|{';'.join(each.address(index) for index in range(each.count))}"
         for each in sorted(replicas, key=lambda replica: replica.task)

@@ -1,6 +1,6 @@
-"""The spec of a TfJob as it is stored before its first child is made: defaults and a runtime id.
+"""Adds defaults and a runtime id to the spec of a TfJob before its first child is created.
 
-A spec that carries its id already is never written again: an API server holds it as it is.
+A spec that has a runtime id is immutable and is never written again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,20 +12,20 @@ from tfjob.dialects.stored_values import is_deleting
 from tfjob.dialects.tensorflow import job, status
 from tfjob.dialects.tensorflow.spec import Entry, Spec
 
-_MOST_DRAWS = 10
+_MAX_DRAWS = 10
 
 
-def completed(
+def defaulted_spec(
     manifest: Manifest,
     settings: Settings,
     *,
     tokens: Iterator[str],
     is_taken: Callable[[str], bool],
 ) -> dict[str, Any] | None:
-    """The spec to store, or None where there is nothing to store or no job to run."""
+    """The spec to store, or None if it needs no defaults or has faults."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
-    if _is_settled(given):
+    if _needs_no_defaults(given):
         return None
     spec = job.read(reader, given, settings)
     if reader.faults:
@@ -39,8 +39,8 @@ def completed(
     return _stored(spec, runtime_id=spec.runtime_id or _drawn(tokens, is_free))
 
 
-def _is_settled(manifest: Manifest) -> bool:
-    """It has its id, or has come to its end, or is being deleted."""
+def _needs_no_defaults(manifest: Manifest) -> bool:
+    """The job has its id, is finished, or is being deleted."""
     spec, stored = manifest.get("spec"), manifest.get("status")
     has_id = isinstance(spec, Mapping) and bool(spec.get("RuntimeId"))
     is_over = isinstance(stored, Mapping) and status.is_final(stored)
@@ -48,9 +48,9 @@ def _is_settled(manifest: Manifest) -> bool:
 
 
 def _drawn(tokens: Iterator[str], is_free: Callable[[str], bool]) -> str:
-    """The first free token; after too many taken ones the last, whose trouble will be told."""
+    """The first free token; after too many attempts the last one, whose conflict is reported."""
     token = next(tokens)
-    for _ in range(_MOST_DRAWS - 1):
+    for _ in range(_MAX_DRAWS - 1):
         if is_free(token):
             break
         token = next(tokens)

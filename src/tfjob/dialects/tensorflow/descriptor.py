@@ -1,7 +1,7 @@
-"""What the rest of the project knows of tensorflow.org TfJobs."""
+"""Descriptor of tensorflow.org TfJobs."""
 
 from tfjob.dialects.base import ChildApi
-from tfjob.dialects.descriptor import FOLLOWED, Access, Descriptor, FileFlag
+from tfjob.dialects.descriptor import INFORMER_VERBS, Access, Descriptor, FileFlag
 from tfjob.dialects.tensorflow import config
 from tfjob.dialects.tensorflow.v1alpha1 import CONFIG_MAPS, DEPLOYMENTS, TensorflowV1alpha1
 
@@ -14,18 +14,18 @@ DESCRIPTOR = Descriptor(
     access=(
         Access(
             api=ChildApi("Job", "batch", "v1", "jobs"),
-            verbs=(*FOLLOWED, "create", "patch", "delete"),
+            verbs=(*INFORMER_VERBS, "create", "patch", "delete"),
             why="one per replica, which makes its pods; get when a name is taken;"
             " patch suspends one whose end was permanent",
         ),
         Access(
             api=CONFIG_MAPS,
-            verbs=(*FOLLOWED, "create"),
+            verbs=(*INFORMER_VERBS, "create"),
             why="the program of parameter servers without a template; get when a name is taken",
         ),
         Access(
             api=DEPLOYMENTS,
-            verbs=(*FOLLOWED, "create", "patch"),
+            verbs=(*INFORMER_VERBS, "create", "patch"),
             why="the TensorBoard of a job; patch to put it to sleep; get when a name is taken",
         ),
     ),
@@ -33,7 +33,7 @@ DESCRIPTOR = Descriptor(
         FileFlag(
             name=config.FLAG,
             alias="controller_config_file",
-            help="what TfJobs of tensorflow.org get: a YAML file, or the folder that holds it",
+            help="config of tensorflow.org TfJobs: a YAML file, or the folder that contains it",
             file_names=config.FILE_NAMES,
             read=config.read_file,
         ),

@@ -1,4 +1,4 @@
-"""What to do about a refused TfJob: advice for a person, never part of a refusal's own text."""
+"""Hints for users whose TfJob is rejected; they are not part of the error message."""
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
 
@@ -9,7 +9,7 @@ TYPE = "write MASTER, PS or WORKER in capitals"
 CONTAINER = f"give the container that trains the name {TRAINING_CONTAINER}"
 CHIEF = "add an entry of that type, or name another chief in terminationPolicy"
 LOG_DIR = "add logDir, the folder or bucket that the job writes its event files to"
-TWINS = "join the entries into one and add up their replicas"
+DUPLICATE_TYPE = "join the entries into one and add up their replicas"
 NUMBER = "write 0 or more"
 PORT = "write a port number, or remove the field to use 2222"
 CHIEF_INDEX = "name a replica that the job has; the first one is 0"

@@ -1,4 +1,4 @@
-"""A TfJob's meaning as the neutral job: batch Jobs, one replica that decides, endless restarts."""
+"""Decodes a TfJob into the neutral job: batch Jobs, a sole decisive replica, unlimited restarts."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ _EXIT_CODES = ExitCodes(at_least=128, permanent_reasons=frozenset({"OOMKilled"})
 
 
 def validate(manifest: Manifest) -> list[Fault]:
-    """Every fault of what a user wrote. What is no JSON at all is not looked into any further."""
+    """All faults of a job. A document that is not JSON is not checked any further."""
     reader = Reader()
     reader.json(manifest)
     if not reader.faults:
@@ -61,7 +61,7 @@ def validate(manifest: Manifest) -> list[Fault]:
 
 
 def read(reader: Reader, manifest: Manifest, settings: Settings) -> Spec:
-    """The spec, judged; rules are only tried on values of the right types."""
+    """Read and check the spec; semantic checks run only if all types are right."""
     is_typed = not reader.faults
     spec = read_spec(reader, manifest, settings)
     if is_typed and not reader.faults:
@@ -80,7 +80,7 @@ def names_of(manifest: Manifest, runtime_id: str, settings: Settings) -> Names:
 
 
 def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-    """What a stored job means."""
+    """Decode a stored job."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
     owner = _owner(given)
@@ -102,17 +102,17 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         replicas=_replicas(spec, names, settings),
         labels=LabelKeys(type=api.LABEL_TYPE, index=api.LABEL_INDEX),
         rules=Rules(
-            decider=SuccessCriterion(types=(chief.type,), index=chief.index),
+            success_criterion=SuccessCriterion(types=(chief.type,), index=chief.index),
             exit_codes=_EXIT_CODES,
-            only_decider_fails=True,
+            only_decisive_replica_fails_job=True,
             force_delete_after=settings.force_delete_after,
         ),
-        messages=api.WORDING,
+        messages=api.MESSAGES,
         policy=RunPolicy(clean=_clean_policy(given, settings)),
         tf_config=TFConfig(replaces_user_value=True, is_in_every_training_container=True),
         workload=Workload.JOB,
         companions=_companions(spec, names, settings),
-        claim=names.labels,
+        child_labels=names.labels,
         status=stored,
         is_deleting=deleting,
     )
@@ -127,7 +127,7 @@ def _owner(manifest: Manifest) -> Owner:
 
 
 def _clean_policy(manifest: Manifest, settings: Settings) -> CleanPolicy:
-    """A job that is done was cleaned up, or left as it was: a later setting is not for it."""
+    """A change of the setting does not affect jobs that are already finished."""
     if status.is_final(mapping(manifest.get("status"))):
         return CleanPolicy.NONE
     return CleanPolicy(config_of(settings).clean_policy)
@@ -146,14 +146,14 @@ def _check_name(reader: Reader, manifest: Manifest) -> None:
 
 
 def _refusal(fault: Fault) -> Messages:
-    """Of all faults a failed job shows the first, in the fault's own words and no others."""
+    """Messages with which a failed job shows its first fault."""
     text = (fault.detail or fault.text).replace("{", "{{").replace("}", "}}")
-    phrase = MessageTemplate(api.INVALID, api.INVALID_TEXT + text)
-    return msgspec.structs.replace(api.WORDING, invalid=phrase)
+    template = MessageTemplate(api.INVALID, api.INVALID_TEXT + text)
+    return msgspec.structs.replace(api.MESSAGES, invalid=template)
 
 
 def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]:
-    """In the order of the spec, which is that of the status."""
+    """The replicas in the order of the spec, which the status also has."""
     found = [_replica(each, names, settings) for each in spec.entries]
     return [
         msgspec.structs.replace(

@@ -1,6 +1,6 @@
-"""Keys that mean the same however they are capitalised, as the first operator for TfJobs read them.
+"""Case-insensitive keys, as the original operator for TfJobs accepts them.
 
-Law: the usual spelling wins over others, and null is no value. Unknown keys stay as they are.
+The usual spelling takes precedence, and null is the same as absent. Unknown keys are kept.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ CHIEF = ("replicaIndex", "replicaName")
 _ALIASES = {"replica_specs": "replicaSpecs"}
 
 
-def spelt(given: Mapping[str, Any], table: Sequence[str]) -> dict[str, Any]:
-    """The same object with the keys of the table spelt as there; of twins the first is kept."""
+def normalised(given: Mapping[str, Any], table: Sequence[str]) -> dict[str, Any]:
+    """The object with its keys in the spelling of the table; the first of duplicates is kept."""
     usual = {key.lower(): key for key in table}
     usual |= {alias: key for alias, key in _ALIASES.items() if key in table}
     found = {key: value for key, value in given.items() if _usual(key, usual) is None}

@@ -1,4 +1,4 @@
-"""Names and labels of a TfJob's children: all carry the runtime id, and the job's name if asked."""
+"""Names and labels of a TfJob's children: with the runtime id and, if configured, the job name."""
 
 from collections.abc import Mapping
 
@@ -7,11 +7,11 @@ import msgspec
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.dialects.tensorflow import api
 
-_LONGEST_PREFIX = 40
+_MAX_PREFIX_LENGTH = 40
 
 
 class Names(msgspec.Struct, frozen=True):
-    """How the children of one job are called."""
+    """The names of one job's children."""
 
     job: str
     runtime_id: str
@@ -19,8 +19,8 @@ class Names(msgspec.Struct, frozen=True):
 
     @property
     def prefix(self) -> str:
-        """What each name begins with: the job's name, cut, or nothing."""
-        return self.job[:_LONGEST_PREFIX] if self.has_job else ""
+        """The truncated job name with which all names begin, or nothing."""
+        return self.job[:_MAX_PREFIX_LENGTH] if self.has_job else ""
 
     @property
     def config_map(self) -> str:
@@ -31,7 +31,7 @@ class Names(msgspec.Struct, frozen=True):
         return self._joined("tensorboard", self.runtime_id.lower())
 
     def replica_prefix(self, kind: str) -> str:
-        """What stands before the index in the names of one type's children."""
+        """The part of a child's name before its index."""
         return child_prefix(self._joined(kind.lower(), self.runtime_id))
 
     def replica(self, kind: str, index: int) -> str:
@@ -39,7 +39,7 @@ class Names(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """What every child carries."""
+        """The labels of all children."""
         return {
             api.LABEL_GROUP: "",
             api.LABEL_RUNTIME: self.runtime_id,

@@ -1,6 +1,6 @@
-"""Configurations for clouds that need one: what an admin would write for their machines with GPUs.
+"""Controller configs for the GPU nodes of specific clouds.
 
-With device plugins, as all clouds have them today, nothing has to be added to a pod.
+With device plugins, which all clouds now have, pods need no additional configuration.
 """
 
 from collections.abc import Mapping
@@ -28,4 +28,4 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     },
     "gke": {},
 }
-"""By the name of the cloud, in the form of the configuration file."""
+"""By the name of the cloud, in the format of the controller config file."""

@@ -1,7 +1,7 @@
-"""What the API server itself checks of a TfJob, as CEL rules: there is no webhook.
+"""CEL validation rules for TfJobs, which the API server evaluates; there is no webhook.
 
-Law: a rule judges only what stands under the usual spelling of its key. A key that seems absent
-may stand there in other letters, which no rule can see, so nothing is refused for being absent.
+A rule sees a key only in its usual spelling. A key that seems absent may be present in another
+case, so no rule rejects an absent key.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
@@ -9,16 +9,16 @@ from tfjob.dialects.schema import Schema, has_path, rule
 from tfjob.dialects.tensorflow import api, validation_messages
 
 _TYPE = "self.tfReplicaType"
-_LONGEST_ID = api.LONGEST_RUNTIME_ID
+_MAX_ID_LENGTH = api.MAX_RUNTIME_ID_LENGTH
 
 
 def of_spec() -> list[Schema]:
-    return [_is_frozen(), _chief_is_there(), _chief_is_in_range()]
+    return [_is_immutable(), _chief_is_present(), _chief_is_in_range()]
 
 
 def of_runtime_id() -> list[Schema]:
-    """Empty is as good as absent."""
-    is_label = f"self.matches('{api.RUNTIME_ID_PATTERN}') && size(self) <= {_LONGEST_ID}"
+    """Empty is the same as absent."""
+    is_label = f"self.matches('{api.RUNTIME_ID_PATTERN}') && size(self) <= {_MAX_ID_LENGTH}"
     return [rule(f"self == '' || ({is_label})", validation_messages.BAD_RUNTIME_ID)]
 
 
@@ -29,8 +29,8 @@ def of_entries() -> list[Schema]:
     return [
         rule(
             f"{kinds}.all(t, !({is_twin}))",
-            validation_messages.TWINS.format("one type"),
-            says=f"{_quoted(validation_messages.TWINS, '%s')}"
+            validation_messages.DUPLICATE_TYPE.format("one type"),
+            message_expression=f"{_quoted(validation_messages.DUPLICATE_TYPE, '%s')}"
             f".format([{kinds}.filter(t, {is_twin})[0]])",
         )
     ]
@@ -49,13 +49,14 @@ def of_entry() -> list[Schema]:
         rule(
             types,
             validation_messages.BAD_TYPE.format("unknown"),
-            says=f"{_quoted(validation_messages.BAD_TYPE, '%s')}.format([{_TYPE}])",
+            message_expression=f"{_quoted(validation_messages.BAD_TYPE, '%s')}.format([{_TYPE}])",
             at=".tfReplicaType",
         ),
         rule(
             f"!({is_judged}) || ({is_there} && {trains})",
             validation_messages.NO_TRAINING_CONTAINER.format("MASTER or WORKER"),
-            says=f"{_quoted(validation_messages.NO_TRAINING_CONTAINER, '%s')}.format([{_TYPE}])",
+            message_expression=f"{_quoted(validation_messages.NO_TRAINING_CONTAINER, '%s')}"
+            f".format([{_TYPE}])",
             at=".template",
         ),
         rule(
@@ -79,13 +80,13 @@ def of_log_dir() -> list[Schema]:
     return [rule("self != ''", validation_messages.NO_LOG_DIR)]
 
 
-def _is_frozen() -> Schema:
+def _is_immutable() -> Schema:
     has_none = "!has(oldSelf.RuntimeId) || oldSelf.RuntimeId == ''"
-    return rule(f"{has_none} || self == oldSelf", validation_messages.FROZEN, is_forbidden=True)
+    return rule(f"{has_none} || self == oldSelf", validation_messages.IMMUTABLE, is_forbidden=True)
 
 
-def _chief_is_there() -> Schema:
-    """Judged only where every entry says its type in the usual spelling."""
+def _chief_is_present() -> Schema:
+    """Applies only if every entry has its type under the usual key."""
     chief = "self.terminationPolicy.chief.replicaName"
     is_named = has_path("self", "terminationPolicy.chief.replicaName")
     may_be = f"!has(e.tfReplicaType) || e.tfReplicaType == {chief}"
@@ -93,13 +94,13 @@ def _chief_is_there() -> Schema:
         f"!({is_named}) || {chief} == '' || !has(self.replicaSpecs)"
         f" || self.replicaSpecs.exists(e, {may_be})",
         validation_messages.NO_CHIEF.format("terminationPolicy"),
-        says=f"{_quoted(validation_messages.NO_CHIEF, '%s')}.format([{chief}])",
+        message_expression=f"{_quoted(validation_messages.NO_CHIEF, '%s')}.format([{chief}])",
         at=".replicaSpecs",
     )
 
 
 def _chief_is_in_range() -> Schema:
-    """Only an entry of the chief's own type, whose number is known, says that it is too few."""
+    """Applies only to entries of the chief's type with a known number of replicas."""
     chief = "self.terminationPolicy.chief"
     is_given = has_path("self", "terminationPolicy.chief.replicaIndex")
     is_short = (
@@ -110,7 +111,8 @@ def _chief_is_in_range() -> Schema:
         f"!({is_given}) || ({chief}.replicaIndex >= 0"
         f" && (!has(self.replicaSpecs) || !self.replicaSpecs.exists(e, {is_short})))",
         validation_messages.BAD_CHIEF_INDEX.format("of the job"),
-        says=f"{_quoted(validation_messages.BAD_CHIEF_INDEX, '%d')}.format([{chief}.replicaIndex])",
+        message_expression=f"{_quoted(validation_messages.BAD_CHIEF_INDEX, '%d')}"
+        f".format([{chief}.replicaIndex])",
         at=".terminationPolicy.chief.replicaIndex",
     )
 
@@ -124,5 +126,5 @@ def _text(text: str) -> str:
 
 
 def _quoted(sentence: str, value: str) -> str:
-    """A sentence as an expression, with a placeholder for its `{}`."""
+    """A message as a CEL string, with a format directive in place of `{}`."""
     return _text(sentence.format(value).replace("\\", "\\\\").replace("'", "\\'"))

@@ -1,15 +1,15 @@
-"""The schema of a TfJob: what an API server is told about its fields.
+"""The schema of a TfJob.
 
-Objects whose keys are read whatever their case keep keys that are not declared, and so does a pod
-template: of both only what the rules must see is declared.
+Objects with case-insensitive keys and pod templates preserve unknown fields; only the fields that
+the rules need are declared.
 """
 
 from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, ruled, text
 from tfjob.dialects.tensorflow import api, rules
-from tfjob.dialects.tensorflow.template import MOST_CONTAINERS
+from tfjob.dialects.tensorflow.template import MAX_CONTAINERS
 
-_MOST_ENTRIES = 10
-"""More than there are types, so that a wrong entry is refused by its name, not by its number."""
+_MAX_ENTRIES = 10
+"""More than there are types, so that an unknown type gets an error that names it."""
 _INT32 = 2**31
 
 
@@ -28,16 +28,16 @@ def schema() -> Schema:
 
 
 def _spec() -> Schema:
-    runtime_id = text("The id in the names of all children; drawn where it is absent.")
+    runtime_id = text("The id in the names of all children; generated if absent.")
     runtime_id = ruled(runtime_id, rules.of_runtime_id())
-    entries = array("One entry per replica type.", _entry(), at_most=_MOST_ENTRIES)
+    entries = array("One entry per replica type.", _entry(), at_most=_MAX_ENTRIES)
     entries = ruled(entries, rules.of_entries())
     return record(
-        "What shall run. It cannot be changed once RuntimeId is set.",
+        "The desired state of the job. Immutable once RuntimeId is set.",
         {
             "RuntimeId": runtime_id,
             "replicaSpecs": entries,
-            "tfImage": text("The image of TensorBoard and of PS without a template."),
+            "tfImage": text("The image of TensorBoard and of default parameter servers."),
             "tensorboard": _tensorboard(),
             "terminationPolicy": _termination(),
         },
@@ -47,7 +47,7 @@ def _spec() -> Schema:
 
 
 def _number(about: str) -> Schema:
-    """A whole number whose bounds are told by a rule, in the words of the contract."""
+    """An integer whose bounds are checked by a rule, for the sake of its message."""
     return integer(about, at_least=-_INT32)
 
 
@@ -56,10 +56,10 @@ def _entry() -> Schema:
         "One replica type.",
         {
             "tfReplicaType": text("MASTER (default), WORKER or PS."),
-            "replicas": _number("How many, 1 where absent. There is one MASTER."),
-            "tfPort": _number(f"The port of its replicas, {api.PORT} where absent."),
+            "replicas": _number("Number of replicas, 1 if absent. There is one MASTER."),
+            "tfPort": _number(f"The port of its replicas, {api.PORT} if absent."),
             "template": _template(),
-            "IsDefaultPS": boolean("The operator supplied the server; not for users to set."),
+            "IsDefaultPS": boolean("Set by the operator for default parameter servers."),
         },
         keeps_unknown=True,
         rules=rules.of_entry(),
@@ -69,20 +69,20 @@ def _entry() -> Schema:
 def _template() -> Schema:
     container = record(
         "One container.",
-        {"name": text("Name; the one called tensorflow decides how the replica ends.")},
+        {"name": text("Name; the container tensorflow determines the state of the replica.")},
         keeps_unknown=True,
     )
     policy = text("OnFailure (default) or Never.")
     policy = ruled(policy, rules.of_restart_policy())
     return record(
-        "The pod of one replica. Only a PS may do without one, or without a container named"
-        " tensorflow: it then runs a plain TensorFlow server.",
+        "The pod template of a replica. A PS without one, or without a container named"
+        " tensorflow, runs the default parameter server.",
         {
             "spec": record(
-                "A PodSpec; every field that the API server knows for pods may stand here.",
+                "A PodSpec; all fields that the API server knows for pods are allowed.",
                 {
                     "containers": array(
-                        "Containers of the pod.", container, at_most=MOST_CONTAINERS
+                        "Containers of the pod.", container, at_most=MAX_CONTAINERS
                     ),
                     "restartPolicy": policy,
                 },
@@ -98,12 +98,12 @@ def _tensorboard() -> Schema:
     log_dir = ruled(log_dir, rules.of_log_dir())
     anything = record("As in a pod.", {}, keeps_unknown=True)
     return record(
-        "Asks for a TensorBoard beside the job. It needs logDir.",
+        "Requests a TensorBoard for the job. It needs logDir.",
         {
             "logDir": log_dir,
             "volumes": array("Volumes of its pod.", anything),
             "volumeMounts": array("Mounts of its container.", anything),
-            "serviceType": text("Type of its Service, ClusterIP where absent."),
+            "serviceType": text("Type of its Service, ClusterIP if absent."),
         },
         keeps_unknown=True,
     )
@@ -111,14 +111,14 @@ def _tensorboard() -> Schema:
 
 def _termination() -> Schema:
     chief = record(
-        "The replica whose end is the job's.",
+        "The replica that determines how the job finishes.",
         {
-            "replicaName": text("Its type, MASTER where absent."),
-            "replicaIndex": _number("Its index, 0 where absent."),
+            "replicaName": text("Its type, MASTER if absent."),
+            "replicaIndex": _number("Its index, 0 if absent."),
         },
         keeps_unknown=True,
     )
-    return record("Who decides how the job ends.", {"chief": chief}, keeps_unknown=True)
+    return record("When the job finishes.", {"chief": chief}, keeps_unknown=True)
 
 
 def _status() -> Schema:
@@ -126,11 +126,11 @@ def _status() -> Schema:
     conditions = array("Always null.", condition)
     conditions["nullable"] = True
     return record(
-        "What has become of the job; written by the operator.",
+        "The observed state of the job, written by the operator.",
         {
             "phase": text("Creating, Running, CleanUp, Done or Failed."),
             "state": text("Running, Succeeded or Failed."),
-            "reason": text("Why the job was refused, or why a child cannot be made."),
+            "reason": text("Why the job was rejected, or why a child cannot be created."),
             "controlPaused": boolean("Always false."),
             "conditions": conditions,
             "replicaStatuses": array("One entry per replica type.", _replica_status()),
@@ -141,12 +141,12 @@ def _status() -> Schema:
 
 def _replica_status() -> Schema:
     return record(
-        "How the replicas of one type stand.",
+        "The state of the replicas of one type.",
         {
             "tf_replica_type": text("The type."),
-            "state": text("The state of all together."),
+            "state": text("The combined state."),
             "ReplicasStates": mapping(
-                "How many are in each state: Running, Succeeded, Failed or Unknown.",
+                "The number of replicas in each state: Running, Succeeded, Failed or Unknown.",
                 integer("Replicas in that state."),
             ),
         },

@@ -1,6 +1,6 @@
-"""The spec of a TfJob, read with every default applied in memory and every wrong type named.
+"""Reads the spec of a TfJob: reports wrong types and applies defaults in memory.
 
-Keys match whatever their case. What the values mean together is not judged here.
+Keys are case-insensitive. Semantic checks are in `checks`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class TensorBoard(msgspec.Struct, frozen=True):
 
 
 class Chief(msgspec.Struct, frozen=True):
-    """The replica that decides. It is missing where a policy was given without one."""
+    """The decisive replica. It is missing if terminationPolicy is given without a chief."""
 
     type: str = api.MASTER
     index: int = 0
@@ -57,8 +57,8 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 def read_spec(reader: Reader, manifest: Mapping[str, Any], settings: Settings) -> Spec:
-    """The spec's meaning; worth nothing when the reader has faults afterwards."""
-    given = key_aliases.spelt(reader.mapping(manifest.get("spec"), "spec"), key_aliases.SPEC)
+    """Read the spec. The result is only valid if the reader has no faults."""
+    given = key_aliases.normalised(reader.mapping(manifest.get("spec"), "spec"), key_aliases.SPEC)
     image = reader.text(given.get("tfImage"), "spec.tfImage")
     image = image or config_of(settings).tf_image or api.IMAGE
     termination, chief = _read_termination(reader, given.get("terminationPolicy"))
@@ -77,7 +77,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], settings: Settings) -
 
 
 def _read_entry(reader: Reader, value: Mapping[str, Any], path: str, *, image: str) -> Entry:
-    given = key_aliases.spelt(value, key_aliases.REPLICA)
+    given = key_aliases.normalised(value, key_aliases.REPLICA)
     kind = reader.text(given.get("tfReplicaType"), f"{path}.tfReplicaType") or api.MASTER
     count = reader.integer(given.get("replicas"), f"{path}.replicas", at_least=-_INT32)
     reader.boolean(given.get("IsDefaultPS"), f"{path}.IsDefaultPS")
@@ -94,7 +94,7 @@ def _read_entry(reader: Reader, value: Mapping[str, Any], path: str, *, image: s
         count=1 if count is None else count,
         port=api.PORT if port is None else port,
         given=given,
-        template=default_parameter_server.completed(template, image=image)
+        template=default_parameter_server.with_server(template, image=image)
         if is_served
         else template,
         is_default_server=is_served,
@@ -105,11 +105,11 @@ def _read_termination(reader: Reader, value: object) -> tuple[Mapping[str, Any],
     path = "spec.terminationPolicy"
     if value is None:
         return {"chief": {"replicaName": api.MASTER, "replicaIndex": 0}}, Chief()
-    policy = key_aliases.spelt(reader.mapping(value, path), key_aliases.TERMINATION)
+    policy = key_aliases.normalised(reader.mapping(value, path), key_aliases.TERMINATION)
     if "chief" not in policy:
         return policy, Chief(is_missing=True)
     path = f"{path}.chief"
-    given = key_aliases.spelt(reader.mapping(policy["chief"], path), key_aliases.CHIEF)
+    given = key_aliases.normalised(reader.mapping(policy["chief"], path), key_aliases.CHIEF)
     name = reader.text(given.get("replicaName"), f"{path}.replicaName") or api.MASTER
     index = reader.integer(given.get("replicaIndex"), f"{path}.replicaIndex", at_least=-_INT32)
     given |= {"replicaName": name, "replicaIndex": index or 0}
@@ -120,7 +120,7 @@ def _read_tensorboard(reader: Reader, value: object) -> TensorBoard | None:
     path = "spec.tensorboard"
     if value is None:
         return None
-    given = key_aliases.spelt(reader.mapping(value, path), key_aliases.TENSORBOARD)
+    given = key_aliases.normalised(reader.mapping(value, path), key_aliases.TENSORBOARD)
     return TensorBoard(
         log_dir=reader.text(given.get("logDir"), f"{path}.logDir"),
         service_type=reader.text(given.get("serviceType"), f"{path}.serviceType"),

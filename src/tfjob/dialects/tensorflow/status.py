@@ -1,7 +1,7 @@
-"""The status of a TfJob as it is stored, both ways: a phase, a state, and a count of states.
+"""Encodes and decodes the status of a TfJob: a phase, a state, and counts by state.
 
-Law: once a job is Done or Failed its status never changes again, and while it is being cleaned up
-only the phase does: the counts show the moment of the verdict. Reading is lenient.
+Once a job is Done or Failed, its status never changes again. During clean-up only the phase
+changes; the counts are those of the moment the job finished. Decoding is lenient.
 """
 
 from collections import Counter
@@ -13,16 +13,16 @@ from tfjob.core.job import CleanPolicy, Job
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import (
     Children,
-    Slot,
-    View,
-    ended,
-    place_of,
+    ObservedState,
+    ReplicaInstance,
+    ended_uids,
+    observe,
+    replica_key,
     replica_services,
-    view,
 )
 from tfjob.core.replicas import missing_companions
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 from tfjob.dialects.stored_values import mapping, mappings, number, text
 from tfjob.dialects.tensorflow import api
 from tfjob.k8s import time
@@ -38,7 +38,7 @@ _STATES = {
 
 
 def decode(stored: object, *, created: object = None) -> JobStatus:
-    """What a stored status says; `created` is when the job was made, which no status tells."""
+    """Decode a stored status; `created` is the job's creation time, which the status lacks."""
     given = mapping(stored)
     conditions = tuple(_conditions(given, phase_of(given)))
     return JobStatus(
@@ -48,22 +48,22 @@ def decode(stored: object, *, created: object = None) -> JobStatus:
     )
 
 
-def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict[str, Any]:
-    if is_final(observed.stored) or not status.conditions:
-        return dict(observed.stored)
+def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> dict[str, Any]:
+    if is_final(context.stored) or not status.conditions:
+        return dict(context.stored)
     if isinstance(job, InvalidJob):
-        return _refused(status, observed.stored)
+        return _refused(status, context.stored)
     if status.is_finished:
-        return _ended(job, status, observed)
-    seen = view(job, observed.children)
+        return _ended(job, status, context)
+    observed_state = observe(job, context.children)
     is_running = status.is_true(ConditionType.RUNNING)
-    was_running = phase_of(observed.stored) == api.RUNNING
-    is_up = is_running and (was_running or _is_whole(job, seen, observed.children))
+    was_running = phase_of(context.stored) == api.RUNNING
+    is_up = is_running and (was_running or _is_whole(job, observed_state, context.children))
     return _shown(
         phase=api.RUNNING if is_up else api.CREATING,
         state=api.RUNNING,
-        reason=api.TROUBLE_TEXT + observed.trouble if observed.trouble else "",
-        counts=_counts(job, seen),
+        reason=api.TROUBLE_TEXT + context.create_error if context.create_error else "",
+        counts=_counts(job, observed_state),
     )
 
 
@@ -76,7 +76,7 @@ def is_final(stored: Mapping[str, Any]) -> bool:
 
 
 def _refused(status: JobStatus, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """A job that cannot be read has failed, unless it came to its end before."""
+    """The status of an invalid job: Failed, unless it finished before it became invalid."""
     failed = status.condition(ConditionType.FAILED)
     if failed is None or failed.reason != api.INVALID:
         return dict(stored)
@@ -89,15 +89,15 @@ def _refused(status: JobStatus, stored: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _ended(job: Job, status: JobStatus, observed: Observed) -> dict[str, Any]:
-    phase = api.DONE if _is_clean(job, observed.children) else api.CLEAN_UP
-    if phase_of(observed.stored) == api.CLEAN_UP:
-        return {**observed.stored, "phase": phase}
+def _ended(job: Job, status: JobStatus, context: StatusContext) -> dict[str, Any]:
+    phase = api.DONE if _is_clean(job, context.children) else api.CLEAN_UP
+    if phase_of(context.stored) == api.CLEAN_UP:
+        return {**context.stored, "phase": phase}
     return _shown(
         phase=phase,
         state=api.SUCCEEDED if status.is_true(ConditionType.SUCCEEDED) else api.FAILED,
         reason="",
-        counts=_counts(job, view(job, observed.children)),
+        counts=_counts(job, observe(job, context.children)),
     )
 
 
@@ -114,12 +114,14 @@ def _shown(
     }
 
 
-def _counts(job: Job, seen: View) -> list[dict[str, Any]]:
-    return [_count(replica.type, seen.slots[replica.type]) for replica in job.replicas]
+def _counts(job: Job, observed_state: ObservedState) -> list[dict[str, Any]]:
+    return [
+        _count(replica.type, observed_state.instances[replica.type]) for replica in job.replicas
+    ]
 
 
-def _count(kind: str, slots: Sequence[Slot]) -> dict[str, Any]:
-    states = Counter(_state(slot) for slot in slots)
+def _count(kind: str, instances: Sequence[ReplicaInstance]) -> dict[str, Any]:
+    states = Counter(_state(instance) for instance in instances)
     return {
         "ReplicasStates": dict(sorted(states.items())),
         "state": _state_of_set(states),
@@ -127,8 +129,8 @@ def _count(kind: str, slots: Sequence[Slot]) -> dict[str, Any]:
     }
 
 
-def _state(slot: Slot) -> str:
-    return api.UNKNOWN if slot.phase is None else _STATES.get(slot.phase, api.UNKNOWN)
+def _state(instance: ReplicaInstance) -> str:
+    return api.UNKNOWN if instance.phase is None else _STATES.get(instance.phase, api.UNKNOWN)
 
 
 def _state_of_set(states: Mapping[str, int]) -> str:
@@ -138,34 +140,34 @@ def _state_of_set(states: Mapping[str, int]) -> str:
     return api.SUCCEEDED if set(states) == {api.SUCCEEDED} else api.UNKNOWN
 
 
-def _is_whole(job: Job, seen: View, children: Children) -> bool:
-    """Every child that the job asks for is there."""
-    slots = seen.all_slots()
+def _is_whole(job: Job, observed_state: ObservedState, children: Children) -> bool:
+    """All children of the job exist."""
+    instances = observed_state.all_instances()
     services = {each.metadata.name for each in children.services}
     return (
-        all(slot.job is not None for slot in slots)
-        and all(slot.name in services for slot in slots)
+        all(instance.job is not None for instance in instances)
+        and all(instance.name in services for instance in instances)
         and not missing_companions(job, children)
     )
 
 
 def _is_clean(job: Job, children: Children) -> bool:
-    """Nothing that clean-up takes is left, not even on its way out."""
+    """Nothing that clean-up deletes exists any more, not even terminating."""
     clean = job.policy.clean
     if clean is CleanPolicy.NONE:
         return True
-    takes_all = clean is CleanPolicy.ALL
-    over = frozenset() if takes_all else ended(job, children, view(job, children))
-    pods = [pod for pod in children.pods if place_of(job, pod.metadata) is not None]
-    going_pods = [pod for pod in pods if pod.metadata.uid not in over]
-    going_jobs = [each for each in children.jobs if each.metadata.uid not in over]
-    kept = set() if takes_all else {each.metadata.name for each in children.jobs}
+    is_all = clean is CleanPolicy.ALL
+    over = frozenset() if is_all else ended_uids(job, children, observe(job, children))
+    pods = [pod for pod in children.pods if replica_key(job, pod.metadata) is not None]
+    pending_pods = [pod for pod in pods if pod.metadata.uid not in over]
+    pending_jobs = [each for each in children.jobs if each.metadata.uid not in over]
+    kept = set() if is_all else {each.metadata.name for each in children.jobs}
     services = {each.metadata.name for each in replica_services(job, children)}
-    return not (going_pods or going_jobs or services - kept)
+    return not (pending_pods or pending_jobs or services - kept)
 
 
 def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
-    messages = api.WORDING
+    messages = api.MESSAGES
     if phase in {api.CREATING, api.RUNNING, *_ENDED}:
         yield _condition(ConditionType.CREATED, messages.created)
     if phase == api.RUNNING:
@@ -179,12 +181,12 @@ def _conditions(given: Mapping[str, Any], phase: str) -> Iterable[Condition]:
         yield _condition(ConditionType.FAILED, messages.invalid, message=message)
 
 
-def _condition(kind: ConditionType, phrase: MessageTemplate, *, message: str = "") -> Condition:
-    """A condition that is true; when it became so is not stored."""
+def _condition(kind: ConditionType, template: MessageTemplate, *, message: str = "") -> Condition:
+    """A true condition without timestamps, which are not stored."""
     return Condition(
         type=kind.value,
         status="True",
-        reason=phrase.reason,
+        reason=template.reason,
         message=message,
         last_update=None,
         last_transition=None,

@@ -1,7 +1,6 @@
-"""The pod template of one replica: what is read of it, and how parts are added to it.
+"""Reads the pod template of a replica, and adds volumes and containers to it.
 
-A template passes through as the user wrote it. Nothing in it is changed in place, and what its
-user has named already is never added a second time.
+Templates are never modified in place. An entry whose name the template already has is not added.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,11 +11,11 @@ from tfjob.dialects.field_reader import Reader
 from tfjob.k8s import field
 
 Json = Mapping[str, Any]
-MOST_CONTAINERS = 100
+MAX_CONTAINERS = 100
 
 
 def check_template(reader: Reader, value: object, path: str) -> Json:
-    """The template, with all noted that could not be carried over into a pod."""
+    """Check a template for what a pod cannot have."""
     given = reader.mapping(value, path)
     reader.pod_metadata(given.get("metadata"), f"{path}.metadata")
     spec = reader.mapping(given.get("spec"), f"{path}.spec")
@@ -59,7 +58,7 @@ def with_training_container(template: Json, change: Callable[[Json], Json]) -> J
 
 
 def added(given: Iterable[Json], more: Iterable[Json]) -> list[Json]:
-    """A list with more objects behind it, but for those whose name is there already."""
+    """The list with `more` appended, except entries whose name it already has."""
     found = list(given)
     for each in more:
         if all(other.get("name") != each["name"] for other in found):
@@ -69,8 +68,8 @@ def added(given: Iterable[Json], more: Iterable[Json]) -> list[Json]:
 
 def _check_containers(reader: Reader, value: object, path: str) -> None:
     found = list(reader.objects(value, path))
-    if len(found) > MOST_CONTAINERS:
-        rule = f"{path} in body should have at most {MOST_CONTAINERS} items"
+    if len(found) > MAX_CONTAINERS:
+        rule = f"{path} in body should have at most {MAX_CONTAINERS} items"
         remedy = "remove containers that the replica can do without"
         reader.note(field.invalid(path, len(found), rule, remedy=remedy))
     for own_path, container in found:

@@ -1,6 +1,6 @@
-"""TensorBoard beside a job: a Deployment that shows its event files, and a Service before it.
+"""The TensorBoard of a TfJob: a Deployment and its Service.
 
-It stays until the job is deleted and never says anything about the job.
+It exists until the job is deleted and has no effect on the job's status.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ _SERVICE_TYPE = "ClusterIP"
 
 
 def companions_of(board: TensorBoard, *, names: Names, image: str) -> list[Companion]:
-    """The Service first: its name is what people were told."""
+    """The Service first, since users connect to its name."""
     labels = {**names.labels, api.LABEL_APP: "tensorboard"}
     return [
         Companion(

@@ -1,4 +1,4 @@
-"""tensorflow.org/v1alpha1 TfJob: the first dialect of all, in which batch Jobs run the replicas."""
+"""tensorflow.org/v1alpha1 TfJob: the oldest API, which runs each replica as a batch Job."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.base import ChildApi, Conversion, Manifest, Settings, StatusContext
 from tfjob.dialects.tensorflow import api, conversion, defaulting
 from tfjob.dialects.tensorflow import crd as tf_crd
 from tfjob.dialects.tensorflow import job as tf_job
 from tfjob.dialects.tensorflow import status as tf_status
-from tfjob.dialects.tensorflow.unknown_fields import unread
+from tfjob.dialects.tensorflow.unknown_fields import unknown_fields
 from tfjob.k8s.field import Fault
 
 CONFIG_MAPS = ChildApi(kind="ConfigMap", group="", version="v1", plural="configmaps")
@@ -34,7 +34,7 @@ class TensorflowV1alpha1:
 
     def pod_groups(
         self,
-        settings: Settings,  # noqa: ARG002 - these jobs are not gathered, whatever is set
+        settings: Settings,  # noqa: ARG002 - this API has no gang scheduling
     ) -> ChildApi | None:
         return None
 
@@ -44,10 +44,10 @@ class TensorflowV1alpha1:
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         return tf_job.decode(manifest, settings)
 
-    def unread(self, manifest: Manifest) -> list[str]:
-        return unread(manifest)
+    def unknown_fields(self, manifest: Manifest) -> list[str]:
+        return unknown_fields(manifest)
 
-    def completed(
+    def defaulted_spec(
         self,
         manifest: Manifest,
         settings: Settings,
@@ -55,17 +55,17 @@ class TensorflowV1alpha1:
         tokens: Iterator[str],
         is_taken: Callable[[str], bool],
     ) -> dict[str, Any] | None:
-        return defaulting.completed(manifest, settings, tokens=tokens, is_taken=is_taken)
+        return defaulting.defaulted_spec(manifest, settings, tokens=tokens, is_taken=is_taken)
 
     def encode_status(
-        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
     ) -> dict[str, Any]:
         return tf_status.encode(job, status, observed)
 
-    def to_hub(self, manifest: Manifest) -> Translation:
+    def to_hub(self, manifest: Manifest) -> Conversion:
         return conversion.to_hub(manifest)
 
-    def from_hub(self, manifest: Manifest) -> Translation:
+    def from_hub(self, manifest: Manifest) -> Conversion:
         return conversion.from_hub(manifest)
 
     def crd(self) -> dict[str, Any]:

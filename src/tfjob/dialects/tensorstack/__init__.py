@@ -1,1 +1,1 @@
-"""The parts of batch.tensorstack.dev TensorFlowTrainingJobs."""
+"""The dialect of batch.tensorstack.dev TensorFlowTrainingJobs."""

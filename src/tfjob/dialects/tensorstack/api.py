@@ -1,4 +1,4 @@
-"""The words of batch.tensorstack.dev: names, labels, phases, and every sentence of such a job.
+"""Constants of the batch.tensorstack.dev API: names, labels, phases, conditions and messages.
 
 Workflows and scripts match these texts byte for byte.
 """
@@ -21,9 +21,9 @@ EVALUATOR = "evaluator"
 TYPES = (CHIEF, WORKER, "ps", EVALUATOR)
 RESTART_POLICIES = ("Always", "ExitCode", "Never", "OnFailure")
 LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?"
-"""The form of a job's name."""
+"""Pattern of a job's name."""
 FILESET = r"t9k://(pvc/[a-z0-9]([-a-z0-9.]*[a-z0-9])?(/.*)?|minio/[^/]+/[^/]+(/.*)?)"
-"""The form of a place where TensorBoard finds logs."""
+"""Pattern of a URL of TensorBoard logs."""
 PORT = 2222
 PORT_NAME = "tf-port"
 
@@ -53,19 +53,19 @@ INITIALIZED = "Initialized"
 REPLICA_FAILURE = "ReplicaFailure"
 COMPLETED = "Completed"
 CONDITIONS = (INITIALIZED, RUNNING, REPLICA_FAILURE, COMPLETED, FAILED, PAUSED)
-"""The types of conditions, in the order in which they are shown."""
+"""The condition types, in the order of the status."""
 
 CREATING = "Creating"
 DELETED = "Deleted"
 AGGREGATE = (CREATING, PENDING, RUNNING, SUCCEEDED, FAILED, "Unknown", DELETED)
-"""What a replica can be, in the order in which the numbers are shown."""
+"""The phases of replicas, in the order of the status."""
 
 NO_REASON = "-"
 STARTED = MessageTemplate("Start", "The job has been initialized successfully.")
 ALL_WELL = "All pods are running normally."
 ERROR_IN_POD = MessageTemplate("ErrorInPod", "Pod[{child}] exited with error code {code}")
 RESUMED = "Resumed"
-"""The reason that the condition gives for what the event calls `Resuming`."""
+"""The condition's reason for what the event calls `Resuming`."""
 GROUP_UNAVAILABLE = MessageTemplate(
     "PodGroupUnavailable", "The PodGroup cannot be created, and no pod before it: {error}"
 )
@@ -78,7 +78,7 @@ _FAILURE = MessageTemplate(
     type="Warning",
 )
 
-WORDING = Messages(
+MESSAGES = Messages(
     created=CREATED,
     running=MessageTemplate(NO_REASON, ALL_WELL),
     restarting=MessageTemplate(

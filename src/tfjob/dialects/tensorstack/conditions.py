@@ -1,7 +1,7 @@
-"""status.conditions and status.phase: how far a job has come, told from what is there.
+"""status.conditions and status.phase, derived from the observed children.
 
-A condition appears once it was first set, and its time changes with its status alone. A verdict
-is the core's; from then on nothing changes any more.
+A condition is absent until it is first set, and its time changes only with its status. The core
+decides when a job has finished; after that nothing changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,16 +10,16 @@ from typing import Any
 
 from tfjob.core import replicas
 from tfjob.core.job import Job
-from tfjob.core.observe import Slot, View
+from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.core.status import Condition, ConditionType, JobStatus
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 from tfjob.dialects.tensorstack import api, tasks
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
 
 
 class Conditions:
-    """The conditions of one status under construction, begun from those that are stored."""
+    """The conditions of a status under construction, initialised with the stored ones."""
 
     def __init__(self, stored: Iterable[Mapping[str, Any]], *, now: datetime) -> None:
         self._found = {each["type"]: dict(each) for each in stored}
@@ -54,20 +54,25 @@ class Conditions:
 
 
 def advance(
-    found: Conditions, job: Job, status: JobStatus, *, seen: View, observed: Observed
+    found: Conditions,
+    job: Job,
+    status: JobStatus,
+    *,
+    observed_state: ObservedState,
+    context: StatusContext,
 ) -> None:
-    """Set what can be seen of a job that can be read, and then what was decided about it."""
-    if not was_finished(found):
-        _set_initialized(found, job, status, seen=seen, observed=observed)
-        _set_failure(found, status, seen)
-    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
-    if not is_at_rest and (found.is_true(api.RUNNING) or tasks.is_up(seen, status)):
+    """Set the conditions of a valid job: first those observed, then those decided by the core."""
+    if not has_finished(found):
+        _set_initialized(found, job, status, observed_state=observed_state, context=context)
+        _set_failure(found, status, observed_state)
+    is_inactive = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    if not is_inactive and (found.is_true(api.RUNNING) or tasks.is_up(observed_state, status)):
         found.set(api.RUNNING, is_true=True, message=api.ALL_WELL)
     conclude(found, status)
 
 
 def conclude(found: Conditions, status: JobStatus) -> None:
-    """Set what was decided: a pause, and the end."""
+    """Set the conditions decided by the core: Paused, Completed and Failed."""
     paused = status.condition(ConditionType.SUSPENDED)
     if paused is not None:
         _set_paused(found, paused)
@@ -108,12 +113,12 @@ def verdict_of(status: JobStatus) -> Condition | None:
     return None
 
 
-def was_finished(found: Conditions) -> bool:
+def has_finished(found: Conditions) -> bool:
     return found.is_true(api.COMPLETED) or found.is_true(api.FAILED)
 
 
 def _set_paused(found: Conditions, paused: Condition) -> None:
-    """The condition says of a resumed job what is done, its event what is being done."""
+    """A resumed job has the reason Resumed in the condition and Resuming in the event."""
     reason = api.RESUMED if paused.reason == api.RESUMING else paused.reason
     found.set(
         api.PAUSED,
@@ -128,56 +133,65 @@ def _set_paused(found: Conditions, paused: Condition) -> None:
 
 
 def _set_initialized(
-    found: Conditions, job: Job, status: JobStatus, *, seen: View, observed: Observed
+    found: Conditions,
+    job: Job,
+    status: JobStatus,
+    *,
+    observed_state: ObservedState,
+    context: StatusContext,
 ) -> None:
     if found.is_true(api.INITIALIZED):
         return
     is_paused = status.is_true(ConditionType.SUSPENDED)
-    children = observed.children
+    children = context.children
     if not is_paused and job.gang is not None and children.pod_group is None:
-        if observed.trouble:
-            phrase = api.GROUP_UNAVAILABLE
-            message = phrase.say(error=observed.trouble)
-            found.set(api.INITIALIZED, is_true=False, reason=phrase.reason, message=message)
+        if context.create_error:
+            template = api.GROUP_UNAVAILABLE
+            message = template.render(error=context.create_error)
+            found.set(api.INITIALIZED, is_true=False, reason=template.reason, message=message)
         return
-    if has_replicas(job, status, seen) and _has_board(job, observed):
+    if has_replicas(job, status, observed_state) and _has_board(job, context):
         found.set(api.INITIALIZED, is_true=True, message=api.STARTED.message)
 
 
-def has_replicas(job: Job, status: JobStatus, seen: View) -> bool:
-    """Nothing is missing of what the replicas need; a paused job needs no pods."""
-    if not (status.is_true(ConditionType.SUSPENDED) or tasks.are_all_made(seen, status)):
+def has_replicas(job: Job, status: JobStatus, observed_state: ObservedState) -> bool:
+    """All children of the replicas exist; a paused job needs no pods."""
+    if not (
+        status.is_true(ConditionType.SUSPENDED) or tasks.are_all_created(observed_state, status)
+    ):
         return False
     return all(
-        replica.name(index) in seen.services
+        replica.name(index) in observed_state.services
         for replica in job.replicas
         for index in range(replica.count)
     )
 
 
-def _has_board(job: Job, observed: Observed) -> bool:
-    """It is there, or cannot be made, which is no reason for a job to wait."""
-    return bool(observed.trouble) or not replicas.missing_companions(job, observed.children)
+def _has_board(job: Job, context: StatusContext) -> bool:
+    """The TensorBoard exists, or cannot be created, for which the job does not wait."""
+    return bool(context.create_error) or not replicas.missing_companions(job, context.children)
 
 
-def _set_failure(found: Conditions, status: JobStatus, seen: View) -> None:
-    slots = seen.all_slots()
-    failing = next((slot for slot in slots if _is_failing(slot)), None)
+def _set_failure(found: Conditions, status: JobStatus, observed_state: ObservedState) -> None:
+    instances = observed_state.all_instances()
+    failing = next((instance for instance in instances if _is_failing(instance)), None)
     if failing is not None:
-        message = api.ERROR_IN_POD.say(**failing.facts)
+        message = api.ERROR_IN_POD.render(**failing.params)
         reason = api.ERROR_IN_POD.reason
         found.set(api.REPLICA_FAILURE, is_true=True, reason=reason, message=message)
         return
-    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
-    is_again = any(tasks.is_again(slot, status.of(slot.replica.type)) for slot in slots)
-    if found.is_true(api.REPLICA_FAILURE) and (is_at_rest or is_again):
+    is_inactive = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    is_again = any(
+        tasks.is_restarting(instance, status.of(instance.replica.type)) for instance in instances
+    )
+    if found.is_true(api.REPLICA_FAILURE) and (is_inactive or is_again):
         return
     if found.is_true(api.INITIALIZED) and not status.is_finished:
         found.set(api.REPLICA_FAILURE, is_true=False, message=api.ALL_WELL)
 
 
-def _is_failing(slot: Slot) -> bool:
-    """Failed by itself: a pod that is taken away has not."""
-    if slot.pod is None or slot.phase is not Phase.FAILED or slot.is_leaving:
+def _is_failing(instance: ReplicaInstance) -> bool:
+    """Failed, and not because its pod was disrupted."""
+    if instance.pod is None or instance.phase is not Phase.FAILED or instance.is_obsolete:
         return False
-    return not slot.is_disrupted
+    return not instance.is_disrupted

@@ -1,7 +1,7 @@
-"""A TensorFlowTrainingJob said in the words of the hub, `kubeflow.org/v1`, and back.
+"""Converts TensorFlowTrainingJobs to and from the hub, `kubeflow.org/v1`.
 
-Law: what the other side cannot express is named as a loss with what happens instead. Both ways the
-job is without faults.
+What the target cannot express is reported as a loss, with what happens instead. The input must be
+without faults.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.dialects.base import Manifest, Translation
+from tfjob.dialects.base import Conversion, Manifest
 from tfjob.dialects.conversion_base import (
     HUB,
     HUB_MANAGER,
@@ -48,7 +48,7 @@ class _Entry(msgspec.Struct, frozen=True):
         return 1 if self.count.value is None else int(self.count.value)
 
 
-def to_hub(manifest: Manifest) -> Translation:
+def to_hub(manifest: Manifest) -> Conversion:
     losses = Losses(HUB)
     spec = Fields(manifest.get("spec"), "spec")
     entries = list(_entries(spec))
@@ -61,9 +61,9 @@ def to_hub(manifest: Manifest) -> Translation:
         same=({},),
         instead="no TensorBoard is started: run one beside the job",
     )
-    losses.drop_rest(spec)
+    losses.drop_unconverted(spec)
     found = hub_manifest(manifest, {"runPolicy": policy, "tfReplicaSpecs": specs})
-    return Translation(found, losses.found, origins)
+    return Conversion(found, losses.found, origins)
 
 
 def _entries(spec: Fields) -> Iterator[_Entry]:
@@ -86,7 +86,7 @@ def _master(types: set[str]) -> str:
 def _hub_replica(entry: _Entry, master: str, losses: Losses) -> dict[str, Any]:
     found: dict[str, Any] = {} if entry.count.value is None else {"replicas": entry.count.value}
     is_master = entry.type == master
-    _tell_hub_restarts(entry, losses, is_master=is_master)
+    _note_hub_restarts(entry, losses, is_master=is_master)
     policy = entry.policy.value
     if policy is not None:
         found["restartPolicy"] = "OnFailure" if is_master and policy == "Always" else policy
@@ -99,7 +99,7 @@ def _hub_replica(entry: _Entry, master: str, losses: Losses) -> dict[str, Any]:
     return {**found, "template": with_hub_port(entry.template.value, PORT)}
 
 
-def _tell_hub_restarts(entry: _Entry, losses: Losses, *, is_master: bool) -> None:
+def _note_hub_restarts(entry: _Entry, losses: Losses, *, is_master: bool) -> None:
     path, policy = entry.policy.path, entry.policy.value or "Never"
     if policy in {"OnFailure", "Always"}:
         losses.note(path, f"{HUB} restarts under {policy} in place instead of by a new pod")
@@ -176,11 +176,11 @@ def _hub_scheduling(spec: Fields, losses: Losses, origins: dict[str, str]) -> di
     return {"schedulingPolicy": {"queue": queue.value}}
 
 
-def from_hub(manifest: Manifest) -> Translation:
+def from_hub(manifest: Manifest) -> Conversion:
     job, losses = HubJob(manifest), Losses(API_VERSION)
-    kept = [each for each in job.replicas if _has_place(each, losses)]
-    specs = [_own_replica(each, job.decider, losses) for each in kept]
-    if job.decider is None or job.decider.type == "PS":
+    kept = [each for each in job.replicas if _is_convertible(each, losses)]
+    specs = [_own_replica(each, job.decisive_replica, losses) for each in kept]
+    if job.decisive_replica is None or job.decisive_replica.type == "PS":
         why = f"{API_VERSION} refuses a job without a chief and without a worker"
         losses.note("spec.tfReplicaSpecs", why)
     spec: dict[str, Any] = {}
@@ -193,12 +193,12 @@ def from_hub(manifest: Manifest) -> Translation:
     if job.policy.take("suspend").value:
         spec["runMode"] = {"pause": {"enabled": True}}
     spec["replicaSpecs"] = specs
-    _drop_unsaid(job, losses)
+    _drop_unsupported(job, losses)
     found = as_kind(job.metadata, api_version=API_VERSION, kind=KIND, spec=spec)
-    return Translation(found, losses.found)
+    return Conversion(found, losses.found)
 
 
-def _has_place(replica: HubReplica, losses: Losses) -> bool:
+def _is_convertible(replica: HubReplica, losses: Losses) -> bool:
     if _FROM_HUB[replica.type] == "chief" and not replica.count:
         losses.note(replica.path, f"{API_VERSION} wants 1 chief or none; it is left out")
         return False
@@ -211,9 +211,11 @@ def _has_place(replica: HubReplica, losses: Losses) -> bool:
     return True
 
 
-def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses) -> dict[str, Any]:
+def _own_replica(
+    replica: HubReplica, decisive_replica: HubReplica | None, losses: Losses
+) -> dict[str, Any]:
     found: dict[str, Any] = {"type": _FROM_HUB[replica.type], **replica.fields}
-    _tell_own_restarts(replica, losses, is_master=replica is decider)
+    _note_own_restarts(replica, losses, is_master=replica is decisive_replica)
     if replica.restart.value is not None:
         found["restartPolicy"] = replica.restart.value
     port = hub_port(replica.template)
@@ -225,7 +227,7 @@ def _own_replica(replica: HubReplica, decider: HubReplica | None, losses: Losses
     return {**found, "template": replica.template}
 
 
-def _tell_own_restarts(replica: HubReplica, losses: Losses, *, is_master: bool) -> None:
+def _note_own_restarts(replica: HubReplica, losses: Losses, *, is_master: bool) -> None:
     path, policy = replica.restart.path, replica.restart.value or "Never"
     if policy in {"OnFailure", "Always"}:
         losses.note(path, f"{API_VERSION} restarts under {policy} by a new pod instead of in place")
@@ -278,7 +280,7 @@ def _own_scheduler(job: HubJob, losses: Losses) -> Mapping[str, Any]:
     return {"queue": queue.value}
 
 
-def _drop_unsaid(job: HubJob, losses: Losses) -> None:
+def _drop_unsupported(job: HubJob, losses: Losses) -> None:
     losses.drop(
         job.policy.take("ttlSecondsAfterFinished"),
         same=(),
@@ -295,4 +297,4 @@ def _drop_unsaid(job: HubJob, losses: Losses) -> None:
         same=(False,),
         instead="TF_CONFIG names every replica to all of them",
     )
-    losses.drop_rest(job.spec)
+    losses.drop_unconverted(job.spec)

@@ -1,4 +1,4 @@
-"""The definition that makes an API server know TensorFlowTrainingJobs: one version, no webhook."""
+"""The CustomResourceDefinition of TensorFlowTrainingJobs: one version, no webhook."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""What the rest of the project knows of batch.tensorstack.dev TensorFlowTrainingJobs."""
+"""Descriptor of batch.tensorstack.dev TensorFlowTrainingJobs."""
 
-from tfjob.dialects.descriptor import CHILD, FOLLOWED, Access, Descriptor, Flag
+from tfjob.dialects.descriptor import CHILD_VERBS, INFORMER_VERBS, Access, Descriptor, Flag
 from tfjob.dialects.tensorstack import gang, tensorboard
 from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 
@@ -15,16 +15,16 @@ DESCRIPTOR = Descriptor(
     access=(
         Access(
             api=tensorboard.OWN,
-            verbs=(*FOLLOWED, "create", "patch"),
+            verbs=(*INFORMER_VERBS, "create", "patch"),
             why="the TensorBoard of a job; patch to put it to sleep; get when a name is taken",
         ),
         Access(
             api=tensorboard.VENDOR,
-            verbs=(*FOLLOWED, "create", "patch"),
+            verbs=(*INFORMER_VERBS, "create", "patch"),
             why="the TensorBoard of a job, where the platform's own controller runs it",
         ),
-        Access(option=gang.T9K, api=gang.OWN_GROUPS, verbs=CHILD, why=_GROUP),
-        Access(option=gang.VOLCANO, api=gang.VOLCANO_GROUPS, verbs=CHILD, why=_GROUP),
+        Access(option=gang.T9K, api=gang.OWN_GROUPS, verbs=CHILD_VERBS, why=_GROUP),
+        Access(option=gang.VOLCANO, api=gang.VOLCANO_GROUPS, verbs=CHILD_VERBS, why=_GROUP),
     ),
     options={
         gang.T9K: f'eq .Values.{_BACKEND} "{gang.T9K}"',

@@ -1,7 +1,6 @@
-"""scheduler.t9kScheduler in the words of the PodGroups that can serve it.
+"""scheduler.t9kScheduler for the supported PodGroup backends.
 
-The operator's setting chooses the backend: the T9k scheduler itself, volcano in its place, or no
-gang scheduling at all.
+A flag of the operator selects the backend: the T9k scheduler, volcano in its place, or none.
 """
 
 from collections.abc import Mapping
@@ -27,20 +26,20 @@ _POD_GROUPS = {T9K: OWN_GROUPS, VOLCANO: VOLCANO_GROUPS}
 
 
 def backend_of(settings: Settings) -> str:
-    """Which PodGroups serve jobs that name a queue."""
+    """The configured PodGroup backend."""
     found: str = settings.options.get(FLAG, BACKENDS[0])
     return found
 
 
 def pod_groups(backend: str) -> ChildApi | None:
-    """The PodGroups of a backend by its name; None where gang scheduling is off."""
+    """The PodGroup API of a backend, or None if gang scheduling is off."""
     return _POD_GROUPS.get(backend)
 
 
 def gang_for(
     scheduling: Scheduling | None, *, backend: str, job_name: str, total: int
 ) -> GangSpec | None:
-    """How the job is scheduled as a gang, or None where it is not."""
+    """The gang of a job, or None if it is not scheduled as one."""
     if scheduling is None:
         return None
     if backend == T9K:
@@ -49,7 +48,7 @@ def gang_for(
 
 
 def scheduled(template: Mapping[str, Any], gang: GangSpec | None) -> Mapping[str, Any]:
-    """The template for the gang's scheduler, whichever one it names itself."""
+    """The template with the gang's scheduler, which overrides its own."""
     if gang is None:
         return template
     return {**template, "spec": {**template["spec"], "schedulerName": gang.scheduler_name}}
@@ -75,7 +74,7 @@ def _t9k(scheduling: Scheduling, *, job_name: str, total: int) -> GangSpec:
 
 
 def _volcano(scheduling: Scheduling, *, job_name: str, total: int) -> GangSpec:
-    """Volcano knows priority classes only: the number has no counterpart there."""
+    """Volcano has priority classes only, so the numeric priority is dropped."""
     return GangSpec(
         api_version=f"{VOLCANO_GROUPS.group}/{VOLCANO_GROUPS.version}",
         group_name=job_name,

@@ -1,18 +1,18 @@
-"""What to do about a refused job: advice for a person, never part of a refusal's own text."""
+"""Hints for users whose job is rejected; they are not part of the error message."""
 
 import re
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.tensorstack.validation_messages import MOST_REPLICAS
+from tfjob.dialects.tensorstack.validation_messages import MAX_REPLICAS
 
 NO_NAME = "add metadata.name"
 LONG_NAME = "shorten it to {} characters or less"
 NO_REPLICAS = "add an entry with type, replicas and template, for example of type worker"
 NO_TYPE = "add type: chief, worker, ps or evaluator"
-TWICE = "keep one entry of the type and add up its replicas"
+DUPLICATE_TYPE = "keep one entry of the type and add up its replicas"
 ONE_CHIEF = "set replicas to 1 and let further replicas be workers"
 NO_MASTER = "add an entry of type chief, or one of type worker with 1 replica or more"
-MANY_REPLICAS = f"lower the counts until they add up to {MOST_REPLICAS} or less"
+MANY_REPLICAS = f"lower the counts until they add up to {MAX_REPLICAS} or less"
 NO_CONTAINERS = f"give the container that trains the name {TRAINING_CONTAINER}"
 NO_IMAGE = "add the image, for example tensorflow/tensorflow:2.19.0"
 CLEAN_UP = "write None, All or Unfinished"
@@ -25,7 +25,7 @@ NO_IMAGE_OF_BOARD = "add the image, for example t9kpublic/tensorboard:2.11.0"
 
 
 def for_name(name: str, *, longest: int) -> str:
-    """The nearest name that is allowed, if anything of the given one can be kept."""
+    """Suggest a valid name close to the given one."""
     kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     whole = kept if kept[:1].isalpha() else f"job-{kept}"
     legal = whole[:longest].strip("-")

@@ -1,7 +1,7 @@
-"""The meaning of such a job as the neutral one: who decides, what retries, how children are called.
+"""Decodes a TensorFlowTrainingJob into the neutral job.
 
-The master node alone decides: the chief, or worker 0 where there is none. Every restart is a new
-pod of the old name.
+The master alone is decisive: the chief, or worker 0 if there is none. Every restart creates a new
+pod with the same name.
 """
 
 import hashlib
@@ -26,7 +26,6 @@ from tfjob.core.job import (
 )
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.core.status import ConditionType
-from tfjob.core.time_math import span
 from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
@@ -34,15 +33,16 @@ from tfjob.dialects.stored_values import is_deleting, mapping, owner_of
 from tfjob.dialects.tensorstack import api, run_mode, status, tensorboard
 from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import SPECS, ReplicaSpec, Spec, read_spec
+from tfjob.k8s import time
 from tfjob.k8s.field import Fault
 
 EXIT_CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
-_LONGEST_DELAY = timedelta(seconds=360)
+_MAX_RESTART_DELAY = timedelta(seconds=360)
 _ID_LENGTH = 5
 
 
 def validate(manifest: Manifest) -> list[Fault]:
-    """Every fault of what a user wrote. What is no JSON at all is not looked into any further."""
+    """All faults of a job. A document that is not JSON is not checked any further."""
     reader = Reader()
     reader.json(manifest)
     if not reader.faults:
@@ -54,7 +54,7 @@ def validate(manifest: Manifest) -> list[Fault]:
 
 
 def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-    """What a stored job means."""
+    """Decode a stored job."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
     owner = owner_of(given, api_version=api.API_VERSION, kind=api.KIND)
@@ -64,7 +64,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     if reader.faults:
         return InvalidJob(
             owner=owner,
-            messages=api.WORDING,
+            messages=api.MESSAGES,
             faults=reader.faults,
             status=status.decode(stored),
             is_deleting=deleting,
@@ -74,7 +74,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
 
 
 def instance_id(uid: str) -> str:
-    """What tells the children of one job from those of an earlier one of the same name."""
+    """An id that distinguishes the children from those of an earlier job of the same name."""
     digest = hashlib.sha1(uid.encode("utf-8", "replace"), usedforsecurity=False)
     return digest.hexdigest()[:_ID_LENGTH]
 
@@ -83,7 +83,7 @@ def _job(
     spec: Spec, owner: Owner, *, settings: Settings, stored: Mapping[str, Any], is_deleting: bool
 ) -> Job:
     found = status.decode(stored)
-    decider = _decider(spec)
+    success_criterion = _success_criterion(spec)
     backend, total = backend_of(settings), sum(each.count for each in spec.replicas)
     gang = gang_for(spec.scheduling, backend=backend, job_name=owner.name, total=total)
     was_paused = found.condition(ConditionType.SUSPENDED) is not None
@@ -98,13 +98,13 @@ def _job(
             type=api.LABEL_TYPE,
             index=api.LABEL_INDEX,
             leader=(api.LABEL_ROLE, "master"),
-            leaders=decider,
+            leaders=success_criterion,
         ),
-        rules=_rules(decider, settings),
-        messages=api.WORDING,
+        rules=_rules(success_criterion, settings),
+        messages=api.MESSAGES,
         policy=RunPolicy(
             clean=spec.clean,
-            deadline=span(spec.deadline),
+            deadline=time.duration(spec.deadline),
             backoff_limit=spec.backoff_limit,
             is_suspended=spec.modes.is_paused,
         ),
@@ -117,7 +117,7 @@ def _job(
             settings=settings,
             stored=board,
         ),
-        claim={
+        child_labels={
             api.LABEL_COMPONENT: api.COMPONENT,
             api.LABEL_JOB: label_value(owner.name),
         },
@@ -128,24 +128,24 @@ def _job(
     )
 
 
-def _decider(spec: Spec) -> SuccessCriterion:
+def _success_criterion(spec: Spec) -> SuccessCriterion:
     kinds = {each.type for each in spec.replicas}
     return SuccessCriterion(types=(api.CHIEF if api.CHIEF in kinds else api.WORKER,), index=0)
 
 
-def _rules(decider: SuccessCriterion, settings: Settings) -> Rules:
+def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Rules:
     return Rules(
-        decider=decider,
+        success_criterion=success_criterion,
         exit_codes=EXIT_CODES,
-        only_decider_fails=True,
+        only_decisive_replica_fails_job=True,
         budget_ends_job=False,
         budget_counts_container_restarts=False,
-        never_survives_disruption=True,
+        never_policy_survives_disruption=True,
         success_before_deadline=True,
         success_before_suspension=True,
         suspend_keeps_services=True,
         counts_evictions=True,
-        longest_restart_delay=_LONGEST_DELAY,
+        max_restart_delay=_MAX_RESTART_DELAY,
         force_delete_after=settings.force_delete_after,
     )
 

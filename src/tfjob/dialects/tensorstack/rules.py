@@ -1,23 +1,23 @@
-"""What the API server itself checks of such a job, as CEL rules: there is no webhook.
+"""CEL validation rules for these jobs, which the API server evaluates; there is no webhook.
 
-Rules that compare with the old object keep a job as it was created, but for the two fields that a
-user may turn at any time.
+Rules that compare with the old object make the spec immutable, except for the two fields that a
+user may change at any time.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.schema import Schema, has_path, needs_text, rule
 from tfjob.dialects.tensorstack import api, validation_messages
 
 _SPECS = "self.spec.replicaSpecs"
 _CONTAINERS = ".template.spec.containers"
-_ROOM = LONGEST_NAME - len(validation_messages.LONGEST_SUFFIX)
-_FROZEN_PARTS = ("replicaSpecs", "runPolicy", "scheduler", "runMode.debug")
-_FROZEN_BOARD = ("image", "trainingLogFilesets", "logDir", "scheduler", "resources")
+_ROOM = MAX_NAME_LENGTH - len(validation_messages.MAX_SUFFIX)
+_IMMUTABLE_PARTS = ("replicaSpecs", "runPolicy", "scheduler", "runMode.debug")
+_IMMUTABLE_BOARD = ("image", "trainingLogFilesets", "logDir", "scheduler", "resources")
 
 
 def of_object() -> list[Schema]:
-    """Rules that need the name, which no other place sees. A name never changes."""
+    """Rules that need the object's name, which is only accessible at the root."""
     name = "self.metadata.name"
     last = f"{_SPECS}.map(r, {_count('r')}).max() - 1"
     digits = f"(has(self.spec) && size({_SPECS}) > 0 ? size(string({last})) : 1)"
@@ -30,7 +30,7 @@ def of_object() -> list[Schema]:
         rule(
             f"oldSelf.hasValue() || size({name}) + {digits} <= {_ROOM}",
             validation_messages.LONG_NAME.format(_ROOM - 1),
-            says=f"'{validation_messages.LONG_NAME.replace('{}', '%d')}'"
+            message_expression=f"'{validation_messages.LONG_NAME.replace('{}', '%d')}'"
             f".format([{_ROOM} - {digits}])",
             at=".metadata.name",
         ),
@@ -38,13 +38,13 @@ def of_object() -> list[Schema]:
 
 
 def of_spec() -> list[Schema]:
-    """Entries of run modes must name types of the job; and what was created stays as it is."""
+    """Run modes must refer to types of the job, and most of the spec is immutable."""
     return [
         _names_known_types("debug", "replicaSpecs"),
         _names_known_types("pause", "resumeSpecs"),
-        *(_is_frozen(part) for part in _FROZEN_PARTS),
-        _is_frozen("runMode.pause.resumeSpecs"),
-        _board_is_frozen(),
+        *(_is_immutable(part) for part in _IMMUTABLE_PARTS),
+        _is_immutable("runMode.pause.resumeSpecs"),
+        _board_is_immutable(),
     ]
 
 
@@ -53,11 +53,11 @@ def of_replicas() -> list[Schema]:
     is_leading = f"r.type == '{api.CHIEF}' || (r.type == '{api.WORKER}' && {_count('r')} > 0)"
     is_odd_chief = f"r.type == '{api.CHIEF}' && {_count('r')} != 1"
     return [
-        _is_once("self", "type"),
+        _is_unique("self", "type"),
         rule(f"!self.exists(r, {is_odd_chief})", validation_messages.ONE_CHIEF),
         rule(f"self.exists(r, {is_leading})", validation_messages.NO_MASTER, is_required=True),
         rule(
-            f"self.map(r, {_count('r')}).sum() <= {validation_messages.MOST_REPLICAS}",
+            f"self.map(r, {_count('r')}).sum() <= {validation_messages.MAX_REPLICAS}",
             validation_messages.MANY_REPLICAS,
         ),
     ]
@@ -65,7 +65,7 @@ def of_replicas() -> list[Schema]:
 
 def of_modes() -> list[Schema]:
     """Rules on the entries of one run mode."""
-    return [_is_once("self", "type")]
+    return [_is_unique("self", "type")]
 
 
 def of_replica() -> list[Schema]:
@@ -108,14 +108,15 @@ def _count(replica: str) -> str:
     return f"(has({replica}.replicas) ? {replica}.replicas : 1)"
 
 
-def _is_once(entries: str, key: str) -> Schema:
-    """Of equal entries the later ones are too many."""
+def _is_unique(entries: str, key: str) -> Schema:
+    """No two entries may have the same value of `key`."""
     is_twice = f"{entries}.exists_one(o, o.{key} == r.{key})"
     first = f"{entries}.filter(r, !{is_twice})[0].{key}"
     return rule(
         f"{entries}.all(r, {is_twice})",
-        validation_messages.TWICE.format("of an entry"),
-        says=f"'{validation_messages.TWICE.replace('{}', '%s')}'.format([{first}])",
+        validation_messages.DUPLICATE_TYPE.format("of an entry"),
+        message_expression=f"'{validation_messages.DUPLICATE_TYPE.replace('{}', '%s')}'"
+        f".format([{first}])",
     )
 
 
@@ -127,22 +128,25 @@ def _names_known_types(mode: str, field: str) -> Schema:
     return rule(
         f"!({has_path('self', path)}) || {entries}.all(e, {is_known})",
         validation_messages.ABSENT_TYPE.format("of an entry"),
-        says=f"'{validation_messages.ABSENT_TYPE.replace('{}', '%s')}'.format([{unknown}])",
+        message_expression=f"'{validation_messages.ABSENT_TYPE.replace('{}', '%s')}'"
+        f".format([{unknown}])",
         at=f".{path}",
     )
 
 
-def _is_frozen(path: str) -> Schema:
-    """A rule on the part itself would not see it come and go."""
+def _is_immutable(path: str) -> Schema:
+    """A rule on the part itself would not apply when it is added or removed."""
     at = path if path.count(".") == 0 else path.partition(".")[0]
-    return rule(_is_same(path), f"{path} {validation_messages.FROZEN}", at=f".{at}")
+    return rule(_is_same(path), f"{path} {validation_messages.IMMUTABLE}", at=f".{at}")
 
 
-def _board_is_frozen() -> Schema:
+def _board_is_immutable() -> Schema:
     board = "tensorboardSpec"
-    parts = " && ".join(_is_same(f"{board}.{each}") for each in _FROZEN_BOARD)
+    parts = " && ".join(_is_same(f"{board}.{each}") for each in _IMMUTABLE_BOARD)
     is_there = f"has(self.{board}) == has(oldSelf.{board})"
-    return rule(f"{is_there} && {parts}", f"{board} {validation_messages.FROZEN}", at=f".{board}")
+    return rule(
+        f"{is_there} && {parts}", f"{board} {validation_messages.IMMUTABLE}", at=f".{board}"
+    )
 
 
 def _is_same(path: str) -> str:

@@ -1,6 +1,6 @@
-"""runMode: how the containers of a job start while it is debugged, or after it was paused.
+"""runMode: the commands of containers in debug mode or after a pause.
 
-Debugging is applied last, so that it wins over what a resumed job would start.
+Debug mode is applied last, so it takes precedence over the commands of a resumed job.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 class Start(msgspec.Struct, frozen=True):
-    """What is different in the pods of one type; an empty list leaves what the template says."""
+    """Changes to the pods of one type; an empty list keeps what the template has."""
 
     skips_init: bool = False
     command: Sequence[str] = ()
@@ -48,7 +48,7 @@ def read_modes(reader: Reader, given: Mapping[str, Any], *, types: Iterable[str]
 def started(
     template: Mapping[str, Any], modes: Modes, *, kind: str, was_paused: bool
 ) -> Mapping[str, Any]:
-    """The template as the pods of a type are made from it now."""
+    """The template from which the pods of a type are now created."""
     if was_paused and kind in modes.resume:
         template = _resumed(template, modes.resume[kind])
     if modes.is_debugged:
@@ -57,7 +57,7 @@ def started(
 
 
 def _is_enabled(given: Mapping[str, Any]) -> bool:
-    """`enable` is an older spelling, and counts where the newer one is absent."""
+    """`enable` is the older spelling, used if the newer one is absent."""
     newer = given.get("enabled")
     return bool(given.get("enable") if newer is None else newer)
 
@@ -95,7 +95,7 @@ def _resumed(template: Mapping[str, Any], start: Start) -> Mapping[str, Any]:
 
 
 def _debugged(template: Mapping[str, Any], start: Start) -> Mapping[str, Any]:
-    """The training does not start; a probe that waits for it would end the pod."""
+    """The training does not start, so its probes are removed: they would fail the pod."""
     command = {"command": list(start.command or _IDLE)}
     return _changed(template, start, changes=command, dropped=("args", *_PROBES))
 
@@ -107,7 +107,7 @@ def _changed(
     changes: Mapping[str, Any],
     dropped: Sequence[str],
 ) -> Mapping[str, Any]:
-    """The template with its training container changed; the given one stays as it is."""
+    """A copy of the template with its training container changed."""
     spec = dict(template["spec"])
     if start.skips_init:
         spec.pop("initContainers", None)

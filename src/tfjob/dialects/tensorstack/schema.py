@@ -1,6 +1,6 @@
-"""The schema of such a job, older spellings of its fields included, so that none is dropped.
+"""The schema of these jobs, including older spellings of fields, so that none is pruned.
 
-A pod template passes through as it was written: only what the rules must see is declared of it.
+Pod templates are stored as written; only the fields that the rules need are declared.
 """
 
 from tfjob.dialects.schema import (
@@ -16,15 +16,15 @@ from tfjob.dialects.schema import (
     text,
 )
 from tfjob.dialects.tensorstack import api, hints, rules, validation_messages
-from tfjob.dialects.tensorstack.validation_messages import MOST_REPLICAS
+from tfjob.dialects.tensorstack.validation_messages import MAX_REPLICAS
 
-_MOST_ENTRIES = 10
-"""More than there are types, so that a wrong type is refused by its name, not by its number."""
-_MOST_FILESETS = 100
-_MOST_CONTAINERS = 100
-_HIGHEST_PRIORITY = 100
+_MAX_ENTRIES = 10
+"""More than there are types, so that an unknown type gets an error that names it."""
+_MAX_FILESETS = 100
+_MAX_CONTAINERS = 100
+_MAX_PRIORITY = 100
 _INT64 = 2**63 - 1
-_LONGEST_TEXT = 1024
+_MAX_TEXT_LENGTH = 1024
 
 
 def schema() -> Schema:
@@ -48,7 +48,7 @@ def spec() -> Schema:
         "What shall run. Only runMode.pause.enabled and tensorboardSpec.suspend can change later.",
         {
             "replicaSpecs": ruled(
-                {**array("The replicas.", _replica(), at_most=_MOST_ENTRIES), "minItems": 1},
+                {**array("The replicas.", _replica(), at_most=_MAX_ENTRIES), "minItems": 1},
                 rules.of_replicas(),
             ),
             "runPolicy": _run_policy(),
@@ -72,7 +72,7 @@ def _replica() -> Schema:
                 text("Role of the replicas.", among=api.TYPES),
                 absent=(validation_messages.REQUIRED, hints.NO_TYPE),
             ),
-            "replicas": integer("How many, 1 where absent.", at_most=MOST_REPLICAS),
+            "replicas": integer("How many, 1 where absent.", at_most=MAX_REPLICAS),
             "restartPolicy": text(
                 "When a replica that ended is made again: Never (default), OnFailure, Always, or"
                 " ExitCode: after 130, 137, 138 and 143.",
@@ -114,7 +114,7 @@ def _containers() -> Schema:
         keeps_unknown=True,
         rules=rules.of_container(),
     )
-    return array("Containers of the pod.", container, at_most=_MOST_CONTAINERS)
+    return array("Containers of the pod.", container, at_most=_MAX_CONTAINERS)
 
 
 def _run_policy() -> Schema:
@@ -138,7 +138,7 @@ def _run_policy() -> Schema:
 
 
 def _clean_up(about: str) -> Schema:
-    return ruled({**text(about), "maxLength": _LONGEST_TEXT}, rules.of_clean_up())
+    return ruled({**text(about), "maxLength": _MAX_TEXT_LENGTH}, rules.of_clean_up())
 
 
 def _t9k_scheduler() -> Schema:
@@ -146,7 +146,7 @@ def _t9k_scheduler() -> Schema:
         "Places the pods of the job together, in their turn.",
         {
             "queue": text("Queue in which the job waits."),
-            "priority": integer("From 0 (default) to 100.", at_most=_HIGHEST_PRIORITY),
+            "priority": integer("From 0 (default) to 100.", at_most=_MAX_PRIORITY),
         },
         rules=rules.of_scheduler(),
     )
@@ -190,17 +190,17 @@ def _starts(about: str, fields: Schema) -> Schema:
     entry = record(
         "One replica type.",
         {
-            "type": {**text("Role of the replicas."), "maxLength": _LONGEST_TEXT},
+            "type": {**text("Role of the replicas."), "maxLength": _MAX_TEXT_LENGTH},
             "skipInitContainer": boolean("True leaves the init containers out."),
             **fields,
         },
         required=["type"],
     )
-    return ruled(array(about, entry, at_most=_MOST_ENTRIES), rules.of_modes())
+    return ruled(array(about, entry, at_most=_MAX_ENTRIES), rules.of_modes())
 
 
 def board() -> Schema:
-    fileset = ruled({"type": "string", "maxLength": _LONGEST_TEXT}, rules.of_fileset())
+    fileset = ruled({"type": "string", "maxLength": _MAX_TEXT_LENGTH}, rules.of_fileset())
     return record(
         "A TensorBoard beside the job; it stays until the job is deleted.",
         {
@@ -208,7 +208,7 @@ def board() -> Schema:
             "trainingLogFilesets": array(
                 "Where the logs are, such as t9k://pvc/<pvc>/<path>.",
                 fileset,
-                at_most=_MOST_FILESETS,
+                at_most=_MAX_FILESETS,
             ),
             "logDir": _log_dir(),
             "suspend": boolean("True takes its pod away until it is false again."),

@@ -1,7 +1,7 @@
-"""The spec of such a job, read with every fault named and every default applied in memory.
+"""Reads the spec of these jobs: reports all faults and applies defaults in memory.
 
-Older spellings of fields are read too, and count where the newer ones are absent. The stored
-object is never changed.
+Older spellings of fields are used if the newer ones are absent. The stored object is never
+changed.
 """
 
 import re
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER, CleanPolicy, RestartPolicy
-from tfjob.core.naming import LONGEST_NAME
+from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 from tfjob.dialects.tensorstack import api, hints, schema, validation_messages
 from tfjob.dialects.tensorstack.run_mode import Modes, read_modes
 from tfjob.dialects.tensorstack.tensorboard_spec import Board, read_board
@@ -37,7 +37,7 @@ class ReplicaSpec(msgspec.Struct, frozen=True):
 
 
 class Scheduling(msgspec.Struct, frozen=True):
-    """What the T9k scheduler is told."""
+    """The settings for the T9k scheduler."""
 
     queue: str
     priority: int
@@ -54,9 +54,9 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
-    """The spec's meaning; worth nothing when the reader has faults afterwards."""
+    """Read the spec. The result is only valid if the reader has no faults."""
     metadata = reader.mapping(manifest.get("metadata"), "metadata")
-    spec = shaped(reader, manifest.get("spec"), _SPEC, "spec") or {}
+    spec = valid_part(reader, manifest.get("spec"), _SPEC, "spec") or {}
     policy = spec.get("runPolicy") or {}
     replicas = _read_replicas(reader, spec.get("replicaSpecs"))
     _check_name(reader, metadata, replicas)
@@ -72,14 +72,14 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any]) -> Spec:
     )
 
 
-def longest_name(replicas: Sequence[ReplicaSpec]) -> int:
-    """How long a job's name may be so that the names of its children fit."""
+def max_name_length(replicas: Sequence[ReplicaSpec]) -> int:
+    """The longest job name for which the names of all children are valid."""
     last = max((each.count for each in replicas), default=1) - 1
-    return LONGEST_NAME - len(validation_messages.LONGEST_SUFFIX) - len(str(max(last, 0)))
+    return MAX_NAME_LENGTH - len(validation_messages.MAX_SUFFIX) - len(str(max(last, 0)))
 
 
 class _Name(NamedTuple):
-    """A name, or the beginning of one that the API server will complete by `suffix`."""
+    """A name, or a generateName with a placeholder `suffix` for what the API server appends."""
 
     path: str
     text: str
@@ -99,7 +99,7 @@ def _check_name(
         rule = "name or generateName is required"
         reader.note(field.required("metadata.name", rule, remedy=hints.NO_NAME))
         return
-    longest = longest_name(replicas) - len(given.suffix)
+    longest = max_name_length(replicas) - len(given.suffix)
     if len(given.text) > longest:
         rule, remedy = (
             validation_messages.LONG_NAME.format(longest),
@@ -122,7 +122,7 @@ def _read_replicas(reader: Reader, given: Sequence[Mapping[str, Any]] | None) ->
     found = [_read_replica(reader, each, f"{SPECS}[{place}]") for place, each in enumerate(given)]
     _check_types(reader, found)
     total = sum(each.count for each in found)
-    if total > validation_messages.MOST_REPLICAS:
+    if total > validation_messages.MAX_REPLICAS:
         rule, remedy = validation_messages.MANY_REPLICAS, hints.MANY_REPLICAS
         reader.note(field.invalid(SPECS, total, rule, remedy=remedy))
     if all(each.type for each in found) and not _has_master(found):
@@ -162,7 +162,7 @@ def _check_types(reader: Reader, replicas: Sequence[ReplicaSpec]) -> None:
     for place, each in enumerate(replicas):
         if each.type and each.type in seen:
             path = f"{SPECS}[{place}].type"
-            reader.note(field.duplicate(path, each.type, remedy=hints.TWICE))
+            reader.note(field.duplicate(path, each.type, remedy=hints.DUPLICATE_TYPE))
         seen.add(each.type)
 
 
@@ -171,7 +171,7 @@ def _has_master(replicas: Sequence[ReplicaSpec]) -> bool:
 
 
 def _read_clean(reader: Reader, policy: Mapping[str, Any]) -> CleanPolicy:
-    """The first spelling that says something; letters may be of either case."""
+    """The first spelling that is set; values are case-insensitive."""
     found: list[CleanPolicy] = []
     for key in ("cleanUpPolicy", "cleanPodPolicy"):
         given = policy.get(key)

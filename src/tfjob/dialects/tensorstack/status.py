@@ -1,7 +1,7 @@
-"""The status of such a job as it is stored, both ways.
+"""Encodes and decodes the status of these jobs.
 
-Reading is lenient: whatever stands there, a usable status comes back. What the API has no field
-for, and the next pass needs, stands in fields of our own.
+Decoding is lenient and always returns a usable status. What the next reconcile needs and the API
+has no field for is stored in additional fields.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +12,18 @@ import msgspec
 from tfjob.core import indexes
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import MAX_REPLICAS, Job
-from tfjob.core.observe import view
+from tfjob.core.observe import observe
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
-from tfjob.dialects.base import Observed
-from tfjob.dialects.stored_values import limit, mapping, mappings, number, rendered, restarts, text
+from tfjob.dialects.base import StatusContext
+from tfjob.dialects.stored_values import (
+    mapping,
+    mappings,
+    number,
+    read_limit,
+    read_records,
+    render_time,
+    text,
+)
 from tfjob.dialects.tensorstack import api, conditions, tasks, tensorboard
 from tfjob.k8s import time
 
@@ -33,15 +41,15 @@ FIELDS = frozenset(
     }
 )
 _PROGRESS: Mapping[str, str] = {
-    ConditionType.RUNNING: api.WORDING.running.reason,
-    ConditionType.RESTARTING: api.WORDING.restarting.reason,
+    ConditionType.RUNNING: api.MESSAGES.running.reason,
+    ConditionType.RESTARTING: api.MESSAGES.restarting.reason,
 }
-"""The core's own view of an unfinished job, and the reason it gives."""
+"""The core's condition of an unfinished job, and its reason."""
 
 
-def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict[str, Any]:
-    stored = mapping(observed.stored)
-    found = conditions.Conditions(_stored_conditions(stored), now=observed.now)
+def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> dict[str, Any]:
+    stored = mapping(context.stored)
+    found = conditions.Conditions(_stored_conditions(stored), now=context.now)
     before = list(_stored_replicas(stored))
     board: dict[str, Any] | None = None
     if isinstance(job, InvalidJob):
@@ -49,12 +57,14 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
         shown = [dict(each) for each in _stored_tasks(stored)]
         replicas: Sequence[Mapping[str, Any]] = before
     else:
-        seen = view(msgspec.structs.replace(job, status=status), observed.children)
-        conditions.advance(found, job, status, seen=seen, observed=observed)
-        shown = tasks.tasks_of(job, status, seen, before=before)
+        observed_state = observe(msgspec.structs.replace(job, status=status), context.children)
+        conditions.advance(found, job, status, observed_state=observed_state, context=context)
+        shown = tasks.tasks_of(job, status, observed_state, before=before)
         replicas = [entry for task in shown for entry in task["replicas"]]
-        trouble = observed.trouble if conditions.has_replicas(job, status, seen) else ""
-        board = tensorboard.status_of(job, observed.children, trouble=trouble)
+        create_error = (
+            context.create_error if conditions.has_replicas(job, status, observed_state) else ""
+        )
+        board = tensorboard.status_of(job, context.children, create_error=create_error)
     whole = {
         "phase": conditions.phase_of(found, status),
         "conditions": found.shown(),
@@ -62,7 +72,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, observed: Observed) -> dict
         "backoffCount": status.restarts,
         "aggregate": tasks.aggregate_of(replicas),
         "tensorboard": board,
-        "startTime": rendered(status.start_time) if found.is_true(api.INITIALIZED) else None,
+        "startTime": render_time(status.start_time) if found.is_true(api.INITIALIZED) else None,
         "progress": _progress(status),
         "limitReached": status.limit_reached and str(status.limit_reached),
     }
@@ -78,14 +88,14 @@ def decode(stored: object) -> JobStatus:
         replicas={each["type"]: _read_task(each) for each in _stored_tasks(given)},
         start_time=time.parse(given.get("startTime")),
         completion_time=None if verdict is None else verdict.last_transition,
-        limit_reached=limit(given.get("limitReached")),
+        limit_reached=read_limit(given.get("limitReached")),
     )
 
 
 def notices(stored: Mapping[str, Any], *, name: str) -> list[tuple[str, str]]:
-    """What is told of a job that has come this far, and not again once it has gone on."""
+    """The Normal events for the current state of a job."""
     if not text(stored.get("phase")):
-        return [(api.CREATED.reason, api.CREATED.say(name=name))]
+        return [(api.CREATED.reason, api.CREATED.render(name=name))]
     found = {each["type"]: each for each in _stored_conditions(stored)}
     began = mapping(found.get(api.INITIALIZED))
     runs_since = mapping(found.get(api.RUNNING)).get("lastTransitionTime")
@@ -98,7 +108,7 @@ def notices(stored: Mapping[str, Any], *, name: str) -> list[tuple[str, str]]:
 def _conditions(
     given: Mapping[str, Any], found: Mapping[str, Mapping[str, Any]], verdict: Condition | None
 ) -> Iterator[Condition]:
-    """What the core would have set to come to this status, in its order."""
+    """The core's conditions that correspond to this status, in order."""
     if text(given.get("phase")):
         yield _set(ConditionType.CREATED, reason=api.CREATED.reason)
     paused = found.get(api.PAUSED)
@@ -112,7 +122,7 @@ def _conditions(
 
 
 def _set(kind: ConditionType, *, reason: str, message: str = "") -> Condition:
-    """A condition that is true; what else was said of it, and when, is not stored."""
+    """A true condition without timestamps, which are not stored."""
     return Condition(
         type=kind.value,
         status="True",
@@ -132,7 +142,7 @@ def _paused(stored: Mapping[str, Any]) -> Condition:
 
 
 def _verdict(found: Mapping[str, Mapping[str, Any]], *, phase: object) -> Condition | None:
-    """Conditions tell it; a phase that is final counts also where they are lost."""
+    """Read from the conditions, or from a final phase if they are lost."""
     failed, completed = mapping(found.get(api.FAILED)), mapping(found.get(api.COMPLETED))
     if failed.get("status") == "True":
         return _read_condition(ConditionType.FAILED, failed)
@@ -141,7 +151,7 @@ def _verdict(found: Mapping[str, Mapping[str, Any]], *, phase: object) -> Condit
     if phase == api.FAILED:
         return _set(ConditionType.FAILED, reason=api.FAILED)
     if phase == api.SUCCEEDED:
-        told = api.WORDING.succeeded
+        told = api.MESSAGES.succeeded
         return _set(ConditionType.SUCCEEDED, reason=told.reason, message=told.message)
     return None
 
@@ -165,12 +175,12 @@ def _read_task(stored: Mapping[str, Any]) -> ReplicaStatus:
         failed=number(stored.get("failed")),
         restarts=number(stored.get("restartCount")),
         completed=indexes.parse(stored.get("completedIndexes"), below=MAX_REPLICAS),
-        recent=restarts(stored.get("recentRestarts")),
+        records=read_records(stored.get("recentRestarts")),
     )
 
 
 def _stored_conditions(stored: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The newest entry of each type: a list by hand may name one twice."""
+    """The last entry of each type: a list edited by hand may have duplicates."""
     entries = mappings(stored.get("conditions"))
     return list({each["type"]: each for each in entries if text(each.get("type"))}.values())
 
@@ -184,7 +194,7 @@ def _stored_replicas(stored: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _progress(status: JobStatus) -> str | None:
-    """The core's own view of an unfinished job, which differs from the phase in details."""
+    """The core's condition of an unfinished job, which may differ from the phase."""
     if status.is_finished:
         return None
     return next((str(kind) for kind in _PROGRESS if status.is_true(kind)), None)

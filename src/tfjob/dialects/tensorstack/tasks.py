@@ -1,6 +1,6 @@
-"""status.tasks and status.aggregate: every replica by name, and how many there are of each kind.
+"""status.tasks and status.aggregate: every replica by name, and counts by phase.
 
-A replica whose pod is gone is shown as it was last seen: the earlier status is where that is kept.
+A replica whose pod is deleted is shown as last observed, which is taken from the earlier status.
 """
 
 from collections import Counter
@@ -9,9 +9,9 @@ from typing import Any
 
 from tfjob.core import indexes, pod_state
 from tfjob.core.job import Job
-from tfjob.core.observe import Slot, View
+from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
-from tfjob.dialects.stored_values import rendered_restarts
+from tfjob.dialects.stored_values import render_records
 from tfjob.dialects.tensorstack import api
 from tfjob.k8s.pod import ContainerState, Phase, Pod
 
@@ -20,17 +20,21 @@ _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 def tasks_of(
-    job: Job, status: JobStatus, seen: View, *, before: Sequence[Mapping[str, Any]]
+    job: Job,
+    status: JobStatus,
+    observed_state: ObservedState,
+    *,
+    before: Sequence[Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    """One entry per type, in the order of the spec; `before` are the replicas as last shown."""
+    """One entry per type, in the order of the spec; `before` are the replicas as last stored."""
     known = {name: each for each in before if isinstance(name := each.get("name"), str)}
-    is_at_rest = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    is_inactive = status.is_finished or status.is_true(ConditionType.SUSPENDED)
     found = []
     for replica in job.replicas:
         stored = status.of(replica.type)
         entries = [
-            _entry(slot, known.get(slot.name, {}), stored=stored, is_at_rest=is_at_rest)
-            for slot in seen.slots[replica.type]
+            _entry(instance, known.get(instance.name, {}), stored=stored, is_inactive=is_inactive)
+            for instance in observed_state.instances[replica.type]
         ]
         own = {} if status.is_finished else _own(stored)
         found.append(
@@ -45,90 +49,107 @@ def tasks_of(
 
 
 def aggregate_of(replicas: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How many replicas there are in each phase, those without any included."""
+    """The number of replicas in each phase, including phases with none."""
     phases = Counter(phase for each in replicas if isinstance(phase := each.get("phase"), str))
     return {phase.lower(): phases[phase] for phase in api.AGGREGATE}
 
 
-def is_up(seen: View, status: JobStatus) -> bool:
-    """Nothing is on its way any more, and something runs."""
-    slots = seen.all_slots()
-    if any(_is_awaited(slot, status.of(slot.replica.type)) for slot in slots):
+def is_up(observed_state: ObservedState, status: JobStatus) -> bool:
+    """No pod is pending or missing, and at least one runs."""
+    instances = observed_state.all_instances()
+    if any(_is_awaited(instance, status.of(instance.replica.type)) for instance in instances):
         return False
-    return any(slot.pod is not None and slot.pod.phase is Phase.RUNNING for slot in slots)
+    return any(
+        instance.pod is not None and instance.pod.phase is Phase.RUNNING for instance in instances
+    )
 
 
-def are_all_made(seen: View, status: JobStatus) -> bool:
-    """Every replica has had its pod."""
-    return not any(_is_unmade(slot, status.of(slot.replica.type)) for slot in seen.all_slots())
+def are_all_created(observed_state: ObservedState, status: JobStatus) -> bool:
+    """The pods of all replicas have been created."""
+    return not any(
+        _is_uncreated(instance, status.of(instance.replica.type))
+        for instance in observed_state.all_instances()
+    )
 
 
-def is_again(slot: Slot, stored: ReplicaStatus) -> bool:
-    """It is made again after a failure, and does not run yet."""
-    last = stored.recent_of(slot.index)
-    return last is not None and last.is_restart and not (slot.is_active or slot.is_succeeded)
+def is_restarting(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
+    """It is being recreated after a failure and does not run yet."""
+    last = stored.record_of(instance.index)
+    return (
+        last is not None and last.is_restart and not (instance.is_active or instance.is_succeeded)
+    )
 
 
-def _is_unmade(slot: Slot, stored: ReplicaStatus) -> bool:
-    if slot.is_leaving:
+def _is_uncreated(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
+    if instance.is_obsolete:
         return True
-    return slot.pod is None and not slot.is_completed and not is_again(slot, stored)
+    return (
+        instance.pod is None and not instance.is_completed and not is_restarting(instance, stored)
+    )
 
 
-def _is_awaited(slot: Slot, stored: ReplicaStatus) -> bool:
-    if _is_unmade(slot, stored):
+def _is_awaited(instance: ReplicaInstance, stored: ReplicaStatus) -> bool:
+    if _is_uncreated(instance, stored):
         return True
-    return slot.pod is not None and slot.pod.phase is Phase.PENDING
+    return instance.pod is not None and instance.pod.phase is Phase.PENDING
 
 
 def _own(stored: ReplicaStatus) -> dict[str, Any]:
-    """What the operator needs to go on with a job that has not ended; zeros are left out."""
+    """The additional fields that the operator needs; zeros are omitted."""
     own: dict[str, Any] = {key: getattr(stored, key) for key in _COUNTS}
     own["completedIndexes"] = indexes.render(stored.completed)
-    own["recentRestarts"] = rendered_restarts(stored.recent)
+    own["recentRestarts"] = render_records(stored.records)
     return {key: value for key, value in own.items() if value}
 
 
 def _entry(
-    slot: Slot, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
+    instance: ReplicaInstance,
+    before: Mapping[str, Any],
+    *,
+    stored: ReplicaStatus,
+    is_inactive: bool,
 ) -> dict[str, Any]:
-    pod = slot.pod
+    pod = instance.pod
     if pod is None:
-        return _without_pod(slot, before, stored=stored, is_at_rest=is_at_rest)
-    last = stored.recent_of(slot.index)
+        return _without_pod(instance, before, stored=stored, is_inactive=is_inactive)
+    last = stored.record_of(instance.index)
     is_recorded = last is not None and last.is_restart and last.uid == pod.metadata.uid
-    is_replaced = is_recorded and slot.phase in _ENDED
-    is_removed = is_at_rest and pod.metadata.is_terminating
-    is_gone = is_replaced or is_removed or slot.is_leaving
+    is_replaced = is_recorded and instance.phase in _ENDED
+    is_removed = is_inactive and pod.metadata.is_terminating
+    is_gone = is_replaced or is_removed or instance.is_obsolete
     shown: dict[str, Any] = {
         "name": pod.metadata.name,
         "uid": pod.metadata.uid,
-        "phase": api.DELETED if is_gone else str(_phase(slot, pod)),
+        "phase": api.DELETED if is_gone else str(_phase(instance, pod)),
     }
     containers = _containers(pod)
     return {**shown, "containers": containers} if containers else shown
 
 
-def _phase(slot: Slot, pod: Pod) -> Phase | None:
-    """The pod's own, which says that it has ended a second after its containers do."""
-    has_ended = pod_state.has_ended(pod, policy=slot.replica.pod_restart_policy)
-    return slot.phase if has_ended else pod.phase
+def _phase(instance: ReplicaInstance, pod: Pod) -> Phase | None:
+    """The phase of the pod, which has ended about a second after its containers."""
+    has_ended = pod_state.has_ended(pod, policy=instance.replica.pod_restart_policy)
+    return instance.phase if has_ended else pod.phase
 
 
 def _without_pod(
-    slot: Slot, before: Mapping[str, Any], *, stored: ReplicaStatus, is_at_rest: bool
+    instance: ReplicaInstance,
+    before: Mapping[str, Any],
+    *,
+    stored: ReplicaStatus,
+    is_inactive: bool,
 ) -> dict[str, Any]:
-    last = stored.recent_of(slot.index)
+    last = stored.record_of(instance.index)
     was_seen = isinstance(before.get("uid"), str) and bool(before["uid"])
     is_replaced = last is not None and last.is_restart and last.uid == before.get("uid")
-    if was_seen and (is_at_rest or is_replaced):
-        return {**_as_seen(before), "name": slot.name, "phase": api.DELETED}
-    if slot.is_completed:
-        return {**_as_seen(before), "name": slot.name, "phase": api.SUCCEEDED}
-    return {"name": slot.name, "phase": api.CREATING}
+    if was_seen and (is_inactive or is_replaced):
+        return {**_last_observed(before), "name": instance.name, "phase": api.DELETED}
+    if instance.is_completed:
+        return {**_last_observed(before), "name": instance.name, "phase": api.SUCCEEDED}
+    return {"name": instance.name, "phase": api.CREATING}
 
 
-def _as_seen(before: Mapping[str, Any]) -> dict[str, Any]:
+def _last_observed(before: Mapping[str, Any]) -> dict[str, Any]:
     return {key: before[key] for key in ("name", "uid", "phase", "containers") if key in before}
 
 

@@ -1,7 +1,7 @@
-"""The TensorBoard of a job: the vendor's own object where a cluster knows it, else one of ours.
+"""The TensorBoard of a job: a vendor TensorBoard object if the cluster has the API, else our own.
 
-Ours is a Deployment and a Service that read volumes and nothing else; what cannot be read is told,
-and never holds up the job. Once made, a TensorBoard stays of its kind.
+Our own is a Deployment and a Service that read logs from volumes only; other sources get a warning
+and never block the job. A TensorBoard never changes its kind once it is created.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def companions(
     settings: Settings,
     stored: Mapping[str, Any],
 ) -> list[Companion]:
-    """What serves the board; `stored` is what the status says of it."""
+    """The objects of the TensorBoard; `stored` is its part of the status."""
     if board is None:
         return []
     if _is_vendors(settings, stored):
@@ -58,10 +58,10 @@ def warnings(
     return [(api.TENSORBOARD_UNSUPPORTED, message)]
 
 
-def status_of(job: Job, children: Children, *, trouble: str) -> dict[str, Any] | None:
-    """What the job's status says of its TensorBoard; None where it asks for none.
+def status_of(job: Job, children: Children, *, create_error: str) -> dict[str, Any] | None:
+    """The TensorBoard's part of the status, or None if the job requests none.
 
-    `trouble` is why it could not be made.
+    `create_error` is why it could not be created.
     """
     main = next((each for each in job.companions if each.kind in _API_VERSIONS), None)
     if main is None:
@@ -74,30 +74,30 @@ def status_of(job: Job, children: Children, *, trouble: str) -> dict[str, Any] |
         "namespace": job.namespace,
         **({} if found is None else {"uid": found.metadata.uid}),
     }
-    return {"name": main.name, "dependent": dependent, **_state(main.name, found, trouble)}
+    return {"name": main.name, "dependent": dependent, **_state(main.name, found, create_error)}
 
 
 def _unsupported(job: Job) -> dict[str, Any] | None:
     for reason, text in job.warnings:
         if reason == api.TENSORBOARD_UNSUPPORTED:
-            return _told(kind="Warning", reason="DependentUnsupported", note=text)
+            return _warnings(kind="Warning", reason="DependentUnsupported", note=text)
     return None
 
 
-def _state(name: str, found: CompanionObject | None, trouble: str) -> dict[str, Any]:
-    if found is None and trouble:
-        return _told(kind="Warning", note=trouble)
+def _state(name: str, found: CompanionObject | None, create_error: str) -> dict[str, Any]:
+    if found is None and create_error:
+        return _warnings(kind="Warning", note=create_error)
     if found is None:
-        return _told(note=f"TensorBoard [{name}] does not exist")
+        return _warnings(note=f"TensorBoard [{name}] does not exist")
     if found.spec.suspend or found.spec.replicas == 0:
-        return _told(note=f"TensorBoard [{name}] is suspended")
+        return _warnings(note=f"TensorBoard [{name}] is suspended")
     if found.status.ready_replicas or found.status.phase == api.RUNNING:
         note = f"TensorBoard [{name}] is ready"
-        return _told(is_ready=True, reason="DependentReady", note=note)
-    return _told(note=f"TensorBoard [{name}] is not ready")
+        return _warnings(is_ready=True, reason="DependentReady", note=note)
+    return _warnings(note=f"TensorBoard [{name}] is not ready")
 
 
-def _told(
+def _warnings(
     *,
     is_ready: bool = False,
     kind: str = "Normal",
@@ -108,7 +108,7 @@ def _told(
 
 
 def _is_vendors(settings: Settings, stored: Mapping[str, Any]) -> bool:
-    """What stands stays of its kind, also if the vendor's kind comes to the cluster later."""
+    """An existing TensorBoard keeps its kind, even if the vendor's API is installed later."""
     dependent = stored.get("dependent")
     made = dependent if isinstance(dependent, Mapping) and dependent.get("uid") else {}
     if made.get("kind") == OWN.kind:
@@ -132,7 +132,7 @@ def _vendors(board: Board, *, name: str, job_name: str) -> Companion:
         "spec": board.given,
     }
     kept = {"suspend": board.is_suspended}
-    return Companion(kind=VENDOR.kind, name=name, manifest=manifest, kept=kept)
+    return Companion(kind=VENDOR.kind, name=name, manifest=manifest, enforced_spec=kept)
 
 
 def _deployment(board: Board, *, name: str, job_name: str, backend: str) -> Companion:
@@ -160,7 +160,7 @@ def _deployment(board: Board, *, name: str, job_name: str, backend: str) -> Comp
             },
         },
     }
-    return Companion(kind=OWN.kind, name=name, manifest=manifest, kept=kept)
+    return Companion(kind=OWN.kind, name=name, manifest=manifest, enforced_spec=kept)
 
 
 def _container(board: Board, claims: Sequence[str]) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _container(board: Board, claims: Sequence[str]) -> dict[str, Any]:
 
 
 def _volume(place: int, claim: str) -> dict[str, Any]:
-    """Read-only mounts of one volume per claim: some claims can be attached only once."""
+    """A read-only volume, one per claim, because some claims can be attached only once."""
     return {
         "name": _volume_name(place),
         "persistentVolumeClaim": {"claimName": claim, "readOnly": True},

@@ -1,6 +1,6 @@
-"""tensorboardSpec: from which image and logs a TensorBoard is asked for, read with every fault.
+"""Reads tensorboardSpec: the image and log sources of a TensorBoard.
 
-Two spellings of the places exist and mean the same: a list of URLs, and the newer `logDir`.
+Log sources have two equivalent spellings: a list of URLs, and the newer `logDir`.
 """
 
 import re
@@ -18,7 +18,7 @@ _CLAIM = "t9k://pvc/"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A folder of a PersistentVolumeClaim; an empty path is all of it."""
+    """A folder of a PersistentVolumeClaim; an empty path is its root."""
 
     claim: str
     path: str
@@ -28,12 +28,12 @@ class Board(msgspec.Struct, frozen=True):
     image: str
     sources: Sequence[Source] = ()
     elsewhere: Sequence[str] = ()
-    """Places that are no volumes: only the vendor's own TensorBoard reads them."""
+    """Sources that are not volumes, which only the vendor's TensorBoard can read."""
     is_suspended: bool = False
     queue: str = ""
     resources: Mapping[str, Any] = {}
     given: Mapping[str, Any] = {}
-    """The block as the user wrote it."""
+    """The field as written by the user."""
 
 
 def read_board(reader: Reader, given: Mapping[str, Any] | None) -> Board | None:

@@ -1,4 +1,4 @@
-"""batch.tensorstack.dev/v1beta1 TensorFlowTrainingJob: the dialect of the T9k platform."""
+"""batch.tensorstack.dev/v1beta1 TensorFlowTrainingJob: the API of the T9k platform."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import ChildApi, Manifest, Observed, Settings, Translation
+from tfjob.dialects.base import ChildApi, Conversion, Manifest, Settings, StatusContext
 from tfjob.dialects.tensorstack import api, conversion, tensorboard
 from tfjob.dialects.tensorstack import crd as tensorstack_crd
 from tfjob.dialects.tensorstack import job as tensorstack_job
@@ -38,10 +38,10 @@ class TensorStackV1beta1:
     def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         return tensorstack_job.decode(manifest, settings)
 
-    def unread(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
+    def unknown_fields(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
         return []
 
-    def completed(
+    def defaulted_spec(
         self,
         manifest: Manifest,  # noqa: ARG002 - defaults are applied in memory and never stored
         settings: Settings,  # noqa: ARG002 - as above
@@ -52,14 +52,14 @@ class TensorStackV1beta1:
         return None
 
     def encode_status(
-        self, job: Job | InvalidJob, status: JobStatus, observed: Observed
+        self, job: Job | InvalidJob, status: JobStatus, observed: StatusContext
     ) -> dict[str, Any]:
         return tensorstack_status.encode(job, status, observed)
 
-    def to_hub(self, manifest: Manifest) -> Translation:
+    def to_hub(self, manifest: Manifest) -> Conversion:
         return conversion.to_hub(manifest)
 
-    def from_hub(self, manifest: Manifest) -> Translation:
+    def from_hub(self, manifest: Manifest) -> Conversion:
         return conversion.from_hub(manifest)
 
     def crd(self) -> dict[str, Any]:

@@ -1,19 +1,19 @@
-"""The sentences with which such a job is refused, said alike by an API server and without one.
+"""Validation messages for these jobs, used by both the CEL rules and the offline validation.
 
-`{}` stands for what differs.
+`{}` is a placeholder.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.tensorstack import api
 
-MOST_REPLICAS = 5000
-"""All replicas of a job: the status names each of them, and an object holds no more."""
+MAX_REPLICAS = 5000
+"""The most replicas of a job: the status lists each of them and must fit into one object."""
 REQUIRED = "must be given"
 NO_REPLICAS = "must have at least one entry"
-TWICE = "the type {} stands here twice"
+DUPLICATE_TYPE = "the type {} stands here twice"
 ONE_CHIEF = "a job has exactly 1 chief: replicas must be 1"
 NO_MASTER = "no master node: a job needs a chief, or a worker with at least 1 replica"
-MANY_REPLICAS = f"must be no more than {MOST_REPLICAS} replicas in total"
+MANY_REPLICAS = f"must be no more than {MAX_REPLICAS} replicas in total"
 NO_CONTAINERS = f"must have a container named {TRAINING_CONTAINER}"
 NO_IMAGE = "must name the image that the container runs"
 CLEAN_UP = "must be None, All or Unfinished"
@@ -25,10 +25,10 @@ BAD_NAME = (
     " beginning with a letter and ending with a letter or digit"
 )
 LONG_NAME = "must be no more than {} characters because the names of pods are derived from it"
-FROZEN = (
+IMMUTABLE = (
     "cannot be changed after the job was created; only spec.runMode.pause.enabled and"
     " spec.tensorboardSpec.suspend can. Delete the job and create it anew"
 )
 
-LONGEST_SUFFIX = f"-xxxxx-{api.EVALUATOR}-"
-"""What stands between a job's name and the index in the longest name of a child."""
+MAX_SUFFIX = f"-xxxxx-{api.EVALUATOR}-"
+"""The part between the job's name and the index in the longest child name."""

@@ -95,17 +95,17 @@ def decide(job: Json, pods: list[Json], *, now: datetime) -> Decision:
     spec, moment = job["spec"], time.render(now)
     kept = ("startTime", "conditions", "succeeded", "failed")
     status = {k: v for k, v in (job.get("status") or {}).items() if k in kept}
-    is_quiet = all(has_ended(pod) for pod in pods)
+    is_empty = all(has_ended(pod) for pod in pods)
     if spec.get("suspend"):
         return _suspended(status, moment)
     status.setdefault("startTime", moment)
     if _holds(status, "FailureTarget") or _has_failed(spec, status, pods):
-        return _ending(status, ("FailureTarget", "Failed"), _LOST, moment, is_quiet=is_quiet)
+        return _ending(status, ("FailureTarget", "Failed"), _LOST, moment, is_empty=is_empty)
     active = sum(map(is_active, pods))
     missing = _missing(spec, succeeded=status.get("succeeded") or 0, active=active)
     if missing == 0:
         names = ("SuccessCriteriaMet", "Complete")
-        return _ending(status, names, _DONE, moment, is_quiet=is_quiet)
+        return _ending(status, names, _DONE, moment, is_empty=is_empty)
     if any(c["type"] == "Suspended" for c in status.get("conditions") or ()):
         why = ("JobResumed", "Job resumed")
         status = _with_condition(status, "Suspended", why, moment, value="False")
@@ -148,12 +148,12 @@ def _suspended(status: Json, moment: str) -> Decision:
 
 
 def _ending(
-    status: Json, names: tuple[str, str], why: tuple[str, str], moment: str, *, is_quiet: bool
+    status: Json, names: tuple[str, str], why: tuple[str, str], moment: str, *, is_empty: bool
 ) -> Decision:
     """Set the outcome at once; the Job is finished when no pod is running."""
     verdict, end = names
     status = _with_condition(status, verdict, why, moment)
-    if is_quiet:
+    if is_empty:
         status = _with_condition(status, end, why, moment)
         if end == "Complete":
             status["completionTime"] = moment

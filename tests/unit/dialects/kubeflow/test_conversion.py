@@ -1,4 +1,4 @@
-"""Between the versions: where fields go, and that nothing is lost on the way."""
+"""Conversion between the versions moves fields and loses none."""
 
 import copy
 import json

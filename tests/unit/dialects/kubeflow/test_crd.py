@@ -1,4 +1,4 @@
-"""The definition of TFJobs as an API server gets it."""
+"""The published CRD of TFJobs."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""schedulingPolicy in the words of Volcano and of scheduler-plugins."""
+"""schedulingPolicy for Volcano and for scheduler-plugins."""
 
 from typing import Any
 

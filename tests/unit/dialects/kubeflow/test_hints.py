@@ -1,4 +1,4 @@
-"""Every refusal comes with advice, and the advice can be followed."""
+"""Every rejection has a hint that can be followed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a TFJob means to the core: who decides, what retries, who owns."""
+"""Decoding a TFJob: success criterion, exit codes, labels and owner."""
 
 from datetime import timedelta
 from typing import Any
@@ -15,7 +15,7 @@ WORKER_0 = SuccessCriterion(types=("Worker",), index=0)
 
 
 @pytest.mark.parametrize(
-    ("roles", "decider"),
+    ("roles", "success_criterion"),
     [
         ("C1 P1 W2 E1", SuccessCriterion(types=("Chief",))),
         ("M1 W2", SuccessCriterion(types=("Master",))),
@@ -26,16 +26,16 @@ WORKER_0 = SuccessCriterion(types=("Worker",), index=0)
         ("W0", SuccessCriterion(types=())),
     ],
 )
-def test_deciding_type(roles: str, decider: SuccessCriterion) -> None:
-    assert a_job(roles).rules.decider == decider
+def test_deciding_type(roles: str, success_criterion: SuccessCriterion) -> None:
+    assert a_job(roles).rules.success_criterion == success_criterion
 
 
 def test_all_workers_decide_under_their_policy_unless_there_is_a_chief() -> None:
-    assert a_job("W2", successPolicy="AllWorkers").rules.decider == SuccessCriterion(
+    assert a_job("W2", successPolicy="AllWorkers").rules.success_criterion == SuccessCriterion(
         types=("Worker",)
     )
     chief = a_job("C1 W2", successPolicy="AllWorkers")
-    assert chief.rules.decider == SuccessCriterion(types=("Chief",))
+    assert chief.rules.success_criterion == SuccessCriterion(types=("Chief",))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_selector_of_a_type_is_in_its_status() -> None:
 
 
 def test_children_are_claimed_by_operator_and_job() -> None:
-    assert a_job(name="a").claim == {
+    assert a_job(name="a").child_labels == {
         "training.kubeflow.org/operator-name": "tfjob-controller",
         "training.kubeflow.org/job-name": "a",
     }

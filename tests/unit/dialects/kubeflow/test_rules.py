@@ -1,4 +1,4 @@
-"""The rules of the definition say the words of the contract; a real server says what they mean."""
+"""The messages of the CEL rules."""
 
 from typing import Any
 

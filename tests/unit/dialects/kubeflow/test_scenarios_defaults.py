@@ -1,4 +1,4 @@
-"""What is absent from a TFJob, and what stands there instead in memory."""
+"""Defaults of absent fields, applied in memory."""
 
 import copy
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from tests.support.builders import a_job, container, decide, decoded, manifest, replica_spec
 from tests.unit.dialects.rendering import pods_of, services_of, tf_configs, training_container
 from tfjob.core.job import CleanPolicy, RestartPolicy
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 TRAINING_PORT = {"name": "tfjob-port", "containerPort": 2222}
@@ -30,9 +30,9 @@ def test_type_in_any_case_means_the_canonical_one(key: str) -> None:
     assert [replica.type for replica in job.replicas] == ["Worker"]
     assert list(pods_of(job)) == ["j-worker-0"]
     assert plan.status is not None
-    assert list(KubeflowV1().encode_status(job, plan.status, Observed())["replicaStatuses"]) == [
-        "Worker"
-    ]
+    assert list(
+        KubeflowV1().encode_status(job, plan.status, StatusContext())["replicaStatuses"]
+    ) == ["Worker"]
     assert given == before
 
 
@@ -46,7 +46,7 @@ def test_absent_values_become_the_defaults_and_given_ones_stay() -> None:
     (replica,) = job.replicas
     assert (replica.count, replica.restart) == (1, RestartPolicy.ALWAYS)
     assert job.policy.clean is CleanPolicy.NONE
-    assert job.rules.decider.index == 0
+    assert job.rules.success_criterion.index == 0
     assert training_container(pods_of(job)["j-worker-0"])["ports"] == [TRAINING_PORT]
 
 

@@ -1,4 +1,4 @@
-"""Every refusal of a TFJob, with its exact text."""
+"""Every rejection of a TFJob, with its exact message."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""TF_CONFIG byte for byte: TensorFlow parses it, and people compare it."""
+"""TF_CONFIG byte for byte."""
 
 from typing import Any
 

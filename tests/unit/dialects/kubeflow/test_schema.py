@@ -1,4 +1,4 @@
-"""The schema's closed lists and bounds are those by which a job is read."""
+"""The enums and bounds of the schema are those used for decoding."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The spec: places, defaults and bounds of its fields."""
+"""The spec: older fields, defaults and bounds."""
 
 from typing import Any
 

@@ -1,11 +1,11 @@
-"""The stored status: what is written, what is left out, and that anything can be read."""
+"""Encoding the status omits empty values, and decoding accepts anything."""
 
 from typing import Any
 
 import pytest
 
 from tests.support.builders import NOW, at
-from tfjob.core.status import Cause, Condition, JobStatus, Limit, RecentRestart, ReplicaStatus
+from tfjob.core.status import Condition, JobStatus, Limit, PodRecord, RecordCause, ReplicaStatus
 from tfjob.dialects.kubeflow import status
 from tfjob.k8s import time
 
@@ -72,9 +72,9 @@ def test_full_status_is_read_field_by_field() -> None:
                 failed=3,
                 restarts=4,
                 completed=frozenset({0, 2, 3, 4}),
-                recent=(
-                    RecentRestart(
-                        index=1, uid="u", streak=2, at=NOW, cause=Cause.IN_PLACE, in_place=3
+                records=(
+                    PodRecord(
+                        index=1, uid="u", streak=2, at=NOW, cause=RecordCause.IN_PLACE, in_place=3
                     ),
                 ),
                 selector="a=b",
@@ -153,8 +153,8 @@ def test_completed_indexes_are_bounded() -> None:
 
 
 def test_restart_without_a_time_is_forgotten() -> None:
-    recent = [{"index": 0, "uid": "u", "streak": 1}, None, {"time": time.render(NOW)}]
-    stored = {"replicaStatuses": {"Worker": {"recentRestarts": recent}}}
-    assert status.decode(stored).of("Worker").recent == (
-        RecentRestart(0, "", 0, NOW, Cause.REMOVED),
+    records = [{"index": 0, "uid": "u", "streak": 1}, None, {"time": time.render(NOW)}]
+    stored = {"replicaStatuses": {"Worker": {"recentRestarts": records}}}
+    assert status.decode(stored).of("Worker").records == (
+        PodRecord(0, "", 0, NOW, RecordCause.REMOVED),
     )

@@ -1,4 +1,4 @@
-"""A pod template: what is refused of it, and which ports a service gets from it."""
+"""Faults of a pod template, and the ports of its service."""
 
 import copy
 from typing import Any
@@ -10,7 +10,7 @@ from tfjob.core.job import ServicePort
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.kubeflow import schema
 from tfjob.dialects.kubeflow.template import Template, read_template
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 
 TEMPLATE = schema.template()
 
@@ -21,7 +21,7 @@ def read(*containers: Any, **template: Any) -> tuple[Template, list[str]]:
 
 def read_whole(given: Any) -> tuple[Template, list[str]]:
     reader = Reader()
-    right = shaped(reader, given, TEMPLATE, "template") or {}
+    right = valid_part(reader, given, TEMPLATE, "template") or {}
     return read_template(reader, right, "template"), [fault.path for fault in reader.faults]
 
 

@@ -1,4 +1,4 @@
-"""v1beta1 is read as v1, with its own default and its own places of the same fields."""
+"""v1beta1 is converted to v1, with its own defaults and fields."""
 
 import json
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.builders import a_pod, conditions_of, decide, manifest, replica_spec
 from tfjob.core.job import CleanPolicy, Job
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
 
@@ -80,7 +80,7 @@ def test_fields_of_v1_come_back_from_the_annotation() -> None:
     }
     job = read(old("W2", kept=kept))
     assert job.policy.is_suspended
-    assert job.rules.decider.index is None
+    assert job.rules.success_criterion.index is None
     assert job.tf_config.is_dynamic
     assert job.annotations == {"other": "stays"}
 
@@ -123,8 +123,8 @@ def test_status_is_written_as_v1_writes_it() -> None:
     job = read(old())
     plan = decide(job)
     assert plan.status is not None
-    shown = OLD.encode_status(job, plan.status, Observed())
-    assert shown == KubeflowV1().encode_status(job, plan.status, Observed())
+    shown = OLD.encode_status(job, plan.status, StatusContext())
+    assert shown == KubeflowV1().encode_status(job, plan.status, StatusContext())
 
 
 def test_both_versions_have_one_definition() -> None:

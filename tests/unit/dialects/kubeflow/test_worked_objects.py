@@ -1,10 +1,10 @@
-"""The worked objects of a small job, byte for byte: job j in namespace n, one chief, one worker."""
+"""The complete objects of a small job, byte for byte."""
 
 import pytest
 
 from tests.support.builders import NOW, Passes, a_pod, at, manifest
 from tests.unit.dialects.rendering import pods_of, services_of, sorted_json
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import time
 
@@ -102,7 +102,7 @@ def test_status_after_success(passes: Passes) -> None:
         )
         return {"succeeded": 1, "completedIndexes": "0", "selector": selector}
 
-    shown = KubeflowV1().encode_status(passes.job, passes.job.status, Observed())
+    shown = KubeflowV1().encode_status(passes.job, passes.job.status, StatusContext())
     assert sorted_json(shown) == sorted_json(
         {
             "conditions": [

@@ -1,4 +1,4 @@
-"""TfJobs for tests, and lives of them: what stands beside a job, and what becomes of it."""
+"""TfJobs for tests, with their children and their status over several reconciles."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.tensorflow.config import FLAG, ControllerConfig
 from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
 from tfjob.k8s.batch import BatchJob, BatchJobStatus
@@ -79,7 +79,7 @@ def set_up(**fields: Any) -> Settings:
 
 def stored(given: Json, settings: Settings = SETTINGS, *, token: str = RUNTIME_ID) -> Json:
     """The job once its spec has been completed and stored."""
-    spec = DIALECT.completed(given, settings, tokens=iter([token]), is_taken=lambda _: False)
+    spec = DIALECT.defaulted_spec(given, settings, tokens=iter([token]), is_taken=lambda _: False)
     return given if spec is None else {**given, "spec": spec}
 
 
@@ -213,12 +213,14 @@ class Life:
             for each in self.status["replicaStatuses"]
         }
 
-    def go(self, children: Children | None = None, *, trouble: str = "") -> "Life":
+    def go(self, children: Children | None = None, *, create_error: str = "") -> "Life":
         """One more pass over these children; all stand where none are given."""
         job = self.job
         found = around(job) if children is None else children
         self.plan = reconcile(job=job, children=found, now=NOW)
-        observed = Observed(children=found, stored=self.status, now=NOW, trouble=trouble)
+        observed = StatusContext(
+            children=found, stored=self.status, now=NOW, create_error=create_error
+        )
         self.status = DIALECT.encode_status(job, self.plan.status or job.status, observed)
         return self
 
@@ -235,4 +237,4 @@ def refused(given: Json, settings: Settings = SETTINGS) -> tuple[Mapping[str, An
     assert isinstance(job, InvalidJob), job
     plan = reject(job, now=NOW)
     assert plan.status is not None
-    return DIALECT.encode_status(job, plan.status, Observed(now=NOW)), plan
+    return DIALECT.encode_status(job, plan.status, StatusContext(now=NOW)), plan

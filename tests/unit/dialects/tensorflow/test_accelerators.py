@@ -1,4 +1,4 @@
-"""Accelerators: what goes with a resource that a container asks for."""
+"""What is added to containers that request an accelerator."""
 
 from tests.unit.dialects.tensorflow.jobs import Json, template
 from tfjob.dialects.tensorflow.accelerators import accelerated

@@ -1,4 +1,4 @@
-"""The offline check of TfJobs: every rule in the contract's words, and which comes first."""
+"""Semantic validation of TfJobs: exact messages and their order."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The controller's configuration file, and the ones for clouds."""
+"""The controller config file, and the presets for clouds."""
 
 from typing import Any
 

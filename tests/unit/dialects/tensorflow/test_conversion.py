@@ -1,4 +1,4 @@
-"""TfJobs as jobs of the hub and back: what stays, and a name for all that does not."""
+"""Conversion of TfJobs to the hub and back, with all losses reported."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import given
 
 from tests.support.tfjobs import Json, container, replica, tfjob
 from tests.support.translations import HUB, hub_jobs, losses_of, meaning, unsaid
-from tfjob.dialects.base import Translation
+from tfjob.dialects.base import Conversion
 from tfjob.dialects.tensorflow import conversion
 
 
@@ -33,19 +33,19 @@ def chief(kind: str, index: int) -> Json:
     return {"chief": {"replicaName": kind, "replicaIndex": index}}
 
 
-def specs_of(found: Translation) -> Json:
+def specs_of(found: Conversion) -> Json:
     specs: Json = found.manifest["spec"]["tfReplicaSpecs"]
     return specs
 
 
-def up(*entries: Json, **spec: Any) -> Translation:
+def up(*entries: Json, **spec: Any) -> Conversion:
     """The job as one of the hub, which has no faults."""
     found = conversion.to_hub(of(*entries, **spec))
     assert HUB.validate(found.manifest) == []
     return found
 
 
-def down(manifest: Json) -> Translation:
+def down(manifest: Json) -> Conversion:
     assert HUB.validate(manifest) == []
     return conversion.from_hub(manifest)
 

@@ -1,4 +1,4 @@
-"""The definition of TfJobs as an API server gets it, and what the server of tfjob makes of it."""
+"""The published CRD of TfJobs, and how the local API server applies it."""
 
 import copy
 

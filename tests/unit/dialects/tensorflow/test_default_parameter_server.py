@@ -1,4 +1,4 @@
-"""Parameter servers that nobody described: when there are some, and what they run."""
+"""When a job gets default parameter servers, and what they run."""
 
 import ast
 from typing import Any

@@ -1,4 +1,4 @@
-"""The spec that is stored before the first child: defaults and a runtime id."""
+"""The spec stored before the first child: defaults and a runtime id."""
 
 import itertools
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def words() -> Iterator[str]:
 def completed(
     given: Json, settings: Settings = SETTINGS, *, taken: tuple[str, ...] = ()
 ) -> Json | None:
-    return DIALECT.completed(given, settings, tokens=words(), is_taken=taken.__contains__)
+    return DIALECT.defaulted_spec(given, settings, tokens=words(), is_taken=taken.__contains__)
 
 
 def test_runtime_id_is_drawn() -> None:
@@ -51,7 +51,7 @@ def test_taken_names_are_those_that_the_children_will_have() -> None:
 
 
 def test_drawing_ends_after_ten_times() -> None:
-    spec = DIALECT.completed(tfjob(entry()), SETTINGS, tokens=words(), is_taken=lambda _: True)
+    spec = DIALECT.defaulted_spec(tfjob(entry()), SETTINGS, tokens=words(), is_taken=lambda _: True)
     assert spec is not None
     assert spec["RuntimeId"] == "tok9"
 

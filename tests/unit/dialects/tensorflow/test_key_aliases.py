@@ -1,4 +1,4 @@
-"""Keys mean the same in any letters."""
+"""Keys are case-insensitive."""
 
 import pytest
 
@@ -7,31 +7,35 @@ from tfjob.dialects.tensorflow import key_aliases
 
 @pytest.mark.parametrize("key", ["runtimeId", "RuntimeId", "RUNTIMEID", "runtimeid"])
 def test_known_keys_get_their_usual_spelling(key: str) -> None:
-    assert key_aliases.spelt({key: "x"}, key_aliases.SPEC) == {"RuntimeId": "x"}
+    assert key_aliases.normalised({key: "x"}, key_aliases.SPEC) == {"RuntimeId": "x"}
 
 
 def test_usual_spelling_wins() -> None:
-    assert key_aliases.spelt({"TFIMAGE": "a", "tfImage": "b"}, key_aliases.SPEC) == {"tfImage": "b"}
-    assert key_aliases.spelt({"tfImage": "b", "TFIMAGE": "a"}, key_aliases.SPEC) == {"tfImage": "b"}
+    assert key_aliases.normalised({"TFIMAGE": "a", "tfImage": "b"}, key_aliases.SPEC) == {
+        "tfImage": "b"
+    }
+    assert key_aliases.normalised({"tfImage": "b", "TFIMAGE": "a"}, key_aliases.SPEC) == {
+        "tfImage": "b"
+    }
 
 
 def test_null_is_no_value() -> None:
-    assert key_aliases.spelt({"tfImage": None, "TFIMAGE": "a"}, key_aliases.SPEC) == {
+    assert key_aliases.normalised({"tfImage": None, "TFIMAGE": "a"}, key_aliases.SPEC) == {
         "tfImage": "a"
     }
-    assert key_aliases.spelt({"tfImage": None}, key_aliases.SPEC) == {}
+    assert key_aliases.normalised({"tfImage": None}, key_aliases.SPEC) == {}
 
 
 def test_alias_gives_way_to_the_usual_key() -> None:
-    assert key_aliases.spelt({"replica_specs": [1]}, key_aliases.SPEC) == {"replicaSpecs": [1]}
+    assert key_aliases.normalised({"replica_specs": [1]}, key_aliases.SPEC) == {"replicaSpecs": [1]}
     both = {"replica_specs": [1], "replicaSpecs": [2]}
-    assert key_aliases.spelt(both, key_aliases.SPEC) == {"replicaSpecs": [2]}
+    assert key_aliases.normalised(both, key_aliases.SPEC) == {"replicaSpecs": [2]}
 
 
 def test_alias_is_one_of_the_spec_alone() -> None:
-    assert key_aliases.spelt({"replica_specs": 1}, key_aliases.REPLICA) == {"replica_specs": 1}
+    assert key_aliases.normalised({"replica_specs": 1}, key_aliases.REPLICA) == {"replica_specs": 1}
 
 
 def test_unknown_keys_stay_as_they_are() -> None:
     given = {"Other": 1, "other": None, "\u017fpec": 2}
-    assert key_aliases.spelt(given, key_aliases.SPEC) == given
+    assert key_aliases.normalised(given, key_aliases.SPEC) == given

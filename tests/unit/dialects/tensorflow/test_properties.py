@@ -1,4 +1,4 @@
-"""Whatever is sent: faults, never an exception; and what is accepted can be run."""
+"""Any input leads to faults or to a job that can run, never to an exception."""
 
 import copy
 import itertools
@@ -17,7 +17,7 @@ from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.tensorflow.config import FLAG, Accelerator, ControllerConfig
 from tfjob.k8s.field import summary
 
@@ -51,7 +51,7 @@ def run(document: Any, flags: Settings, code: int | None = None) -> None:
     faults = DIALECT.validate(document)
     summary(faults)
     tokens = (f"tok{number}" for number in itertools.count())
-    spec = DIALECT.completed(document, flags, tokens=tokens, is_taken=lambda _: False)
+    spec = DIALECT.defaulted_spec(document, flags, tokens=tokens, is_taken=lambda _: False)
     found = DIALECT.decode(document, flags)
     if spec is not None and not faults:
         msgspec.json.encode(spec)
@@ -73,7 +73,7 @@ def show(document: Any, found: Job | InvalidJob, code: int | None, *, is_good: b
         plan = reject(found, now=NOW)
         assert not is_good
     stored = document.get("status") if isinstance(document, dict) else None
-    observed = Observed(
+    observed = StatusContext(
         children=children, stored=stored if isinstance(stored, dict) else {}, now=NOW
     )
     shown = DIALECT.encode_status(found, plan.status or found.status, observed)
@@ -111,13 +111,13 @@ def test_job_that_is_almost_right(spec: Any, flags: Settings, code: int | None) 
 def test_completing_twice_is_completing_once(spec: Any, flags: Settings) -> None:
     given_job = {**tfjob(), "spec": spec}
     tokens = (f"tok{number}" for number in itertools.count())
-    once = DIALECT.completed(given_job, flags, tokens=tokens, is_taken=lambda _: False)
+    once = DIALECT.defaulted_spec(given_job, flags, tokens=tokens, is_taken=lambda _: False)
     if once is None:
         return
     again = {**given_job, "spec": once}
-    assert DIALECT.completed(again, flags, tokens=tokens, is_taken=lambda _: False) is None
+    assert DIALECT.defaulted_spec(again, flags, tokens=tokens, is_taken=lambda _: False) is None
     without = {key: value for key, value in once.items() if key != "RuntimeId"}
-    twice = DIALECT.completed(
+    twice = DIALECT.defaulted_spec(
         {**given_job, "spec": without},
         flags,
         tokens=iter([once["RuntimeId"]]),

@@ -1,4 +1,4 @@
-"""What is made for a TfJob: names, addresses, TF_CONFIG, servers, TensorBoard, owners."""
+"""The children of a TfJob: names, addresses, TF_CONFIG, servers, TensorBoard, owners."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What becomes of a TfJob: from Creating to Done, by the exit of the replica that decides."""
+"""The phases of a TfJob, from Creating to Done."""
 
 import msgspec
 import pytest
@@ -237,7 +237,7 @@ def test_deleted_service_comes_again_while_the_job_runs_and_not_afterwards() -> 
 def test_refused_child_is_reported_until_it_is_allowed() -> None:
     life = Life(example()).go(Children())
     found = around(life.job, missing=["Job/master-76no-0"])
-    life.go(found, trouble="exceeded quota: q")
+    life.go(found, create_error="exceeded quota: q")
     assert life.shown == ("Creating", "Running")
     assert life.status["reason"] == "Could not create job resources; exceeded quota: q"
     life.go()

@@ -1,4 +1,4 @@
-"""Jobs that cannot run: no child, no runtime id, and the contract's words as reason."""
+"""Invalid TfJobs get no child and no runtime id, and show the fault as reason."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def check(given: Json, text: str) -> None:
     )
     assert not plan.creates
     tokens = iter(["76no"])
-    assert DIALECT.completed(given, SETTINGS, tokens=tokens, is_taken=lambda _: False) is None
+    assert DIALECT.defaulted_spec(given, SETTINGS, tokens=tokens, is_taken=lambda _: False) is None
     assert text in details(given)
 
 

@@ -1,4 +1,4 @@
-"""The status of a TfJob, read and written."""
+"""Encoding and decoding the status of a TfJob."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.unit.dialects.tensorflow.jobs import (
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.observe import Children
 from tfjob.core.status import Condition, ConditionType, JobStatus
-from tfjob.dialects.base import Observed
+from tfjob.dialects.base import StatusContext
 from tfjob.dialects.tensorflow.status import decode
 
 
@@ -96,7 +96,7 @@ def test_pass_over_a_job_that_goes_on_decides_nothing_new() -> None:
 
 def test_job_that_nobody_has_looked_at_has_no_status() -> None:
     job = decoded(stored(example()))
-    assert DIALECT.encode_status(job, JobStatus(), Observed()) == {}
+    assert DIALECT.encode_status(job, JobStatus(), StatusContext()) == {}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_counts_are_in_the_order_of_the_spec() -> None:
 
 def test_trouble_of_a_job_that_has_ended_is_not_told() -> None:
     life = Life(example()).go(Children()).go()
-    life.go(around(life.job, succeeded=["master-76no-0"]), trouble="no")
+    life.go(around(life.job, succeeded=["master-76no-0"]), create_error="no")
     assert (life.status["phase"], life.status["reason"]) == ("Done", "")
 
 
@@ -149,7 +149,7 @@ def test_job_that_became_unreadable_fails_and_keeps_its_counts() -> None:
     assert isinstance(job, InvalidJob)
     plan = reject(job, now=NOW)
     assert plan.status is not None
-    shown = DIALECT.encode_status(job, plan.status, Observed(stored=before))
+    shown = DIALECT.encode_status(job, plan.status, StatusContext(stored=before))
     assert shown["phase"] == "Failed"
     assert shown["replicaStatuses"] == counts
 
@@ -159,7 +159,7 @@ def test_job_that_became_unreadable_after_its_verdict_keeps_it() -> None:
     job = DIALECT.decode({**tfjob(), "status": before}, SETTINGS)
     assert isinstance(job, InvalidJob)
     assert reject(job, now=NOW).status is None
-    assert DIALECT.encode_status(job, job.status, Observed(stored=before)) == before
+    assert DIALECT.encode_status(job, job.status, StatusContext(stored=before)) == before
 
 
 def test_refused_job_is_rejected_once() -> None:

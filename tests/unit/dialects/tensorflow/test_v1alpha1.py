@@ -1,4 +1,4 @@
-"""What the dialect says of itself, and of the objects beside its replicas."""
+"""The properties of the dialect and the APIs of its companions."""
 
 from tfjob.core.job import Workload
 from tfjob.dialects.base import Dialect, Settings

@@ -1,4 +1,4 @@
-"""Specs of such jobs that are almost right: each value is sensible, or now and then anything."""
+"""Generates nearly valid specs, in which some values are arbitrary."""
 
 from hypothesis import strategies as st
 

@@ -15,7 +15,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
@@ -142,7 +142,7 @@ class Play:
         *found: Pod,
         now: datetime = NOW,
         has_services: bool = True,
-        trouble: str = "",
+        create_error: str = "",
         **children: Any,
     ) -> Plan:
         """One more pass; every replica has its service unless it is said otherwise."""
@@ -152,7 +152,9 @@ class Play:
             plan = reconcile(job=job, children=seen, now=now)
         else:
             plan = reject(job, children=seen, now=now)
-        observed = Observed(children=seen, stored=self.status, now=now, trouble=trouble)
+        observed = StatusContext(
+            children=seen, stored=self.status, now=now, create_error=create_error
+        )
         self.status = DIALECT.encode_status(job, plan.status or job.status, observed)
         # As it is after it was sent and read.
         self.status = msgspec.json.decode(msgspec.json.encode(self.status))

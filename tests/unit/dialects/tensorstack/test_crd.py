@@ -1,4 +1,4 @@
-"""The definition of TensorFlowTrainingJobs as an API server gets it."""
+"""The published CRD of TensorFlowTrainingJobs."""
 
 from tests.unit.dialects.schemas import pieces
 from tests.unit.dialects.tensorstack.jobs import DIALECT

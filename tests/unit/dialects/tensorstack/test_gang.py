@@ -1,4 +1,4 @@
-"""The backends of the T9k scheduler's PodGroups."""
+"""The PodGroup backends of the T9k scheduler."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever is sent: faults, never an exception; and what is accepted can be run."""
+"""Any input leads to faults or to a job that can run, never to an exception."""
 
 import copy
 from typing import Any
@@ -15,7 +15,7 @@ from tfjob.core.invalid_job import reject
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
-from tfjob.dialects.base import Observed, Settings
+from tfjob.dialects.base import Settings, StatusContext
 from tfjob.k8s.field import summary
 
 SETTINGS = st.builds(
@@ -44,7 +44,7 @@ def run(document: Any, flags: Settings | None = None) -> None:
         assert faults
         plan = reject(found, children=children, now=NOW)
     stored = document.get("status") if isinstance(document, dict) else None
-    observed = Observed(children=children, stored=stored or {}, now=NOW)
+    observed = StatusContext(children=children, stored=stored or {}, now=NOW)
     shown = DIALECT.encode_status(found, plan.status or found.status, observed)
     msgspec.json.encode(shown)
     assert shown.keys() <= DIALECT.status_fields

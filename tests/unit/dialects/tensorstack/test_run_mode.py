@@ -1,4 +1,4 @@
-"""Run modes: how the containers of a type start, and what of a template they leave alone."""
+"""Run modes: the commands of containers, and what of a template they keep."""
 
 import copy
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.dialects.tensorstack.jobs import Json, container
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 from tfjob.dialects.tensorstack import schema
 from tfjob.dialects.tensorstack.run_mode import Modes, Start, read_modes, started
 
@@ -22,7 +22,9 @@ TEMPLATE: Json = {
 
 def read(value: object) -> Modes:
     reader = Reader()
-    found = read_modes(reader, shaped(reader, value, MODES, "spec.runMode") or {}, types=["worker"])
+    found = read_modes(
+        reader, valid_part(reader, value, MODES, "spec.runMode") or {}, types=["worker"]
+    )
     assert reader.faults == []
     return found
 
@@ -109,5 +111,5 @@ def test_all_types_are_debugged_and_those_without_an_entry_sleep() -> None:
 )
 def test_wrong_value_is_named_by_its_path(value: Json, path: str) -> None:
     reader = Reader()
-    read_modes(reader, shaped(reader, value, MODES, "spec.runMode") or {}, types=["worker"])
+    read_modes(reader, valid_part(reader, value, MODES, "spec.runMode") or {}, types=["worker"])
     assert path in {fault.path for fault in reader.faults}

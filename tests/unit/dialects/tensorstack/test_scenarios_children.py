@@ -209,7 +209,7 @@ def test_scheduler_of_the_template_gives_way_to_the_one_of_the_job() -> None:
 def test_no_pod_is_made_where_the_group_cannot_be() -> None:
     play = Play(training_job("W4", scheduler=T9K))
     for _ in range(3):
-        plan = play.go(has_services=False, trouble="no matches for kind PodGroup")
+        plan = play.go(has_services=False, create_error="no matches for kind PodGroup")
         assert [each.kind for each in plan.creates] == ["PodGroup"]
         assert play.status["phase"] == "Pending"
         assert play.condition("Initialized") == (

@@ -1,4 +1,4 @@
-"""How a TensorFlowTrainingJob lives and ends: restarts, budget, deadline, pauses, clean-up."""
+"""How a TensorFlowTrainingJob runs and finishes: budget, deadline, pauses, clean-up."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a TensorFlowTrainingJob answers failures, as the contract's scenarios tell it."""
+"""How a TensorFlowTrainingJob handles failures."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_failed_master_is_made_again_under_on_failure() -> None:
     failed = pod("worker", 0, "Failed", code=1)
     plan = play.go(*but("W2", failed))
     assert deleted_names(plan, "Pod") == [W0]
-    assert plan.is_status_first
+    assert plan.writes_status_first
     assert play.status["backoffCount"] == 1
     assert play.status["tasks"][0]["restartCount"] == 1
     assert play.status["phase"] == "Running"
@@ -132,7 +132,7 @@ def test_always_restarts_workers_that_succeeded_but_not_the_master() -> None:
 def test_deadline_fails_the_job_and_takes_what_runs() -> None:
     play = running("W2", runPolicy={"activeDeadlineSeconds": 60})
     plan = play.go(*everything("W2"), now=at(59))
-    assert (play.status["phase"], plan.wake_at) == ("Running", at(61))
+    assert (play.status["phase"], plan.requeue_at) == ("Running", at(61))
     plan = play.go(*everything("W2"), now=at(61))
     assert play.status["phase"] == "Failed"
     assert play.condition("Failed")[1] == "DeadlineExceeded"
@@ -175,7 +175,7 @@ def test_pod_that_somebody_deletes_is_made_again_and_not_counted() -> None:
 def test_failure_that_was_counted_is_not_counted_again() -> None:
     play = running("W2", restart="OnFailure")
     there = but("W2", pod("worker", 0, "Failed"))
-    assert play.go(*there).is_status_first
+    assert play.go(*there).writes_status_first
     plan = play.go(*there)
     assert deleted_names(plan, "Pod") == [W0]
     assert play.status["backoffCount"] == 1
@@ -186,6 +186,6 @@ def test_first_restart_is_at_once_and_the_next_ones_wait() -> None:
     delays = []
     for round_ in range(9):
         play.go(*but("W2", pod("worker", 1, "Failed", uid=f"u{round_}")), now=at(1000))
-        wake = play.go(pod("worker", 0), now=at(1000)).wake_at
+        wake = play.go(pod("worker", 0), now=at(1000)).requeue_at
         delays.append(None if wake is None else (wake - at(1000)).total_seconds())
     assert delays == [None, 10, 20, 40, 80, 160, 320, 360, 360]

@@ -1,4 +1,4 @@
-"""The spec of a job as it is read: defaults, older spellings, faults with path and remedy."""
+"""Reading the spec: defaults, older spellings, faults with path and hint."""
 
 from typing import Any
 
@@ -55,17 +55,17 @@ def test_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("roles", "decider"),
+    ("roles", "success_criterion"),
     [
         ("C1 W2", SuccessCriterion(types=("chief",), index=0)),
         ("W2 P1 E1", SuccessCriterion(types=("worker",), index=0)),
         ("E1 W1 C1", SuccessCriterion(types=("chief",), index=0)),
     ],
 )
-def test_master_decides(roles: str, decider: SuccessCriterion) -> None:
+def test_master_decides(roles: str, success_criterion: SuccessCriterion) -> None:
     job = decoded(training_job(roles))
-    assert job.rules.decider == decider
-    assert job.labels.leaders == decider
+    assert job.rules.success_criterion == success_criterion
+    assert job.labels.leaders == success_criterion
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The status of a job, there and back: nothing that the next pass needs is lost."""
+"""Encoding and decoding the status loses nothing that the next reconcile needs."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,13 +14,13 @@ from tests.unit.k8s.json_values import JSON
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.reconcile import reconcile
-from tfjob.core.status import ConditionType, JobStatus, RecentRestart, ReplicaStatus
-from tfjob.dialects.base import Observed
+from tfjob.core.status import ConditionType, JobStatus, PodRecord, ReplicaStatus
+from tfjob.dialects.base import StatusContext
 from tfjob.dialects.tensorstack.status import decode, encode
 
 COUNTS = st.integers(0, 5)
 RECENT = st.builds(
-    RecentRestart,
+    PodRecord,
     index=st.integers(0, 1),
     uid=st.text(st.characters(codec="ascii"), max_size=3),
     streak=COUNTS,
@@ -33,7 +33,7 @@ REPLICAS = st.builds(
     failed=COUNTS,
     restarts=COUNTS,
     completed=st.frozensets(st.integers(0, 1)),
-    recent=st.lists(RECENT, max_size=2).map(tuple),
+    records=st.lists(RECENT, max_size=2).map(tuple),
 )
 
 
@@ -42,7 +42,7 @@ def test_counts_and_records_come_back(worker: ReplicaStatus, start: Any) -> None
     job = Play(training_job("W2")).job
     status = JobStatus(replicas={"worker": worker}, start_time=start)
     begun = {"conditions": [{"type": "Initialized", "status": "True"}]}
-    found = decode(encode(job, status, Observed(now=NOW, stored=begun)))
+    found = decode(encode(job, status, StatusContext(now=NOW, stored=begun)))
     assert found.replicas == status.replicas
     assert found.start_time == start
 
@@ -112,8 +112,8 @@ def test_decisions_are_the_same_as_if_nothing_were_stored_in_between(
             plan.deletes,
             plan.events,
         )
-        assert (read.wake_at, read.restarts) == (plan.wake_at, plan.restarts)
-        assert read.is_status_first == plan.is_status_first
+        assert (read.requeue_at, read.restarts) == (plan.requeue_at, plan.restarts)
+        assert read.writes_status_first == plan.writes_status_first
 
 
 @pytest.mark.parametrize(

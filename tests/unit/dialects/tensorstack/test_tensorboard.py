@@ -1,4 +1,4 @@
-"""The TensorBoard of a job: whose kind it is, what it reads, and what is told of it."""
+"""The TensorBoard of a job: its kind, its log sources, its status and warnings."""
 
 from typing import Any
 
@@ -191,7 +191,7 @@ def test_suspended_tensorboard_has_no_pods_and_can_be_woken() -> None:
 
 def test_vendors_tensorboard_is_suspended_in_its_own_words() -> None:
     (companion,) = decoded(board(suspend=True), served=SERVED).companions
-    assert companion.kept == {"suspend": True}
+    assert companion.enforced_spec == {"suspend": True}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_queue_and_resources_are_passed_on() -> None:
 
 def test_tensorboard_that_cannot_be_made_is_told_and_holds_nothing_up() -> None:
     play = Play(board(**LOGS))
-    play.go(pod(), trouble="deployments.apps is forbidden")
+    play.go(pod(), create_error="deployments.apps is forbidden")
     told = play.status["tensorboard"]
     assert (told["type"], told["note"]) == ("Warning", "deployments.apps is forbidden")
     assert play.status["phase"] == "Running"
@@ -250,7 +250,7 @@ def test_tensorboard_that_cannot_be_made_is_told_and_holds_nothing_up() -> None:
 
 def test_trouble_with_pods_is_not_blamed_on_the_tensorboard() -> None:
     play = Play(board(**LOGS))
-    play.go(trouble="pods is forbidden")
+    play.go(create_error="pods is forbidden")
     assert play.status["tensorboard"]["type"] == "Normal"
 
 

@@ -1,10 +1,10 @@
-"""tensorboardSpec as it is read: where the logs are, in both spellings."""
+"""Reading tensorboardSpec: log sources in both spellings."""
 
 import pytest
 
 from tests.unit.dialects.tensorstack.jobs import Json
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.schema_check import shaped
+from tfjob.dialects.schema_check import valid_part
 from tfjob.dialects.tensorstack import schema
 from tfjob.dialects.tensorstack.tensorboard_spec import Board, Source, read_board
 
@@ -14,7 +14,7 @@ PATH = "spec.tensorboardSpec"
 
 def read(**fields: object) -> Board:
     reader = Reader()
-    found = read_board(reader, shaped(reader, {"image": "i", **fields}, BOARD, PATH))
+    found = read_board(reader, valid_part(reader, {"image": "i", **fields}, BOARD, PATH))
     assert reader.faults == []
     assert found is not None
     return found
@@ -81,5 +81,5 @@ def test_places_that_are_no_volumes() -> None:
 )
 def test_wrong_value_is_named_by_its_path(fields: Json, path: str) -> None:
     reader = Reader()
-    read_board(reader, shaped(reader, {"image": "i", **fields}, BOARD, PATH))
+    read_board(reader, valid_part(reader, {"image": "i", **fields}, BOARD, PATH))
     assert f"spec.tensorboardSpec.{path}" in {fault.path for fault in reader.faults}

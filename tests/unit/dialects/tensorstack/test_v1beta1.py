@@ -1,4 +1,4 @@
-"""batch.tensorstack.dev/v1beta1 TensorFlowTrainingJob as a dialect among others."""
+"""The properties of the dialect."""
 
 from tests.unit.dialects.tensorstack.jobs import DIALECT, training_job
 from tfjob.core.job import Workload
@@ -30,7 +30,10 @@ def test_vendors_tensorboard_may_be_missing_and_deployments_may_not() -> None:
 def test_stored_spec_stays_as_its_user_wrote_it() -> None:
     given = training_job()
     settings = Settings()
-    assert DIALECT.completed(given, settings, tokens=iter(()), is_taken=lambda _name: False) is None
+    assert (
+        DIALECT.defaulted_spec(given, settings, tokens=iter(()), is_taken=lambda _name: False)
+        is None
+    )
 
 
 def test_job_goes_to_the_hub_and_comes_back() -> None:

@@ -1,4 +1,4 @@
-"""The definition and the offline check agree, row by row, on new and on edited jobs."""
+"""The CRD and the offline validation agree on new and on edited jobs, row by row."""
 
 import copy
 

@@ -212,7 +212,7 @@ class Edit(NamedTuple):
 
 
 def frozen(part: str) -> str:
-    return f"{part} {validation_messages.FROZEN}"
+    return f"{part} {validation_messages.IMMUTABLE}"
 
 
 PAUSED = {"runMode": {"pause": {"enabled": True}}}

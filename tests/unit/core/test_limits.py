@@ -1,21 +1,29 @@
-"""backoffLimit as arithmetic: restarts in place, stored restarts, and when they are too many."""
+"""backoffLimit and activeDeadlineSeconds as arithmetic."""
+
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tfjob.core import backoff
-from tfjob.core.backoff import Restarts
+from tests.support.builders import NOW, at
+from tfjob.core import limits
+from tfjob.core.limits import Restarts
+from tfjob.k8s import time
+
+TWO = timedelta(seconds=2)
 
 
 def is_hit(
     limit: int | None, in_place: int, stored: int, *, wanted: bool = False, failed: bool = False
 ) -> bool:
     restarts = Restarts(in_place=in_place, stored=stored)
-    return backoff.is_hit(limit, restarts, is_restart_wanted=wanted, has_new_failure=failed)
+    return limits.is_backoff_limit_reached(
+        limit, restarts, is_restart_wanted=wanted, has_new_failure=failed
+    )
 
 
 def test_without_a_limit_nothing_is_too_much() -> None:
     assert not is_hit(None, 1000, 1000, wanted=True, failed=True)
-    assert backoff.remaining(None, Restarts(in_place=9, stored=9)) is None
+    assert limits.remaining_restarts(None, Restarts(in_place=9, stored=9)) is None
 
 
 @pytest.mark.parametrize(
@@ -68,4 +76,38 @@ def test_a_restart_wanted_under_limit_0_hits_it() -> None:
 def test_what_is_left_is_never_less_than_nothing(
     limit: int, in_place: int, stored: int, left: int
 ) -> None:
-    assert backoff.remaining(limit, Restarts(in_place=in_place, stored=stored)) == left
+    assert limits.remaining_restarts(limit, Restarts(in_place=in_place, stored=stored)) == left
+
+
+def test_a_job_that_has_not_started_or_has_no_limit_has_no_end() -> None:
+    assert limits.deadline(None, NOW) is None
+    assert limits.deadline(TWO, None) is None
+    assert limits.deadline(TWO, NOW) == at(3)
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(2.999, False), (3, True), (4, True)])
+def test_the_deadline_is_hit_when_the_whole_time_is_over(seconds: float, expected: bool) -> None:
+    assert limits.is_deadline_exceeded(TWO, NOW, now=at(seconds)) is expected
+
+
+@pytest.mark.parametrize("begun", [0, 0.3, 0.999])
+def test_a_deadline_is_never_early_for_a_start_that_is_stored_in_whole_seconds(
+    begun: float,
+) -> None:
+    stored = time.truncate(at(begun))
+    assert not limits.is_deadline_exceeded(TWO, stored, now=at(begun + 1.999))
+    assert limits.is_deadline_exceeded(TWO, stored, now=at(begun + 3))
+
+
+def test_a_deadline_of_0_is_over_at_once() -> None:
+    assert limits.is_deadline_exceeded(timedelta(0), NOW, now=NOW)
+
+
+def test_without_limit_or_start_nothing_is_hit() -> None:
+    assert not limits.is_deadline_exceeded(None, NOW, now=at(999))
+    assert not limits.is_deadline_exceeded(TWO, None, now=at(999))
+
+
+def test_a_start_at_the_end_of_the_calendar_is_no_error() -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    assert limits.deadline(TWO, last) == last

@@ -1,4 +1,4 @@
-"""What a job's own words can say: which pod, which code, how often; and its own warnings."""
+"""Parameters of message templates, and the events that a job carries itself."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def test_the_pod_that_decides_for_a_batch_job_is_the_one_that_is_named() -> None
     job = worded(a_job("C1", restart="OnFailure"), failed=MessageTemplate("Failed", ENDED))
     rules = msgspec.structs.replace(
         job.rules,
-        decider=SuccessCriterion(types=("Chief",), index=0),
+        success_criterion=SuccessCriterion(types=("Chief",), index=0),
         exit_codes=ExitCodes(at_least=128),
     )
     job = msgspec.structs.replace(job, rules=rules, workload=Workload.JOB)

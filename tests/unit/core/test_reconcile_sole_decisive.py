@@ -1,4 +1,4 @@
-"""Jobs whose master alone decides, whose pods are made anew, whose budget only stops restarts."""
+"""Jobs with a sole decisive replica, recreated pods and a budget that only stops restarts."""
 
 from datetime import timedelta
 from typing import Any
@@ -44,17 +44,19 @@ def master_job(roles: str, restart: str = "OnFailure", **fields: Any) -> Job:
     kinds = [replica.type for replica in job.replicas]
     rules = msgspec.structs.replace(
         job.rules,
-        decider=SuccessCriterion(types=("Chief" if "Chief" in kinds else "Worker",), index=0),
+        success_criterion=SuccessCriterion(
+            types=("Chief" if "Chief" in kinds else "Worker",), index=0
+        ),
         exit_codes=CODES,
-        only_decider_fails=True,
+        only_decisive_replica_fails_job=True,
         budget_ends_job=False,
         budget_counts_container_restarts=False,
-        never_survives_disruption=True,
+        never_policy_survives_disruption=True,
         success_before_deadline=True,
         success_before_suspension=True,
         suspend_keeps_services=True,
         counts_evictions=True,
-        longest_restart_delay=timedelta(seconds=360),
+        max_restart_delay=timedelta(seconds=360),
     )
     return msgspec.structs.replace(
         job, rules=rules, replicas=[a_replica(each) for each in job.replicas]
@@ -108,7 +110,7 @@ def test_a_failed_pod_is_made_anew_and_counted_once() -> None:
     job = master_job("W2")
     failed = a_pod("worker", 0, "Failed", exit_code=1, uid="old", restarts=5)
     plan = decide(job, failed, *pods(worker="-R"))
-    assert plan.is_status_first
+    assert plan.writes_status_first
     assert [(each.name, each.uid) for each in plan.deletes] == [("j-worker-0", "old")]
     job = stored(job, plan)
     assert job.status.of("Worker").restarts == 1
@@ -123,7 +125,7 @@ def test_a_failed_pod_is_made_anew_and_counted_once() -> None:
 def test_a_plan_without_a_new_status_is_not_status_first() -> None:
     job = master_job("W1")
     job = stored(job, decide(job, *pods(worker="R")))
-    assert not decide(job, *pods(worker="R")).is_status_first
+    assert not decide(job, *pods(worker="R")).writes_status_first
 
 
 def test_the_shared_budget_stops_restarts_and_then_the_master_fails_the_job() -> None:
@@ -216,7 +218,7 @@ def test_the_delay_between_restarts_grows_to_six_minutes() -> None:
         failed = a_pod("worker", 1, "Failed", exit_code=1, uid=f"pod-{turn}")
         job = stored(job, decide(job, *pods(worker="R"), failed, now=at(moment)))
         plan = decide(job, *pods(worker="R"), now=at(moment))
-        delay = 0.0 if plan.wake_at is None else (plan.wake_at - at(moment)).total_seconds()
+        delay = 0.0 if plan.requeue_at is None else (plan.requeue_at - at(moment)).total_seconds()
         delays.append(delay)
         moment += delay
     assert delays == [0, 10, 20, 40, 80, 160, 320, 360, 360]
@@ -266,7 +268,9 @@ def test_a_success_whose_pod_has_vanished_has_no_time_to_count_by() -> None:
 
 def test_where_nobody_decides_alone_the_deadline_holds() -> None:
     job = overdue()
-    rules = msgspec.structs.replace(job.rules, decider=SuccessCriterion(types=("Worker",)))
+    rules = msgspec.structs.replace(
+        job.rules, success_criterion=SuccessCriterion(types=("Worker",))
+    )
     job = msgspec.structs.replace(job, rules=rules)
     done = [a_pod("worker", index, "Succeeded", exit_code=0, ran=(-60, -20)) for index in (0, 1)]
     assert status_after(job, decide(job, *done)).is_true("Failed")
