@@ -28,6 +28,7 @@ from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import ConditionType
+from tfjob.dialects.base import StatusContext
 from tfjob.k8s import time
 
 JOBS: Final = "jobs"

@@ -130,7 +130,7 @@ class StatusWriter:
         self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: StatusContext
     ) -> dict[str, Any] | None:
         """The request body; None if nothing has changed."""
-        is_ignored = job.is_left_alone
+        is_ignored = job.is_ignored
         if plan.status is None and (is_ignored or not self._dialect.shows_children):
             return None
         before = stored.stored_status()

@@ -12,7 +12,7 @@ import msgspec
 from tfjob.client.resource import EVENTS, LEASES, PODS, SERVICES, Resource
 from tfjob.controller.child_kinds import resource_of
 from tfjob.controller.cluster_lookups import NODES, PRIORITY_CLASSES
-from tfjob.dialects.descriptor import INFORMER_VERBS, Descriptor
+from tfjob.dialects.descriptor import CHILD_VERBS, INFORMER_VERBS, Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
 
 

@@ -118,7 +118,8 @@ def test_a_moment_is_moved_both_ways() -> None:
 
 
 def test_a_sum_out_of_range_is_the_first_or_last_moment() -> None:
-    earliest, latest = (each.replace(tzinfo=UTC) for each in (datetime.min, datetime.max))
+    earliest = datetime(1, 1, 1, tzinfo=UTC)
+    latest = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
     assert time.add(latest, timedelta(seconds=1)) == latest
     assert time.add(earliest, timedelta(seconds=-1)) == earliest
 
