@@ -259,7 +259,7 @@ class Reconciler:
                 job=snapshot.job,
                 plan=plan,
                 observed=StatusContext(
-                    children=snapshot.children, now=self._now(), trouble=create_error
+                    children=snapshot.children, now=self._now(), create_error=create_error
                 ),
                 decide=decide,
             )
