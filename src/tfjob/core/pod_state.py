@@ -10,7 +10,7 @@ from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
 from tfjob.core.time_math import shifted
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import ContainerStatus, Phase, Pod
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
 
 _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 _DISRUPTIONS = frozenset(
@@ -75,15 +75,24 @@ def _ended_before_deletion(pod: Pod) -> bool:
     Asked only of a pod whose end and deletion are first seen together. With a grace period of 0
     the time of the request is lost: a kubelet that is done with a pod moves it to now. An API
     server removes a pod that has ended at once, unless a finalizer holds it, so that one without
-    finalizers was still running when its deletion was asked for.
+    finalizers was still running when its deletion was asked for. A container that its kubelet was
+    about to start again had not ended.
     """
     meta = pod.metadata
     if meta.deletion_grace_period_seconds == 0 and not meta.finalizers:
         return False
     ended = pod.terminated(TRAINING_CONTAINER)
-    finished = time.parse(ended.finished_at) if ended is not None else None
-    asked = deletion_asked_at(meta)
+    if ended is None or _starts_again(ended, pod.spec.restart_policy):
+        return False
+    finished, asked = time.parse(ended.finished_at), deletion_asked_at(meta)
     return finished is not None and asked is not None and finished < asked
+
+
+def _starts_again(ended: Terminated, policy: str) -> bool:
+    """A kubelet starts a container again that ended so, as long as its pod stays."""
+    return policy == RestartPolicy.ALWAYS or (
+        policy == RestartPolicy.ON_FAILURE and ended.exit_code != 0
+    )
 
 
 def _has_ended_for_good(status: ContainerStatus, policy: str) -> bool:
