@@ -77,6 +77,7 @@ class Call(msgspec.Struct, kw_only=True):
     decode: type[Any] | None = None
     body: Json | None = None
     uid: str | None = None
+    is_forced: bool = False
     operator: str = ""
 
     @property
@@ -171,6 +172,7 @@ class ModelApi:
             key,
             lambda: self._server.delete(key, uid=uid, version=resource_version, **grace),
             uid=uid,
+            is_forced=grace_seconds == 0,
         )
 
     async def _send(
@@ -182,6 +184,7 @@ class ModelApi:
         decode: type[Any] | None = None,
         body: Json | None = None,
         uid: str | None = None,
+        is_forced: bool = False,
     ) -> Any:
         if self.is_dead or (verb != "get" and not self._may_write()):
             raise NotLeadingError
@@ -195,6 +198,7 @@ class ModelApi:
             decode=decode,
             body=body,
             uid=uid,
+            is_forced=is_forced,
             operator=self._name,
         )
         self.pending.append(call)

@@ -4,7 +4,7 @@ from typing import Final
 
 from tests.support.histories.operator import SimulatedOperator
 from tests.support.histories.server import ENDED, JOBS, PODS, Json, Key
-from tests.support.histories.truth import JobFacts, controller_of
+from tests.support.histories.truth import JobFacts, controller_of, place_of
 from tests.support.histories.world import World
 
 _MOST_ROUNDS: Final = 400
@@ -132,9 +132,8 @@ def _faults_of_unfinished(job: JobFacts, pods: list[Json], title: str) -> list[s
         for kind, each in job.replicas.items()
         for index in range(each["replicas"])
     }
-    if len(pods) != len(wanted):
-        return [f"{title} runs {len(pods)} pods, {len(wanted)} are wanted"]
-    return []
+    missing = wanted - {place_of(each["metadata"]) for each in pods}
+    return [f"{title} does not run {sorted(missing)}"] if missing else []
 
 
 def _orphans(world: World) -> list[str]:

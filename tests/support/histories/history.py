@@ -26,7 +26,7 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.kubelet, 260),
     (World.wait, 60),
     (World.answer_with_fault, 50),
-    (World.submit, 12),
+    (World.submit, 25),
     (World.relist, 12),
     (World.collect, 25),
     (World.crash, 12),

@@ -110,6 +110,8 @@ class Laws(Listener):
         meta = found["metadata"]
         if call.uid not in {None, meta["uid"]}:
             return
+        if call.is_forced and found["spec"].get("nodeName") not in self._server.lost_nodes:
+            self._break(f"{call.title} by force, although its node lives")
         job = self._owner(call, meta)
         if job is None or call.key[0] != PODS or "deletionTimestamp" in meta:
             return

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 MOST_CALLBACKS = 100_000
+MOST_TIMERS = 2_000
 
 
 class BusyLoopError(Exception):
@@ -60,11 +61,15 @@ class ManualLoop(asyncio.AbstractEventLoop):
     def advance(self, seconds: float) -> None:
         """Let time pass; timers that come due run in their order, each at its own time."""
         end = self._elapsed + seconds
+        fired = 0
         while (left := self.next_timer()) is not None and self._elapsed + left <= end:
             when, _, handle = heapq.heappop(self._timers)
             self._elapsed = max(self._elapsed, when)
             handle._run()
             self.settle()
+            fired += 1
+            if fired > MOST_TIMERS:
+                raise BusyLoopError(f"{MOST_TIMERS} timers fired within {seconds} seconds")
         self._elapsed = end
 
     def time(self) -> float:

@@ -28,7 +28,7 @@ START: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMESPACES: Final = ("a", "b")
 NAMES: Final = ("j", "k")
 ROLES: Final = ("W1", "W2", "W3", "C1 W1", "C1 W2", "P1 W1", "P1 W2", "M1 P1 W1", "C1 W1 E1")
-POLICIES: Final = ("ExitCode", "ExitCode", "OnFailure", "Never", "Always")
+POLICIES: Final = ("ExitCode", "OnFailure", "Never", "ExitCode", "Always", "ExitCode", "Never")
 CODES: Final = (0, 0, 0, 0, 137, 137, 130, 1, 2, 143)
 ON_SIGTERM: Final = (143, 0, 137, 0, 1)
 WAITS: Final = (0.05, 0.2, 1.0, 3.0, 12.0, 70.0, 700.0)
@@ -375,17 +375,17 @@ def new_job(name: str, which: int, how: int) -> Json:
     """A job, chosen by two numbers."""
     restart = POLICIES[how % len(POLICIES)]
     policy: Json = {"cleanPodPolicy": ("Running", "All", "None")[which // 4 % 3]}
-    limit = (None, 0, 1, 2, 3, 4)[how // 5 % 6]
+    limit = (None, 0, 1, 2, 3, 4)[how // 7 % 6]
     if limit is not None:
         policy["backoffLimit"] = limit
-    if how // 30 % 8 == 0:
+    if how // 42 % 8 == 0:
         policy["activeDeadlineSeconds"] = 60
-    if how // 30 % 8 == 1:
-        policy["ttlSecondsAfterFinished"] = (0, 30)[how // 240 % 2]
-    if how // 30 % 8 == 2:
+    if how // 42 % 8 == 1:
+        policy["ttlSecondsAfterFinished"] = (0, 30)[how // 336 % 2]
+    if how // 42 % 8 == 2:
         policy["suspend"] = True
     job = tfjob(ROLES[which // 12 % len(ROLES)], name=name, restart=restart, run_policy=policy)
-    if how // 240 % 6 == 0:
+    if how // 336 % 6 == 0:
         job["spec"]["successPolicy"] = "AllWorkers"
     return job
 
