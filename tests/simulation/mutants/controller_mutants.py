@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tests.simulation.mutants.patching import Mutant, Patch, always
+from tests.simulation.mutants.patching import Mutant, Patch
 from tfjob.client.errors import Conflict, NotFound
 from tfjob.client.informer import Informer
 from tfjob.client.store import Store
@@ -119,9 +119,7 @@ def _deaf(before: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _ignoring_deletions(_before: Any) -> Any:
-    return lambda self, event: None
-
-
+    return lambda *_: None
 
 
 def _giving_up(_before: Any) -> Any:
@@ -132,7 +130,7 @@ def _giving_up(_before: Any) -> Any:
 
 
 def _blind(_before: Any) -> Any:
-    return lambda self, moment: True
+    return lambda *_: True
 
 
 MUTANTS = [

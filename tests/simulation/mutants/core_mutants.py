@@ -35,7 +35,7 @@ def _without_count(before: Callable[..., None]) -> Callable[..., None]:
 
 
 def _made_again(_before: Any) -> Any:
-    return lambda job, slot: slot.pod is None
+    return lambda _job, slot: slot.pod is None
 
 
 def _counting_disruptions(before: Callable[..., ReplicaAction]) -> Callable[..., ReplicaAction]:
@@ -47,14 +47,16 @@ def _counting_disruptions(before: Callable[..., ReplicaAction]) -> Callable[...,
 
 
 def _remaining(more: int) -> Callable[[Any], Any]:
-    return lambda before: lambda limit, restarts: before(
-        None if limit is None else max(limit + more, 0), restarts
+    return lambda before: (
+        lambda limit, restarts: before(None if limit is None else max(limit + more, 0), restarts)
     )
 
 
 def _is_hit(more: int) -> Callable[[Any], Any]:
-    return lambda before: lambda limit, restarts, **facts: before(
-        None if limit is None else max(limit + more, 0), restarts, **facts
+    return lambda before: (
+        lambda limit, restarts, **facts: before(
+            None if limit is None else max(limit + more, 0), restarts, **facts
+        )
     )
 
 
@@ -63,7 +65,7 @@ def _but_the_last(before: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
 
 
 def _any_worker(_before: Any) -> Any:
-    return lambda decider, view: any(slot.is_succeeded for slot in view.all_slots())
+    return lambda _decider, view: any(slot.is_succeeded for slot in view.all_slots())
 
 
 def _restless(before: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +109,7 @@ def _any_label(_before: Any) -> Any:
     """Whatever names the job by label is its child, whoever owns it."""
 
     def owned_by(owner: Any, store: Any) -> list[Any]:
-        return [each for each in store.labelled(owner.namespace, owner.name)]
+        return list(store.labelled(owner.namespace, owner.name))
 
     return owned_by
 
@@ -120,7 +122,7 @@ def _all_stuck(before: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _not_at_resume(_before: Any) -> Any:
-    return lambda builder, children, seen: seen
+    return lambda _builder, _children, seen: seen
 
 
 MUTANTS = [

@@ -4,6 +4,8 @@ It has the methods of the real `Api` that a controller calls. How a request is a
 whether it takes effect, is decided by whoever calls `answer`.
 """
 
+# ruff: noqa: ARG002 - methods have the arguments of what they stand for
+
 import asyncio
 import enum
 from collections.abc import Callable, Mapping
@@ -147,7 +149,13 @@ class ModelApi:
         return made
 
     async def patch(
-        self, path: str, body: object, *, decode: type[T], content_type: str = "", params: Any = None
+        self,
+        path: str,
+        body: object,
+        *,
+        decode: type[T],
+        content_type: str = "",
+        params: Any = None,
     ) -> T:
         key, _ = _parsed(path)
         sent: Json = msgspec.json.decode(encode(body))
@@ -217,7 +225,8 @@ class ModelApi:
             found = call.effect()
         finally:
             self._server.by = ""
-        return None if call.decode is None else _decoder(call.decode).decode(encode(found))
+        kind: Any = call.decode
+        return None if kind is None else _decoder(kind).decode(encode(found))
 
     def answer(self, call: Call, fault: Fault | None) -> None:
         """Answer a request. A fault that cannot happen to it is none."""

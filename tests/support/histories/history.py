@@ -6,10 +6,10 @@ and a shorter list is a history too: that is how a failure is shrunk.
 
 import logging
 import random
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from bisect import bisect
 from typing import Final
 
 import msgspec
@@ -28,6 +28,7 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.answer_with_fault, 50),
     (World.submit, 25),
     (World.relist, 12),
+    (World.stall, 10),
     (World.collect, 25),
     (World.crash, 12),
     (World.second_leader, 3),

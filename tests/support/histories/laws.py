@@ -54,9 +54,8 @@ class Laws(Listener):
             self._check_delete(call)
         elif call.verb == "patch":
             self._check_patch(call)
-        elif call.verb.startswith("replace") and call.body is not None:
-            if not call.body["metadata"].get("resourceVersion"):
-                self._break(f"{call.title} without the version that was decided on")
+        elif call.body is not None and not call.body["metadata"].get("resourceVersion"):
+            self._break(f"{call.title} without the version that was decided on")
 
     def observe(self, change: Change) -> None:
         if change.key[0] == JOBS and change.new is not None and change.by:
@@ -66,9 +65,9 @@ class Laws(Listener):
 
     def _note_look(self, call: Call) -> None:
         found = self._server.objects.get(call.key)
-        if found is not None and "deletionTimestamp" not in found["metadata"]:
-            if call.reconcile is not None:
-                call.reconcile.looked.add(found["metadata"]["uid"])
+        if found is None or call.reconcile is None or "deletionTimestamp" in found["metadata"]:
+            return
+        call.reconcile.looked.add(found["metadata"]["uid"])
 
     def _check_create(self, call: Call) -> None:
         meta = (call.body or {})["metadata"]
@@ -135,14 +134,14 @@ class Laws(Listener):
         if call.body["metadata"].get("uid") != meta["uid"]:
             return
         added = [
-            each for each in call.body["metadata"].get("ownerReferences", ()) if "$patch" not in each
+            each
+            for each in call.body["metadata"].get("ownerReferences", ())
+            if "$patch" not in each
         ]
         for reference in added:
             job = self._truth.jobs.get(reference["uid"])
             if job is None or job.namespace != call.key[1]:
                 self._break(f"{call.title} for a job that is not in its namespace")
-            elif controller_of(meta) not in {"", job.uid}:
-                self._break(f"{call.title} although another controller owns it")
             elif call.reconcile is not None and job.uid not in call.reconcile.looked:
                 self._break(f"{call.title} without a look whether {job.name} stays")
         if not added:
@@ -211,18 +210,18 @@ class Laws(Listener):
             for uid in new:
                 pod = self._truth.pods.get(uid)
                 if pod is None or not pod.has_ended or pod.is_disrupted:
-                    self._break(f"{job.name} counts a restart of {pod and pod.name or uid}, which did not fail")
+                    what = uid if pod is None else pod.name
+                    self._break(f"{job.name} counts a restart of {what}, which did not fail")
             if found.restarts < before.of(kind).restarts:
                 self._break(f"{job.name} forgets restarts of {kind}")
-            if job.policy_of(kind.lower()) in {"ExitCode", "Never"}:
-                if found.restarts != len(failed):
-                    self._break(
-                        f"{job.name} counts {found.restarts} restarts of {kind} for {len(failed)} pods"
-                    )
+            is_exact = job.policy_of(kind.lower()) in {"ExitCode", "Never"}
+            if is_exact and found.restarts != len(failed):
+                counted = f"{found.restarts} restarts of {kind} for {len(failed)} pods"
+                self._break(f"{job.name} counts {counted}")
         limit = job.run_policy.get("backoffLimit")
-        counted = sum(map(len, job.failed_uids.values()))
-        if limit is not None and counted > limit:
-            self._break(f"{job.name} restarts {counted} pods, its limit is {limit}")
+        total = sum(map(len, job.failed_uids.values()))
+        if limit is not None and total > limit:
+            self._break(f"{job.name} restarts {total} pods, its limit is {limit}")
 
     def _check_successes(self, job: JobFacts, before: JobStatus, status: JobStatus) -> None:
         resumes = before.is_true("Suspended") and not status.is_true("Suspended")

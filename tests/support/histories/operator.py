@@ -5,19 +5,19 @@ as `tfjob.manager.controller` wires them. Only the requests and the arrival of w
 history's.
 """
 
+# ruff: noqa: ARG002 - methods have the arguments of what they stand for
+
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable
 from datetime import datetime, timedelta
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from tests.support.histories.connection import Call, ModelApi
 from tests.support.histories.loop import ManualLoop
 from tests.support.histories.server import JOBS, PODS, SERVICES, Change, Json, ModelServer, encode
 from tfjob.client.errors import ApiError, NotLeadingError
-from tfjob.client.events import EventRecorder
 from tfjob.client.fair_semaphore import FairSemaphore
-from tfjob.client.http import Api
 from tfjob.client.informer import Informer
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import (
@@ -50,6 +50,10 @@ from tfjob.k8s.event import Event as KubeEvent
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.service import Service
 
+if TYPE_CHECKING:
+    from tfjob.client.events import EventRecorder
+    from tfjob.client.http import Api
+
 T = TypeVar("T", bound=HasMetadata)
 DIALECT: Final = KubeflowV1()
 _LABEL, _, _VALUE = DIALECT.child_selector.partition("=")
@@ -69,6 +73,7 @@ class Channel(Generic[T]):
         self._decoder: LineDecoder[T] = _DECODERS[plural]
         self.lines: deque[bytes] = deque()
         self.is_listed = False
+        self.stalled_until = 0.0
         self._inbox: deque[Event[T]] = deque()
         self._waiter: asyncio.Future[None] | None = None
 
@@ -105,7 +110,9 @@ class Channel(Generic[T]):
         """Lose what was on its way, and take the whole state anew."""
         self.is_listed = True
         self.lines.clear()
-        found = [each for each in self._server.listed(self.plural) if _is_selected(each, self.plural)]
+        found = [
+            each for each in self._server.listed(self.plural) if _is_selected(each, self.plural)
+        ]
         read = [self._decoder.item(cast("Any", encode(each))) for each in found]
         objects = [each.object for each in read if isinstance(each, Changed)]
         skipped = frozenset(each.key for each in read if isinstance(each, Unreadable))
@@ -192,7 +199,13 @@ class SimulatedOperator:
     """One process: it starts with empty caches and ends by `crash`."""
 
     def __init__(
-        self, name: str, server: ModelServer, loop: ManualLoop, *, start: datetime, listener: Listener
+        self,
+        name: str,
+        server: ModelServer,
+        loop: ManualLoop,
+        *,
+        start: datetime,
+        listener: Listener,
     ) -> None:
         self.name = name
         self.leads = True
@@ -216,14 +229,14 @@ class SimulatedOperator:
         self.jobs: Informer[JobObject] = Informer(
             jobs, store=Store[JobObject](), on_change=self._job_changed
         )
-        self._pods: Informer[Pod] = Informer(pods, store=Store[Pod](label=label), on_change=on_child)
+        self._pods: Informer[Pod] = Informer(
+            pods, store=Store[Pod](label=label), on_change=on_child
+        )
         self._services: Informer[Service] = Informer(
             services, store=Store[Service](label=label), on_change=on_child
         )
         self._informers: list[Informer[Any]] = [self.jobs, self._pods, self._services]
-        stores = Stores(
-            jobs=self.jobs.store, pods=self._pods.store, services=self._services.store
-        )
+        stores = Stores(jobs=self.jobs.store, pods=self._pods.store, services=self._services.store)
         reader = SnapshotReader(
             DIALECT,
             Settings(),

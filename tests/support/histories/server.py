@@ -135,9 +135,7 @@ class ModelServer:
         meta = old["metadata"]
         if uid not in {None, meta["uid"]} or version not in {None, meta["resourceVersion"]}:
             raise Conflict("Precondition failed", status=409, reason="Conflict")
-        if key[0] != PODS or not old["spec"].get("nodeName"):
-            grace = 0
-        elif old["status"].get("phase") in ENDED:
+        if key[0] != PODS or not old["spec"].get("nodeName") or old["status"].get("phase") in ENDED:
             grace = 0
         if grace == 0 and not meta.get("finalizers"):
             self._store(key, old, None)
@@ -150,7 +148,9 @@ class ModelServer:
     def let_go(self, key: Key, finalizers: list[str]) -> None:
         """Set the finalizers; what only waited for the last of them is gone."""
         old = self.get(key)
-        new = self._write(key, old, {**old, "metadata": {**old["metadata"], "finalizers": finalizers}})
+        new = self._write(
+            key, old, {**old, "metadata": {**old["metadata"], "finalizers": finalizers}}
+        )
         meta = new["metadata"]
         if not finalizers and meta.get("deletionGracePeriodSeconds") == 0:
             self._store(key, new, None)

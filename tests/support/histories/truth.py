@@ -133,7 +133,7 @@ class Truth:
         if job.spec is not seen["spec"]:
             job.was_scaled |= _counts(job.spec) != _counts(seen["spec"])
         job.spec = seen["spec"]
-        job.was_suspended |= isinstance(job.spec, dict) and job.is_suspended
+        job.was_suspended |= job.is_suspended
 
     def _observe_pod(self, change: Change) -> None:
         pod = change.new or change.old or {}

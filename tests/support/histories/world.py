@@ -13,35 +13,32 @@ import msgspec
 
 from tests.support.fake_kubelet import lifecycle, pod_status
 from tests.support.fake_kubelet.pod_status import Exit
+from tests.support.histories.choices import NAMESPACES, claim, new_job
 from tests.support.histories.connection import Call, Fault
 from tests.support.histories.laws import Laws
 from tests.support.histories.loop import ManualLoop
 from tests.support.histories.operator import SimulatedOperator
 from tests.support.histories.server import ENDED, JOBS, PODS, Json, Key, ModelServer
-from tests.support.histories.truth import Truth, controller_of
-from tests.support.tfjobs import tfjob
+from tests.support.histories.truth import Truth
 from tfjob.client.errors import ApiError
 from tfjob.dialects.kubeflow import api
 from tfjob.k8s import time
 
 START: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-NAMESPACES: Final = ("a", "b")
 NAMES: Final = ("j", "k")
-ROLES: Final = ("W1", "W2", "W3", "C1 W1", "C1 W2", "P1 W1", "P1 W2", "M1 P1 W1", "C1 W1 E1")
-POLICIES: Final = ("ExitCode", "OnFailure", "Never", "ExitCode", "Always", "ExitCode", "Never")
 CODES: Final = (0, 0, 0, 0, 137, 137, 130, 1, 2, 143)
 ON_SIGTERM: Final = (143, 0, 137, 0, 1)
 WAITS: Final = (0.05, 0.2, 1.0, 3.0, 12.0, 70.0, 700.0)
+STALLS: Final = (5.0, 30.0, 120.0)
 SKEWS: Final = (-600, -60, 0, 60, 600)
 FAULTS: Final = tuple(Fault)
-_OTHER: Final = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "other-1"}
 _DEEP: Final = msgspec.Raw(b"[" * 2000 + b"]" * 2000)
 _FINALIZER: Final = "tenant.example/hold"
 
 
 class World:
     def __init__(self) -> None:
-        self.loop = ManualLoop()
+        self.loop = ManualLoop()  # type: ignore[abstract]  # it does no IO
         self.server = ModelServer(self._stamp)
         self.truth = Truth()
         self.laws = Laws(self.server, self.truth)
@@ -94,7 +91,8 @@ class World:
             (operator, channel)
             for operator in self.operators
             for channel in operator.channels
-            if channel.lines or not channel.is_listed
+            if channel.stalled_until <= self.loop.time()
+            and (channel.lines or not channel.is_listed)
         ]
         if not channels:
             return None
@@ -110,6 +108,16 @@ class World:
         channel.relist()
         return f"{operator.name}: the watch of {channel.plural} is lost, and they are listed anew"
 
+    def stall(self, which: int, how: int) -> str | None:
+        """One watch brings nothing for a while, and the others go on."""
+        channels = [(each, channel) for each in self.operators for channel in each.channels]
+        if not channels:
+            return None
+        operator, channel = channels[which % len(channels)]
+        seconds = STALLS[how % len(STALLS)]
+        channel.stalled_until = self.loop.time() + seconds
+        return f"{operator.name}: the watch of {channel.plural} is silent for {seconds} seconds"
+
     def wait(self, _: int, how: int) -> str:
         seconds = WAITS[how % len(WAITS)]
         self.loop.advance(seconds)
@@ -117,7 +125,9 @@ class World:
 
     def collect(self, _: int, __: int) -> str | None:
         found = self.server.collect()
-        return found and f"the garbage collector deletes {found['metadata']['name']}"
+        if found is None:
+            return None
+        return f"the garbage collector deletes {found['metadata']['name']}"
 
     # The operator process.
 
@@ -177,7 +187,9 @@ class World:
         self.server.create(JOBS, namespace, body)
         roles = {kind: each["replicas"] for kind, each in body["spec"]["tfReplicaSpecs"].items()}
         policy = next(iter(body["spec"]["tfReplicaSpecs"].values()))["restartPolicy"]
-        return f"a user creates job {namespace}/{name}: {roles} {policy} {body['spec']['runPolicy']}"
+        return (
+            f"a user creates job {namespace}/{name}: {roles} {policy} {body['spec']['runPolicy']}"
+        )
 
     def delete_job(self, which: int, _: int) -> str | None:
         key = self._pick(JOBS, which)
@@ -240,7 +252,7 @@ class World:
         if key is None:
             return None
         job = self.server.objects[key]
-        namespace, owners, name = _claim(key, job, how)
+        namespace, owners, name = claim(key, job, how)
         labels = {
             api.LABEL_OPERATOR: api.OPERATOR,
             api.LABEL_JOB: key[2],
@@ -282,7 +294,10 @@ class World:
     def kubelet(self, which: int, how: int) -> str | None:
         """A kubelet takes the next step with one pod; a container that runs ends."""
         key = self._pick(PODS, which)
-        if key is None or self.server.objects[key]["spec"].get("nodeName") in self.server.lost_nodes:
+        if (
+            key is None
+            or self.server.objects[key]["spec"].get("nodeName") in self.server.lost_nodes
+        ):
             return None
         return self.take_step(key, CODES[how % len(CODES)], is_ending=how % 3 == 0)
 
@@ -371,49 +386,6 @@ class World:
 Action = Callable[[World, int, int], str | None]
 
 
-def new_job(name: str, which: int, how: int) -> Json:
-    """A job, chosen by two numbers."""
-    restart = POLICIES[how % len(POLICIES)]
-    policy: Json = {"cleanPodPolicy": ("Running", "All", "None")[which // 4 % 3]}
-    limit = (None, 0, 1, 2, 3, 4)[how // 7 % 6]
-    if limit is not None:
-        policy["backoffLimit"] = limit
-    if how // 42 % 8 == 0:
-        policy["activeDeadlineSeconds"] = 60
-    if how // 42 % 8 == 1:
-        policy["ttlSecondsAfterFinished"] = (0, 30)[how // 336 % 2]
-    if how // 42 % 8 == 2:
-        policy["suspend"] = True
-    job = tfjob(ROLES[which // 12 % len(ROLES)], name=name, restart=restart, run_policy=policy)
-    if how // 336 % 6 == 0:
-        job["spec"]["successPolicy"] = "AllWorkers"
-    return job
-
-
-def _claim(key: Key, job: Json, how: int) -> tuple[str, list[Json], str]:
-    """Where a spoofed pod stands, whom it names as owner, and its name."""
-    own = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "name": key[2],
-        "uid": job["metadata"]["uid"],
-    }
-    other = NAMESPACES[1 - NAMESPACES.index(key[1])]
-    index = how // 8 % 3
-    match how % 4:
-        case 0:
-            return other, [{**own, "controller": True}], f"{key[2]}-worker-{index}"
-        case 1:
-            return key[1], [{**_OTHER, "controller": True}], f"spoof-{index}"
-        case 2:
-            return key[1], [], f"orphan-{index}"
-    return key[1], [own], f"spoof-{index}"
-
-
 def _shown(status: Json) -> str:
     states = [next(iter(each["state"]), "nothing") for each in status.get("containerStatuses", ())]
     return f"{status['phase']}, containers {states}"
-
-
-def is_owned(pod: Json, uid: str) -> bool:
-    return controller_of(pod["metadata"]) == uid
