@@ -4,7 +4,7 @@ Read off the server's own changes. A pod's end is its own unless a deletion or a
 first; that is decided at the first sight of the end and never again.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -49,14 +49,12 @@ class JobFacts(msgspec.Struct):
     name: str
     namespace: str
     spec: Json
-    born: int
     status: JobStatus = JobStatus()
     verdict: str = ""
     finished_at: int = 0
     """The step at which the verdict was stored."""
     gone_at: int = 0
     was_suspended: bool = False
-    was_scaled: bool = False
     failed_uids: dict[str, set[str]] = msgspec.field(default_factory=dict)
     completed_at: dict[Place, int] = msgspec.field(default_factory=dict)
 
@@ -112,13 +110,6 @@ class Truth:
             and place in {None, pod.place}
         ]
 
-    def job_named(self, namespace: str, name: str) -> JobFacts | None:
-        """The job that has this name now."""
-        for job in self.jobs.values():
-            if job.namespace == namespace and job.name == name and not job.gone_at:
-                return job
-        return None
-
     def _observe_job(self, change: Change) -> None:
         seen = change.new or change.old or {}
         uid = seen["metadata"]["uid"]
@@ -128,10 +119,8 @@ class Truth:
         job = self.jobs.get(uid)
         if job is None:
             meta = seen["metadata"]
-            job = JobFacts(uid, meta["name"], meta["namespace"], seen["spec"], self.step)
+            job = JobFacts(uid, meta["name"], meta["namespace"], seen["spec"])
             self.jobs[uid] = job
-        if job.spec is not seen["spec"]:
-            job.was_scaled |= _counts(job.spec) != _counts(seen["spec"])
         job.spec = seen["spec"]
         job.was_suspended |= job.is_suspended
 
@@ -193,8 +182,3 @@ def place_of(meta: Json) -> Place | None:
     labels = meta.get("labels", {})
     kind, index = labels.get(api.LABEL_TYPE), labels.get(api.LABEL_INDEX, "")
     return (kind, int(index)) if kind and index.isdigit() else None
-
-
-def _counts(spec: Any) -> Any:
-    specs = spec.get("tfReplicaSpecs", {}) if isinstance(spec, dict) else {}
-    return {kind: each.get("replicas") for kind, each in specs.items()}
