@@ -248,6 +248,9 @@ class Reconciler:
             again = self._again(snapshot, fresh)
             return again.job, self._decide(again)
 
+        if plan.status is not None and plan.status.is_finished:
+            # A late cache of jobs does not know of the end: the next reconcile looks again.
+            self.created_here.discard(snapshot.stored.metadata.uid)
         try:
             written = await self._statuses.write(
                 snapshot.stored,
