@@ -245,6 +245,8 @@ class Reconciler:
         self, snapshot: Snapshot, plan: Plan, reporter: JobEventRecorder, *, trouble: str = ""
     ) -> tuple[Written | None, Outcome]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+            # Somebody else has written about the job.
+            self.created_here.discard(fresh.metadata.uid)
             again = self._again(snapshot, fresh)
             return again.job, self._decide(again)
 
