@@ -140,6 +140,15 @@ scenarios-check: setup ## Every offline scenario of the contract is shown by a t
 test: setup control-plane ## Set up and run the tests
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(BIN)/pytest -n $(TEST_JOBS) $(TESTS)
 
+SEED ?= 1
+STEPS ?= 200
+HISTORIES ?= 1000
+JOBS ?= 2
+.PHONY: simulate
+simulate: setup ## Simulate histories of the controller (SEED=, HISTORIES=, STEPS=, JOBS=, MUTANTS=1)
+	PYTHONPATH=src $(BIN)/python -m tools.simulate --seed $(SEED) --steps $(STEPS) \
+	  --histories $(HISTORIES) --jobs $(JOBS) $(if $(MUTANTS),--mutants)
+
 # What parses bytes of others behaves differently from one Python to the next.
 PARSING := tests/unit/parsing tests/unit/k8s tests/unit/controller/test_job_object.py \
   tests/unit/controller/test_unparsed.py $(addprefix tests/unit/client/test_,errors.py http.py \

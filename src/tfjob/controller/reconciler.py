@@ -250,9 +250,14 @@ class Reconciler:
         self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder, *, create_error: str = ""
     ) -> tuple[WriteResult | None, Result]:
         def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+            # Another writer has changed the job.
+            self.created_here.discard(fresh.metadata.uid)
             rechecked = self._with_fresh_job(snapshot, fresh)
             return rechecked.job, self._decide(rechecked)
 
+        if plan.status is not None and plan.status.is_finished:
+            # A late cache of jobs does not know of the end: the next reconcile looks again.
+            self.created_here.discard(snapshot.stored.metadata.uid)
         try:
             written = await self._status_writer.write(
                 snapshot.stored,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import ContainerStatus, Phase, Pod
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
 
 _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 _DISRUPTIONS = frozenset(
@@ -74,15 +74,24 @@ def _ended_before_deletion(pod: Pod) -> bool:
     Used only if the end and the deletion are first observed together. With a grace period of 0 the
     time of the request is lost, because the kubelet sets it to the present once the pod has
     stopped. The API server deletes a pod that has ended at once unless it has finalizers, so one
-    without finalizers was still running when its deletion was requested.
+    without finalizers was still running when its deletion was requested. A container that the
+    kubelet was about to restart had not ended.
     """
     meta = pod.metadata
     if meta.deletion_grace_period_seconds == 0 and not meta.finalizers:
         return False
     ended = pod.terminated(TRAINING_CONTAINER)
-    finished = time.parse(ended.finished_at) if ended is not None else None
-    asked = deletion_requested_at(meta)
+    if ended is None or _starts_again(ended, pod.spec.restart_policy):
+        return False
+    finished, asked = time.parse(ended.finished_at), deletion_requested_at(meta)
     return finished is not None and asked is not None and finished < asked
+
+
+def _starts_again(ended: Terminated, policy: str) -> bool:
+    """A kubelet starts a container again that ended so, as long as its pod stays."""
+    return policy == RestartPolicy.ALWAYS or (
+        policy == RestartPolicy.ON_FAILURE and ended.exit_code != 0
+    )
 
 
 def _has_ended_for_good(status: ContainerStatus, policy: str) -> bool:

@@ -8,7 +8,15 @@ import pytest
 from tests.support.builders import a_job, a_pod, at, meta
 from tfjob.core import pod_state
 from tfjob.core.job import Rules
-from tfjob.k8s.pod import ContainerState, ContainerStatus, Phase, Pod, Running, Terminated
+from tfjob.k8s.pod import (
+    ContainerState,
+    ContainerStatus,
+    Phase,
+    Pod,
+    PodSpec,
+    Running,
+    Terminated,
+)
 
 RULES: Rules = a_job("W1").rules
 
@@ -106,6 +114,24 @@ def test_an_end_after_the_deletion_is_a_disruption_whatever_the_exit_code(
     code: int, deleted: float, expected: bool
 ) -> None:
     pod = a_pod(phase="Failed" if code else "Succeeded", exit_code=code, deleted=deleted)
+    assert pod_state.is_disrupted(pod, RULES) is expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "expected"),
+    [
+        ("Never", 1, False),
+        ("OnFailure", 0, False),
+        ("OnFailure", 1, True),
+        ("Always", 0, True),
+        ("Always", 1, True),
+    ],
+)
+def test_a_container_that_was_to_start_again_had_not_ended_before_the_deletion(
+    policy: str, code: int, expected: bool
+) -> None:
+    pod = a_pod(exit_code=code, deleted=0)
+    pod = msgspec.structs.replace(pod, spec=PodSpec(node_name="n", restart_policy=policy))
     assert pod_state.is_disrupted(pod, RULES) is expected
 
 

@@ -1,0 +1,41 @@
+"""Simulated histories under fixed seeds, and mutants that they catch."""
+
+import pytest
+
+from tests.simulation.mutants.catalogue import MUTANTS
+from tests.simulation.mutants.patching import alive
+from tests.support.histories import history
+
+STEPS = 200
+
+
+def broken_by(seed: int) -> list[str]:
+    return history.run(history.steps_of(seed, STEPS)).broken
+
+
+@pytest.mark.parametrize("first", range(1, 121, 40))
+def test_no_history_breaks_a_law(first: int) -> None:
+    seeds = range(first, first + 40)
+    assert {seed: found for seed in seeds if (found := broken_by(seed))} == {}
+
+
+@pytest.mark.parametrize("name", ["counted-again", "no-namespace-check", "delete-before-status"])
+def test_a_mutant_is_caught_within_a_few_histories(name: str) -> None:
+    with alive(MUTANTS[name]):
+        assert any(broken_by(seed) for seed in range(1, 101))
+
+
+def test_a_seed_gives_the_same_history_each_time() -> None:
+    steps = history.steps_of(7, STEPS)
+    first, second = (history.run(steps, is_told=True) for _ in range(2))
+    assert first.story == second.story
+
+
+def test_a_broken_history_is_shrunk_to_a_story_that_breaks_a_law_as_well() -> None:
+    with alive(MUTANTS["no-owner"]):
+        seed = next(seed for seed in range(1, 101) if broken_by(seed))
+        shrunk = history.shrink(history.steps_of(seed, STEPS))
+        told = history.run(shrunk, is_told=True)
+    assert told.broken
+    assert len(shrunk) < 20
+    assert "creates job" in told.story[0]

@@ -1,0 +1,165 @@
+"""The end of a history: faults stop, everything comes to rest, and the final state is checked."""
+
+from typing import Final
+
+from tests.support.histories.server import ENDED, JOBS, PODS, Json, Key
+from tests.support.histories.truth import JobFacts, controller_of, place_of
+from tests.support.histories.world import World
+
+_MOST_ROUNDS: Final = 400
+_REST: Final = 4000.0
+"""Seconds after which nothing may be written any more; longer than any deadline or back-off."""
+_MOST_IDLE_PASSES: Final = 40
+
+
+def end_well(world: World) -> list[str]:
+    """Everything that is wrong when faults have ended and time has passed."""
+    _stop_faults(world)
+    world.truth.step += 1
+    for _ in range(_MOST_ROUNDS):
+        if not _round(world):
+            break
+        if world.laws.broken:
+            return []
+    else:
+        return ["no rest: something is written again and again"]
+    faults = [fault for key in world.keys(JOBS) for fault in _faults_of(world, key)]
+    return faults + _orphans(world) + _rest_is_kept(world)
+
+
+def _stop_faults(world: World) -> None:
+    """Clocks are right, one operator leads, tenants take back what is theirs."""
+    while len(world.operators) > 1:
+        leaders = [each for each in world.operators if each.leads]
+        gone = next(each for each in world.operators if each is not leaders[0])
+        gone.crash()
+        world.operators.remove(gone)
+    for operator in world.operators:
+        operator.skew *= 0
+        for channel in operator.channels:
+            channel.stalled_until = 0.0
+        if not operator.leads:
+            operator.lead()
+    for node in world.server.lost_nodes:
+        world.clean_lost(node)
+    for key in world.keys(PODS):
+        if world.server.objects[key]["metadata"].get("finalizers"):
+            world.server.let_go(key, [])
+    for key in world.keys(PODS):
+        job = world.truth.jobs.get(controller_of(world.server.objects[key]["metadata"]))
+        if job is None or job.namespace != key[1]:
+            world.server.delete(key, grace=0)
+
+
+def _round(world: World) -> bool:
+    """Let everybody do what they have to do; whether anything was done or is still due."""
+    is_busy = _talk(world)
+    for key in world.keys(PODS):
+        if key in world.server.objects:
+            is_busy |= _run_pod(world, key)
+    while world.server.collect() is not None:
+        is_busy = True
+    if is_busy:
+        _talk(world)
+    left = world.loop.next_timer()
+    if left is not None and (is_busy or left <= _REST):
+        world.loop.advance(min(left, 30.0) if is_busy else left)
+        world.settle()
+        return True
+    return is_busy
+
+
+def _talk(world: World) -> bool:
+    """Answer every request and deliver every event."""
+    has_talked = False
+    for _ in range(10_000):
+        world.settle()
+        said = world.answer(0) or world.deliver(0, 5)
+        if said is None:
+            return has_talked
+        has_talked = True
+    world.laws.broken.append("requests without end, and no time passes")
+    return False
+
+
+def _run_pod(world: World, key: Key) -> bool:
+    """Every program ends well, but for servers and what is started again for ever."""
+    pod = world.server.objects[key]
+    kind = pod["metadata"]["labels"].get("training.kubeflow.org/replica-type")
+    is_endless = kind == "ps" or pod["spec"].get("restartPolicy") == "Always"
+    return world.take_step(key, 0, is_ending=not is_endless) is not None
+
+
+def _faults_of(world: World, key: Key) -> list[str]:
+    if key[2] == "deep":
+        return []
+    uid = world.server.objects[key]["metadata"]["uid"]
+    job = world.truth.jobs[uid]
+    pods = [
+        each
+        for each in world.server.listed(PODS)
+        if controller_of(each["metadata"]) == uid and each["metadata"]["namespace"] == key[1]
+    ]
+    title = f"{key[1]}/{key[2]}"
+    if job.verdict:
+        return _faults_of_finished(job, pods, title)
+    if job.is_suspended:
+        found = [f"{title} is suspended and has pods"] if pods else []
+        if not job.status.is_true("Suspended"):
+            found.append(f"{title} is suspended and does not say so")
+        return found
+    return _faults_of_unfinished(job, pods, title)
+
+
+def _faults_of_finished(job: JobFacts, pods: list[Json], title: str) -> list[str]:
+    policy = job.run_policy["cleanPodPolicy"]
+    if "ttlSecondsAfterFinished" in job.run_policy:
+        return [f"{title} has outlived its time to live"]
+    if policy == "All" and pods:
+        return [f"{title} has ended and has pods"]
+    alive = [each for each in pods if each["status"].get("phase") not in ENDED]
+    if policy == "Running" and alive:
+        return [f"{title} has ended and has running pods"]
+    return []
+
+
+def _faults_of_unfinished(job: JobFacts, pods: list[Json], title: str) -> list[str]:
+    """Only a job whose programs are started again for ever may go on."""
+    if any(job.policy_of(kind) != "Always" for kind, _ in job.deciders):
+        return [f"{title} never ends: {[each.type for each in job.status.conditions]}"]
+    wanted = {
+        (kind.lower(), index)
+        for kind, each in job.replicas.items()
+        for index in range(each["replicas"])
+    }
+    missing = wanted - set(job.completed_at) - {place_of(each["metadata"]) for each in pods}
+    return [f"{title} does not run {sorted(missing)}"] if missing else []
+
+
+def _orphans(world: World) -> list[str]:
+    found = []
+    for each in world.server.listed(PODS):
+        job = world.truth.jobs.get(controller_of(each["metadata"]))
+        if job is not None and job.gone_at:
+            found.append(f"pod {each['metadata']['name']} outlives its job")
+    return found
+
+
+def _rest_is_kept(world: World) -> list[str]:
+    """Nothing is written once everything is at rest, also after a resync; and nobody is busy."""
+    operator = world.operators[0]
+    before = operator.api.writes, world.server.version
+    passes = operator.watched.passes
+    operator.resync()
+    _talk(world)
+    world.loop.advance(_REST)
+    _talk(world)
+    after = operator.api.writes, world.server.version
+    found = []
+    if before != after:
+        found.append(
+            f"no rest: {after[0] - before[0]} requests that write although nothing changed"
+        )
+    if operator.watched.passes - passes > _MOST_IDLE_PASSES:
+        found.append(f"no rest: {operator.watched.passes - passes} reconciles without a reason")
+    return found
