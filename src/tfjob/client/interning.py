@@ -13,6 +13,9 @@ from tfjob.k8s.meta import ObjectMeta
 P = TypeVar("P")
 
 _MOST_KNOWN: Final = 20_000
+_LEAST_KNOWN: Final = 1000
+_KNOWN_PER_OBJECT: Final = 8
+"""Parts that are kept for each live object: parts of deleted objects must not pile up."""
 
 
 class Interner:
@@ -22,8 +25,13 @@ class Interner:
         self._most = most
         self._known: dict[Any, Any] = {}
 
-    def compact(self, item: object) -> None:
-        """Let an object share its equal parts with those that came before it."""
+    def compact(self, item: object, live: int = 0) -> None:
+        """Let an object share its equal parts with those that came before it.
+
+        `live` is the number of objects that exist: more parts than those can have are forgotten.
+        """
+        if len(self._known) >= _LEAST_KNOWN + _KNOWN_PER_OBJECT * live:
+            self._known.clear()
         for name in getattr(item, "__struct_fields__", ()):
             part = getattr(item, name)
             if isinstance(part, ObjectMeta):

@@ -127,6 +127,10 @@ class ChildWriter:
                 claimed += 1
         return claimed, errors
 
+    def forget_job(self, uid: str) -> None:
+        """The job is gone: nothing is kept for it."""
+        self._backoff.forget_job(uid)
+
     def _due(
         self, work: "_Work", job: Job, creates: Sequence[Create]
     ) -> dict[ChildGroup, list[Create]]:

@@ -95,6 +95,11 @@ class Reconciler:
         outcome.errors += refused
         return outcome
 
+    def forget_job(self, uid: str) -> None:
+        """The job is gone: nothing is kept for it."""
+        self.created_here.discard(uid)
+        self._child_writer.forget_job(uid)
+
     async def _decide_and_act(self, snapshot: Snapshot, most_creates: int | None) -> Outcome:
         reporter = self._reporter(snapshot)
         plan = self._decide(snapshot)

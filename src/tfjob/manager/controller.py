@@ -178,7 +178,7 @@ class Controller:
                 begun.reconciler.created_here.add(new.metadata.uid)
         elif old is not None and new is None:
             self.pacer.forget_job(old)
-            begun.reconciler.created_here.discard(old.metadata.uid)
+            begun.reconciler.forget_job(old.metadata.uid)
         self._enqueue(begun.handler.job_changed(old, new))
 
     def _child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
