@@ -1,0 +1,80 @@
+"""Memory of the operator while jobs come and go in waves; it must not grow with their number.
+
+Each wave creates jobs under new names, waits until they succeed, deletes them and waits until no
+pod is left. Run as `python -m benchmarks.soak_memory --jobs 4000`.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from benchmarks.bench_env import Stage, stage_for
+from benchmarks.contestants import CONTESTANTS, OURS
+from benchmarks.process import memory_mb
+from benchmarks.watch_probe import JOBS
+
+WAVE: Final = 200
+WARM_UP: Final = 1000
+"""Jobs after which every pool has its size."""
+MOST_GROWTH: Final = 0.05
+
+
+def short_job(name: str) -> Mapping[str, Any]:
+    """One worker that ends with exit code 0 one second after it started."""
+    container = {"name": "tensorflow", "image": "registry.example/train:1"}
+    annotations = {"kwok.test/exit-after": "1s"}
+    template = {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}
+    worker = {"replicas": 1, "restartPolicy": "ExitCode", "template": template}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "TFJob",
+        "metadata": {"name": name},
+        "spec": {"tfReplicaSpecs": {"Worker": worker}},
+    }
+
+
+async def wave(stage: Stage, first: int) -> None:
+    """Take one wave of jobs through their life."""
+    sight = stage.sight
+    names = [f"job-{first + number}" for number in range(WAVE)]
+    await stage.server.create_all((JOBS, short_job(name)) for name in names)
+    await sight.until(lambda: sight.succeeded >= WAVE, what=f"{WAVE} jobs succeeded", limit=300)
+    await stage.server.delete(JOBS)
+    await sight.until(
+        lambda: not sight.jobs and not sight.pods, what="everything is gone", limit=300
+    )
+
+
+async def measure(jobs: int) -> dict[int, float]:
+    """Resident memory in MB by the number of jobs that have been."""
+    found: dict[int, float] = {}
+    began = time.monotonic()
+    async with stage_for(CONTESTANTS[OURS], on_change=lambda _: None) as stage:
+        for first in range(0, jobs, WAVE):
+            await wave(stage, first)
+            found[first + WAVE] = memory_mb(stage.operator.pid)
+            seconds = time.monotonic() - began
+            print(
+                f"{first + WAVE:>7} jobs {found[first + WAVE]:8.1f} MB {seconds:7.0f} s", flush=True
+            )
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Memory of the operator while jobs come and go.")
+    parser.add_argument("--jobs", type=int, default=20_000, help="how many, in waves of 200")
+    sizes = asyncio.run(measure(parser.parse_args(arguments).jobs))
+    warm = max(size for count, size in sizes.items() if count <= WARM_UP)
+    last = sizes[max(sizes)]
+    growth = last / warm - 1
+    print(
+        f"after {min(WARM_UP, max(sizes))} jobs {warm:.1f} MB, at the end {last:.1f} MB: {growth:+.1%}"
+    )
+    return 1 if growth > MOST_GROWTH else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
