@@ -219,6 +219,10 @@ bench-quick: $(VENV)/.bench control-plane ## A first impression within 5 minutes
 bench-citizen: $(VENV)/.bench control-plane ## What the API server bears at rest, under a quota and in a crash loop
 	$(BIN)/python -m benchmarks.citizen $(BENCH)
 
+.PHONY: faults
+faults: $(VENV)/.bench control-plane ## The same faults on tfjob and on the Go operator; writes docs/faults.md
+	$(BIN)/python -m benchmarks.faults --write
+
 .PHONY: bench-memory
 bench-memory: $(VENV)/.bench control-plane ## Memory while 20,000 jobs come and go (BENCH="--jobs 4000")
 	$(BIN)/python -m benchmarks.soak_memory $(BENCH)

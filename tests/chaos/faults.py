@@ -8,7 +8,6 @@ import asyncio
 import base64
 import random
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -40,7 +39,7 @@ class Faults:
         self._rng = rng
         self._began = time.monotonic()
         self.told: list[str] = []
-        self._all: tuple[Callable[[], Awaitable[None]], ...] = (
+        self._all = (
             self.operator_killed,
             self.operator_killed,
             self.operator_frozen,

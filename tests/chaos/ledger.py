@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.chaos.jobs import Change, Kind
+from tests.support.controlplane.endpoint import ApiError
 from tests.support.fake_kubelet.driver import FakeKubelet
 from tests.support.fake_kubelet.kubelet import PodGoneError
 from tests.support.fake_kubelet.pod_status import Pod
@@ -18,6 +19,8 @@ from tests.support.fake_kubelet.pod_status import Pod
 JOB_LABEL = "training.kubeflow.org/job-name"
 TYPE_LABEL = "training.kubeflow.org/replica-type"
 _SHORTEST, _LONGEST = 0.5, 6.0
+_ATTEMPTS = 120
+_PAUSE_SECONDS = 0.5
 
 
 @dataclass
@@ -48,7 +51,7 @@ class Ledger:
         )
         life = Life(meta["uid"])
         lives.append(life)
-        await kubelet.run(pod)
+        await _started(kubelet, pod)
         if code is None:
             return
         await asyncio.sleep(self._rng.uniform(_SHORTEST, _LONGEST))
@@ -71,3 +74,17 @@ class Ledger:
                 if wrong:
                     found.append(f"pod {name} of {self._kinds[job].name} job: {wrong}")
         return found
+
+
+async def _started(kubelet: FakeKubelet, pod: Pod) -> None:
+    """Start the pod. Without etcd, the API server answers a binding with Conflict."""
+    for _ in range(_ATTEMPTS):
+        try:
+            await kubelet.run(pod)
+        except ApiError as refusal:
+            if refusal.status != 409:
+                raise
+            await asyncio.sleep(_PAUSE_SECONDS)
+        else:
+            return
+    raise AssertionError(f"pod {pod['metadata']['name']} could not be bound")
