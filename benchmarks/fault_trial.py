@@ -97,7 +97,8 @@ class Trial:
         deadline = time.monotonic() + seconds
         while not await is_so():
             if time.monotonic() > deadline:
-                raise NotSo(f"not within {seconds:.0f} s: {what}")
+                shown = ", ".join(await self.conditions())
+                raise NotSo(f"not within {seconds:.0f} s: {what}; the job is {shown}")
             await asyncio.sleep(_POLL)
 
     async def running(self, *names: str, seconds: float = PATIENCE) -> None:

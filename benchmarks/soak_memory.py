@@ -57,10 +57,11 @@ async def measure(jobs: int) -> dict[int, float]:
         mark = await stage.mark()
         for first in range(0, jobs, WAVE):
             await wave(stage, first)
+            # Events that wait to be sent take memory, too: every wave begins without any.
+            await stage.used_since(mark)
             done = first + WAVE
             if done % WARM_UP and done < jobs:
                 continue
-            await stage.used_since(mark)
             found[done] = memory_mb(stage.operator.pid)
             seconds = time.monotonic() - began
             print(f"{done:>7} jobs {found[done]:8.1f} MB {seconds:7.0f} s", flush=True)

@@ -54,7 +54,7 @@ class EventRecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int = 50_000
     """Over all namespaces, of about 1 kB each; none is dropped before."""
     remembered: int = 50_000
-    """The latest news told once, known again for certain; up to twice as many, of 80 bytes each."""
+    """The latest news told once, known again for certain; up to twice as many, in 2 MB."""
     repeated: int = 4_096
     """News told again and again whose count is kept."""
     interval: float = 60.0

@@ -1,5 +1,7 @@
 """What was seen lately is known, and memory of it is bounded."""
 
+import tracemalloc
+
 from tfjob.client.seen_set import SeenSet
 
 
@@ -26,3 +28,18 @@ def test_what_is_seen_again_and_again_is_never_forgotten() -> None:
     for number in range(1000):
         recent.add(number)
         assert recent.saw("again")
+
+
+def test_memory_does_not_grow_with_what_is_seen() -> None:
+    recent = SeenSet(1000)
+    tracemalloc.start()
+    try:
+        for number in range(1001):
+            recent.add(f"event {number}")
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(20_999):
+            recent.add(f"later event {number}")
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 40_000
