@@ -73,8 +73,7 @@ async def under_quota(stage: Stage) -> dict[str, float]:
     first = await stage.server.refused_creates()
     await asyncio.sleep(2 * QUOTA_SECONDS)
     later = await stage.server.refused_creates()
-    for namespace in (tight, other):
-        await _clear(stage, jobs_in(namespace))
+    await _clear(stage, jobs_in(tight), jobs_in(other))
     return {
         "refused": float(first - before),
         "refused_later": float(later - first),
@@ -154,8 +153,9 @@ def _statuses(requests: Mapping[str, int]) -> int:
     return sum(count for name, count in requests.items() if name.endswith(" tfjobs/status"))
 
 
-async def _clear(stage: Stage, path: str) -> None:
-    await stage.server.delete(path)
+async def _clear(stage: Stage, *paths: str) -> None:
+    for path in paths:
+        await stage.server.delete(path)
     sight = stage.sight
     await sight.until(lambda: not sight.pods, what="all pods are gone", limit=300)
 

@@ -112,7 +112,7 @@ async def suspension_flips(trial: Trial) -> None:
         await trial.patch({"spec": {"runPolicy": {"suspend": number % 2 == 0}}})
         await asyncio.sleep(0.1)
     await trial.patch({"spec": {"runPolicy": {"suspend": False}}})
-    await trial.running(WORKER, "j-worker-1")
+    await trial.running(WORKER, "j-worker-1", seconds=90)
     await trial.comes_to("Running")
     conditions = await trial.conditions()
     trial.demand("Suspended" not in conditions, f"shown as {', '.join(conditions)}")
