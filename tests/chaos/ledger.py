@@ -14,7 +14,7 @@ from tests.chaos.jobs import Change, Kind
 from tests.support.controlplane.endpoint import ApiError
 from tests.support.fake_kubelet.driver import FakeKubelet
 from tests.support.fake_kubelet.kubelet import PodGoneError
-from tests.support.fake_kubelet.pod_status import Pod
+from tests.support.fake_kubelet.pod_status import Exit, Pod
 
 JOB_LABEL = "training.kubeflow.org/job-name"
 TYPE_LABEL = "training.kubeflow.org/replica-type"
@@ -61,8 +61,10 @@ class Ledger:
         if self._kinds[job].change is Change.NONE:
             # Nobody deletes it before it ends, so an exit without an answer was reported.
             life.exit_code = code
-        await kubelet.finish(pod, exit_code=code)
-        life.exit_code = code
+        ended = await kubelet.exit(pod, Exit(code=code))
+        # An exit of a pod that is already being deleted is the end of a deletion.
+        life.exit_code = None if "deletionTimestamp" in ended["metadata"] else code
+        await kubelet.step(await kubelet.read(ended))
 
     def faults(self) -> list[str]:
         """Every pod whose lives are not those that its job demands."""
