@@ -157,6 +157,10 @@ PARSING := tests/unit/parsing tests/unit/k8s tests/unit/controller/test_job_obje
 test-parsing: ## Run the tests of what parses bytes of others on Python 3.12, 3.13 and 3.14
 	@$(PYTHON) -m tools.pythons 3.12 3.13 3.14 -- -q -p no:cacheprovider $(PARSING)
 
+.PHONY: chaos
+chaos: setup control-plane ## Kill operator, API server and etcd under 200 jobs (SECONDS=600, SEED=)
+	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
+
 ##: changing
 
 .PHONY: format
@@ -219,6 +223,18 @@ bench-local: setup ## The local cluster beside its limits (BENCH="--check": fail
 .PHONY: bench-quick
 bench-quick: $(VENV)/.bench control-plane ## A first impression within 5 minutes
 	$(BIN)/python -m benchmarks --quick $(BENCH)
+
+.PHONY: bench-citizen
+bench-citizen: $(VENV)/.bench control-plane ## What the API server bears at rest, under a quota and in a crash loop
+	$(BIN)/python -m benchmarks.citizen $(BENCH)
+
+.PHONY: faults
+faults: $(VENV)/.bench control-plane ## The same faults on tfjob and on the Go operator; writes docs/faults.md
+	$(BIN)/python -m benchmarks.faults --write
+
+.PHONY: bench-memory
+bench-memory: $(VENV)/.bench control-plane ## Memory while 20,000 jobs come and go (BENCH="--jobs 4000")
+	$(BIN)/python -m benchmarks.soak_memory $(BENCH)
 
 .PHONY: mutate
 mutate: .venv-mutate/.locked ## Break the core on purpose and list the breaks that no test notices (ONLY=pattern)

@@ -83,18 +83,31 @@ class Server:
 
     async def requests(self) -> dict[str, int]:
         """The server's counts of operator requests, by verb and resource."""
+        found: dict[str, int] = {}
+        for labels, count in await self._counters():
+            name = _request(labels)
+            if name is not None:
+                found[name] = found.get(name, 0) + count
+        return found
+
+    async def refused_creates(self) -> int:
+        """The number of pod creates that were forbidden, for example by a quota."""
+        return sum(
+            count
+            for labels, count in await self._counters()
+            if _request(labels) == "create pods" and labels.get("code") == "403"
+        )
+
+    async def _counters(self) -> list[tuple[dict[str, str], int]]:
         url = f"{self._endpoint.server}/metrics"
         async with self._session.get(
             url, ssl=self._tls, headers=self._endpoint.headers()
         ) as answer:
             text = await answer.text()
-        found: dict[str, int] = {}
-        for match in _COUNTER.finditer(text):
-            labels = dict(_LABEL.findall(match["labels"]))
-            name = _request(labels)
-            if name is not None:
-                found[name] = found.get(name, 0) + int(float(match["value"]))
-        return found
+        return [
+            (dict(_LABEL.findall(match["labels"])), int(float(match["value"])))
+            for match in _COUNTER.finditer(text)
+        ]
 
     async def _send(
         self, method: str, path: str, body: object = None, content_type: str = "application/json"

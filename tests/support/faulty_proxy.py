@@ -25,6 +25,7 @@ class Kind(Enum):
     REFUSED = "it is answered with a status and not passed on"
     LOST = "it is passed on, and its answer is lost"
     CUT = "its answer breaks off after some bytes"
+    DROPPED = "its connection ends, and it is not passed on"
 
 
 @dataclass
@@ -60,6 +61,15 @@ class FaultyProxy:
     def add(self, *faults: Fault) -> None:
         """Let requests fail from now on; of several that match the first counts."""
         self._faults.extend(faults)
+
+    def clear(self) -> None:
+        """Let no further request fail."""
+        self._faults.clear()
+
+    def break_connections(self) -> None:
+        """End every request that is under way, streams included."""
+        for task in self._under_way:
+            task.cancel()
 
     @property
     def is_through(self) -> bool:
@@ -97,12 +107,16 @@ class FaultyProxy:
         self._under_way.add(task)
         try:
             return await self._answered(request)
+        except aiohttp.ClientConnectionError:
+            return _hang_up(request)  # As the server itself would, which is away.
         finally:
             self._under_way.discard(task)
 
     async def _answered(self, request: web.Request) -> web.StreamResponse:
         fault = self._fault_for(request)
         body = await request.read()
+        if fault is not None and fault.kind is Kind.DROPPED:
+            return _hang_up(request)
         if fault is not None and fault.kind is Kind.REFUSED:
             return web.json_response(
                 {"kind": "Status", "apiVersion": "v1", "code": fault.status, "message": "a fault"},

@@ -82,7 +82,7 @@ class Informer(Generic[T]):
             self._store(item)
 
     def _store(self, item: T) -> None:
-        self._interner.compact(item)
+        self._interner.compact(item, live=len(self.store))
         old = self.store.put(item)
         if old is None:
             self._on_change(None, item)

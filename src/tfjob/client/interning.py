@@ -13,6 +13,9 @@ from tfjob.k8s.meta import ObjectMeta
 P = TypeVar("P")
 
 _MAX_KNOWN: Final = 20_000
+_MIN_KNOWN: Final = 1000
+_KNOWN_PER_OBJECT: Final = 8
+"""Parts that are kept for each live object, so that parts of deleted objects do not accumulate."""
 
 
 class Interner:
@@ -22,8 +25,14 @@ class Interner:
         self._max_known = max_known
         self._known: dict[Any, Any] = {}
 
-    def compact(self, item: object) -> None:
-        """Share the object's parts with equal parts of earlier objects."""
+    def compact(self, item: object, live: int = 0) -> None:
+        """Share the object's parts with equal parts of earlier objects.
+
+        `live` is the number of objects that exist. All parts are dropped when there are more than
+        those objects can have.
+        """
+        if len(self._known) >= _MIN_KNOWN + _KNOWN_PER_OBJECT * live:
+            self._known.clear()
         for name in getattr(item, "__struct_fields__", ()):
             part = getattr(item, name)
             if isinstance(part, ObjectMeta):

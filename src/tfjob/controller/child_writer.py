@@ -128,6 +128,10 @@ class ChildWriter:
                 claimed += 1
         return claimed, errors
 
+    def forget_job(self, uid: str) -> None:
+        """Drop what is kept for a job that was deleted."""
+        self._backoff.forget_job(uid)
+
     def _due_creates(
         self, writes: "_ChildWrites", job: Job, creates: Sequence[Create]
     ) -> dict[ChildGroup, list[Create]]:

@@ -98,6 +98,11 @@ class Reconciler:
         result.errors += refused
         return result
 
+    def forget_job(self, uid: str) -> None:
+        """Drop what is kept for a job that was deleted."""
+        self.created_here.discard(uid)
+        self._child_writer.forget_job(uid)
+
     async def _decide_and_act(self, snapshot: Snapshot, max_creates: int | None) -> Result:
         recorder = self._job_recorder(snapshot)
         plan = self._decide(snapshot)

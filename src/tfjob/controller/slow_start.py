@@ -104,6 +104,10 @@ class CreateBackoff:
         if not known:
             del self._jobs[job.owner.uid]
 
+    def forget_job(self, uid: str) -> None:
+        """The job is gone."""
+        self._jobs.pop(uid, None)
+
 
 def _templates(job: Job) -> int:
     return hash(msgspec.json.encode([each.template for each in job.replicas]))

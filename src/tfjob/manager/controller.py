@@ -184,7 +184,7 @@ class Controller:
                 components.reconciler.created_here.add(new.metadata.uid)
         elif old is not None and new is None:
             self.pacer.forget_job(old)
-            components.reconciler.created_here.discard(old.metadata.uid)
+            components.reconciler.forget_job(old.metadata.uid)
         self._enqueue(components.handler.job_changed(old, new))
 
     def _child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:

@@ -52,7 +52,11 @@ class Api:
         for attempt in range(_ATTEMPTS):
             try:
                 return await self._call_once(method, path, body)
-            except (aiohttp.ClientConnectionError, TimeoutError) as away:
+            except (
+                aiohttp.ClientConnectionError,
+                aiohttp.ClientPayloadError,
+                TimeoutError,
+            ) as away:
                 fault: Exception = away
             except ApiError as refusal:
                 name = (body or {}).get("metadata", {}).get("name")

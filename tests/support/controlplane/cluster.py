@@ -46,6 +46,7 @@ class ControlPlane:
         kwok: Path | None = None,
         feature_gates: Sequence[str] = (),
         apiserver_flags: Sequence[str] = (),
+        etcd_quota: int = 8 << 30,
     ) -> None:
         """Choose what runs; `kwok` is a file of kwok stages, usually STAGES."""
         self._folder = folder
@@ -54,6 +55,7 @@ class ControlPlane:
         self._kwok = kwok
         self._feature_gates = feature_gates
         self._apiserver_flags = apiserver_flags
+        self._etcd_quota = etcd_quota
         self._token = secrets.token_hex(16)
         self._ports = Ports()
 
@@ -68,6 +70,7 @@ class ControlPlane:
             peer_port=self._ports.take(),
             secure_port=self._ports.take(),
             feature_gates=self._feature_gates,
+            etcd_quota=self._etcd_quota,
         )
         self._processes = Processes(self.folder)
         try:
@@ -146,6 +149,19 @@ class ControlPlane:
         self._processes.end("kube-controller-manager")
         self._start_controllers()
 
+    @property
+    def etcd(self) -> Endpoint:
+        """etcd itself, which answers JSON over HTTP."""
+        return Endpoint(server=self._site.etcd_clients, token="")
+
+    def stop_etcd(self) -> None:
+        """Kill etcd, as a crash would."""
+        self._processes.end("etcd")
+
+    def start_etcd(self) -> None:
+        """Start etcd, again at the same address and with the same data."""
+        self._processes.start("etcd", commands.etcd(self._site))
+
     def stop_apiserver(self) -> None:
         """Kill the API server, as a crash would."""
         self._processes.end("kube-apiserver")
@@ -192,7 +208,7 @@ class ControlPlane:
 
     def _start_all(self) -> None:
         self._site.tokens.write_text(f'{self._token},admin,admin,"system:masters"\n')
-        self._processes.start("etcd", commands.etcd(self._site))
+        self.start_etcd()
         self.start_apiserver()
         self.kubeconfig.write_text(self.endpoint.kubeconfig())
         self._start_controllers()

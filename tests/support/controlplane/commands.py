@@ -27,6 +27,13 @@ class Site:
     peer_port: int
     secure_port: int
     feature_gates: Sequence[str] = ()
+    etcd_quota: int = 8 << 30
+    """Bytes that etcd may store before it refuses writes."""
+
+    @property
+    def etcd_clients(self) -> str:
+        """The address at which etcd serves its clients."""
+        return f"http://{LOOPBACK}:{self.etcd_port}"
 
     @property
     def server(self) -> str:
@@ -61,7 +68,7 @@ class Site:
 
 def etcd(site: Site) -> Command:
     """A throw-away etcd: nothing is worth an fsync."""
-    clients = f"http://{LOOPBACK}:{site.etcd_port}"
+    clients = site.etcd_clients
     peers = f"http://{LOOPBACK}:{site.peer_port}"
     return [
         site.binaries["etcd"],
@@ -70,7 +77,7 @@ def etcd(site: Site) -> Command:
         f"--advertise-client-urls={clients}",
         f"--listen-peer-urls={peers}",
         "--unsafe-no-fsync",
-        "--quota-backend-bytes=8589934592",
+        f"--quota-backend-bytes={site.etcd_quota}",
         "--log-level=warn",
     ]
 
@@ -79,7 +86,7 @@ def apiserver(site: Site, flags: Sequence[str]) -> Command:
     """An API server with RBAC and static tokens."""
     return [
         site.binaries["kube-apiserver"],
-        f"--etcd-servers=http://{LOOPBACK}:{site.etcd_port}",
+        f"--etcd-servers={site.etcd_clients}",
         f"--secure-port={site.secure_port}",
         f"--bind-address={LOOPBACK}",
         f"--advertise-address={LOOPBACK}",

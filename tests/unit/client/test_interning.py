@@ -58,6 +58,21 @@ def test_what_is_known_is_bounded() -> None:
     assert [each.metadata.labels["index"] for each in pods] == [f"p-{n}" for n in range(100)]
 
 
+def test_parts_of_deleted_objects_are_forgotten_while_few_objects_live() -> None:
+    sharing = Interner()
+    for number in range(5000):
+        sharing.compact(pod(f"p-{number}"), live=1)
+    assert len(sharing._known) < 1100
+
+
+def test_many_live_objects_keep_all_their_parts() -> None:
+    sharing = Interner()
+    pods = [pod(f"p-{number}") for number in range(2000)]
+    for number, each in enumerate(pods):
+        sharing.compact(each, live=number)
+    assert pods[0].status.conditions is pods[-1].status.conditions
+
+
 class Odd(msgspec.Struct):
     value: msgspec.Struct
 

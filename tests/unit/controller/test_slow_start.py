@@ -187,6 +187,12 @@ class TestBackoff:
         self.now = MAX_BACKOFF
         assert self.backoff.pending(JOB, PODS) is None
 
+    def test_nothing_is_kept_for_a_job_that_is_gone(self) -> None:
+        self.backoff.record_refusal(JOB, PODS, "no")
+        self.backoff.record_refusal(JOB, SERVICES, "no")
+        self.backoff.forget_job(JOB.owner.uid)
+        assert len(self.backoff) == 0
+
     def test_success_and_plans_without_such_children_end_a_wait(self) -> None:
         self.backoff.record_refusal(JOB, PODS, "no")
         self.backoff.record_refusal(JOB, SERVICES, "no")
