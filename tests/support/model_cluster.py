@@ -234,7 +234,7 @@ class ModelCluster:
         is_over = is_forced or is_ended(pod) or not pod.spec.node_name
         if is_over and pod.metadata.uid not in self.held:
             self.drop_pod(name)
-        elif not pod.metadata.is_terminating:
+        elif not pod.metadata.is_terminating or is_forced:
             grace = 0 if is_over else GRACE
             gone_by = time.render(self.now + timedelta(seconds=grace))
             self.put_pod(

@@ -29,7 +29,10 @@ def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: date
     forced = [
         Delete(kind=ChildKind.POD, name=pod.metadata.name, uid=pod.metadata.uid, is_forced=True)
         for pod, due in terminating
-        if pod.spec.node_name in lost_nodes or (limit is not None and now >= time.add(due, limit))
+        if not _waits_for_finalizers(pod)
+        and (
+            pod.spec.node_name in lost_nodes or (limit is not None and now >= time.add(due, limit))
+        )
     ]
     waits = [WARN_AFTER] if limit is None else [WARN_AFTER, limit]
     moments = [time.add(due, wait) for _, due in terminating for wait in waits]
@@ -46,6 +49,11 @@ def is_stuck(pod: Pod, *, now: datetime) -> bool:
     """Its grace period is over, so its node may no longer exist."""
     due = _deletion_deadline(pod)
     return due is not None and now >= due
+
+
+def _waits_for_finalizers(pod: Pod) -> bool:
+    """The grace period is 0 already and finalizers keep the pod: another delete changes nothing."""
+    return pod.metadata.deletion_grace_period_seconds == 0 and bool(pod.metadata.finalizers)
 
 
 def _deletion_deadline(pod: Pod) -> datetime | None:

@@ -151,3 +151,18 @@ def test_pod_of_a_batch_job_concerns_the_job_behind_it_whatever_its_label_says()
     another = msgspec.structs.replace(maker.metadata, uid="C")
     harness.stores.batch_jobs.put(BatchJob(metadata=another))
     assert set(harness.asked(None, made)) == {("n", LONG[:63])}
+
+
+def test_child_in_another_namespace_asks_for_no_reconcile_of_the_job_it_names() -> None:
+    for each in (pod("j", label="j"), pod("", label="j")):
+        metadata = msgspec.structs.replace(each.metadata, namespace="evil")
+        assert keys(None, msgspec.structs.replace(each, metadata=metadata)) == {}
+
+
+def test_pending_pods_of_another_namespace_delay_nobody() -> None:
+    harness = World(is_busy=True)
+    other = a_pod("worker", 1, phase="Pending")
+    metadata = msgspec.structs.replace(other.metadata, namespace="evil")
+    harness.stores.pods.put(msgspec.structs.replace(other, metadata=metadata))
+    pending, up = a_pod("worker", 0, phase="Pending"), a_pod("worker", 0, phase="Running")
+    assert set(harness.asked(pending, up).values()) == {BATCH_WINDOW}

@@ -101,3 +101,13 @@ def test_an_absurd_deletion_time_is_no_error(text: str) -> None:
     )
     found = step(pod, after=60)
     assert all(each.is_forced for each in found.deletes)
+
+
+def test_a_pod_that_finalizers_keep_is_not_taken_by_force_again() -> None:
+    held = msgspec.structs.replace(
+        GONE_BY,
+        metadata=msgspec.structs.replace(
+            GONE_BY.metadata, deletion_grace_period_seconds=0, finalizers=["example.com/archive"]
+        ),
+    )
+    assert step(held, lost=frozenset({"n1"})).deletes == []

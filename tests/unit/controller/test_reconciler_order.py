@@ -1,0 +1,124 @@
+"""The order of writes in a reconcile: leadership, first status, many children, conflicts."""
+
+from contextlib import AbstractAsyncContextManager as Opened
+
+import pytest
+
+from tests.support.controller_harness import KEY, ControllerHarness
+from tests.support.local_apiserver.in_memory import CORE, JOBS
+from tfjob.client.errors import ApiError, Conflict, Forbidden, NotLeadingError
+from tfjob.client.request import Request
+from tfjob.controller.job_object import JobObject
+
+
+async def test_operator_that_lost_its_lead_in_a_pass_writes_no_more(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        leads = iter([True, True, False, False])
+        harness.child_writer._may_write = harness.statuses._may_write = lambda: next(leads, False)
+        await harness.one_pass()
+        assert await harness.server.names("services") == ["j-worker-0"]
+        assert await harness.server.names("pods") == []
+        with pytest.raises(NotLeadingError):
+            await harness.statuses.complete(_stored(harness), lambda _: {})
+
+
+async def test_operator_that_lost_its_lead_writes_no_first_status(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        harness.statuses._may_write = lambda: False
+        with pytest.raises(NotLeadingError):
+            await harness.one_pass()
+        assert "status" not in await harness.job()
+
+
+async def test_first_status_is_stored_before_any_child_is_created(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W2")
+        await harness.look()
+        first = await harness.reconciler.reconcile(KEY)
+        assert (first.requeue, set(first.versions)) == (True, {"jobs"})
+        assert await harness.conditions() == ["Created"]
+        assert await harness.server.names("pods") == []
+        assert harness.counted("tfjob_first_status_seconds_count") == 1
+        await harness.look()
+        assert not (await harness.reconciler.reconcile(KEY)).requeue
+        assert len(await harness.server.names("pods")) == 2
+        assert harness.counted("tfjob_first_status_seconds_count") == 1
+
+
+async def test_status_that_cannot_be_stored_keeps_no_child_from_being_created(
+    controller: Opened[ControllerHarness],
+) -> None:
+    def refuse(request: Request) -> ApiError | None:
+        return Forbidden("not yours") if request.path.endswith("/status") else None
+
+    async with controller as harness:
+        await harness.submit("W2")
+        await harness.look()
+        harness.server.refuse = refuse
+        result = await harness.reconciler.reconcile(KEY)
+        assert [str(type(each).__name__) for each in result.errors] == ["Forbidden"]
+        assert len(await harness.server.names("pods")) == 2
+
+
+async def test_worker_that_may_not_wait_leaves_many_children_to_another(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W2")
+        await harness.look()
+        await harness.reconciler.reconcile(KEY, max_creates=3)
+        assert await harness.conditions() == ["Created"]
+        await harness.look()
+        assert (await harness.reconciler.reconcile(KEY, max_creates=3)).exceeds_max_creates
+        assert await harness.server.names("pods") == []
+        assert not (await harness.reconciler.reconcile(KEY, max_creates=4)).exceeds_max_creates
+        assert len(await harness.server.names("pods")) == 2
+
+
+def _stored(harness: ControllerHarness) -> JobObject:
+    found = harness.stores.jobs.get(KEY)
+    assert found is not None
+    return found
+
+
+async def test_job_that_can_no_longer_be_read_keeps_nothing_running(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        await harness.one_pass()
+        job = await harness.job()
+        job["spec"]["tfReplicaSpecs"] = {"Launcher": {}}
+        assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        await harness.one_pass()
+        assert "Failed" in await harness.conditions()
+        left = await harness.server.ask("GET", f"{CORE}/pods/j-worker-0")
+        assert left["kind"] == "Status" or "deletionTimestamp" in left["metadata"]
+
+
+async def test_job_of_another_manager_is_left_alone(controller: Opened[ControllerHarness]) -> None:
+    async with controller as harness:
+        await harness.submit("W1", run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
+        before = harness.server.backend.store.revision
+        await harness.one_pass()
+        assert harness.server.backend.store.revision == before
+
+
+async def test_status_conflict_that_never_ends_is_an_error(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        harness.server.refuse = lambda request: (
+            Conflict("modified") if request.path.endswith("/status") else None
+        )
+        result = await harness.one_pass()
+        assert [type(error) for error in result.errors] == [Conflict]
