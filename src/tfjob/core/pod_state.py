@@ -73,12 +73,12 @@ def _ended_before_deletion(pod: Pod) -> bool:
 
     Used only if the end and the deletion are first observed together. With a grace period of 0 the
     time of the request is lost, because the kubelet sets it to the present once the pod has
-    stopped. The API server deletes a pod that has ended at once unless it has finalizers, so one
-    without finalizers was still running when its deletion was requested. A container that the
-    kubelet was about to restart had not ended.
+    stopped: such a pod counts as still running when its deletion was requested, so that an end
+    after a deletion is never taken for a success. A container that the kubelet was about to
+    restart had not ended.
     """
     meta = pod.metadata
-    if meta.deletion_grace_period_seconds == 0 and not meta.finalizers:
+    if meta.deletion_grace_period_seconds == 0:
         return False
     ended = pod.terminated(TRAINING_CONTAINER)
     if ended is None or _starts_again(ended, pod.spec.restart_policy):
