@@ -1,6 +1,7 @@
 """The order of writes in a reconcile: leadership, first status, many children, conflicts."""
 
 from contextlib import AbstractAsyncContextManager as Opened
+from datetime import timedelta
 
 import pytest
 
@@ -122,3 +123,24 @@ async def test_status_conflict_that_never_ends_is_an_error(
         )
         result = await harness.one_pass()
         assert [type(error) for error in result.errors] == [Conflict]
+
+
+async def test_job_that_ended_before_it_had_pods_gets_none_from_a_late_view(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        policy = {"activeDeadlineSeconds": 10}
+        uid = (await harness.submit("W1", run_policy=policy))["metadata"]["uid"]
+        harness.reconciler.created_here.add(uid)
+        await harness.look()
+        await harness.reconciler.reconcile(KEY)
+        await harness.look()
+        unaware = harness.stores.jobs.get(KEY)
+        assert unaware is not None
+        harness.time += timedelta(seconds=60)
+        await harness.reconciler.reconcile(KEY)
+        assert "Failed" in await harness.conditions()
+        harness.time -= timedelta(seconds=60)
+        harness.stores.jobs.put(unaware)
+        await harness.reconciler.reconcile(KEY)
+        assert await harness.server.names("pods") == []
