@@ -7,16 +7,18 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from tfjob.cli import cluster, job_lookup, jobs, printing, tensorboard
+from tfjob.cli import cluster, job_lookup, jobs, printing, tensorboard, why_deleted
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import reason_of, state_of, told
 from tfjob.cli.jobs import Found
 from tfjob.client.resource import EVENTS
 from tfjob.k8s import time
+from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
 
 
 class _Event(msgspec.Struct, rename="camel"):
+    metadata: ObjectMeta = ObjectMeta()
     type: str = ""
     reason: str = ""
     message: str = ""
@@ -30,6 +32,9 @@ class _Events(msgspec.Struct):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB")
+    parser.add_argument(
+        "--why", metavar="POD", help="only say which rule deleted or replaced this pod of the job"
+    )
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 
@@ -37,13 +42,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
-        pods = await jobs.pods_of(connected, found)
         events = await _events(connected, found)
+        if arguments.why:
+            return _tell_why(found, arguments.why, events)
+        pods = await jobs.pods_of(connected, found)
         board = await tensorboard.where(connected, found)
         sys.stdout.write("\n".join(_lines(found, pods, events, board=board)) + "\n")
         return 0
 
     return cluster.run(arguments, work)
+
+
+def _tell_why(found: Found, pod: str, events: Sequence[_Event]) -> int:
+    known = list(why_deleted.lines(pod, events, now=datetime.now(tz=UTC)))
+    if not known:
+        sys.stderr.write(why_deleted.unknown(found.name, pod) + "\n")
+        return 1
+    sys.stdout.write("\n".join(known) + "\n")
+    return 0
 
 
 async def _events(connected: Cluster, found: Found) -> list[_Event]:

@@ -6,6 +6,7 @@ object is ours, and waits if it is on its way out.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -38,13 +39,17 @@ from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
-from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
+from tfjob.core.plan import RESTART_RULES, ChildKind, Create, Delete, Plan, Rule, Update
 from tfjob.k8s.meta import ObjectMeta
 
+_log: Final = logging.getLogger(__name__)
 _SILENT: Final = frozenset({ChildKind.POD_GROUP})
 """Kinds whose creation is not told."""
 _STRICT: Final = frozenset({ChildKind.POD, ChildKind.JOB})
 """Kinds that a user's template goes into: a misspelt field of it is an error, and told."""
+
+_CREATED: Final = "child created"
+_DELETED: Final = "child deleted"
 
 MOST_CREATES: Final = 1000
 """Children made in one pass: a wide job is looked at again before it gets the rest."""
@@ -261,6 +266,7 @@ class _Work:
             self._create_failed(create, error)
             return error
         self._observer.child_created(create.kind)
+        self._log(_CREATED, create.kind, create.name, uid=made.metadata.uid, rule=create.rule)
         self._made(create, kind, made.metadata)
         return None
 
@@ -282,12 +288,14 @@ class _Work:
             self._reporter.failed(phrase, kind=delete.kind, child=delete.name, error=error.message)
             return
         self._observer.child_deleted(delete.kind)
+        self._log(_DELETED, delete.kind, delete.name, uid=delete.uid, rule=delete.rule)
         self._reporter.done(
             self._job.messages.child_deleted,
             kind=delete.kind,
             noun=kind.noun,
             child=delete.name,
             uid=delete.uid,
+            rule=delete.rule,
         )
 
     async def update(self, update: Update) -> None:
@@ -354,6 +362,16 @@ class _Work:
             if create.kind == ChildKind.POD_GROUP:
                 phrase = messages.group_create_failed or phrase
             self._reporter.failed(phrase, kind=create.kind, child=create.name, error=error.message)
+
+    def _log(self, message: str, kind: str, name: str, *, uid: str, rule: Rule) -> None:
+        """One line per decision that was carried out. First creates are many and tell little."""
+        is_notable = message is _DELETED or rule in RESTART_RULES
+        level = logging.INFO if is_notable else logging.DEBUG
+        if _log.isEnabledFor(level):
+            owner = self._job.owner
+            facts = {"namespace": owner.namespace, "job": owner.name, "kind": str(kind)}
+            facts |= {"child": name, "uid": uid, "rule": str(rule)}
+            _log.log(level, message, extra=facts)
 
     def _note_version(self, kind: str, made: ObjectMeta) -> None:
         """The newest version per kind is waited for before the job is looked at again."""

@@ -3,7 +3,7 @@
 from tfjob.client.events import EventRecorder
 from tfjob.core.job import Owner
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.plan import EventType, JobEvent
+from tfjob.core.plan import EventType, JobEvent, Rule
 from tfjob.k8s.event import Event
 
 
@@ -19,13 +19,25 @@ class JobEventRecorder:
         self._version = version
 
     def tell(self, event: JobEvent) -> None:
-        self._record(event.type, event.reason, event.message, key=event.key)
+        rule, child = event.rule, event.child
+        key = event.key
+        self._record(event.type, event.reason, event.message, key=key, child=child, rule=rule)
 
-    def done(self, phrase: MessageTemplate, *, kind: str, noun: str, child: str, uid: str) -> None:
+    def done(
+        self,
+        phrase: MessageTemplate,
+        *,
+        kind: str,
+        noun: str,
+        child: str,
+        uid: str,
+        rule: Rule | None = None,
+    ) -> None:
         """A child was made or removed, which is told once."""
         reason = phrase.reason.format(kind=kind)
         message = phrase.say(noun=noun, child=child)
-        self._record(EventType.NORMAL, reason, message, key=f"{reason}/{uid or child}")
+        key = f"{reason}/{uid or child}"
+        self._record(EventType.NORMAL, reason, message, key=key, child=child, rule=rule)
 
     def failed(self, phrase: MessageTemplate, *, kind: str, child: str, error: str) -> None:
         """A child could not be made or removed, which is told again while it lasts.
@@ -38,7 +50,15 @@ class JobEventRecorder:
         self._record(EventType.WARNING, reason, message, key=key, is_once=False)
 
     def _record(
-        self, kind: EventType, reason: str, message: str, *, key: str, is_once: bool = True
+        self,
+        kind: EventType,
+        reason: str,
+        message: str,
+        *,
+        key: str,
+        is_once: bool = True,
+        child: str = "",
+        rule: Rule | None = None,
     ) -> None:
         owner = self._owner
         event = Event(
@@ -52,5 +72,7 @@ class JobEventRecorder:
             uid=owner.uid,
             resource_version=self._version,
             component=self._component,
+            child=child if rule is not None else "",
+            rule=str(rule or ""),
         )
         self._recorder.record(event, key=key, is_once=is_once)

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
+import msgspec
+
 from tfjob.core.job import CleanPolicy
-from tfjob.core.plan import ChildKind, Delete, deletes_of
+from tfjob.core.plan import ChildKind, Delete, Rule, deletes_of
 from tfjob.core.time_math import shifted
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
@@ -24,8 +26,11 @@ def removals(
     services: Iterable[ObjectMeta],
     ended: AbstractSet[str],
     ends_unfinished: bool,
+    rule: Rule = Rule.CLEAN_POD_POLICY,
 ) -> list[Delete]:
     """What to delete of a finished job. `ends_unfinished`: a limit was hit, nothing may run on.
+
+    `rule` is why what still runs must end; what has ended goes by the policy alone.
 
     `ended` are the UIDs of the pods and batch Jobs that do not run any more.
 
@@ -45,11 +50,16 @@ def removals(
         for service in services
         if service.name in gone or (orphans_too and service.name not in kept)
     ]
-    return [
-        *deletes_of(ChildKind.POD, going_pods),
-        *deletes_of(ChildKind.SERVICE, going_services),
-        *deletes_of(ChildKind.JOB, going_jobs),
+    going = [
+        *deletes_of(ChildKind.POD, going_pods, rule=rule),
+        *deletes_of(ChildKind.SERVICE, going_services, rule=rule),
+        *deletes_of(ChildKind.JOB, going_jobs, rule=rule),
     ]
+    return [_by_policy(each) if each.uid in ended else each for each in going]
+
+
+def _by_policy(delete: Delete) -> Delete:
+    return msgspec.structs.replace(delete, rule=Rule.CLEAN_POD_POLICY)
 
 
 def expires_at(completion: datetime | None, ttl: timedelta | None) -> datetime | None:

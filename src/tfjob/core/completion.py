@@ -3,18 +3,24 @@
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
+from typing import Final
 
 from tfjob.core import cleanup, deadline, gang_scheduling, progress, replica_counts, success
 from tfjob.core.job import TRAINING_CONTAINER, Replica, SuccessCriterion
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import Children, Slot, View, ended, replica_services
-from tfjob.core.plan import ChildKind, EventType, Plan, Update
+from tfjob.core.plan import ChildKind, EventType, Plan, Rule, Update
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import ReplicaAction
 from tfjob.core.restart_replicas import ReplicaActions
-from tfjob.core.status import ConditionType
+from tfjob.core.status import ConditionType, Limit
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
+
+_RULES: Final[Mapping[Limit | None, Rule]] = {
+    Limit.BACKOFF: Rule.BACKOFF_LIMIT,
+    Limit.DEADLINE: Rule.ACTIVE_DEADLINE,
+}
 
 
 def is_ended(builder: PlanBuilder, seen: View, actions: ReplicaActions) -> bool:
@@ -80,7 +86,7 @@ def finished(builder: PlanBuilder, children: Children, seen: View) -> Plan:
     clean_up(builder, children, seen)
     _stop_failed_jobs(builder, seen)
     if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
-        remove_group(builder, children)
+        remove_group(builder, children, rule=Rule.JOB_FINISHED)
     return builder.plan()
 
 
@@ -118,6 +124,7 @@ def clean_up(builder: PlanBuilder, children: Children, seen: View) -> None:
         services=[service.metadata for service in replica_services(builder.job, children)],
         ended=ended(builder.job, children, seen),
         ends_unfinished=builder.status.limit_reached is not None,
+        rule=_RULES.get(builder.status.limit_reached, Rule.CLEAN_POD_POLICY),
     )
     builder.deletes.extend(going)
     if builder.status.is_true(ConditionType.SUCCEEDED):
@@ -135,8 +142,8 @@ def clean_up(builder: PlanBuilder, children: Children, seen: View) -> None:
     )
 
 
-def remove_group(builder: PlanBuilder, children: Children) -> None:
-    going = gang_scheduling.removal(children.pod_group)
+def remove_group(builder: PlanBuilder, children: Children, *, rule: Rule) -> None:
+    going = gang_scheduling.removal(children.pod_group, rule=rule)
     if not going:
         return
     builder.deletes.extend(going)

@@ -8,7 +8,7 @@ import msgspec
 
 from tfjob.core.job import Job
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.plan import Create, Delete, EventType, JobEvent, Plan, Update
+from tfjob.core.plan import Create, Delete, EventType, JobEvent, Plan, Rule, Update
 from tfjob.core.status import (
     Condition,
     ConditionType,
@@ -61,10 +61,20 @@ class PlanBuilder:
         self.status = with_condition(before, condition)
         return None if self.status is before else message
 
-    def tell(self, kind: EventType, reason: str, message: str, *, key: str = "") -> None:
+    def tell(
+        self,
+        kind: EventType,
+        reason: str,
+        message: str,
+        *,
+        key: str = "",
+        child: str = "",
+        rule: Rule | None = None,
+    ) -> None:
         """An event; without a key it is a fact of this moment."""
         key = key or f"{reason}/{time.render(self.now)}"
-        self.events.append(JobEvent(type=kind, reason=reason, message=message, key=key))
+        event = JobEvent(type=kind, reason=reason, message=message, key=key, child=child, rule=rule)
+        self.events.append(event)
 
     def wake(self, moment: datetime | None) -> None:
         if moment is not None:
@@ -78,7 +88,7 @@ class PlanBuilder:
         return Plan(
             creates=self.creates,
             updates=self.updates,
-            deletes=list(dict.fromkeys(self.deletes)),
+            deletes=_once_each(self.deletes),
             status=changed,
             events=self.events,
             wake_at=min(self._wakes, default=None),
@@ -95,6 +105,14 @@ class PlanBuilder:
         turns = after.is_true(suspended) != before.is_true(suspended)
         ends = after.is_finished and not before.is_finished
         return ends or turns or bool(self.deletes) or _decided(before) != _decided(after)
+
+
+def _once_each(deletes: Iterable[Delete]) -> list[Delete]:
+    """Each object once; where several rules delete it, the first in order is the cause."""
+    found: dict[tuple[str, str, str, bool], Delete] = {}
+    for each in deletes:
+        found.setdefault((each.kind, each.name, each.uid, each.is_forced), each)
+    return list(found.values())
 
 
 def _decided(status: JobStatus) -> dict[str, tuple[object, ...]]:

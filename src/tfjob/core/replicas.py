@@ -10,14 +10,20 @@ from datetime import datetime
 from tfjob.core import restart_policy
 from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children, Slot, View
-from tfjob.core.plan import ChildKind, Create, Update
-from tfjob.core.status import JobStatus
+from tfjob.core.plan import ChildKind, Create, Rule, Update
+from tfjob.core.status import Cause, JobStatus, ReplicaStatus
 from tfjob.k8s.companion import CompanionObject
 
 
 def missing_services(job: Job, view: View) -> list[Create]:
     return [
-        Create(kind=ChildKind.SERVICE, name=name, type=replica.type, index=index)
+        Create(
+            kind=ChildKind.SERVICE,
+            name=name,
+            type=replica.type,
+            index=index,
+            rule=Rule.MISSING_SERVICE,
+        )
         for replica in job.replicas
         for index in range(replica.count)
         if (name := replica.name(index)) not in view.services
@@ -41,7 +47,15 @@ def missing_workloads(
             if moment is not None:
                 held.append(moment)
                 continue
-            creates.append(Create(kind=kind, name=slot.name, type=replica.type, index=slot.index))
+            creates.append(
+                Create(
+                    kind=kind,
+                    name=slot.name,
+                    type=replica.type,
+                    index=slot.index,
+                    rule=_rule(stored, slot.index),
+                )
+            )
     return creates, min(held, default=None)
 
 
@@ -51,7 +65,12 @@ def missing_companions(job: Job, children: Children) -> list[Create]:
     services = {each.metadata.name for each in children.services}
     there = {*children.companions, *((ChildKind.SERVICE, name) for name in services)}
     return [
-        Create(kind=each.kind, name=each.name, body=_owned(job, each.manifest))
+        Create(
+            kind=each.kind,
+            name=each.name,
+            body=_owned(job, each.manifest),
+            rule=Rule.MISSING_COMPANION,
+        )
         for each in job.companions
         if (each.kind, each.name) not in there
     ]
@@ -67,6 +86,14 @@ def changed_companions(job: Job, children: Children) -> list[Update]:
         body = {"spec": dict(each.kept)}
         updates.append(Update(kind=each.kind, name=each.name, uid=found.metadata.uid, body=body))
     return updates
+
+
+def _rule(stored: ReplicaStatus, index: int) -> Rule:
+    """Why a replica has no pod: the pod before it was replaced, or there was none."""
+    last = stored.recent_of(index) if stored.recent else None
+    if last is None or not last.is_restart:
+        return Rule.MISSING_REPLICA
+    return Rule.RESTART_POLICY if last.cause is Cause.FAILED else Rule.DISRUPTION
 
 
 def _is_missing(job: Job, slot: Slot) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 from tfjob.core import backoff, replica_counts
 from tfjob.core.job import Replica, RestartPolicy
 from tfjob.core.observe import Children, Slot, View
-from tfjob.core.plan import ChildKind, EventType, deletes_of
+from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import (
     RESTART_ACTIONS,
@@ -102,7 +102,7 @@ def _delete_when_due(builder: PlanBuilder, slot: Slot, pod: Pod) -> None:
     moment = due(stored, slot.index, now=builder.now, longest=longest)
     builder.wake(moment)
     if moment is None:
-        builder.deletes.extend(deletes_of(ChildKind.POD, [pod.metadata]))
+        builder.deletes.extend(deletes_of(ChildKind.POD, [pod.metadata], rule=_rule(slot)))
 
 
 def forget(builder: PlanBuilder, children: Children, seen: View) -> None:
@@ -193,4 +193,9 @@ def _tell(builder: PlanBuilder, slot: Slot, pod: Pod) -> None:
     owner = {"name": builder.job.name, "namespace": builder.job.namespace}
     message = phrase.say(**owner, **slot.facts, **restarts_so_far(builder))
     kind = EventType(phrase.type or EventType.WARNING)
-    builder.tell(kind, phrase.reason, message, key=f"restarting/{pod.metadata.uid}")
+    key, name = f"restarting/{pod.metadata.uid}", pod.metadata.name
+    builder.tell(kind, phrase.reason, message, key=key, child=name, rule=_rule(slot))
+
+
+def _rule(slot: Slot) -> Rule:
+    return Rule.DISRUPTION if slot.is_disrupted else Rule.RESTART_POLICY

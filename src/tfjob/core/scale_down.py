@@ -11,7 +11,7 @@ import msgspec
 
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, View, place_of
-from tfjob.core.plan import ChildKind, deletes_of
+from tfjob.core.plan import ChildKind, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import Cause, JobStatus, RecentRestart, ReplicaStatus
 from tfjob.k8s.meta import ObjectMeta
@@ -20,8 +20,10 @@ from tfjob.k8s.meta import ObjectMeta
 def shrink(builder: PlanBuilder, children: Children, seen: View) -> None:
     leaving = [slot.pod for slot in seen.all_slots() if slot.is_leaving]
     left = [pod.metadata for pod in leaving if pod is not None]
-    builder.deletes.extend(deletes_of(ChildKind.POD, [*seen.surplus_pods, *left]))
-    builder.deletes.extend(deletes_of(ChildKind.SERVICE, seen.surplus_services))
+    surplus, rule = seen.surplus_services, Rule.SCALE_DOWN
+    builder.deletes.extend(deletes_of(ChildKind.POD, seen.surplus_pods, rule=rule))
+    builder.deletes.extend(deletes_of(ChildKind.POD, left, rule=Rule.SUPERSEDED))
+    builder.deletes.extend(deletes_of(ChildKind.SERVICE, surplus, rule=rule))
     note_removed(builder, children, seen.surplus_pods)
 
 

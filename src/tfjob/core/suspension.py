@@ -4,22 +4,26 @@ import msgspec
 
 from tfjob.core import completion, replicas, scale_down, suspend_counts
 from tfjob.core.observe import Children, View, replica_services, view
-from tfjob.core.plan import ChildKind, EventType, Plan, deletes_of
+from tfjob.core.plan import ChildKind, EventType, Plan, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import ConditionType, flipped
 
 
 def suspended(builder: PlanBuilder, children: Children, seen: View) -> Plan:
     """Everything goes but what the job is allowed to keep while it rests."""
-    builder.deletes.extend(deletes_of(ChildKind.POD, (each.metadata for each in children.pods)))
-    builder.deletes.extend(deletes_of(ChildKind.JOB, (each.metadata for each in children.jobs)))
+    pods, jobs = (
+        [each.metadata for each in children.pods],
+        [each.metadata for each in children.jobs],
+    )
+    builder.deletes.extend(deletes_of(ChildKind.POD, pods, rule=Rule.SUSPENDED))
+    builder.deletes.extend(deletes_of(ChildKind.JOB, jobs, rule=Rule.SUSPENDED))
     if builder.job.rules.suspend_keeps_services:
         builder.creates.extend(replicas.missing_companions(builder.job, children))
         builder.creates.extend(replicas.missing_services(builder.job, seen))
     else:
         services = (each.metadata for each in replica_services(builder.job, children))
-        builder.deletes.extend(deletes_of(ChildKind.SERVICE, services))
-    completion.remove_group(builder, children)
+        builder.deletes.extend(deletes_of(ChildKind.SERVICE, services, rule=Rule.SUSPENDED))
+    completion.remove_group(builder, children, rule=Rule.SUSPENDED)
     types = [replica.type for replica in builder.job.in_status_order()]
     builder.status = suspend_counts.resting(builder.status, types)
     _show_suspended(builder)
@@ -41,7 +45,7 @@ def resumed(builder: PlanBuilder, children: Children, seen: View) -> View:
     # That it is resumed is stored before any pod is made: all that is there is of the run before.
     metas = [pod.metadata for pod in children.pods]
     scale_down.note_removed(builder, children, metas)
-    builder.deletes.extend(deletes_of(ChildKind.POD, metas))
+    builder.deletes.extend(deletes_of(ChildKind.POD, metas, rule=Rule.SUPERSEDED))
     return view(msgspec.structs.replace(builder.job, status=builder.status), children)
 
 

@@ -14,6 +14,8 @@ from tfjob.k8s import time
 from tfjob.k8s.names import LONGEST_SUBDOMAIN
 
 LONGEST_MESSAGE = 1024
+CHILD_ANNOTATION = "tfjob.dev/child"
+RULE_ANNOTATION = "tfjob.dev/rule"
 _HASH_BYTES = 8
 _ELLIPSIS = "…"
 
@@ -35,6 +37,9 @@ class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     resource_version: str = ""
     component: str = ""
     """Who tells it, where that is another than the one who sends it."""
+    child: str = ""
+    rule: str = ""
+    """The child that it is about and the rule that was applied to it, for machines."""
 
 
 def event_name(event: Event, key: str) -> str:
@@ -55,7 +60,7 @@ def manifest(
         "apiVersion": "v1",
         "kind": "Event",
         # An object outside every namespace has its events in the default one.
-        "metadata": {"name": name, "namespace": event.namespace or "default"},
+        "metadata": {"name": name, "namespace": event.namespace or "default", **_why(event)},
         "involvedObject": _reference(event),
         "type": str(event.type),
         "reason": event.reason,
@@ -66,6 +71,12 @@ def manifest(
         "lastTimestamp": time.render(last),
         "count": count,
     }
+
+
+def _why(event: Event) -> dict[str, dict[str, str]]:
+    if not event.rule:
+        return {}
+    return {"annotations": {CHILD_ANNOTATION: event.child, RULE_ANNOTATION: event.rule}}
 
 
 def _reference(event: Event) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.builders import NOW, a_batch_job, a_service, at, pods, services_of
 from tfjob.core import cleanup
 from tfjob.core.job import CleanPolicy
-from tfjob.core.plan import Delete
+from tfjob.core.plan import Delete, Rule
 from tfjob.core.pod_state import has_ended
 from tfjob.k8s.pod import Pod
 
@@ -59,7 +59,9 @@ def test_only_the_very_child_that_was_seen_goes() -> None:
     (delete,) = cleanup.removals(
         CleanPolicy.ALL, pods=[pod], services=[], ended=set(), ends_unfinished=False
     )
-    assert delete == Delete(kind="Pod", name="j-worker-0", uid="uid-j-worker-0")
+    assert delete == Delete(
+        kind="Pod", name="j-worker-0", uid="uid-j-worker-0", rule=Rule.CLEAN_POD_POLICY
+    )
 
 
 def services_gone(policy: CleanPolicy, found: list[Pod], *, ends_unfinished: bool) -> list[str]:
