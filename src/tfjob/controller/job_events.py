@@ -19,9 +19,7 @@ class JobEventRecorder:
         self._version = version
 
     def tell(self, event: JobEvent) -> None:
-        rule, child = event.rule, event.child
-        key = event.key
-        self._record(event.type, event.reason, event.message, key=key, child=child, rule=rule)
+        self._record(event)
 
     def done(
         self,
@@ -35,9 +33,16 @@ class JobEventRecorder:
     ) -> None:
         """A child was made or removed, which is told once."""
         reason = phrase.reason.format(kind=kind)
-        message = phrase.say(noun=noun, child=child)
-        key = f"{reason}/{uid or child}"
-        self._record(EventType.NORMAL, reason, message, key=key, child=child, rule=rule)
+        self._record(
+            JobEvent(
+                type=EventType.NORMAL,
+                reason=reason,
+                message=phrase.say(noun=noun, child=child),
+                key=f"{reason}/{uid or child}",
+                child=child,
+                rule=rule,
+            )
+        )
 
     def failed(self, phrase: MessageTemplate, *, kind: str, child: str, error: str) -> None:
         """A child could not be made or removed, which is told again while it lasts.
@@ -47,24 +52,15 @@ class JobEventRecorder:
         reason = phrase.reason.format(kind=kind)
         message = phrase.say(error=error)
         key = f"{reason}/{error.replace(child, '')}"
-        self._record(EventType.WARNING, reason, message, key=key, is_once=False)
+        event = JobEvent(type=EventType.WARNING, reason=reason, message=message, key=key)
+        self._record(event, is_once=False)
 
-    def _record(
-        self,
-        kind: EventType,
-        reason: str,
-        message: str,
-        *,
-        key: str,
-        is_once: bool = True,
-        child: str = "",
-        rule: Rule | None = None,
-    ) -> None:
+    def _record(self, told: JobEvent, *, is_once: bool = True) -> None:
         owner = self._owner
         event = Event(
-            type=str(kind),
-            reason=reason,
-            message=message,
+            type=str(told.type),
+            reason=told.reason,
+            message=told.message,
             api_version=owner.api_version,
             kind=owner.kind,
             namespace=owner.namespace,
@@ -72,7 +68,7 @@ class JobEventRecorder:
             uid=owner.uid,
             resource_version=self._version,
             component=self._component,
-            child=child if rule is not None else "",
-            rule=str(rule or ""),
+            child=told.child if told.rule is not None else "",
+            rule=str(told.rule or ""),
         )
-        self._recorder.record(event, key=key, is_once=is_once)
+        self._recorder.record(event, key=told.key, is_once=is_once)

@@ -25,18 +25,16 @@ def removals(
     jobs: Sequence[BatchJob] = (),
     services: Iterable[ObjectMeta],
     ended: AbstractSet[str],
-    ends_unfinished: bool,
-    rule: Rule = Rule.CLEAN_POD_POLICY,
+    limit: Rule | None,
 ) -> list[Delete]:
-    """What to delete of a finished job. `ends_unfinished`: a limit was hit, nothing may run on.
-
-    `rule` is why what still runs must end; what has ended goes by the policy alone.
+    """What to delete of a finished job. `limit` is what ended it before its replicas were done:
+    nothing may run on, whatever the policy. What has ended goes by the policy alone.
 
     `ended` are the UIDs of the pods and batch Jobs that do not run any more.
 
     A service shares the name of the pod or batch Job it belongs to, and its fate.
     """
-    if policy is CleanPolicy.NONE and not ends_unfinished:
+    if policy is CleanPolicy.NONE and limit is None:
         return []
     takes_all = policy is CleanPolicy.ALL
     going_pods = [pod.metadata for pod in pods if takes_all or pod.metadata.uid not in ended]
@@ -50,6 +48,7 @@ def removals(
         for service in services
         if service.name in gone or (orphans_too and service.name not in kept)
     ]
+    rule = limit or Rule.CLEAN_POD_POLICY
     going = [
         *deletes_of(ChildKind.POD, going_pods, rule=rule),
         *deletes_of(ChildKind.SERVICE, going_services, rule=rule),

@@ -123,8 +123,7 @@ def clean_up(builder: PlanBuilder, children: Children, seen: View) -> None:
         jobs=children.jobs,
         services=[service.metadata for service in replica_services(builder.job, children)],
         ended=ended(builder.job, children, seen),
-        ends_unfinished=builder.status.limit_reached is not None,
-        rule=_RULES.get(builder.status.limit_reached, Rule.CLEAN_POD_POLICY),
+        limit=_RULES.get(builder.status.limit_reached),
     )
     builder.deletes.extend(going)
     if builder.status.is_true(ConditionType.SUCCEEDED):

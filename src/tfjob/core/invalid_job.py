@@ -83,8 +83,7 @@ def _removals(children: Children) -> tuple[Delete, ...]:
             *(pod.metadata.uid for pod in children.pods if has_ended(pod)),
             *(each.metadata.uid for each in children.jobs if each.status.succeeded),
         },
-        ends_unfinished=True,
-        rule=Rule.INVALID_SPEC,
+        limit=Rule.INVALID_SPEC,
     )
     return tuple(gone)
 
