@@ -133,6 +133,7 @@ async def play(cluster: Cluster) -> Play:
     return Play(cluster, await apply_all(cluster, [job], job=job))
 
 
+@pytest.mark.scenario("R45")
 async def test_success_is_told_with_every_line_of_every_replica(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
@@ -199,6 +200,7 @@ async def test_replica_that_waits_says_for_what(play: Play) -> None:
     assert await following is Verdict.INTERRUPTED
 
 
+@pytest.mark.scenario("R45")
 async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:
     following = play.begin()
     await play.pod(1, ended(3))

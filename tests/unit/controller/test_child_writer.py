@@ -127,6 +127,7 @@ async def test_release_that_fails_stops_no_other_child(
         assert Transient in {type(error) for error in report.errors}
 
 
+@pytest.mark.scenario("R46")
 async def test_only_the_pod_that_was_meant_is_deleted(
     controller: Opened[ControllerHarness],
 ) -> None:
