@@ -109,7 +109,7 @@ class WorkQueue(Generic[K]):
         self._delays: dict[K, _Delay] = {}
         self._failures: dict[K, int] = {}
         self._getters = {each: deque[asyncio.Future[None]]() for each in Priority}
-        self._is_closed = False
+        self.is_closed = False
 
     def __len__(self) -> int:
         """Keys that wait for a worker now."""
@@ -122,7 +122,7 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K, priority: Priority = Priority.NORMAL) -> None:
         """Ask for a run; asking again before it starts can only raise its priority."""
-        if self._is_closed:
+        if self.is_closed:
             return
         if key in self._delays:
             # What is to run later with a high priority does not lose it by running now.
@@ -136,7 +136,7 @@ class WorkQueue(Generic[K]):
     def add_after(self, key: K, seconds: float, priority: Priority = Priority.NORMAL) -> None:
         """Ask for a run after a while; of several times the earliest holds, of several priorities
         the highest."""
-        if self._is_closed:
+        if self.is_closed:
             return
         if seconds <= 0:
             self.add(key, priority)
@@ -189,7 +189,7 @@ class WorkQueue(Generic[K]):
     async def get(self, least: Priority = Priority.NORMAL) -> K:
         """The next key of at least this priority; it is this worker's alone until `done`."""
         while not self._has(least):
-            if self._is_closed:
+            if self.is_closed:
                 raise QueueClosed
             await self._wait(least)
         key = self._next_lane(least).pop()
@@ -207,7 +207,7 @@ class WorkQueue(Generic[K]):
 
     def close(self) -> None:
         """Drop what waits and send every worker home."""
-        self._is_closed = True
+        self.is_closed = True
         for delay in self._delays.values():
             delay.handle.cancel()
         self._delays.clear()

@@ -7,8 +7,9 @@ work at once and keeps the caches, so that leading again costs nothing.
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +28,7 @@ from tfjob.controller.pacing import EventPacer
 from tfjob.controller.tokens import random_token
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager import health
+from tfjob.manager.background import supervised
 from tfjob.manager.controller import Controller, Shared, cancel
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
@@ -107,7 +109,10 @@ class Operator:
         try:
             await self._check_groups()
             await self._serve()
-            background = [_task(each) for each in self._background()]
+            background = [
+                _task(supervised(work, name=name, may_end=self._stopping.is_set))
+                for name, work in self._background()
+            ]
             await self._until_stopped(background)
         finally:
             await self._end(background)
@@ -166,16 +171,19 @@ class Operator:
     def _leads(self) -> bool:
         return self._elector is None or self._elector.is_leader
 
-    def _background(self) -> list[Coroutine[Any, Any, None]]:
-        tasks = [controller.run() for controller in self.controllers]
-        tasks += [self._take_up_work(controller) for controller in self.controllers]
-        tasks += [self._recorder.run() for _ in range(EVENT_SENDERS)]
-        tasks.append(self._measure())
+    def _background(self) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
+        """By name, everything that runs until the operator stops."""
+        for each in self.controllers:
+            yield f"controller of {each.title}", each.run
+            yield f"start of work on {each.title}", partial(self._take_up_work, each)
+        for _ in range(EVENT_SENDERS):
+            yield "event sender", self._recorder.run
+        yield "metrics", self._measure
         if self.settings.resync:
-            tasks.append(self._resync())
+            yield "resync", self._resync
         if self._elector is not None:
-            tasks += [self._elector.run(), self._tell_leadership(self._elector)]
-        return tasks
+            yield "leader election", self._elector.run
+            yield "leadership log", partial(self._tell_leadership, self._elector)
 
     async def _take_up_work(self, controller: Controller) -> None:
         """Whoever becomes leader looks at every job once: nobody did meanwhile."""
@@ -264,6 +272,10 @@ class Operator:
             done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopped.cancel()
+        for task in done:
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                _log.critical("background task failed: the operator ends", exc_info=error)
         for task in done:
             task.result()
 

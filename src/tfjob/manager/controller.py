@@ -6,8 +6,9 @@ from the moment its API is there. The same holds for the optional APIs of its ch
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +32,7 @@ from tfjob.controller.snapshot import SnapshotReader
 from tfjob.controller.status_writer import StatusWriter
 from tfjob.controller.worker import Times, Worker
 from tfjob.dialects.base import ChildApi, Dialect
+from tfjob.manager.background import supervised
 from tfjob.manager.discovery import Discovery
 from tfjob.manager.informers import Informers, Listeners, Source, apis_beside
 from tfjob.manager.metrics import Metrics
@@ -116,14 +118,19 @@ class Controller:
         ]
         self._begun = begun = self._begin(served)
         self._is_looked_for = True
-        tasks = [asyncio.create_task(each.run()) for each in begun.informers.all.values()]
-        missing = [each for each in optional if each not in served]
-        tasks += [asyncio.create_task(self._follow_later(each, begun)) for each in missing]
+        tasks = [
+            self._task(each.run, name=f"watch of {kind}")
+            for kind, each in begun.informers.all.items()
+        ]
+        for each in optional:
+            if each not in served:
+                later = partial(self._follow_later, each, begun)
+                tasks.append(self._task(later, name=f"search for {each.name}"))
         try:
             await _or_failure(begun.informers.synced(), tasks)
             self.has_synced.set()
             jobs = len(begun.informers.jobs.store)
-            _log.info("caches filled", extra={"kind": self._title, "jobs": jobs})
+            _log.info("caches filled", extra={"kind": self.title, "jobs": jobs})
             self.workers = self._start_workers(begun.loop)
             await _all_done([*tasks, *self.workers])
         finally:
@@ -134,7 +141,20 @@ class Controller:
         threads = self._shared.settings.threads
         reserved = max(_LEAST_RESERVED, threads // 2)
         least = [Priority.NORMAL] * threads + [Priority.HIGH] * reserved
-        return [asyncio.create_task(loop.run(each)) for each in least]
+        return [
+            self._task(partial(loop.run, each), name="worker", may_end=lambda: self.queue.is_closed)
+            for each in least
+        ]
+
+    def _task(
+        self,
+        work: Callable[[], Awaitable[None]],
+        *,
+        name: str,
+        may_end: Callable[[], bool] = lambda: False,
+    ) -> asyncio.Task[None]:
+        full = f"{name} for {self.title}"
+        return asyncio.create_task(supervised(work, name=full, may_end=may_end))
 
     def enqueue_all(self) -> None:
         for each in self.informers.jobs.store if self.informers is not None else ():
@@ -197,14 +217,14 @@ class Controller:
         if unread:
             meta = job.metadata
             facts = {"namespace": meta.namespace, "job": meta.name, "keys": ", ".join(unread)}
-            _log.debug("keys without a meaning ignored", extra={"kind": self._title, **facts})
+            _log.debug("keys without a meaning ignored", extra={"kind": self.title, **facts})
 
     @property
     def _resource(self) -> Resource:
         return Resource(self.dialect.group, self.dialect.version, self.dialect.plural)
 
     @property
-    def _title(self) -> str:
+    def title(self) -> str:
         return f"{self.dialect.kind}.{self.dialect.group}"
 
     def _begin(self, served: Sequence[ChildApi]) -> _Begun:
@@ -270,10 +290,10 @@ class Controller:
         namespace = self._shared.settings.namespace
         await self._discovery.until_usable(resource_of(api), namespace=namespace)
         following = begun.informers.follow(api)
-        task = asyncio.create_task(following.run())
+        task = self._task(following.run, name=f"watch of {api.kind}")
         try:
             await _or_failure(following.has_synced.wait(), [task])
-            _log.info("optional API found", extra={"kind": self._title, "api": api.name})
+            _log.info("optional API found", extra={"kind": self.title, "api": api.name})
             jobs = begun.reader.settings
             begun.reader.settings = msgspec.structs.replace(jobs, served=jobs.served | {api.name})
             self.forget()
@@ -284,7 +304,7 @@ class Controller:
 
     def _tell_missing(self) -> None:
         self._is_looked_for = True
-        _log.warning("API not there: its jobs are served once it is", extra={"kind": self._title})
+        _log.warning("API not there: its jobs are served once it is", extra={"kind": self.title})
 
 
 def _namespace(key: Key) -> str:
