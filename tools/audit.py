@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 _SECONDS: Final = 300
 _COMMAND: Final = (
@@ -42,31 +42,44 @@ def vulnerabilities(packages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{each['name']} {each['version']}: {fault['id']}, mended in {mended}"
 
 
-def audited(lock: str, look: Look = look_up) -> tuple[list[str], bool]:
-    """What is told about one lock, and whether it has a known vulnerability."""
+class Audited(NamedTuple):
+    """What is known of one lock: its vulnerabilities, and how many packages were looked up."""
+
+    faults: Sequence[str] = ()
+    packages: int = 0
+    known: int = 0
+    trouble: str = "the service does not know its packages"
+
+    def lines(self, lock: str) -> Iterator[str]:
+        if not self.known:
+            yield f"audit: SKIPPED {lock}: {self.trouble}"
+            return
+        yield from (f"audit: {lock}: {each}" for each in self.faults)
+        if self.known < self.packages:
+            count = f"{self.packages - self.known} of {self.packages} packages"
+            yield f"audit: SKIPPED {count} of {lock}: unknown to the vulnerability service"
+        elif not self.faults:
+            yield f"audit: {lock}: {self.packages} packages, no known vulnerability"
+
+
+def audited(lock: str, look: Look = look_up) -> Audited:
     try:
         packages = json.loads(look(lock))["dependencies"]
     except (OSError, ValueError, KeyError) as error:
-        return [f"audit: SKIPPED {lock}: the vulnerability service gave no answer: {error}"], False
-    found = list(vulnerabilities(packages))
-    unknown = [each["name"] for each in packages if "skip_reason" in each]
-    lines = [f"audit: {lock}: {each}" for each in found]
-    if unknown:
-        count = f"{len(unknown)} of {len(packages)} packages"
-        lines.append(f"audit: SKIPPED {count} of {lock}: unknown to the vulnerability service")
-    elif not found:
-        lines.append(f"audit: {lock}: {len(packages)} packages, no known vulnerability")
-    return lines, bool(found)
+        return Audited(trouble=f"the vulnerability service gave no answer: {error}")
+    known = sum("skip_reason" not in each for each in packages)
+    return Audited(list(vulnerabilities(packages)), len(packages), known)
 
 
 def main(locks: Sequence[str], look: Look = look_up) -> int:
     """Audit every lock; 1 if one has a known vulnerability."""
-    is_bad = False
-    for lock in locks:
-        lines, has_fault = audited(lock, look)
-        print("\n".join(lines), flush=True)
-        is_bad = is_bad or has_fault
-    return 1 if is_bad else 0
+    results = {lock: audited(lock, look) for lock in locks}
+    if not any(each.known for each in results.values()):
+        trouble = next(iter(results.values())).trouble
+        print(f"audit: SKIPPED, nothing could be looked up: {trouble}")
+        return 0
+    print("\n".join(line for lock, each in results.items() for line in each.lines(lock)))
+    return 1 if any(each.faults for each in results.values()) else 0
 
 
 if __name__ == "__main__":

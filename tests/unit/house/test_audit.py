@@ -35,11 +35,26 @@ def test_packages_that_the_service_does_not_know_are_not_called_clean(
     assert capsys.readouterr().out == told
 
 
-def test_a_service_that_cannot_be_reached_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_service_that_cannot_be_reached_is_one_line_for_all_locks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def silent(_lock: str) -> str:
         raise OSError("connection refused")
 
-    assert audit.main(["x.txt"], silent) == 0
-    [line] = capsys.readouterr().out.splitlines()
-    assert line.startswith("audit: SKIPPED x.txt: the vulnerability service gave no answer")
-    assert audit.audited("x.txt", lambda _: "<html>")[0][0].startswith("audit: SKIPPED x.txt")
+    assert audit.main(["x.txt", "y.txt"], silent) == 0
+    told = "the vulnerability service gave no answer: connection refused"
+    assert capsys.readouterr().out == f"audit: SKIPPED, nothing could be looked up: {told}\n"
+    assert audit.main(["x.txt", "y.txt"], answer(UNKNOWN)) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_a_lock_without_an_answer_is_told_beside_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def half(lock: str) -> str:
+        return "<html>" if lock == "x.txt" else answer(CLEAN)(lock)
+
+    assert audit.main(["x.txt", "y.txt"], half) == 0
+    skipped, clean = capsys.readouterr().out.splitlines()
+    assert skipped.startswith("audit: SKIPPED x.txt: the vulnerability service gave no answer")
+    assert clean == "audit: y.txt: 1 packages, no known vulnerability"
