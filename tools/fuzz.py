@@ -27,7 +27,7 @@ def _watch() -> Target:
     from tfjob.controller.job_object import JobObject  # noqa: PLC0415
     from tfjob.k8s.pod import Pod  # noqa: PLC0415
 
-    decoders = [LineDecoder(JobObject), LineDecoder(Pod)]
+    decoders: list[LineDecoder[Any]] = [LineDecoder(JobObject), LineDecoder(Pod)]
 
     def run(data: bytes) -> None:
         buffer, cut = LineBuffer(), len(data) // 2
