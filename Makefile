@@ -161,6 +161,33 @@ test-parsing: ## Run the tests of what parses bytes of others on Python 3.12, 3.
 chaos: setup control-plane ## Kill operator, API server and etcd under 200 jobs (SECONDS=600, SEED=)
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
+##: supply chain
+
+.PHONY: audit
+audit: .venv-audit/.locked ## Look up known vulnerabilities of everything that is locked (needs the Internet)
+	@.venv-audit/bin/python -m tools.audit requirements/*.txt
+
+.venv-audit/.locked: requirements/audit.txt
+	$(call new_venv,.venv-audit)
+	@.venv-audit/bin/python $(LOCKED) --quiet -r requirements/audit.txt
+	@touch $@
+
+.PHONY: sbom
+sbom: ## Write the bill of materials of the operator, dist/tfjob.cdx.json (CycloneDX)
+	@mkdir -p dist
+	@PYTHONPATH=src $(PYTHON) -m tools.sbom requirements/runtime.txt > dist/tfjob.cdx.json
+	@echo "sbom: dist/tfjob.cdx.json"
+
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: .venv-fuzz/.locked ## Feed random bytes to the parsers, FUZZ_SECONDS each (60), ONLY="watch cel" for some
+	@PYTHONPATH=src .venv-fuzz/bin/python -m tools.fuzz --seconds $(FUZZ_SECONDS) $(ONLY)
+
+.venv-fuzz/.locked: requirements/fuzz.txt
+	$(call new_venv,.venv-fuzz)
+	@.venv-fuzz/bin/python $(LOCKED) --quiet -r requirements/fuzz.txt
+	@touch $@
+
 ##: changing
 
 .PHONY: format
@@ -183,6 +210,8 @@ lock: .venv-lock/.locked ## Write requirements/*.txt anew (UPGRADE=1: with newer
 	$(call compile,mutate,pyproject.toml --group mutate -c requirements/runtime.txt)
 	$(call compile,sdk,--group sdk)
 	$(call compile,lock,--group lock)
+	$(call compile,audit,--group audit)
+	$(call compile,fuzz,pyproject.toml --group fuzz -c requirements/runtime.txt)
 
 # $(1) names the lock, $(2) says what goes in. dev comes first: the others follow its versions,
 # but for mutate, whose pytest is held back.

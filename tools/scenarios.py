@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tools import promises
 from tools.scenario_marks import Marks, Number, Shown, marks_under
 
 SOURCE = "docs/scenarios.toml"
@@ -115,7 +116,9 @@ def page(root: Path) -> str:
 
 def main(root: Path) -> int:
     """Print the faults; return 1 if there are any."""
-    found = faults(*_read(root))
+    groups, marks = _read(root)
+    listed = promises.read(root)
+    found = faults(groups, promises.without(listed, marks)) + promises.faults(listed, marks.shown)
     print("\n".join(found) or "scenarios: every offline scenario is shown by a test")
     return 1 if found else 0
 

@@ -26,18 +26,21 @@ def seeds(batch: int) -> range:
     return range(batch * BATCH, (batch + 1) * BATCH)
 
 
+@pytest.mark.scenario("R22", "R37", "R38")
 @pytest.mark.parametrize("batch", range(3))
 def test_jobs_end_right_over_a_network_that_loses_delays_and_refuses(batch: int) -> None:
     for seed in seeds(batch):
         check(Trial(seed=seed, fault_rate=0.25, may_crash=False))
 
 
+@pytest.mark.scenario("R22")
 @pytest.mark.parametrize("batch", range(4))
 def test_jobs_end_right_under_an_operator_that_dies_again_and_again(batch: int) -> None:
     lives = [check(Trial(seed=seed, fault_rate=0.2)).lives for seed in seeds(batch)]
     assert max(lives) > 3
 
 
+@pytest.mark.scenario("R37")
 @pytest.mark.parametrize("batch", range(3))
 def test_jobs_end_right_while_operators_lose_the_lead_to_each_other(batch: int) -> None:
     for seed in seeds(batch):

@@ -3,6 +3,7 @@
 import asyncio
 
 import msgspec
+import pytest
 
 from tests.support.simulation.cluster import QUIET, SimulatedCluster, simulated
 from tests.support.simulation.run import LEASE_NAMESPACE
@@ -31,6 +32,7 @@ class Busy:
         return Answer(code=429, body=b"later")
 
 
+@pytest.mark.scenario("R37")
 def test_creates_that_wait_to_be_sent_again_end_with_the_lease() -> None:
     async def act(cluster: SimulatedCluster) -> None:
         await cluster.start(KubeflowV1())

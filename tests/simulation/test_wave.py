@@ -138,6 +138,7 @@ def paced() -> tuple[Seen, Any]:
     return wave(PACED)
 
 
+@pytest.mark.scenario("R40")
 def test_every_job_has_its_first_condition_long_before_all_children_exist(
     paced: tuple[Seen, Any],
 ) -> None:
@@ -168,6 +169,7 @@ def test_all_jobs_end_up_the_same_without_pacing(paced: tuple[Seen, Any]) -> Non
     assert p99(list(seen.first_condition.values())) <= PROMISE
 
 
+@pytest.mark.scenario("R41")
 def test_first_condition_does_not_wait_for_wide_jobs_that_keep_all_workers_busy() -> None:
     wide = [tfjob("W30", name=f"wide-{number}") for number in range(Settings().threads)]
     seen, _ = virtual_time.run(_wave(PACED, wide, [tfjob("W1", name="late")]))

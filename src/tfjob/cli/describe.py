@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from tfjob.cli import cluster, job_lookup, jobs, printing, tensorboard
+from tfjob.cli import cluster, job_lookup, jobs, printing, tensorboard, why_deleted
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text, reason_of, state_of
 from tfjob.cli.first_failure import OUT_OF_MEMORY
@@ -17,6 +17,9 @@ from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", help="name of the job")
+    parser.add_argument(
+        "--why", metavar="POD", help="print only which rule deleted or replaced this pod of the job"
+    )
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 
@@ -24,13 +27,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
-        pods = await jobs.pods_of(connected, found)
         events = await _events(connected, found)
+        if arguments.why:
+            return _print_why(found, arguments.why, events)
+        pods = await jobs.pods_of(connected, found)
         board = await tensorboard.address_of(connected, found)
         sys.stdout.write("\n".join(_lines(found, pods, events, board=board)) + "\n")
         return 0
 
     return cluster.run(arguments, work)
+
+
+def _print_why(found: Found, pod: str, events: Sequence[JobEvent]) -> int:
+    known = list(why_deleted.lines(pod, events, now=datetime.now(tz=UTC)))
+    if not known:
+        sys.stderr.write(why_deleted.unknown(found.name, pod) + "\n")
+        return 1
+    sys.stdout.write("\n".join(known) + "\n")
+    return 0
 
 
 async def _events(connected: Cluster, found: Found) -> list[JobEvent]:

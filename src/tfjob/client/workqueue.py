@@ -109,7 +109,7 @@ class WorkQueue(Generic[K]):
         self._delays: dict[K, _Delay] = {}
         self._failures: dict[K, int] = {}
         self._getters = {each: deque[asyncio.Future[None]]() for each in Priority}
-        self._is_closed = False
+        self.is_closed = False
 
     def __len__(self) -> int:
         """How many keys wait for a worker."""
@@ -122,7 +122,7 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K, priority: Priority = Priority.NORMAL) -> None:
         """Queue a key. Adding it again before it runs can only raise its priority."""
-        if self._is_closed:
+        if self.is_closed:
             return
         if key in self._delays:
             # A delayed key keeps its higher priority when it is added now.
@@ -136,7 +136,7 @@ class WorkQueue(Generic[K]):
     def add_after(self, key: K, seconds: float, priority: Priority = Priority.NORMAL) -> None:
         """Queue a key after a delay. The earliest of several times and the highest of several
         priorities count."""
-        if self._is_closed:
+        if self.is_closed:
             return
         if seconds <= 0:
             self.add(key, priority)
@@ -189,7 +189,7 @@ class WorkQueue(Generic[K]):
     async def get(self, min_priority: Priority = Priority.NORMAL) -> K:
         """Wait for the next key of at least this priority. Call `done` when it is processed."""
         while not self._has(min_priority):
-            if self._is_closed:
+            if self.is_closed:
                 raise QueueClosed
             await self._wait(min_priority)
         key = self._next_lane(min_priority).pop()
@@ -207,7 +207,7 @@ class WorkQueue(Generic[K]):
 
     def close(self) -> None:
         """Drop all queued keys and stop the workers."""
-        self._is_closed = True
+        self.is_closed = True
         for delay in self._delays.values():
             delay.handle.cancel()
         self._delays.clear()

@@ -28,7 +28,7 @@ from tfjob.client.errors import (
 from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.http import Api, Stored
 from tfjob.client.timing import REAL
-from tfjob.controller import controller_refs
+from tfjob.controller import controller_refs, decision_log
 from tfjob.controller.child_kinds import Kind, Kinds
 from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.observer import Observer
@@ -270,6 +270,7 @@ class _ChildWrites:
             self._create_failed(create, error)
             return error
         self._observer.child_created(create.kind)
+        decision_log.log_create(self._job.owner, create, uid=created.metadata.uid)
         self._created(create, kind, created.metadata)
         return None
 
@@ -293,12 +294,14 @@ class _ChildWrites:
             )
             return
         self._observer.child_deleted(delete.kind)
+        decision_log.log_delete(self._job.owner, delete)
         self._recorder.succeeded(
             self._job.messages.child_deleted,
             kind=delete.kind,
             noun=kind.noun,
             child=delete.name,
             uid=delete.uid,
+            rule=delete.rule,
         )
 
     async def update(self, update: Update) -> None:

@@ -3,7 +3,7 @@
 from tfjob.client.events import EventRecorder
 from tfjob.core.job import Owner
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.plan import EventType, JobEvent
+from tfjob.core.plan import EventType, JobEvent, Rule
 from tfjob.k8s.event import Event
 
 
@@ -19,15 +19,30 @@ class JobEventRecorder:
         self._version = version
 
     def event(self, event: JobEvent) -> None:
-        self._record(event.type, event.reason, event.message, key=event.key)
+        self._record(event)
 
     def succeeded(
-        self, template: MessageTemplate, *, kind: str, noun: str, child: str, uid: str
+        self,
+        template: MessageTemplate,
+        *,
+        kind: str,
+        noun: str,
+        child: str,
+        uid: str,
+        rule: Rule | None = None,
     ) -> None:
         """A child was created or deleted. Recorded once per child."""
         reason = template.reason.format(kind=kind)
-        message = template.render(noun=noun, child=child)
-        self._record(EventType.NORMAL, reason, message, key=f"{reason}/{uid or child}")
+        self._record(
+            JobEvent(
+                type=EventType.NORMAL,
+                reason=reason,
+                message=template.render(noun=noun, child=child),
+                key=f"{reason}/{uid or child}",
+                child=child,
+                rule=rule,
+            )
+        )
 
     def failed(self, template: MessageTemplate, *, kind: str, child: str, error: str) -> None:
         """A child could not be created or deleted. Recorded again while the failure lasts.
@@ -37,16 +52,15 @@ class JobEventRecorder:
         reason = template.reason.format(kind=kind)
         message = template.render(error=error)
         key = f"{reason}/{error.replace(child, '')}"
-        self._record(EventType.WARNING, reason, message, key=key, is_once=False)
+        event = JobEvent(type=EventType.WARNING, reason=reason, message=message, key=key)
+        self._record(event, is_once=False)
 
-    def _record(
-        self, kind: EventType, reason: str, message: str, *, key: str, is_once: bool = True
-    ) -> None:
+    def _record(self, event: JobEvent, *, is_once: bool = True) -> None:
         owner = self._owner
-        event = Event(
-            type=str(kind),
-            reason=reason,
-            message=message,
+        recorded = Event(
+            type=str(event.type),
+            reason=event.reason,
+            message=event.message,
             api_version=owner.api_version,
             kind=owner.kind,
             namespace=owner.namespace,
@@ -54,5 +68,7 @@ class JobEventRecorder:
             uid=owner.uid,
             resource_version=self._version,
             component=self._component,
+            child=event.child if event.rule is not None else "",
+            rule=str(event.rule or ""),
         )
-        self._recorder.record(event, key=key, is_once=is_once)
+        self._recorder.record(recorded, key=event.key, is_once=is_once)

@@ -6,6 +6,7 @@ needs generated fields is stored before anything else; the informer then deliver
 The reconciler has no queue and no timer: its result says when to reconcile again.
 """
 
+import logging
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -25,12 +26,13 @@ from tfjob.controller.snapshot import Snapshot, SnapshotReader
 from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
-from tfjob.core.plan import ChildKind, Plan
+from tfjob.core.plan import ChildKind, Plan, Rule
 from tfjob.core.reconcile import reconcile
 from tfjob.core.status import ConditionType
 from tfjob.dialects.base import StatusContext
 from tfjob.k8s import time
 
+_log: Final = logging.getLogger(__name__)
 JOBS: Final = "jobs"
 _JOB_KIND: Final = "Job"
 _WORKLOADS: Final = frozenset({ChildKind.POD, ChildKind.JOB})
@@ -326,9 +328,12 @@ class Reconciler:
                 messages.child_delete_failed, kind=_JOB_KIND, child=name, error=error.message
             )
             return Result(errors=[error])
+        rule, uid = Rule.TTL_AFTER_FINISHED, job.owner.uid
         recorder.succeeded(
-            messages.child_deleted, kind=_JOB_KIND, noun="job", child=name, uid=job.owner.uid
+            messages.child_deleted, kind=_JOB_KIND, noun="job", child=name, uid=uid, rule=rule
         )
+        fields = {"namespace": job.owner.namespace, "job": name, "uid": uid, "rule": str(rule)}
+        _log.info("job deleted", extra=fields)
         self._observer.job_deleted(job.owner.namespace)
         return Result()
 

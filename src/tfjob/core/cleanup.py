@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 
+import msgspec
+
 from tfjob.core.job import CleanPolicy
-from tfjob.core.plan import ChildKind, Delete, deletes_of
+from tfjob.core.plan import ChildKind, Delete, Rule, deletes_of
 from tfjob.k8s import time
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.meta import ObjectMeta
@@ -23,15 +25,15 @@ def deletes_after_completion(
     jobs: Sequence[BatchJob] = (),
     services: Iterable[ObjectMeta],
     ended: AbstractSet[str],
-    deletes_running: bool,
+    limit: Rule | None,
 ) -> list[Delete]:
     """The children of a finished job to delete.
 
-    `ended` are the UIDs of the pods and batch Jobs that no longer run. With `deletes_running`, all
-    others are deleted whatever the policy. A service is deleted with the pod or batch Job whose
-    name it has.
+    `ended` are the UIDs of the pods and batch Jobs that no longer run. With a `limit`, the rule
+    that ended the job early, all others are deleted whatever the policy. A service is deleted with
+    the pod or batch Job whose name it has.
     """
-    if policy is CleanPolicy.NONE and not deletes_running:
+    if policy is CleanPolicy.NONE and limit is None:
         return []
     is_all = policy is CleanPolicy.ALL
     deleted_pods = [pod.metadata for pod in pods if is_all or pod.metadata.uid not in ended]
@@ -45,11 +47,17 @@ def deletes_after_completion(
         for service in services
         if service.name in deleted or (deletes_orphans and service.name not in kept)
     ]
-    return [
-        *deletes_of(ChildKind.POD, deleted_pods),
-        *deletes_of(ChildKind.SERVICE, deleted_services),
-        *deletes_of(ChildKind.JOB, deleted_jobs),
+    rule = limit or Rule.CLEAN_POD_POLICY
+    deletes = [
+        *deletes_of(ChildKind.POD, deleted_pods, rule=rule),
+        *deletes_of(ChildKind.SERVICE, deleted_services, rule=rule),
+        *deletes_of(ChildKind.JOB, deleted_jobs, rule=rule),
     ]
+    return [_by_policy(each) if each.uid in ended else each for each in deletes]
+
+
+def _by_policy(delete: Delete) -> Delete:
+    return msgspec.structs.replace(delete, rule=Rule.CLEAN_POD_POLICY)
 
 
 def expires_at(completion: datetime | None, ttl: timedelta | None) -> datetime | None:

@@ -7,6 +7,7 @@ deleted, whatever its cleanPodPolicy. Otherwise success is checked before failur
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
+from typing import Final
 
 from tfjob.core import cleanup, gang_scheduling, limits, progress, replica_counts, success
 from tfjob.core.job import TRAINING_CONTAINER, Replica, SuccessCriterion
@@ -18,13 +19,18 @@ from tfjob.core.observe import (
     ended_uids,
     replica_services,
 )
-from tfjob.core.plan import ChildKind, EventType, Plan, Update
+from tfjob.core.plan import ChildKind, EventType, Plan, Rule, Update
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import ReplicaAction
 from tfjob.core.restart_replicas import ReplicaActions, counted_restarts
 from tfjob.core.status import ConditionType, Limit
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
+
+_RULES: Final[Mapping[Limit | None, Rule]] = {
+    Limit.BACKOFF: Rule.BACKOFF_LIMIT,
+    Limit.DEADLINE: Rule.ACTIVE_DEADLINE,
+}
 
 
 def fail_if_limit_reached(
@@ -78,7 +84,7 @@ def reconcile_finished(builder: PlanBuilder, children: Children, observed: Obser
     clean_up(builder, children, observed)
     _suspend_failed_batch_jobs(builder, observed)
     if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
-        delete_pod_group(builder, children)
+        delete_pod_group(builder, children, rule=Rule.JOB_FINISHED)
     return builder.plan()
 
 
@@ -90,7 +96,7 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
         jobs=children.jobs,
         services=[service.metadata for service in replica_services(builder.job, children)],
         ended=ended_uids(builder.job, children, observed),
-        deletes_running=builder.status.limit_reached is not None,
+        limit=_RULES.get(builder.status.limit_reached),
     )
     builder.deletes.extend(deletes)
     if builder.status.is_true(ConditionType.SUCCEEDED):
@@ -108,8 +114,8 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
     )
 
 
-def delete_pod_group(builder: PlanBuilder, children: Children) -> None:
-    deletes = gang_scheduling.delete_group(children.pod_group)
+def delete_pod_group(builder: PlanBuilder, children: Children, *, rule: Rule) -> None:
+    deletes = gang_scheduling.delete_group(children.pod_group, rule=rule)
     if not deletes:
         return
     builder.deletes.extend(deletes)

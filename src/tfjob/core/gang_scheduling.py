@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from tfjob.core.gang_spec import GangSpec
-from tfjob.core.plan import ChildKind, Create, Delete, Update
+from tfjob.core.plan import ChildKind, Create, Delete, Rule, Update, deletes_of
 from tfjob.k8s import quantity
 from tfjob.k8s.podgroup import PodGroup
 
@@ -56,7 +56,9 @@ def step(
             "metadata": metadata,
             "spec": spec,
         }
-        create = Create(kind=ChildKind.POD_GROUP, name=gang.group_name, body=body)
+        create = Create(
+            kind=ChildKind.POD_GROUP, name=gang.group_name, body=body, rule=Rule.GANG_SCHEDULING
+        )
         is_awaited = gang.waits_for_admission or gang.waits_for_group
         return GangStep(create=create, may_create_pods=not is_awaited)
     return GangStep(
@@ -86,11 +88,9 @@ def _without_old_resources(spec: Mapping[str, Any], stored: object) -> Mapping[s
     return {**spec, _RESOURCES: {**dropped, **wanted}}
 
 
-def delete_group(existing: PodGroup | None) -> list[Delete]:
-    if existing is None or existing.metadata.is_terminating:
-        return []
-    meta = existing.metadata
-    return [Delete(kind=ChildKind.POD_GROUP, name=meta.name, uid=meta.uid)]
+def delete_group(existing: PodGroup | None, *, rule: Rule) -> list[Delete]:
+    metas = [] if existing is None else [existing.metadata]
+    return deletes_of(ChildKind.POD_GROUP, metas, rule=rule)
 
 
 def is_heartbeat_due(last: datetime | None, now: datetime) -> bool:

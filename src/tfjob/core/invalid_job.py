@@ -14,7 +14,7 @@ from tfjob.core import cleanup
 from tfjob.core.job import CleanPolicy, Owner
 from tfjob.core.messages import Messages
 from tfjob.core.observe import Children
-from tfjob.core.plan import Delete, EventType, JobEvent, Plan
+from tfjob.core.plan import Delete, EventType, JobEvent, Plan, Rule
 from tfjob.core.pod_state import has_ended
 from tfjob.core.status import Condition, ConditionType, JobStatus, with_condition
 from tfjob.k8s import field, time
@@ -85,7 +85,7 @@ def _deletes(children: Children) -> tuple[Delete, ...]:
             *(pod.metadata.uid for pod in children.pods if has_ended(pod)),
             *(each.metadata.uid for each in children.jobs if each.status.succeeded),
         },
-        deletes_running=True,
+        limit=Rule.INVALID_SPEC,
     )
     return tuple(deletes)
 

@@ -7,7 +7,7 @@ them one at a time, so a job with thousands of pods does not hold all their mani
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -20,6 +20,31 @@ class ChildKind(StrEnum):
     SERVICE = "Service"
     POD_GROUP = "PodGroup"
     JOB = "Job"
+
+
+class Rule(StrEnum):
+    """Why a child is created or deleted, in a word that users can look up."""
+
+    MISSING_REPLICA = "MissingReplica"
+    MISSING_SERVICE = "MissingService"
+    MISSING_COMPANION = "MissingCompanion"
+    GANG_SCHEDULING = "GangScheduling"
+    RESTART_POLICY = "RestartPolicy"
+    DISRUPTION = "Disruption"
+    SCALE_DOWN = "ScaleDown"
+    SUPERSEDED = "Superseded"
+    SUSPENDED = "Suspended"
+    CLEAN_POD_POLICY = "CleanPodPolicy"
+    BACKOFF_LIMIT = "BackoffLimit"
+    ACTIVE_DEADLINE = "ActiveDeadline"
+    JOB_FINISHED = "JobFinished"
+    INVALID_SPEC = "InvalidSpec"
+    STUCK_TERMINATING = "StuckTerminating"
+    TTL_AFTER_FINISHED = "TTLAfterFinished"
+
+
+RESTART_RULES: Final = frozenset({Rule.RESTART_POLICY, Rule.DISRUPTION})
+"""Rules that replace the pod of a replica by a new one."""
 
 
 class EventType(StrEnum):
@@ -35,6 +60,7 @@ class Create(msgspec.Struct, frozen=True):
     type: str = ""
     index: int = 0
     body: Mapping[str, Any] | None = None
+    rule: Rule = Rule.MISSING_REPLICA
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -52,6 +78,7 @@ class Delete(msgspec.Struct, frozen=True):
     kind: str
     name: str
     uid: str
+    rule: Rule
     is_forced: bool = False
 
 
@@ -62,6 +89,9 @@ class JobEvent(msgspec.Struct, frozen=True):
     reason: str
     message: str
     key: str
+    child: str = ""
+    """The child that the rule applies to, if any."""
+    rule: Rule | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -86,8 +116,10 @@ class Plan(msgspec.Struct, frozen=True):
         return not (self.has_effects or self.status)
 
 
-def deletes_of(kind: ChildKind, metas: Iterable[ObjectMeta]) -> list[Delete]:
+def deletes_of(kind: ChildKind, metas: Iterable[ObjectMeta], *, rule: Rule) -> list[Delete]:
     """Deletes of all objects that are not terminating yet."""
     return [
-        Delete(kind=kind, name=meta.name, uid=meta.uid) for meta in metas if not meta.is_terminating
+        Delete(kind=kind, name=meta.name, uid=meta.uid, rule=rule)
+        for meta in metas
+        if not meta.is_terminating
     ]

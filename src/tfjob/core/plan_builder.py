@@ -8,7 +8,7 @@ import msgspec
 
 from tfjob.core.job import Job
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.plan import Create, Delete, EventType, JobEvent, Plan, Update
+from tfjob.core.plan import Create, Delete, EventType, JobEvent, Plan, Rule, Update
 from tfjob.core.status import (
     Condition,
     ConditionType,
@@ -62,10 +62,20 @@ class PlanBuilder:
         self.status = with_condition(before, condition)
         return None if self.status is before else message
 
-    def record_event(self, kind: EventType, reason: str, message: str, *, key: str = "") -> None:
+    def record_event(
+        self,
+        kind: EventType,
+        reason: str,
+        message: str,
+        *,
+        key: str = "",
+        child: str = "",
+        rule: Rule | None = None,
+    ) -> None:
         """Record an event; without a key, it is a new occurrence each time."""
         key = key or f"{reason}/{time.render(self.now)}"
-        self.events.append(JobEvent(type=kind, reason=reason, message=message, key=key))
+        event = JobEvent(type=kind, reason=reason, message=message, key=key, child=child, rule=rule)
+        self.events.append(event)
 
     def requeue_at(self, moment: datetime | None) -> None:
         if moment is not None:
@@ -79,7 +89,7 @@ class PlanBuilder:
         return Plan(
             creates=self.creates,
             updates=self.updates,
-            deletes=list(dict.fromkeys(self.deletes)),
+            deletes=_once_each(self.deletes),
             status=changed,
             events=self.events,
             requeue_at=min(self._requeues, default=None),
@@ -104,6 +114,14 @@ class PlanBuilder:
             or bool(self.deletes)
             or _pod_decisions(before) != _pod_decisions(after)
         )
+
+
+def _once_each(deletes: Iterable[Delete]) -> list[Delete]:
+    """Each object once. If several rules delete an object, the first one counts."""
+    found: dict[tuple[str, str, str, bool], Delete] = {}
+    for each in deletes:
+        found.setdefault((each.kind, each.name, each.uid, each.is_forced), each)
+    return list(found.values())
 
 
 def _pod_decisions(status: JobStatus) -> dict[str, tuple[object, ...]]:

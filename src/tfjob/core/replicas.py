@@ -10,14 +10,20 @@ from datetime import datetime
 from tfjob.core import restart_policy
 from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
-from tfjob.core.plan import ChildKind, Create, Update
-from tfjob.core.status import JobStatus
+from tfjob.core.plan import ChildKind, Create, Rule, Update
+from tfjob.core.status import JobStatus, RecordCause, ReplicaStatus
 from tfjob.k8s.companion import CompanionObject
 
 
 def missing_services(job: Job, observed: ObservedState) -> list[Create]:
     return [
-        Create(kind=ChildKind.SERVICE, name=name, type=replica.type, index=index)
+        Create(
+            kind=ChildKind.SERVICE,
+            name=name,
+            type=replica.type,
+            index=index,
+            rule=Rule.MISSING_SERVICE,
+        )
         for replica in job.replicas
         for index in range(replica.count)
         if (name := replica.name(index)) not in observed.services
@@ -44,7 +50,13 @@ def missing_workloads(
                 delayed.append(moment)
                 continue
             creates.append(
-                Create(kind=kind, name=instance.name, type=replica.type, index=instance.index)
+                Create(
+                    kind=kind,
+                    name=instance.name,
+                    type=replica.type,
+                    index=instance.index,
+                    rule=_rule(stored, instance.index),
+                )
             )
     return creates, min(delayed, default=None)
 
@@ -55,7 +67,12 @@ def missing_companions(job: Job, children: Children) -> list[Create]:
     services = {each.metadata.name for each in children.services}
     existing = {*children.companions, *((ChildKind.SERVICE, name) for name in services)}
     return [
-        Create(kind=each.kind, name=each.name, body=_owned(job, each.manifest))
+        Create(
+            kind=each.kind,
+            name=each.name,
+            body=_owned(job, each.manifest),
+            rule=Rule.MISSING_COMPANION,
+        )
         for each in job.companions
         if (each.kind, each.name) not in existing
     ]
@@ -71,6 +88,14 @@ def changed_companions(job: Job, children: Children) -> list[Update]:
         body = {"spec": dict(each.enforced_spec)}
         updates.append(Update(kind=each.kind, name=each.name, uid=found.metadata.uid, body=body))
     return updates
+
+
+def _rule(stored: ReplicaStatus, index: int) -> Rule:
+    """Why a replica has no pod: its last pod was replaced, or it had none."""
+    last = stored.record_of(index) if stored.records else None
+    if last is None or not last.is_restart:
+        return Rule.MISSING_REPLICA
+    return Rule.RESTART_POLICY if last.cause is RecordCause.FAILED else Rule.DISRUPTION
 
 
 def _is_missing(job: Job, instance: ReplicaInstance) -> bool:

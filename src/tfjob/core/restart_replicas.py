@@ -10,7 +10,7 @@ import msgspec
 from tfjob.core import limits, replica_counts
 from tfjob.core.job import Replica, RestartPolicy
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
-from tfjob.core.plan import ChildKind, EventType, deletes_of
+from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import (
     RESTART_ACTIONS,
@@ -117,7 +117,7 @@ def _delete_when_due(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) 
     moment = backoff_until(stored, instance.index, now=builder.now, max_delay=max_delay)
     builder.requeue_at(moment)
     if moment is None:
-        builder.deletes.extend(deletes_of(ChildKind.POD, [pod.metadata]))
+        builder.deletes.extend(deletes_of(ChildKind.POD, [pod.metadata], rule=_rule(instance)))
 
 
 def prune_records(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
@@ -216,4 +216,9 @@ def _record_restart_event(builder: PlanBuilder, instance: ReplicaInstance, pod: 
     owner = {"name": builder.job.name, "namespace": builder.job.namespace}
     message = template.render(**owner, **instance.params, **restart_params(builder))
     kind = EventType(template.type or EventType.WARNING)
-    builder.record_event(kind, template.reason, message, key=f"restarting/{pod.metadata.uid}")
+    key, name = f"restarting/{pod.metadata.uid}", pod.metadata.name
+    builder.record_event(kind, template.reason, message, key=key, child=name, rule=_rule(instance))
+
+
+def _rule(instance: ReplicaInstance) -> Rule:
+    return Rule.DISRUPTION if instance.is_disrupted else Rule.RESTART_POLICY

@@ -11,7 +11,7 @@ import msgspec
 
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, ObservedState, replica_key
-from tfjob.core.plan import ChildKind, deletes_of
+from tfjob.core.plan import ChildKind, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import JobStatus, PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s.meta import ObjectMeta
@@ -20,8 +20,10 @@ from tfjob.k8s.meta import ObjectMeta
 def delete_surplus(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
     pods = [instance.pod for instance in observed.all_instances() if instance.is_obsolete]
     obsolete = [pod.metadata for pod in pods if pod is not None]
-    builder.deletes.extend(deletes_of(ChildKind.POD, [*observed.surplus_pods, *obsolete]))
-    builder.deletes.extend(deletes_of(ChildKind.SERVICE, observed.surplus_services))
+    services, rule = observed.surplus_services, Rule.SCALE_DOWN
+    builder.deletes.extend(deletes_of(ChildKind.POD, observed.surplus_pods, rule=rule))
+    builder.deletes.extend(deletes_of(ChildKind.POD, obsolete, rule=Rule.SUPERSEDED))
+    builder.deletes.extend(deletes_of(ChildKind.SERVICE, services, rule=rule))
     record_removed(builder, children, observed.surplus_pods)
 
 

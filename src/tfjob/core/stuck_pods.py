@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tfjob.core.job import Job
-from tfjob.core.plan import ChildKind, Delete, EventType, JobEvent
+from tfjob.core.plan import ChildKind, Delete, EventType, JobEvent, Rule
 from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
 
@@ -27,7 +27,13 @@ def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: date
     terminating = [(pod, due) for pod in pods if (due := _deletion_deadline(pod)) is not None]
     limit = job.rules.force_delete_after
     forced = [
-        Delete(kind=ChildKind.POD, name=pod.metadata.name, uid=pod.metadata.uid, is_forced=True)
+        Delete(
+            kind=ChildKind.POD,
+            name=pod.metadata.name,
+            uid=pod.metadata.uid,
+            rule=Rule.STUCK_TERMINATING,
+            is_forced=True,
+        )
         for pod, due in terminating
         if not _waits_for_finalizers(pod)
         and (

@@ -4,22 +4,24 @@ import msgspec
 
 from tfjob.core import completion, replica_counts, replicas, scale_down
 from tfjob.core.observe import Children, ObservedState, observe, replica_services
-from tfjob.core.plan import ChildKind, EventType, Plan, deletes_of
+from tfjob.core.plan import ChildKind, EventType, Plan, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import ConditionType, with_condition_false
 
 
 def suspend(builder: PlanBuilder, children: Children, observed: ObservedState) -> Plan:
     """Delete all children except those the job keeps while suspended."""
-    builder.deletes.extend(deletes_of(ChildKind.POD, (each.metadata for each in children.pods)))
-    builder.deletes.extend(deletes_of(ChildKind.JOB, (each.metadata for each in children.jobs)))
+    pods = [each.metadata for each in children.pods]
+    batch_jobs = [each.metadata for each in children.jobs]
+    builder.deletes.extend(deletes_of(ChildKind.POD, pods, rule=Rule.SUSPENDED))
+    builder.deletes.extend(deletes_of(ChildKind.JOB, batch_jobs, rule=Rule.SUSPENDED))
     if builder.job.rules.suspend_keeps_services:
         builder.creates.extend(replicas.missing_companions(builder.job, children))
         builder.creates.extend(replicas.missing_services(builder.job, observed))
     else:
         services = (each.metadata for each in replica_services(builder.job, children))
-        builder.deletes.extend(deletes_of(ChildKind.SERVICE, services))
-    completion.delete_pod_group(builder, children)
+        builder.deletes.extend(deletes_of(ChildKind.SERVICE, services, rule=Rule.SUSPENDED))
+    completion.delete_pod_group(builder, children, rule=Rule.SUSPENDED)
     types = [replica.type for replica in builder.job.in_status_order()]
     builder.status = replica_counts.while_suspended(builder.status, types)
     _set_suspended_condition(builder)
@@ -40,7 +42,7 @@ def resume(builder: PlanBuilder, children: Children, observed: ObservedState) ->
     # The resumption is stored before any pod is created: every existing pod is of the earlier run.
     metas = [pod.metadata for pod in children.pods]
     scale_down.record_removed(builder, children, metas)
-    builder.deletes.extend(deletes_of(ChildKind.POD, metas))
+    builder.deletes.extend(deletes_of(ChildKind.POD, metas, rule=Rule.SUPERSEDED))
     return observe(msgspec.structs.replace(builder.job, status=builder.status), children)
 
 

@@ -14,6 +14,8 @@ from tfjob.k8s import time
 from tfjob.k8s.names import MAX_SUBDOMAIN_LENGTH
 
 MAX_MESSAGE_BYTES = 1024
+CHILD_ANNOTATION = "tfjob.dev/child"
+RULE_ANNOTATION = "tfjob.dev/rule"
 _HASH_BYTES = 8
 _ELLIPSIS = "…"
 
@@ -32,6 +34,9 @@ class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     resource_version: str = ""
     component: str = ""
     """The source component, if it is not the recorder's own."""
+    child: str = ""
+    rule: str = ""
+    """The child that the event is about and the rule applied to it; stored as annotations."""
 
 
 def event_name(event: Event, key: str) -> str:
@@ -52,7 +57,11 @@ def manifest(
         "apiVersion": "v1",
         "kind": "Event",
         # Events about cluster-scoped objects are in the default namespace.
-        "metadata": {"name": name, "namespace": event.namespace or "default"},
+        "metadata": {
+            "name": name,
+            "namespace": event.namespace or "default",
+            **_annotations(event),
+        },
         "involvedObject": _reference(event),
         "type": str(event.type),
         "reason": event.reason,
@@ -63,6 +72,12 @@ def manifest(
         "lastTimestamp": time.render(last),
         "count": count,
     }
+
+
+def _annotations(event: Event) -> dict[str, dict[str, str]]:
+    if not event.rule:
+        return {}
+    return {"annotations": {CHILD_ANNOTATION: event.child, RULE_ANNOTATION: event.rule}}
 
 
 def _reference(event: Event) -> dict[str, str]:

@@ -7,8 +7,9 @@ cancels all reconciles but keeps the informers, so that leading again costs noth
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +28,7 @@ from tfjob.controller.pacing import EventPacer
 from tfjob.controller.tokens import random_token
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager import health
+from tfjob.manager.background import supervised
 from tfjob.manager.controller import Controller, SharedServices, cancel
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
@@ -109,7 +111,10 @@ class Operator:
         try:
             await self._check_pod_group_api()
             await self._serve()
-            background = [_task(each) for each in self._background()]
+            background = [
+                _task(supervised(work, name=name, may_end=self._stopping.is_set))
+                for name, work in self._background()
+            ]
             await self._wait_until_stopped(background)
         finally:
             await self._shut_down(background)
@@ -168,16 +173,18 @@ class Operator:
     def _is_leader(self) -> bool:
         return self._elector is None or self._elector.is_leader
 
-    def _background(self) -> list[Coroutine[Any, Any, None]]:
-        tasks = [controller.run() for controller in self.controllers]
-        tasks += [self._follow_leadership(controller) for controller in self.controllers]
-        tasks += [self._recorder.run() for _ in range(EVENT_SENDERS)]
-        tasks.append(self._update_gauges())
+    def _background(self) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
+        """Everything that runs until the operator stops, by name."""
+        for each in self.controllers:
+            yield f"controller of {each.kind_name}", each.run
+            yield f"leadership of {each.kind_name}", partial(self._follow_leadership, each)
+        for _ in range(EVENT_SENDERS):
+            yield "event sender", self._recorder.run
+        yield "metrics", self._update_gauges
         if self.settings.resync:
-            tasks.append(self._resync())
+            yield "resync", self._resync
         if self._elector is not None:
-            tasks.append(self._elector.run())
-        return tasks
+            yield "leader election", self._elector.run
 
     async def _follow_leadership(self, controller: Controller) -> None:
         """Reconcile every job after becoming leader; stop all work when the lease is lost."""
@@ -259,6 +266,10 @@ class Operator:
             done, _ = await asyncio.wait([stopped, *tasks], return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopped.cancel()
+        for task in done:
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                _log.critical("background task failed: stopping the operator", exc_info=error)
         for task in done:
             task.result()
 

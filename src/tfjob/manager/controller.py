@@ -6,8 +6,9 @@ starts once it is served. The same holds for the optional APIs of its children.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +32,7 @@ from tfjob.controller.snapshot import SnapshotReader
 from tfjob.controller.status_writer import StatusWriter
 from tfjob.controller.worker import Clocks, Worker
 from tfjob.dialects.base import ChildApi, Dialect
+from tfjob.manager.background import supervised
 from tfjob.manager.discovery import Discovery
 from tfjob.manager.informers import Informers, Listeners, Source, extra_child_apis
 from tfjob.manager.metrics import Metrics
@@ -120,16 +122,19 @@ class Controller:
         ]
         self._components = components = self._build(served)
         self._was_discovered = True
-        tasks = [asyncio.create_task(each.run()) for each in components.informers.all.values()]
-        missing = [each for each in optional if each not in served]
-        tasks += [
-            asyncio.create_task(self._watch_when_served(each, components)) for each in missing
+        tasks = [
+            self._task(each.run, name=f"informer of {kind}")
+            for kind, each in components.informers.all.items()
         ]
+        for each in optional:
+            if each not in served:
+                work = partial(self._watch_when_served, each, components)
+                tasks.append(self._task(work, name=f"discovery of {each.name}"))
         try:
             await _wait_or_fail(components.informers.wait_until_synced(), tasks)
             self.has_synced.set()
             jobs = len(components.informers.jobs.store)
-            _log.info("informers synced", extra={"kind": self._kind_name, "jobs": jobs})
+            _log.info("informers synced", extra={"kind": self.kind_name, "jobs": jobs})
             self.workers = self._start_workers(components.worker)
             await _wait_all([*tasks, *self.workers])
         finally:
@@ -140,7 +145,22 @@ class Controller:
         threads = self._shared.settings.threads
         reserved = max(_MIN_RESERVED, threads // 2)
         priorities = [Priority.NORMAL] * threads + [Priority.HIGH] * reserved
-        return [asyncio.create_task(worker.run(each)) for each in priorities]
+        return [
+            self._task(
+                partial(worker.run, each), name="worker", may_end=lambda: self.queue.is_closed
+            )
+            for each in priorities
+        ]
+
+    def _task(
+        self,
+        work: Callable[[], Awaitable[None]],
+        *,
+        name: str,
+        may_end: Callable[[], bool] = lambda: False,
+    ) -> asyncio.Task[None]:
+        full = f"{name} for {self.kind_name}"
+        return asyncio.create_task(supervised(work, name=full, may_end=may_end))
 
     def enqueue_all(self) -> None:
         for each in self.informers.jobs.store if self.informers is not None else ():
@@ -203,14 +223,14 @@ class Controller:
         if unread:
             meta = job.metadata
             fields = {"namespace": meta.namespace, "job": meta.name, "fields": ", ".join(unread)}
-            _log.debug("unknown fields ignored", extra={"kind": self._kind_name, **fields})
+            _log.debug("unknown fields ignored", extra={"kind": self.kind_name, **fields})
 
     @property
     def _resource(self) -> Resource:
         return Resource(self.dialect.group, self.dialect.version, self.dialect.plural)
 
     @property
-    def _kind_name(self) -> str:
+    def kind_name(self) -> str:
         return f"{self.dialect.kind}.{self.dialect.group}"
 
     def _build(self, served: Sequence[ChildApi]) -> _Components:
@@ -278,12 +298,10 @@ class Controller:
         namespace = self._shared.settings.namespace
         await self._discovery.wait_until_usable(resource_of(api), namespace=namespace)
         informer = components.informers.watch(api)
-        task = asyncio.create_task(informer.run())
+        task = self._task(informer.run, name=f"informer of {api.kind}")
         try:
             await _wait_or_fail(informer.has_synced.wait(), [task])
-            _log.info(
-                "optional API is now served", extra={"kind": self._kind_name, "api": api.name}
-            )
+            _log.info("optional API is now served", extra={"kind": self.kind_name, "api": api.name})
             jobs = components.reader.settings
             components.reader.settings = msgspec.structs.replace(
                 jobs, served=jobs.served | {api.name}
@@ -296,7 +314,7 @@ class Controller:
 
     def _log_missing_api(self) -> None:
         self._was_discovered = True
-        _log.warning("API not served, waiting for its CRD", extra={"kind": self._kind_name})
+        _log.warning("API not served, waiting for its CRD", extra={"kind": self.kind_name})
 
 
 def _namespace(key: Key) -> str:

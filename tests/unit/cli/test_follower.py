@@ -63,6 +63,7 @@ async def play(cluster: Cluster) -> Play:
     return Play(cluster, await apply_all(cluster, [job], job=job))
 
 
+@pytest.mark.scenario("R45")
 async def test_success_comes_with_every_line_of_every_replica(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
@@ -134,6 +135,7 @@ async def test_replica_that_waits_says_for_what(cluster: Cluster) -> None:
     assert await following is Outcome.INTERRUPTED
 
 
+@pytest.mark.scenario("R45")
 async def test_failure_names_who_failed_first_with_its_last_lines(play: Play) -> None:
     following = play.begin()
     await play.pod(1, ended(3))

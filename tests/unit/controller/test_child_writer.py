@@ -1,6 +1,7 @@
 """Children are created and deleted independently, once, and only those that the job owns."""
 
 import asyncio
+import logging
 from contextlib import AbstractAsyncContextManager as Opened
 
 import msgspec
@@ -16,7 +17,7 @@ from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.slow_start import MAX_BACKOFF
 from tfjob.controller.snapshot import Snapshot
 from tfjob.core.job import Job
-from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
+from tfjob.core.plan import ChildKind, Create, Delete, Plan, Rule, Update
 
 POD = Create(ChildKind.POD, "j-worker-0", "Worker", 0)
 POD_PATH = f"{CORE}/pods/j-worker-0"
@@ -126,17 +127,22 @@ async def test_release_that_fails_stops_no_other_child(
         assert Transient in {type(error) for error in report.errors}
 
 
+@pytest.mark.scenario("R46")
 async def test_only_the_pod_that_was_meant_is_deleted(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
         await carried_out(harness, Plan(creates=[POD]))
-        report = await carried_out(harness, Plan(deletes=[Delete("Pod", "j-worker-0", "old-uid")]))
+        report = await carried_out(
+            harness, Plan(deletes=[Delete("Pod", "j-worker-0", "old-uid", Rule.SCALE_DOWN)])
+        )
         assert report.errors == []
         assert await harness.server.names("pods") == ["j-worker-0"]
         assert harness.counted("deleted_pods_total") == 0
-        absent = await carried_out(harness, Plan(deletes=[Delete("Pod", "j-worker-7", "x")]))
+        absent = await carried_out(
+            harness, Plan(deletes=[Delete("Pod", "j-worker-7", "x", Rule.SCALE_DOWN)])
+        )
         assert absent.errors == []
 
 
@@ -148,11 +154,44 @@ async def test_delete_that_is_refused_is_told(controller: Opened[ControllerHarne
         harness.server.refuse = lambda request: (
             Forbidden("not you") if request.verb == "delete" else None
         )
-        report = await carried_out(harness, Plan(deletes=[Delete("Pod", "j-worker-0", uid)]))
+        report = await carried_out(
+            harness, Plan(deletes=[Delete("Pod", "j-worker-0", uid, Rule.SCALE_DOWN)])
+        )
         assert [error.message for error in report.errors] == ["not you"]
         harness.server.refuse = lambda _: None
         told = await harness.told()
         assert any(reason == "FailedDeletePod" for _, reason, _ in told)
+
+
+async def test_a_decision_that_is_carried_out_is_logged_and_told_with_its_rule(
+    controller: Opened[ControllerHarness], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        with caplog.at_level(logging.INFO, logger="tfjob"):
+            await carried_out(harness, Plan(creates=[POD]))
+            uid = (await harness.server.ask("GET", POD_PATH))["metadata"]["uid"]
+            going = Delete("Pod", "j-worker-0", uid, Rule.SCALE_DOWN)
+            await carried_out(harness, Plan(deletes=[going]))
+            again = msgspec.structs.replace(POD, rule=Rule.DISRUPTION)
+            await carried_out(harness, Plan(creates=[again]))
+        lines = [
+            (record.getMessage(), facts["namespace"], facts["job"], facts["child"], facts["rule"])
+            for record in caplog.records
+            if "rule" in (facts := vars(record))
+        ]
+        assert lines == [
+            ("child deleted", "default", "j", "j-worker-0", "ScaleDown"),
+            ("child created", "default", "j", "j-worker-0", "Disruption"),
+        ]
+        await harness.told()
+        events = (await harness.server.ask("GET", f"{CORE}/events"))["items"]
+        (told,) = (each for each in events if each["reason"] == "SuccessfulDeletePod")
+        assert told["message"] == "Deleted pod: j-worker-0"
+        assert told["metadata"]["annotations"] == {
+            "tfjob.dev/child": "j-worker-0",
+            "tfjob.dev/rule": "ScaleDown",
+        }
 
 
 async def test_misspelt_field_of_a_template_is_refused_in_the_servers_words(
@@ -265,7 +304,9 @@ async def test_jobs_of_one_name_in_two_apis_wait_for_their_own_turn(
 
         def plan(prefix: str, count: int) -> Plan:
             names = [f"{prefix}-{number}" for number in range(count)]
-            return Plan(deletes=[Delete(ChildKind.POD, name, "uid") for name in names])
+            return Plan(
+                deletes=[Delete(ChildKind.POD, name, "uid", Rule.SCALE_DOWN) for name in names]
+            )
 
         await asyncio.gather(
             child_writer.apply(snapshot.job, plan("wide", 20), recorder),
@@ -294,7 +335,7 @@ async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_o
             owner = msgspec.structs.replace(job.owner, namespace=namespace, uid=uid)
             return msgspec.structs.replace(job, owner=owner)
 
-        plan = Plan(deletes=[Delete(ChildKind.POD, "p", "uid")])
+        plan = Plan(deletes=[Delete(ChildKind.POD, "p", "uid", Rule.SCALE_DOWN)])
         many = [of("default", str(number)) for number in range(50)]
         jobs = [*many, of("small", "one")]
         await asyncio.gather(*(child_writer.apply(each, plan, recorder) for each in jobs))

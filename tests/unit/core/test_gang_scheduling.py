@@ -9,6 +9,7 @@ from tests.support.builders import NOW, at
 from tfjob.core import gang_scheduling
 from tfjob.core.gang_scheduling import GangStep
 from tfjob.core.gang_spec import GangSpec
+from tfjob.core.plan import Rule
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 
@@ -228,10 +229,10 @@ def test_a_template_without_containers_asks_for_nothing(template: dict[str, Any]
 
 
 def test_a_group_is_removed_once() -> None:
-    (delete,) = gang_scheduling.delete_group(a_group())
+    (delete,) = gang_scheduling.delete_group(a_group(), rule=Rule.JOB_FINISHED)
     assert (delete.kind, delete.name, delete.uid) == ("PodGroup", "group", "g")
-    assert gang_scheduling.delete_group(None) == []
-    assert gang_scheduling.delete_group(a_group(is_obsolete=True)) == []
+    assert gang_scheduling.delete_group(None, rule=Rule.JOB_FINISHED) == []
+    assert gang_scheduling.delete_group(a_group(is_obsolete=True), rule=Rule.JOB_FINISHED) == []
 
 
 @pytest.mark.parametrize(

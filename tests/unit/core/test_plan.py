@@ -5,7 +5,17 @@ from typing import Any
 import pytest
 
 from tests.support.builders import NOW, meta
-from tfjob.core.plan import ChildKind, Create, Delete, EventType, JobEvent, Plan, Update, deletes_of
+from tfjob.core.plan import (
+    ChildKind,
+    Create,
+    Delete,
+    EventType,
+    JobEvent,
+    Plan,
+    Rule,
+    Update,
+    deletes_of,
+)
 from tfjob.core.status import JobStatus
 
 
@@ -14,7 +24,7 @@ from tfjob.core.status import JobStatus
     [
         {"creates": [Create(kind="Pod", name="p")]},
         {"updates": [Update(kind="PodGroup", name="g", uid="u", body={})]},
-        {"deletes": [Delete(kind="Pod", name="p", uid="u")]},
+        {"deletes": [Delete(kind="Pod", name="p", uid="u", rule=Rule.SCALE_DOWN)]},
         {"status": JobStatus()},
         {"deletes_job": True},
     ],
@@ -32,6 +42,6 @@ def test_a_plan_that_only_tells_or_waits_is_quiet() -> None:
 def test_only_what_is_not_on_its_way_out_is_deleted() -> None:
     staying = meta("a", uid="u")
     going = meta("b", deleted=-5)
-    assert deletes_of(ChildKind.SERVICE, [going, staying]) == [
-        Delete(kind="Service", name="a", uid="u", is_forced=False)
+    assert deletes_of(ChildKind.SERVICE, [going, staying], rule=Rule.SUSPENDED) == [
+        Delete(kind="Service", name="a", uid="u", rule=Rule.SUSPENDED, is_forced=False)
     ]

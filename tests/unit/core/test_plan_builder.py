@@ -1,10 +1,11 @@
 """Building a plan: conditions, events, requeue times and the order of writes."""
 
+import msgspec
 import pytest
 
 from tests.support.builders import NOW, a_job, at, conditions_of
 from tfjob.core.messages import MessageTemplate
-from tfjob.core.plan import Delete, EventType
+from tfjob.core.plan import Delete, EventType, Rule
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import ConditionType
 
@@ -74,10 +75,11 @@ def test_a_status_that_did_not_change_is_not_written() -> None:
     assert plan.status.start_time == NOW
 
 
-def test_a_child_is_deleted_once() -> None:
+def test_a_child_is_deleted_once_by_the_first_rule_that_deletes_it() -> None:
     draft = a_draft()
-    first, second = (Delete(kind="Pod", name=name, uid=name) for name in "ab")
-    draft.deletes.extend([first, second, first])
+    first, second = (Delete(kind="Pod", name=name, uid=name, rule=Rule.SUPERSEDED) for name in "ab")
+    again = msgspec.structs.replace(first, rule=Rule.SCALE_DOWN)
+    draft.deletes.extend([first, second, first, again])
     assert draft.plan().deletes == [first, second]
 
 

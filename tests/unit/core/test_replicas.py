@@ -9,7 +9,7 @@ from tests.support.builders import NOW, a_batch_job, a_job, a_service, at, pods
 from tfjob.core import replicas
 from tfjob.core.job import Companion, Job, Workload
 from tfjob.core.observe import Children, observe
-from tfjob.core.plan import Create
+from tfjob.core.plan import Create, Rule
 from tfjob.core.status import JobStatus, PodRecord, ReplicaStatus
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
@@ -59,8 +59,8 @@ def test_each_missing_service_is_named_with_its_place() -> None:
     job = a_job("P1 W2")
     found = observe(job, Children(services=[a_service("worker", 0)]))
     assert replicas.missing_services(job, found) == [
-        Create(kind="Service", name="j-ps-0", type="PS", index=0),
-        Create(kind="Service", name="j-worker-1", type="Worker", index=1),
+        Create("Service", "j-ps-0", "PS", 0, rule=Rule.MISSING_SERVICE),
+        Create("Service", "j-worker-1", "Worker", 1, rule=Rule.MISSING_SERVICE),
     ]
 
 
@@ -92,11 +92,13 @@ def test_missing_companions_are_made_as_property_of_the_job() -> None:
                 "kind": "Deployment",
                 "metadata": {"name": "board", "labels": {"a": "b"}, "ownerReferences": owners},
             },
+            rule=Rule.MISSING_COMPANION,
         ),
         Create(
             kind="ConfigMap",
             name="script",
             body={"data": {"x": "y"}, "metadata": {"ownerReferences": owners}},
+            rule=Rule.MISSING_COMPANION,
         ),
     ]
     stands = CompanionObject(metadata=ObjectMeta(name="any"))

@@ -47,7 +47,7 @@ def gone(plan: Plan) -> tuple[list[str], list[str]]:
     return sorted(deleted_names(plan, "Pod")), sorted(deleted_names(plan, "Service"))
 
 
-@pytest.mark.scenario(102)
+@pytest.mark.scenario("R20", 102)
 @pytest.mark.parametrize("policy", ["All", "Running"])
 def test_after_success_running_pods_go_with_their_services(policy: str) -> None:
     job = a_job("W4 P2", run_policy={"cleanPodPolicy": policy}, status=ended())

@@ -76,7 +76,7 @@ def test_a_gang_larger_than_its_job_waits_until_it_is_made_smaller(phase: str) -
     assert plan.updates == []
 
 
-@pytest.mark.scenario(125)
+@pytest.mark.scenario("R15", 125)
 def test_a_volcano_job_waits_for_its_group_and_starts_once_it_is_admitted() -> None:
     passes = Passes(manifest("C1 W1"), VOLCANO)
     first = passes.go()

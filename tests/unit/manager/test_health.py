@@ -33,6 +33,28 @@ async def test_probes_tell_life_and_readiness_apart() -> None:
         await server.cleanup()
 
 
+async def test_probe_that_fails_by_a_bug_is_told_and_does_not_end_the_server(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answers = iter([ZeroDivisionError("a bug of ours")])
+
+    def is_ready() -> bool:
+        for each in answers:
+            raise each
+        return True
+
+    server = await health.serve(health.probes_app(is_ready), "127.0.0.1:0")
+    assert server is not None
+    try:
+        assert (await answered(server, "/readyz"))[0] == 500
+        assert await answered(server, "/readyz") == (200, "ok")
+    finally:
+        await server.cleanup()
+    assert any(
+        each.exc_info and "a bug of ours" in str(each.exc_info[1]) for each in caplog.records
+    )
+
+
 async def test_metrics_are_those_of_the_registry() -> None:
     registry = CollectorRegistry()
     Counter("things", "Things", registry=registry).inc(2)

@@ -1,20 +1,25 @@
 """The informers of a dialect and their listeners."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.support.fake_dialect import BOARD, FakeDialect
-from tests.support.local_apiserver.in_memory import InMemoryApiServer
+from tests.support.local_apiserver.in_memory import CORE, InMemoryApiServer
+from tfjob.client.http import Api
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.manager.controller import cancel
 from tfjob.manager.informers import Informers, Listeners, Source, extra_child_apis
 
+OURS = {"training.kubeflow.org/operator-name": "tfjob-controller"}
 
-def informers(dialect: Dialect, **settings: Any) -> Informers:
+
+def informers(dialect: Dialect, *, api: Api | None = None, **settings: Any) -> Informers:
     listeners = Listeners(on_job=lambda _old, _new: None, on_child=lambda _old, _new: None)
     return Informers(
-        Source(InMemoryApiServer().api), dialect, Settings(**settings), listeners=listeners
+        Source(api or InMemoryApiServer().api), dialect, Settings(**settings), listeners=listeners
     )
 
 
@@ -27,6 +32,26 @@ async def test_dialect_says_what_is_followed() -> None:
     groups = informers(KubeflowV1(), gang_scheduler_name="volcano")
     assert "PodGroup" in groups.all
     assert groups.stores.pod_groups is not None
+
+
+@pytest.mark.scenario("R39")
+async def test_pods_of_others_are_never_cached() -> None:
+    async with InMemoryApiServer() as server:
+        for name, labels in (("ours", OURS), ("foreign", {"app": "web"})):
+            pod = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "labels": labels},
+                "spec": {"containers": [{"name": "c", "image": "x"}]},
+            }
+            await server.make(f"{CORE}/pods", pod)
+        followed = informers(KubeflowV1(), api=server.api)
+        tasks = [asyncio.create_task(each.run()) for each in followed.all.values()]
+        try:
+            await followed.wait_until_synced()
+            assert [each.metadata.name for each in followed.stores.pods] == ["ours"]
+        finally:
+            await cancel(tasks)
 
 
 @pytest.mark.parametrize("scheduler", ["", "none", "volcano", "Volcano", "others"])

@@ -1,5 +1,6 @@
 """Metrics follow stored state and have the names that dashboards use."""
 
+import pytest
 from prometheus_client import generate_latest
 
 from tests.support.builders import NOW
@@ -69,6 +70,7 @@ def test_transition_is_counted_when_it_is_stored_and_once() -> None:
     assert jobs(metrics, "created", "other") == 0
 
 
+@pytest.mark.scenario("R47")
 def test_counters_start_from_the_jobs_there_are() -> None:
     metrics = Metrics()
     metrics.seed(

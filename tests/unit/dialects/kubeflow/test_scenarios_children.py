@@ -158,7 +158,7 @@ def test_children_have_exactly_the_expected_names() -> None:
     assert list(services_of(job)) == [*names, "j-evaluator-0"]
 
 
-@pytest.mark.scenario(28)
+@pytest.mark.scenario("R43", 28)
 def test_service_is_headless_and_selects_its_one_pod() -> None:
     service = services_of(a_job("W2"))["j-worker-1"]
     assert service == {

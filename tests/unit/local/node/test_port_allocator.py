@@ -37,6 +37,7 @@ def test_a_name_keeps_its_port_also_after_a_restart(tmp_path: Path, locks: PortL
     assert table(tmp_path, locks).claim("ns", ["w0"], 2222) == port
 
 
+@pytest.mark.scenario("R48")
 def test_different_pods_get_different_ports(tmp_path: Path, locks: PortLocks) -> None:
     ports = table(tmp_path, locks)
     claimed = [
