@@ -50,7 +50,7 @@ def metrics(_root: Path) -> str:
 
 
 def _flag(action: argparse.Action) -> tuple[str, str, str]:
-    value = action.metavar or ("true" if action.nargs == "?" else "")
+    value = "true" if action.nargs == "?" else action.metavar or ""
     shown = "|".join(map(str, action.choices)) if action.choices else value
     names = ", ".join(f"`{name}={shown}`" for name in action.option_strings)
     return names.replace("|", "\\|"), _default(action.default), str(action.help)

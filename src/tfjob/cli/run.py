@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         action="store_true",
-        help="keep waiting even if the job can never run on this machine",
+        help="do not exit with code 5 when the job cannot run here; keep waiting",
     )
     parser.add_argument("--keep", action="store_true", help="keep the cluster running until Ctrl-C")
     parser.add_argument(
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     python_choice.add_argument(parser)
     parser.epilog = (
         "Exit codes: 0 the job succeeded, 1 it failed, 2 the file has faults, 3 the timeout"
-        " passed, 4 the local cluster broke down, 5 the job can never run on this machine,"
+        " passed, 4 the local cluster failed, 5 the job can never run on this machine,"
         " 130 interrupted. The first Ctrl-C gives the processes their grace period, the second"
         " kills them."
     )

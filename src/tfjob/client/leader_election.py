@@ -3,7 +3,7 @@
 A candidate may take over once it has observed the same record for the whole lease duration on its
 own clock, so clocks need not agree. The leader stops at the shorter renew deadline, counted from
 before its last renewal was sent. So it has stopped before another can start, even if the API
-server is unreachable.
+server is unreachable. The operator cancels its reconciles when leadership is lost.
 """
 
 import asyncio

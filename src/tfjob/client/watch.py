@@ -116,10 +116,10 @@ class Watch(Generic[T]):
             except (ApiError, MalformedLine) as caught:
                 fault = caught
             if self._was_healthy():
-                self._progress()
+                self._mark_healthy()
             if fault is None:
-                self._note_progress()
-            self._learn_from(fault)
+                self._touch()
+            self._handle_error(fault)
             await self._pause(fault)
 
     @property
@@ -143,13 +143,13 @@ class Watch(Generic[T]):
             idle=min(self._idle(session, timeout_seconds), self._config.response_timeout),
         ) as stream:
             self._opened_at = self._timing.clock()
-            self._note_progress()
+            self._touch()
             stream.idle = self._idle(session, timeout_seconds)
             buffer = LineBuffer()
             async for chunk in stream:
                 for event in self._events_in(buffer.feed(chunk), session):
                     yield event
-                self._note_progress()
+                self._touch()
                 stream.idle = self._idle(session, timeout_seconds)
 
     async def _paged_state(self) -> Replaced[T]:
@@ -161,7 +161,7 @@ class Watch(Generic[T]):
             page_size=self._config.page_size,
         )
         self._advance(whole)
-        self._note_progress()
+        self._touch()
         return whole
 
     def _watch_seconds(self) -> int:
@@ -205,7 +205,7 @@ class Watch(Generic[T]):
         if isinstance(event, Replaced):
             self._broken_starts = 0
         elif event.version != self._version:
-            self._progress()
+            self._mark_healthy()
         self._version = event.version
 
     def _was_healthy(self) -> bool:
@@ -214,16 +214,16 @@ class Watch(Generic[T]):
             return False
         return self._timing.clock() - self._opened_at >= self._config.healthy_after
 
-    def _note_progress(self) -> None:
+    def _touch(self) -> None:
         self._progressed_at = self._timing.clock()
 
-    def _progress(self) -> None:
-        self._note_progress()
+    def _mark_healthy(self) -> None:
+        self._touch()
         self._has_progressed = True
         self._malformed_in_row = 0
         self._logged_fault = ""
 
-    def _learn_from(self, fault: Exception | None) -> None:
+    def _handle_error(self, fault: Exception | None) -> None:
         """Adapt the next attempt to the error."""
         if self._version is None and self._can_stream_state:
             self._check_initial_stream(fault)

@@ -1,7 +1,8 @@
 """Creates, updates and deletes the children of one job, many at a time.
 
-Creates use slow start: a refused create stops the others of its group for a while. Any other
-failure concerns one child only. A create that finds an object of that name succeeds if the job
+Creates use slow start: the first failed create stops the rest of its group in this reconcile. If
+the server refused it, the group also backs off. A name conflict or a timeout concerns one child
+only. A create that finds an object of that name succeeds if the job
 owns the object, and is retried if the object is terminating.
 """
 

@@ -91,8 +91,8 @@ class Reconciler:
         snapshot = await self._reader.read(key)
         if snapshot is None:
             return Result()
-        if self._is_incomplete(snapshot):
-            return await self._complete(snapshot.stored)
+        if self._needs_defaulting(snapshot):
+            return await self._store_defaulted_spec(snapshot.stored)
         claimed, refused = await self._claim(snapshot)
         if claimed or any(error.is_retryable for error in refused):
             return Result(is_blocked=True, errors=refused)
@@ -167,18 +167,20 @@ class Reconciler:
             )
             self._pacer.mark_settled(snapshot.stored, state)
 
-    def _is_incomplete(self, snapshot: Snapshot) -> bool:
+    def _needs_defaulting(self, snapshot: Snapshot) -> bool:
         job = snapshot.job
         if isinstance(job, InvalidJob) or job.is_external or job.is_deleting:
             return False
         if job.status.is_finished:
             return False
-        return self._reader.completed(snapshot.manifest) is not None
+        return self._reader.defaulted_spec(snapshot.manifest) is not None
 
-    async def _complete(self, stored: JobObject) -> Result:
+    async def _store_defaulted_spec(self, stored: JobObject) -> Result:
         """Store the completed spec. The job is reconciled when the informer delivers it."""
         try:
-            version = await self._status_writer.complete(stored, self._reader.completed)
+            version = await self._status_writer.store_defaulted_spec(
+                stored, self._reader.defaulted_spec
+            )
         except Conflict:
             return Result(is_blocked=True)
         except ApiError as error:
@@ -263,7 +265,8 @@ class Reconciler:
             return rechecked.job, self._decide(rechecked)
 
         if plan.status is not None and plan.status.is_finished:
-            # A late cache of jobs does not know of the end: the next reconcile looks again.
+            # The job informer may not show the end yet, so the next reconcile reads the job from
+            # the server before it creates pods.
             self.created_here.discard(snapshot.stored.metadata.uid)
         try:
             written = await self._status_writer.write(

@@ -157,7 +157,7 @@ class SnapshotReader:
         fields = {"kind": owner.kind, "namespace": owner.namespace, "job": owner.name}
         _log.warning("job cannot be parsed and is ignored", extra={**fields, "fault": reason})
 
-    def completed(self, manifest: Manifest) -> dict[str, Any] | None:
+    def defaulted_spec(self, manifest: Manifest) -> dict[str, Any] | None:
         """The spec to store before children are created; None if it is complete."""
         services, namespace = self.stores.services, manifest["metadata"]["namespace"]
         return self._dialect.defaulted_spec(

@@ -1,8 +1,8 @@
-"""Writes to the job itself: its status, its completed spec, and its deletion.
+"""Writes to the job itself: its status, its defaulted spec, and its deletion.
 
 The status is written with the resource version that the plan was computed from. On conflict the
 job is read again and the plan computed again, so that no other writer's change is overwritten.
-Unknown top-level fields of the status are preserved.
+Unknown top-level fields of the status are preserved. Pacing decides whether a write is deferred.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from tfjob.dialects.base import Dialect, Manifest, StatusContext
 MAX_ATTEMPTS: Final = 5
 
 Decide = Callable[[JobObject], tuple[Job | InvalidJob, Plan]]
-Complete = Callable[[Manifest], dict[str, Any] | None]
+DefaultSpec = Callable[[Manifest], dict[str, Any] | None]
 
 
 class WriteResult(msgspec.Struct):
@@ -82,7 +82,7 @@ class StatusWriter:
             job, plan = decide(stored)
         raise AssertionError("the last attempt returns or raises")
 
-    async def complete(self, stored: JobObject, complete: Complete) -> str | None:
+    async def store_defaulted_spec(self, stored: JobObject, defaulted: DefaultSpec) -> str | None:
         """Read the job, store its completed spec, and return the version to wait for.
 
         None if the job was deleted. Raises Conflict if another writer was faster.
@@ -94,7 +94,7 @@ class StatusWriter:
         metadata = fresh["metadata"]
         if metadata["uid"] != stored.metadata.uid:
             return None
-        spec = complete(fresh)
+        spec = defaulted(fresh)
         if spec is None or metadata.get("deletionTimestamp"):
             return str(metadata["resourceVersion"])
         if not self._may_write():

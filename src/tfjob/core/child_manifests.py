@@ -7,9 +7,9 @@ in place; the manifests of a job share the parts that do not differ.
 from collections.abc import Mapping
 from typing import Any
 
-from tfjob.core.cluster_spec import ClusterSpec
 from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, ServicePort
 from tfjob.core.plan import ChildKind, Create
+from tfjob.core.tf_config import ClusterSpec
 
 TF_CONFIG = "TF_CONFIG"
 _NO_LIMIT = 2_147_483_647

@@ -10,7 +10,7 @@ from tfjob.core.plan_builder import PlanBuilder
 from tfjob.k8s import time
 
 
-def is_admitted(builder: PlanBuilder, children: Children) -> bool:
+def sync_pod_group(builder: PlanBuilder, children: Children) -> bool:
     """Create or update the PodGroup; returns whether the pods may be created now."""
     group = builder.job.gang
     if group is None:

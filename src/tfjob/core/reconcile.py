@@ -42,7 +42,7 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
     if completion.fail_if_limit_reached(builder, children, observed, actions):
         return builder.plan()
     builder.requeue_at(limits.deadline(job.policy.deadline, builder.status.start_time))
-    if not create_children.is_admitted(builder, children):
+    if not create_children.sync_pod_group(builder, children):
         return builder.plan()
     builder.set_status(start_time=builder.status.start_time or builder.timestamp)
     progress.update_counts(builder, observed)

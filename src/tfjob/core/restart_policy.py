@@ -1,7 +1,8 @@
 """restartPolicy: what to do about a replica whose pod has failed or is being deleted.
 
-A disruption (eviction, drain, deleted pod) never counts as a failure of the job, whatever the exit
-code. A pod is counted once, by UID, however often it is observed.
+A disrupted pod (eviction, drain, deletion) is replaced whatever its exit code, and does not count
+towards backoffLimit. Exceptions: restartPolicy Never, unless the rules exempt it, and evictions
+where the rules count them. A pod is counted once, by UID, however often it is observed.
 """
 
 from collections.abc import Mapping, Sequence

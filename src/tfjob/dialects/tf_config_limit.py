@@ -3,9 +3,9 @@
 TF_CONFIG lists every replica, and Linux cannot start a process with a larger variable.
 """
 
-from tfjob.core.cluster_spec import MAX_VALUE_BYTES, max_size
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
+from tfjob.core.tf_config import MAX_VALUE_BYTES, max_size
 from tfjob.k8s import field
 
 TOO_LARGE = (

@@ -138,15 +138,15 @@ def _add_process_flags(parser: argparse.ArgumentParser) -> None:
         "--metrics-bind-address",
         default=":8080",
         metavar="ADDR",
-        help="address of /metrics (:8080; 0 disables it)",
+        help="address of /metrics (default: :8080; 0 disables it)",
     )
     add(
         "--health-probe-bind-address",
         default=":8081",
         metavar="ADDR",
-        help="address of /healthz and /readyz (:8081; 0 disables them)",
+        help="address of /healthz and /readyz (default: :8081; 0 disables them)",
     )
-    _add_switch(parser, "--leader-elect", help="use leader election: only the leader works")
+    _add_switch(parser, "--leader-elect", help="use leader election: only the leader reconciles")
     add("--leader-election-id", default=LEASE_NAME, metavar="NAME", help="name of the Lease")
     _add_rate_flags(parser)
     add(
@@ -154,21 +154,22 @@ def _add_process_flags(parser: argparse.ArgumentParser) -> None:
         type=duration,
         default=timedelta(minutes=10),
         metavar="TIME",
-        help="reconcile every job again after this time (10m; 0 disables resync)",
+        help="reconcile every job again after this time (default: 10m; 0 disables resync)",
     )
     add(
         "--watch-progress-timeout",
         type=duration,
         default=timedelta(minutes=5),
         metavar="TIME",
-        help="report not ready when a watch makes no progress for this time (5m; 0: no limit)",
+        help="report not ready when a watch makes no progress for this time (default: 5m;"
+        " 0: no limit)",
     )
     add(
         "--enable-scheme",
         action="append",
         default=[],
         metavar="KIND",
-        help=f"kind of job to serve, repeatable: {', '.join(_SCHEMES)} (tfjob)",
+        help=f"kind of job to serve, repeatable: {', '.join(_SCHEMES)} (default: tfjob)",
     )
     _add_log_flags(parser)
 
@@ -180,22 +181,24 @@ def _add_rate_flags(parser: argparse.ArgumentParser) -> None:
         type=_positive,
         default=16,
         metavar="N",
-        help="jobs reconciled concurrently (16)",
+        help="workers per API (default: 16); half as many more serve urgent jobs only",
     )
-    add("--kube-api-qps", type=float, metavar="N", help="requests per second (no limit)")
-    add("--kube-api-burst", type=int, metavar="N", help="burst allowed by --kube-api-qps")
+    add("--kube-api-qps", type=float, metavar="N", help="requests per second (default: no limit)")
+    add("--kube-api-burst", type=int, metavar="N", help="burst under --kube-api-qps")
 
 
 def _add_log_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    _add_switch(parser, "--zap-devel", default=True, help="console log format; =false: json")
-    add("--zap-encoder", choices=("json", "console"), help="log format, over --zap-devel")
+    _add_switch(
+        parser, "--zap-devel", default=True, help="log as text; --zap-devel=false logs JSON"
+    )
+    add("--zap-encoder", choices=("json", "console"), help="log format; overrides --zap-devel")
     add(
         "--zap-log-level",
         type=_level,
         default="info",
         metavar="LEVEL",
-        help="debug, info, warning or error (info); a number above 0 means debug",
+        help="debug, info, warning or error (default: info); a number above 0 means debug",
     )
 
 
@@ -205,21 +208,22 @@ def _add_pacing_flags(parser: argparse.ArgumentParser) -> None:
         "--pacing",
         choices=("on", "off"),
         default="on",
-        help="off: write every status and event at once and skip no reconcile (on)",
+        help="defer and batch routine writes under load (default: on)",
     )
     add(
         "--pacing-status-delay",
         type=duration,
         default=timedelta(seconds=bounds.status_delay),
         metavar="TIME",
-        help="longest deferral under load of a status that only counts running replicas (2s)",
+        help="longest time that a routine status, in which only running counts changed, is deferred"
+        " under load (default: 2s)",
     )
     add(
         "--pacing-event-delay",
         type=duration,
         default=timedelta(seconds=bounds.event_delay),
         metavar="TIME",
-        help="longest deferral of an event in favour of other requests (2m)",
+        help="longest time that an event is deferred in favour of other requests (default: 2m)",
     )
 
 
@@ -229,26 +233,29 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         "--gang-scheduler-name",
         default="",
         metavar="NAME",
-        help="gang scheduler: volcano, or the name of a scheduler-plugins scheduler (none)",
+        help="gang scheduler: volcano, or the name of a scheduler-plugins scheduler (default:"
+        " none)",
     )
     add(
         "--exit-code-table",
         choices=tuple(EXIT_CODES),
         default="default",
-        help="exit codes that restartPolicy ExitCode treats as retryable (default)",
+        help="exit codes that restartPolicy ExitCode treats as retryable (default: default)",
     )
     add(
         "--default-clean-pod-policy",
         choices=("None", "Running", "All"),
         default="None",
-        help="pods to delete when a job finishes that sets no cleanPodPolicy (None)",
+        help="cleanPodPolicy of jobs that set none (default: None)",
     )
     add(
         "--force-delete-stuck-after",
         type=duration,
         default=timedelta(),
         metavar="TIME",
-        help="force-delete pods that are stuck on a deleted node for this time (off)",
+        help="also force-delete pods that still terminate this long after their grace period,"
+        " even if their node exists (default: off; pods of deleted nodes are always"
+        " force-deleted)",
     )
     dialect_flags.add_arguments(parser)
     _add_switch(parser, "--legacy-labels", help="also set the labels of older operators")
@@ -263,7 +270,9 @@ def _add_switch(
     help: str,  # noqa: A002
 ) -> None:
     """Add a flag that takes no value, =true or =false."""
-    parser.add_argument(name, nargs="?", const=True, default=default, type=_boolean, help=help)
+    parser.add_argument(
+        name, nargs="?", const=True, default=default, type=_boolean, metavar="true|false", help=help
+    )
 
 
 def duration(text: str) -> timedelta:
@@ -331,4 +340,4 @@ def _scheme_notes(schemes: Sequence[str]) -> list[str]:
 def _ignored_notes(given: Mapping[str, Any]) -> list[str]:
     names = (*_IGNORED, *_IGNORED_SWITCHES)
     used = [name for name in names if given[name.replace("-", "_")] is not None]
-    return [f"--{name}: has no effect; ignored" for name in used]
+    return [f"--{name} has no effect in this operator" for name in used]

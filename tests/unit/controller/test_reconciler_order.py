@@ -23,7 +23,7 @@ async def test_operator_that_lost_its_lead_in_a_pass_writes_no_more(
         assert await harness.server.names("services") == ["j-worker-0"]
         assert await harness.server.names("pods") == []
         with pytest.raises(NotLeadingError):
-            await harness.statuses.complete(_stored(harness), lambda _: {})
+            await harness.statuses.store_defaulted_spec(_stored(harness), lambda _: {})
 
 
 async def test_operator_that_lost_its_lead_writes_no_first_status(

@@ -162,4 +162,4 @@ async def test_spec_is_completed_with_a_word_that_no_service_bears_yet() -> None
         job = await harness.submit()
         await harness.server.make(f"{CORE}/services", child("Service", "toy-aaaa-0", job))
         found = await harness.snapshot()
-        assert harness.reader.completed(found.manifest) == {"replicas": 2, "id": "bbbb"}
+        assert harness.reader.defaulted_spec(found.manifest) == {"replicas": 2, "id": "bbbb"}

@@ -222,8 +222,8 @@ async def test_job_on_its_way_out_is_not_written_to() -> None:
         assert harness.server.backend.store.revision == before
 
 
-async def completed(harness: ControllerHarness, seen: Snapshot) -> str | None:
-    return await harness.statuses.complete(seen.stored, harness.reader.completed)
+async def defaulted_spec(harness: ControllerHarness, seen: Snapshot) -> str | None:
+    return await harness.statuses.store_defaulted_spec(seen.stored, harness.reader.defaulted_spec)
 
 
 async def test_completed_spec_is_stored_over_the_job_as_it_is_now() -> None:
@@ -232,12 +232,12 @@ async def test_completed_spec_is_stored_over_the_job_as_it_is_now() -> None:
         seen = await harness.snapshot()
         job["metadata"]["annotations"] = {"by": "somebody else"}
         await harness.server.ask("PUT", f"{TOYS}/t", job)
-        version = await completed(harness, seen)
+        version = await defaulted_spec(harness, seen)
         stored = await harness.job()
         assert version == stored["metadata"]["resourceVersion"]
         assert stored["spec"] == {"replicas": 2, "id": "aaaa"}
         assert stored["metadata"]["annotations"] == {"by": "somebody else"}
-        assert await completed(harness, seen) == version
+        assert await defaulted_spec(harness, seen) == version
         assert (await harness.job())["spec"]["id"] == "aaaa"
 
 
@@ -249,10 +249,10 @@ async def test_completion_gives_way_to_another_writer_and_to_another_leader() ->
             Conflict("modified") if request.verb == "update" else None
         )
         with pytest.raises(Conflict):
-            await completed(harness, seen)
+            await defaulted_spec(harness, seen)
         harness.leads = False
         with pytest.raises(NotLeadingError):
-            await completed(harness, seen)
+            await defaulted_spec(harness, seen)
         assert "id" not in (await harness.job())["spec"]
 
 
@@ -264,5 +264,5 @@ async def test_job_that_is_gone_or_another_one_is_not_completed(*, is_made_anew:
         await harness.server.ask("DELETE", f"{TOYS}/t")
         if is_made_anew:
             await harness.submit()
-        assert await completed(harness, seen) is None
+        assert await defaulted_spec(harness, seen) is None
         assert not is_made_anew or "id" not in (await harness.job())["spec"]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
-from tfjob.core.cluster_spec import MAX_VALUE_BYTES, ClusterSpec, max_size
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import MAX_REPLICAS, Job
+from tfjob.core.tf_config import MAX_VALUE_BYTES, ClusterSpec, max_size
 from tfjob.dialects.base import Settings
 from tfjob.dialects.registry import dialect_for
 

@@ -180,11 +180,14 @@ def test_backend_of_groups_is_one_of_three() -> None:
     ],
 )
 def test_flag_without_meaning_here_is_accepted_and_told_once(flag: str) -> None:
-    assert read(f"--{flag}", "x").notes == (f"--{flag}: has no effect; ignored",)
+    assert read(f"--{flag}", "x").notes == (f"--{flag} has no effect in this operator",)
 
 
 def test_switches_of_the_first_operator_may_stand_alone() -> None:
-    notes = ("--alsologtostderr: has no effect; ignored", "--v: has no effect; ignored")
+    notes = (
+        "--alsologtostderr has no effect in this operator",
+        "--v has no effect in this operator",
+    )
     assert read(*settings.go_style(["-alsologtostderr", "-v=2"])).notes == notes
 
 

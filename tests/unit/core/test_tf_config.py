@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from tests.support.builders import a_job, container, decoded, manifest, replica_spec
-from tfjob.core.cluster_spec import ClusterSpec
 from tfjob.core.job import Job
+from tfjob.core.tf_config import ClusterSpec
 from tfjob.dialects.base import Settings
 
 WITH_EVALUATOR = Settings(has_evaluator_in_cluster=True)
