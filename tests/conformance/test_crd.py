@@ -258,7 +258,7 @@ def test_definition_is_stored_as_it_was_sent(kubernetes_env: Environment) -> Non
 
 def test_fields_are_explained(kubernetes_env: Environment) -> None:
     said = kubernetes_env.kubectl("explain", "tfjobs.spec.runPolicy.cleanPodPolicy")
-    assert "Which pods are deleted when the job ends" in said
+    assert "Which pods are deleted when the job finishes" in said
 
 
 def test_misspelt_field_is_refused_where_the_client_asks_for_it(

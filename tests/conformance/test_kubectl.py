@@ -89,7 +89,7 @@ async def test_logs_are_asked_for_under_the_name_of_the_replica(fixture: JobFixt
 
 async def test_explain_tells_what_a_field_means(fixture: JobFixture) -> None:
     said = await kubectl(fixture, "explain", "tfjob.spec.runPolicy.cleanPodPolicy")
-    assert "Which pods are deleted when the job ends" in said
+    assert "Which pods are deleted when the job finishes" in said
 
 
 async def test_kind_that_no_definition_has_is_called_unknown(fixture: JobFixture) -> None:

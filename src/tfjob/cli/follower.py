@@ -130,10 +130,16 @@ class Follower:
             await asyncio.sleep(_POLL_INTERVAL)
         for pod in await jobs.pods_of(self._cluster, self._found):
             self._observe(pod)
-        ended = {pod.metadata.uid for pod in self._pods.values() if pod.phase in ENDED_PHASES}
-        await self._logs.drain(ended)
+        drained: set[str] = set()
+        while ended := self._ended_uids() - drained:
+            # Another pod may end while the lines of these are read.
+            await self._logs.drain(ended)
+            drained |= ended
         self._print_conditions()
         self._show(is_final=not self._options.keeps_cluster)
+
+    def _ended_uids(self) -> set[str]:
+        return {pod.metadata.uid for pod in self._pods.values() if pod.phase in ENDED_PHASES}
 
     def _print_conditions(self) -> None:
         """The condition that ends the job is left to the verdict, which comes last."""

@@ -29,6 +29,7 @@ import msgspec
 from tfjob.k8s.nesting import UNREADABLE
 
 _MAX_TEXT: Final = 1000
+_MAX_MESSAGE: Final = 4096
 _MAX_RETRY_AFTER: Final = 86_400
 """The longest Retry-After in seconds that is accepted from a server."""
 _MAX_DIGITS: Final = 9
@@ -198,12 +199,19 @@ def from_response(
 def from_status(status: Status, *, request: str = "") -> ApiError:
     """The error for a Kubernetes Status, from a response or from an ERROR event of a watch."""
     return _class_of(status)(
-        status.message,
+        _truncated(status.message),
         status=status.code,
         reason=status.reason,
         details=status.details,
         request=request,
     )
+
+
+def _truncated(message: str) -> str:
+    """A server repeats refused values in its message, which a tenant can make very long."""
+    if len(message) <= _MAX_MESSAGE:
+        return message
+    return f"{message[: _MAX_MESSAGE - 1]}…"
 
 
 def _class_of(status: Status) -> type[ApiError]:

@@ -22,7 +22,7 @@ from tfjob.client.resource import EVENTS
 from tfjob.client.seen_set import SeenSet
 from tfjob.client.timing import Timers
 from tfjob.client.workqueue import QueueClosed, WorkQueue
-from tfjob.k8s.event import Event, event_name, manifest
+from tfjob.k8s.event import MAX_MESSAGE_BYTES, Event, event_name, manifest, truncated
 
 _log: Final = logging.getLogger(__name__)
 
@@ -141,6 +141,9 @@ class EventRecorder:
         identity = (event.namespace or "default", event_name(event, key))
         if self._sent_once.saw(identity):
             return
+        if len(event.message) > MAX_MESSAGE_BYTES:
+            # What waits and what is remembered must not grow with the text of a tenant.
+            event = msgspec.structs.replace(event, message=truncated(event.message))
         series = self._waiting.get(identity) or self._sent.get(identity)
         if series is None:
             self._start_series(identity, event, is_once=is_once)

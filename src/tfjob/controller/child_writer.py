@@ -23,8 +23,6 @@ from tfjob.client.errors import (
     NotFound,
     NotLeadingError,
     ServerTimeout,
-    TooManyRequests,
-    Unauthorized,
 )
 from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.http import Api, Stored
@@ -33,7 +31,14 @@ from tfjob.controller import controller_refs, decision_log
 from tfjob.controller.child_kinds import Kind, Kinds
 from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.observer import Observer
-from tfjob.controller.slow_start import ChildGroup, CreateBackoff, CreateRefusal, batches, group_of
+from tfjob.controller.slow_start import (
+    ChildGroup,
+    CreateBackoff,
+    CreateRefusal,
+    batches,
+    group_of,
+    is_refusal,
+)
 from tfjob.controller.snapshot import PendingClaim
 from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.claim import Claim, claim_of
@@ -49,6 +54,10 @@ _FROM_TEMPLATE: Final = frozenset({ChildKind.POD, ChildKind.JOB})
 
 MAX_CREATES: Final = 1000
 """Children created in one reconcile. The next reconcile creates the rest."""
+MAX_CLAIMS: Final = 50
+"""Children adopted or released in one reconcile, so that they hold a worker for a short time."""
+MAX_CONFLICTS: Final = 10
+"""Names that others may have taken before the rest of the children backs off."""
 
 
 class Report(msgspec.Struct):
@@ -110,11 +119,14 @@ class ChildWriter:
     async def claim(
         self, job: Job, to_claim: Sequence[PendingClaim], *, job_path: str
     ) -> tuple[int, list[ApiError]]:
-        """Adopt or release each child. Returns how many were patched, and the errors."""
+        """Adopt or release children, at most MAX_CLAIMS; the next reconcile claims the rest.
+
+        Returns how many were patched, and the errors.
+        """
         adopts = any(claim is Claim.ADOPT for _, _, claim in to_claim)
         may_adopt = adopts and await controller_refs.may_adopt(self._api, job.owner, job_path)
         claimed, errors = 0, list[ApiError]()
-        for kind, meta, claim in to_claim:
+        for kind, meta, claim in to_claim[:MAX_CLAIMS]:
             resource = self._kinds.of(kind, job).resource
             try:
                 if claim is Claim.RELEASE:
@@ -161,16 +173,12 @@ class ChildWriter:
     ) -> None:
         """Create children in growing batches; stop at the first failure."""
         failed: dict[str, ApiError] = {}
-        created = 0
 
         async def create(each: Create) -> None:
-            nonlocal created
             if failed:
                 return
             error = await writes.create(each)
-            if error is None:
-                created += 1
-            else:
+            if error is not None:
                 failed[each.name] = error
 
         for batch in batches(creates):
@@ -178,9 +186,9 @@ class ChildWriter:
             if failed:
                 break
         job = writes.job
-        if created or not failed:
+        if child_group in writes.successes or not failed:
             self._backoff.forget(job, child_group)
-        refused = {name: each for name, each in failed.items() if _is_refusal(each)}
+        refused = {name: each for name, each in failed.items() if is_refusal(each)}
         if refused:
             first = next(each for each in creates if each.name in refused)
             refusal = self._backoff.record_refusal(job, child_group, refused[first.name].message)
@@ -224,6 +232,10 @@ class _ChildWrites:
         # The UID, because jobs of different APIs may share a name.
         self.lane = job.owner.uid
         self.report = Report()
+        self.successes: set[ChildGroup] = set()
+        """Groups of which a child was created."""
+        self.conflicts = 0
+        """Names that objects of others have taken."""
         self.remaining: set[ChildGroup] = set()
         """Groups of which the next reconcile creates more."""
         self._create_errors: dict[tuple[str, str], str] = {}
@@ -262,7 +274,7 @@ class _ChildWrites:
             )
         except AlreadyExists as error:
             await self._handle_existing(create, kind, error)
-            return None
+            return error if self.conflicts > MAX_CONFLICTS else None
         except ServerTimeout as error:
             # It may have been created: the next reconcile finds out.
             self.report.errors.append(error)
@@ -270,6 +282,7 @@ class _ChildWrites:
         except ApiError as error:
             self._create_failed(create, error)
             return error
+        self.successes.add(group_of(create))
         self._observer.child_created(create.kind)
         decision_log.log_create(self._job.owner, create, uid=created.metadata.uid)
         self._created(create, kind, created.metadata)
@@ -335,6 +348,7 @@ class _ChildWrites:
         if found.is_terminating:
             self.report.is_blocked = True
         elif found.controller_uid != self._job.owner.uid:
+            self.conflicts += 1
             self._create_failed(create, error)
         elif isinstance(self._job, Job) and _is_to_be_released(self._job, create, found):
             await self._release(self._job, kind, found)
@@ -377,16 +391,6 @@ class _ChildWrites:
         newest, version = self.report.versions.get(kind, ""), created.resource_version
         if (len(version), version) > (len(newest), newest):
             self.report.versions[kind] = version
-
-
-def _is_refusal(error: ApiError) -> bool:
-    """Whether the server would refuse other creates of the group too, as a quota does.
-
-    Outages are not refusals: the job itself is retried then.
-    """
-    if isinstance(error, NamespaceTerminating | Unauthorized):
-        return False
-    return isinstance(error, TooManyRequests) or not error.is_retryable
 
 
 def _is_to_be_released(job: Job, create: Create, found: ObjectMeta) -> bool:

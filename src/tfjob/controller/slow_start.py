@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from tfjob.client.backoff import exponential_delay
+from tfjob.client.errors import ApiError, NamespaceTerminating, TooManyRequests, Unauthorized
 from tfjob.core.job import Job
 from tfjob.core.plan import Create
 
@@ -111,3 +112,13 @@ class CreateBackoff:
 
 def _templates(job: Job) -> int:
     return hash(msgspec.json.encode([each.template for each in job.replicas]))
+
+
+def is_refusal(error: ApiError) -> bool:
+    """Whether the server would refuse other creates of the group too, as a quota does.
+
+    Outages are not refusals: the job itself is retried then.
+    """
+    if isinstance(error, NamespaceTerminating | Unauthorized):
+        return False
+    return isinstance(error, TooManyRequests) or not error.is_retryable

@@ -27,6 +27,8 @@ SHORT_POLL_INTERVAL: Final = 0.1
 MAX_HIGH_PRIORITY_CREATES: Final = 12
 """Children that a high-priority worker creates at most: enough to replace lost pods, while jobs
 with many creates are left to the other workers."""
+PAST_DEADLINE: Final = 1.0
+"""Seconds until a job is reconciled again whose next deadline has passed already."""
 BLOCKED_RETRY: Final = 1.0
 """Seconds until a blocked job is retried."""
 TERMINATING_NAMESPACE_RETRY: Final = 60.0
@@ -169,8 +171,10 @@ class Worker:
         if result.requeue_at is None:
             return
         seconds = (result.requeue_at - self._clocks.now()).total_seconds()
-        if seconds > 0 or not result.errors:
-            self._queue.add_after(key, max(seconds, 0.001))
+        if seconds > 0:
+            self._queue.add_after(key, seconds)
+        elif not result.errors:
+            self._queue.add_after(key, PAST_DEADLINE)
 
     def _retry(self, key: Key, started: float) -> None:
         self._queue.retry(key)

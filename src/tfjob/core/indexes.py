@@ -5,6 +5,10 @@ not an index below the bound.
 """
 
 from collections.abc import Iterable
+from typing import Final
+
+_MAX_TEXT: Final = 64 * 1024
+"""Twice the length of the longest text that `render` returns; a longer one is not ours."""
 
 
 def render(indexes: Iterable[int]) -> str:
@@ -21,16 +25,19 @@ def render(indexes: Iterable[int]) -> str:
 
 
 def parse(text: object, *, below: int) -> frozenset[int]:
-    if not isinstance(text, str):
+    if not isinstance(text, str) or len(text) > _MAX_TEXT:
         return frozenset()
-    found: set[int] = set()
+    # Overlapping ranges cost no more than others: each only fills a slice.
+    found = bytearray(below)
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         first, last = _number(low), _number(high if dash else low)
         if first is None or last is None:
             continue
-        found.update(range(first, min(last, below - 1) + 1))
-    return frozenset(found)
+        length = min(last, below - 1) + 1 - first
+        if length > 0:
+            found[first : first + length] = b"\1" * length
+    return frozenset(index for index, is_set in enumerate(found) if is_set)
 
 
 def _run_text(run: list[int]) -> list[str]:

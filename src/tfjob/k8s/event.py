@@ -65,7 +65,7 @@ def manifest(
         "involvedObject": _reference(event),
         "type": str(event.type),
         "reason": event.reason,
-        "message": _truncated(event.message),
+        "message": truncated(event.message),
         "source": {"component": source},
         "reportingComponent": source,
         "firstTimestamp": time.render(first),
@@ -92,7 +92,7 @@ def _reference(event: Event) -> dict[str, str]:
     return {key: value for key, value in reference.items() if value}
 
 
-def _truncated(message: str) -> str:
+def truncated(message: str) -> str:
     """The message truncated to 1024 bytes of UTF-8, with an ellipsis."""
     encoded = message.encode("utf-8", "replace")
     if len(encoded) <= MAX_MESSAGE_BYTES:

@@ -97,3 +97,8 @@ def test_only_the_transient_family_is_worth_sending_again() -> None:
 
 def _all(kind: type[errors.ApiError]) -> set[type[errors.ApiError]]:
     return {sub for child in kind.__subclasses__() for sub in {child, *_all(child)}}
+
+
+def test_message_that_repeats_a_huge_value_is_cut() -> None:
+    body = msgspec.json.encode({"kind": "Status", "code": 422, "message": "x" * 500_000})
+    assert len(errors.from_response(422, body, request="create pods").message) == 4096

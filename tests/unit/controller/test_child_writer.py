@@ -340,3 +340,17 @@ async def test_a_job_of_another_namespace_does_not_wait_for_all_jobs_of_a_busy_o
         jobs = [*many, of("small", "one")]
         await asyncio.gather(*(child_writer.apply(each, plan, recorder) for each in jobs))
     assert order.index("/api/v1/namespaces/small/pods/p") < 3
+
+
+async def test_names_that_others_have_taken_stop_the_group_after_a_few(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        for index in range(40):
+            pod = foreign_pod()
+            pod["metadata"]["name"] = f"j-worker-{index}"
+            await harness.server.make(f"{CORE}/pods", pod)
+        await harness.submit("W40")
+        result = await harness.one_pass()
+        assert 10 < len(result.errors) < 30
+        assert result.retry_after

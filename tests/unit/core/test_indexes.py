@@ -66,3 +66,11 @@ def test_what_is_no_text_has_no_indexes(value: object) -> None:
 @given(st.text(alphabet="0123456789,- x", max_size=30), st.integers(0, 50))
 def test_any_text_gives_indexes_below_the_bound(text: str, below: int) -> None:
     assert all(0 <= index < below for index in indexes.parse(text, below=below))
+
+
+def test_text_that_nobody_could_have_rendered_is_not_read() -> None:
+    assert indexes.parse("1," * 40_000, below=10) == frozenset()
+
+
+def test_ranges_that_overlap_are_read_once() -> None:
+    assert indexes.parse(",".join(["0-4999"] * 9_000), below=5_000) == frozenset(range(5_000))

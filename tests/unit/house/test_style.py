@@ -86,3 +86,11 @@ def test_what_hypothesis_calls_by_itself_is_alive(tmp_path: Path) -> None:
     steps = "@rule()\ndef step(): ...\n@invariant()\ndef law(): ...\n"
     source = f"from hypothesis.stateful import invariant, rule\n{steps}"
     assert dead_code_in(tmp_path, source) == ""
+
+
+def test_no_source_waits_in_a_way_that_can_lose_a_cancellation() -> None:
+    """On Python 3.11 `asyncio.wait_for` returns a result that comes together with a cancellation,
+    and the task goes on for ever."""
+    sources = sorted((ROOT / "src").rglob("*.py"))
+    assert sources
+    assert [str(each) for each in sources if "asyncio.wait_for(" in each.read_text("utf-8")] == []

@@ -4,6 +4,7 @@ Decoding is lenient and always returns a usable status. Encoding omits zero and 
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from tfjob.core import indexes
@@ -34,6 +35,10 @@ FIELDS = frozenset(
 _COUNTS = ("active", "succeeded", "failed", "restarts")
 
 
+_MAX_TYPES = 32
+"""Replica types that are read of a stored status; whoever may write it could add any number."""
+
+
 def encode(status: JobStatus) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "conditions": [_condition(each) for each in status.conditions],
@@ -51,7 +56,10 @@ def decode(stored: object) -> JobStatus:
     replicas = mapping(given.get("replicaStatuses"))
     return JobStatus(
         conditions=_conditions(given.get("conditions")),
-        replicas={kind: _read_replica(mapping(each)) for kind, each in replicas.items()},
+        replicas={
+            kind: _read_replica(mapping(each))
+            for kind, each in islice(replicas.items(), _MAX_TYPES)
+        },
         start_time=time.parse(given.get("startTime")),
         completion_time=time.parse(given.get("completionTime")),
         last_reconcile_time=time.parse(given.get("lastReconcileTime")),

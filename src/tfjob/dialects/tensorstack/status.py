@@ -5,6 +5,7 @@ has no field for is stored in additional fields.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -45,6 +46,10 @@ _PROGRESS: Mapping[str, str] = {
     ConditionType.RESTARTING: api.MESSAGES.restarting.reason,
 }
 """The core's condition of an unfinished job, and its reason."""
+
+
+_MAX_TASKS = 32
+"""Tasks that are read of a stored status; whoever may write it could add any number."""
 
 
 def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> dict[str, Any]:
@@ -186,7 +191,8 @@ def _stored_conditions(stored: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _stored_tasks(stored: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (each for each in mappings(stored.get("tasks")) if text(each.get("type")))
+    tasks = (each for each in mappings(stored.get("tasks")) if text(each.get("type")))
+    return islice(tasks, _MAX_TASKS)
 
 
 def _stored_replicas(stored: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

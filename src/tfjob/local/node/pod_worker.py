@@ -281,6 +281,8 @@ class PodWorker:
         waits = [max(moment - now, 0.0) for moment in moments if moment is not None]
         timeout = min([*waits, *([pause] if pause is not None else [])], default=None)
         try:
-            await asyncio.wait_for(self._wake.wait(), timeout)
+            # Not wait_for: on Python 3.11 it loses a cancellation that comes with the wake-up.
+            async with asyncio.timeout(timeout):
+                await self._wake.wait()
         except TimeoutError:
             return  # time for the next timed action

@@ -132,7 +132,8 @@ class ContainerProcess:
         if grace_seconds > 0:
             self.send(signal.SIGTERM)
             try:
-                return await asyncio.wait_for(self.wait(), grace_seconds)
+                async with asyncio.timeout(grace_seconds):
+                    return await self.wait()
             except TimeoutError:
                 pass  # the grace period is over
         self.kill()
