@@ -54,7 +54,7 @@ def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: date
 def is_stuck(pod: Pod, *, now: datetime) -> bool:
     """Its grace period is over, so its node may no longer exist."""
     due = _deletion_deadline(pod)
-    return due is not None and now >= due and not _waits_for_finalizers(pod)
+    return due is not None and now >= due
 
 
 def _waits_for_finalizers(pod: Pod) -> bool:
