@@ -1,72 +1,19 @@
 """How an operator process starts, ends and reports what waits."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
 
-import msgspec
 import pytest
 
 from tests.support.local_apiserver.in_memory import CORE, JOBS, InMemoryApiServer
-from tests.support.simulation import virtual_time
 from tests.support.tfjobs import tfjob
-from tfjob.client.config import Config
+from tests.support.virtual_operator import operator, simulated, with_
 from tfjob.client.errors import ApiError, Forbidden, Unreachable
-from tfjob.client.http import Api
 from tfjob.client.request import Request
 from tfjob.controller.pacing import PacingConfig
 from tfjob.dialects.base import Settings as JobSettings
-from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.store import Change
-from tfjob.manager.app import MAX_CHILD_WRITES_PER_JOB, Environment, Operator, StartError
+from tfjob.manager.app import MAX_CHILD_WRITES_PER_JOB, StartError
 from tfjob.manager.health import AddressError
-from tfjob.manager.settings import Settings
-
-QUIET = Settings(metrics_address="0", health_address="0", lease_namespace="kube-system")
-LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{QUIET.lease_name}"
-Act = Callable[[InMemoryApiServer], Awaitable[None]]
-
-
-def operator(
-    server: InMemoryApiServer,
-    settings: Settings = QUIET,
-    identity: str = "me",
-    *,
-    connect: Callable[..., Api] | None = None,
-) -> Operator:
-    return Operator(
-        Config(server="http://simulated.invalid"),
-        settings,
-        dialects=[KubeflowV1()],
-        identity=identity,
-        environment=Environment(
-            connect=connect or server.connection.connect,
-            timing=virtual_time.timing(lambda: 0.5),
-            now=virtual_time.now,
-        ),
-    )
-
-
-def with_(**fields: Any) -> Settings:
-    return msgspec.structs.replace(QUIET, **fields)
-
-
-def simulated(act: Act) -> None:
-    """Run a test in virtual time; all tasks that it starts must have ended at its end."""
-
-    async def run() -> None:
-        async with InMemoryApiServer(clock=virtual_time.now) as server:
-            await act(server)
-            await asyncio.sleep(1)
-            assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    virtual_time.run(run())
-
-
-def counted(one: Operator, name: str) -> float:
-    labels = {"job_namespace": "default", "framework": "tensorflow"}
-    full = f"training_operator_jobs_{name}_total"
-    return one.metrics.registry.get_sample_value(full, labels) or 0.0
 
 
 def test_missing_definition_of_groups_is_a_start_error() -> None:
