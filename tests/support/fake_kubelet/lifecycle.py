@@ -17,7 +17,6 @@ SIGTERM = Exit(code=143)
 """A program without a handler ends on SIGTERM."""
 SIGKILL = Exit(code=137)
 """A program that ignores SIGTERM is killed when the grace period is over."""
-_ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class Action(Enum):
@@ -45,7 +44,7 @@ def next_step(pod: Pod, now: str, *, on_sigterm: Exit = SIGTERM) -> Status | Act
 def _next_of_deletion(pod: Pod, now: str, on_sigterm: Exit) -> Status | Action:
     """Whatever had not begun is not begun; what runs ends first, then the phase, then the pod."""
     entries = pod["status"].get("containerStatuses", [])
-    if pod["status"].get("phase") in _ENDED or not entries:
+    if pod["status"].get("phase") in pod_status.PHASES_OVER or not entries:
         return Action.REMOVE
     if any("running" in each["state"] for each in entries):
         return pod_status.stopped(pod, now, how=on_sigterm)

@@ -14,6 +14,7 @@ Pod = Mapping[str, Any]
 Status = dict[str, Any]
 
 _REASON_WHEN_OVER = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
+PHASES_OVER = frozenset(_REASON_WHEN_OVER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +51,17 @@ def waiting(pod: Pod, now: str, *, reason: str, message: str = "") -> Status:
 
 
 def running(pod: Pod, now: str) -> Status:
-    """Every container runs; one that already did stays as it is."""
+    """Every container that waits starts; one that runs or has ended stays as it is.
+
+    Two actors may start the same pod, and the slower one may find it ended. An API server refuses
+    to take an ended container back, unless the restart policy says so.
+    """
+    entries = _entries(pod)
+    is_over = pod["status"].get("phase") in PHASES_OVER
+    if is_over or not any("waiting" in entry["state"] for entry in entries):
+        return {**pod["status"]}
     containers = [
-        entry if "running" in entry["state"] else _started(pod, entry, now)
-        for entry in _entries(pod)
+        _started(pod, entry, now) if "waiting" in entry["state"] else entry for entry in entries
     ]
     return _status(pod, now, containers=containers)
 

@@ -46,6 +46,14 @@ def states(status: Status) -> list[str]:
     return [next(iter(entry["state"])) for entry in status["containerStatuses"]]
 
 
+@pytest.mark.parametrize("is_phase_reported", [False, True])
+def test_start_that_comes_late_leaves_an_ended_pod_as_it_is(is_phase_reported: bool) -> None:
+    before = running()
+    exited = pod_status.exited(before, NOW, container="tensorflow", how=Exit(code=0))
+    status = ended(before, 0) if is_phase_reported else exited
+    assert pod_status.running({**before, "status": status}, NOW) == status
+
+
 def test_running_pod_is_ready_and_has_an_address() -> None:
     status = pod_status.running(pod(), NOW)
     container = status["containerStatuses"][0]
