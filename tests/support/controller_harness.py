@@ -116,7 +116,7 @@ class ControllerHarness:
             child_writer=self.child_writer,
             status_writer=self.statuses,
             recorder=self.recorder,
-            observer=self.metrics,
+            metrics=self.metrics,
             pacer=pacer,
         )
 

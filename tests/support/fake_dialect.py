@@ -15,9 +15,9 @@ from tfjob.core.job import (
     Job,
     LabelKeys,
     Owner,
-    Replica,
+    ReplicaType,
     RestartPolicy,
-    Rules,
+    Semantics,
     ServicePort,
     SuccessCriterion,
     Workload,
@@ -82,7 +82,7 @@ class FakeDialect:
             owner=owner,
             replicas=[_replica(manifest["spec"], job=meta["name"])],
             labels=LabelKeys(type="toy.example/type", index="toy.example/index"),
-            rules=Rules(
+            semantics=Semantics(
                 success_criterion=SuccessCriterion(types=("Toy",), index=0),
                 exit_codes=ExitCodes(at_least=128),
                 only_decisive_replica_fails_job=True,
@@ -183,10 +183,10 @@ def _label(job: str) -> str:
     return job[:63]
 
 
-def _replica(spec: Json, *, job: str) -> Replica:
+def _replica(spec: Json, *, job: str) -> ReplicaType:
     labels = {LABEL: _label(job), "toy.example/type": "toy"}
     container = {"name": "tensorflow", "image": "toy", "command": ["true"]}
-    return Replica(
+    return ReplicaType(
         type="Toy",
         label="toy",
         count=spec.get("replicas", 1),

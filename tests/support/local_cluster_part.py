@@ -14,7 +14,7 @@ from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import AlreadyExists
 from tfjob.client.events import EventRecorder
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
@@ -34,7 +34,9 @@ async def serve_api(data: Path, port: int) -> None:
         async with Api(from_kubeconfig(server.kubeconfig_path)) as api:
             for dialect in stored_dialects():
                 try:
-                    await api.create(_CRDS.collection(), dialect.crd(), decode=Stored)
+                    await api.create(
+                        _CRDS.collection(), dialect.crd(), decode=PartialObjectMetadata
+                    )
                 except AlreadyExists:
                     continue
         await until_sigterm()

@@ -51,7 +51,9 @@ def job_named(name: str, *, image: str, command: list[str]) -> dict[str, Any]:
 class Check:
     """One job in one namespace, and how long to wait for it."""
 
-    def __init__(self, api: Api, namespace: str, *, name: str, seconds: float, pause: float) -> None:
+    def __init__(
+        self, api: Api, namespace: str, *, name: str, seconds: float, pause: float
+    ) -> None:
         self._api, self._namespace, self._name = api, namespace, name
         self._deadline, self._pause = time.monotonic() + seconds, pause
 

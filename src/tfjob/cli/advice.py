@@ -5,7 +5,7 @@ Each names the replica type, the consequence and what to write instead.
 
 from collections.abc import Iterator
 
-from tfjob.core.job import Job, Replica, RestartPolicy
+from tfjob.core.job import Job, ReplicaType, RestartPolicy
 
 NOTHING_RUNS = "every replica type has 0 replicas, so nothing will ever run"
 
@@ -22,7 +22,7 @@ def _on_emptiness(job: Job) -> Iterator[str]:
         yield f"{NOTHING_RUNS}; set replicas of one type to 1 or more"
 
 
-def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
+def _on_master(job: Job, roles: dict[str, ReplicaType]) -> Iterator[str]:
     if "master" in roles and job.total > 1:
         yield (
             f"{roles['master'].type}: TensorFlow 2 strategies refuse the task type `master` in a"
@@ -30,7 +30,7 @@ def _on_master(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
         )
 
 
-def _on_servers(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
+def _on_servers(job: Job, roles: dict[str, ReplicaType]) -> Iterator[str]:
     servers = roles.get("ps")
     if servers is None:
         return
@@ -42,7 +42,9 @@ def _on_servers(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
         )
     if servers.restart is RestartPolicy.NEVER:
         harm = (
-            "hangs the job" if job.rules.only_decisive_replica_fails_job else "fails the whole job"
+            "hangs the job"
+            if job.semantics.only_decisive_replica_fails_job
+            else "fails the whole job"
         )
         yield (
             f"{servers.type}: with restartPolicy Never one lost parameter server {harm};"
@@ -50,7 +52,7 @@ def _on_servers(job: Job, roles: dict[str, Replica]) -> Iterator[str]:
         )
 
 
-def _on_exit_code(roles: dict[str, Replica]) -> Iterator[str]:
+def _on_exit_code(roles: dict[str, ReplicaType]) -> Iterator[str]:
     workers = roles.get("worker")
     if workers is None or workers.restart is not RestartPolicy.EXIT_CODE or "ps" in roles:
         return
@@ -62,7 +64,7 @@ def _on_exit_code(roles: dict[str, Replica]) -> Iterator[str]:
         )
 
 
-def _on_policy(replica: Replica) -> Iterator[str]:
+def _on_policy(replica: ReplicaType) -> Iterator[str]:
     given = (replica.template.get("spec") or {}).get("restartPolicy")
     if given and given != replica.pod_restart_policy:
         yield (

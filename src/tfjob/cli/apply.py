@@ -11,7 +11,7 @@ from typing import Any, Final
 from tfjob.cli import job_lookup, jobs
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
 
 _NAMESPACES: Final = Resource("", "v1", "namespaces", namespaced=False)
@@ -25,7 +25,7 @@ Manifest = Mapping[str, Any]
 
 async def apply_all(
     cluster: Cluster, manifests: Sequence[Manifest], *, job: Manifest
-) -> jobs.Found:
+) -> jobs.ClusterJob:
     """Create all objects, and the namespaces that they need."""
     for namespace in {_namespace(each) for each in manifests} - {"default"}:
         await _ensure_namespace(cluster, namespace)
@@ -44,7 +44,7 @@ async def _fault(cluster: Cluster, manifest: Manifest) -> str:
     collection = _resource_of(manifest).collection(_namespace(manifest))
     kind, name = manifest.get("kind"), (manifest.get("metadata") or {}).get("name")
     try:
-        await cluster.api.create(collection, manifest, decode=Stored, dry_run=True)
+        await cluster.api.create(collection, manifest, decode=PartialObjectMetadata, dry_run=True)
     except AlreadyExists:
         return ""
     except NotFound:
@@ -54,17 +54,17 @@ async def _fault(cluster: Cluster, manifest: Manifest) -> str:
     return ""
 
 
-async def _create(cluster: Cluster, manifest: Manifest) -> Stored:
+async def _create(cluster: Cluster, manifest: Manifest) -> PartialObjectMetadata:
     resource, namespace = _resource_of(manifest), _namespace(manifest)
     collection = resource.collection(namespace)
     try:
-        return await cluster.api.create(collection, manifest, decode=Stored)
+        return await cluster.api.create(collection, manifest, decode=PartialObjectMetadata)
     except AlreadyExists:
         item = resource.item(manifest["metadata"]["name"], namespace)
         if manifest["kind"] in _KEPT:
-            return await cluster.api.get(item, decode=Stored)
+            return await cluster.api.get(item, decode=PartialObjectMetadata)
         await _delete(cluster, item)
-        return await cluster.api.create(collection, manifest, decode=Stored)
+        return await cluster.api.create(collection, manifest, decode=PartialObjectMetadata)
 
 
 async def _delete(cluster: Cluster, item: str) -> None:
@@ -72,7 +72,7 @@ async def _delete(cluster: Cluster, item: str) -> None:
     try:
         await cluster.api.delete(item, propagation="Foreground")
         while True:
-            await cluster.api.get(item, decode=Stored)
+            await cluster.api.get(item, decode=PartialObjectMetadata)
             await asyncio.sleep(_POLL_INTERVAL)
     except NotFound:
         return
@@ -81,7 +81,7 @@ async def _delete(cluster: Cluster, item: str) -> None:
 async def _ensure_namespace(cluster: Cluster, name: str) -> None:
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     try:
-        await cluster.api.create(_NAMESPACES.collection(), body, decode=Stored)
+        await cluster.api.create(_NAMESPACES.collection(), body, decode=PartialObjectMetadata)
     except AlreadyExists:
         return
 

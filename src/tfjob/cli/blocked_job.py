@@ -7,7 +7,7 @@ blocked while it has no pod that runs, has run or may still start.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.core.job import Job
 from tfjob.core.status import ConditionType
 from tfjob.k8s import quantity
@@ -36,7 +36,11 @@ def is_unschedulable(pod: Pod) -> bool:
 
 
 def blocked_reason(
-    found: Found, pods: Mapping[str, Pod], *, refusals: Sequence[str], allocatable: Amounts | None
+    found: ClusterJob,
+    pods: Mapping[str, Pod],
+    *,
+    refusals: Sequence[str],
+    allocatable: Amounts | None,
 ) -> str:
     """Why nothing of the job can ever run; empty if something may.
 
@@ -53,7 +57,7 @@ def blocked_reason(
     return f"{next(iter(pods))}: {reasons[0]}"
 
 
-def _pod_reason(found: Found, pod: Pod, allocatable: Amounts | None) -> str:
+def _pod_reason(found: ClusterJob, pod: Pod, allocatable: Amounts | None) -> str:
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     for status in statuses:
         waiting = status.state.waiting
@@ -67,7 +71,7 @@ def _pod_reason(found: Found, pod: Pod, allocatable: Amounts | None) -> str:
     return ""
 
 
-def _too_large(found: Found, pod: Pod, allocatable: Amounts) -> str:
+def _too_large(found: ClusterJob, pod: Pod, allocatable: Amounts) -> str:
     """`requests 8 nvidia.com/gpu, but this machine has 0`; empty if the pod would fit."""
     template = _template_of(found, pod)
     amounts = {name: quantity.parse(text) or ZERO for name, text in allocatable.items()}
@@ -82,7 +86,7 @@ def _too_large(found: Found, pod: Pod, allocatable: Amounts) -> str:
     return f"requests {' and '.join(parts)}; lower the request to run the job here"
 
 
-def _template_of(found: Found, pod: Pod) -> Mapping[str, Any]:
+def _template_of(found: ClusterJob, pod: Pod) -> Mapping[str, Any]:
     if not isinstance(found.job, Job):
         return {}
     label = pod.metadata.labels.get(found.job.labels.type)

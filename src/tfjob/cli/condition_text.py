@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.core.status import Condition, ConditionType
 
 _PREDICATES: Final[Mapping[str, str]] = {
@@ -16,7 +16,7 @@ _PREDICATES: Final[Mapping[str, str]] = {
 }
 
 
-def condition_text(found: Found, condition: Condition) -> str:
+def condition_text(found: ClusterJob, condition: Condition) -> str:
     """The message of a condition, or a sentence of the same meaning if its API has no messages."""
     if condition.message:
         return condition.message
@@ -24,19 +24,19 @@ def condition_text(found: Found, condition: Condition) -> str:
     return f"{found.dialect.kind} {found.name} {predicate}"
 
 
-def state_of(found: Found) -> str:
+def state_of(found: ClusterJob) -> str:
     """The state, followed by the phase where the API has phases of other names."""
     phase = _status_text(found, "phase")
     state = found.state or phase
     return f"{state} (phase {phase})" if phase and phase != state else state
 
 
-def reason_of(found: Found) -> str:
+def reason_of(found: ClusterJob) -> str:
     """The reason in the status of the job as a whole, which only some APIs have."""
     return _status_text(found, "reason")
 
 
-def _status_text(found: Found, key: str) -> str:
+def _status_text(found: ClusterJob, key: str) -> str:
     status = found.manifest.get("status")
     value = status.get(key) if isinstance(status, Mapping) else None
     return value if isinstance(value, str) else ""

@@ -13,7 +13,7 @@ import msgspec
 
 from tfjob.cli import documents
 from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.printing import plain
 from tfjob.cli.yaml_text import as_yaml
 from tfjob.dialects.base import Dialect, Loss, Manifest
@@ -102,7 +102,7 @@ def _convert_file(file: str, target: Dialect) -> list[_Converted]:
     ]
 
 
-def _convert(checked: Checked, target: Dialect) -> _Converted:
+def _convert(checked: CheckedDocument, target: Dialect) -> _Converted:
     document = checked.document
     place = f"{document.file}: document {document.number}, {checked.title}"
     if checked.dialect is None or checked.faults:

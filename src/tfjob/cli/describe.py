@@ -10,7 +10,7 @@ from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text, reason_of, state_of
 from tfjob.cli.first_failure import OUT_OF_MEMORY
 from tfjob.cli.job_events import WARNING, JobEvent, list_events
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     return cluster.run(arguments, work)
 
 
-def _print_why(found: Found, pod: str, events: Sequence[JobEvent]) -> int:
+def _print_why(found: ClusterJob, pod: str, events: Sequence[JobEvent]) -> int:
     known = list(why_deleted.lines(pod, events, now=datetime.now(tz=UTC)))
     if not known:
         sys.stderr.write(why_deleted.unknown(found.name, pod) + "\n")
@@ -47,7 +47,7 @@ def _print_why(found: Found, pod: str, events: Sequence[JobEvent]) -> int:
     return 0
 
 
-async def _events(connected: Cluster, found: Found) -> list[JobEvent]:
+async def _events(connected: Cluster, found: ClusterJob) -> list[JobEvent]:
     """All events of the job, and the warnings about its pods, deleted pods included."""
     own = await list_events(
         connected.api, found.namespace, fields=f"involvedObject.uid={found.job.owner.uid}"
@@ -65,7 +65,7 @@ async def _events(connected: Cluster, found: Found) -> list[JobEvent]:
 
 
 def _lines(
-    found: Found, pods: Sequence[Pod], events: Sequence[JobEvent], *, board: str
+    found: ClusterJob, pods: Sequence[Pod], events: Sequence[JobEvent], *, board: str
 ) -> Iterator[str]:
     now = datetime.now(tz=UTC)
     for name, value in _head(found, now, board=board):
@@ -76,7 +76,7 @@ def _lines(
     yield from _section("Events", _event_table(found, events, now))
 
 
-def _head(found: Found, now: datetime, *, board: str) -> Iterator[tuple[str, str]]:
+def _head(found: ClusterJob, now: datetime, *, board: str) -> Iterator[tuple[str, str]]:
     status = found.status
     yield "Name", found.name
     yield "Namespace", found.namespace
@@ -97,7 +97,7 @@ def _section(title: str, body: str) -> Iterator[str]:
         yield f"  {line}"
 
 
-def _conditions(found: Found, now: datetime) -> str:
+def _conditions(found: ClusterJob, now: datetime) -> str:
     conditions = found.status.conditions
     if not conditions:
         return ""
@@ -113,7 +113,7 @@ def _since(moment: datetime | None, now: datetime) -> str:
     return "-" if moment is None else printing.age(moment, now)
 
 
-def _pods(found: Found, pods: Sequence[Pod]) -> str:
+def _pods(found: ClusterJob, pods: Sequence[Pod]) -> str:
     if not pods:
         return ""
     rows = [
@@ -161,7 +161,7 @@ def _exit(ended: Terminated, memory_limit: str) -> str:
     return f"{text}: {ended.message}" if ended.message else text
 
 
-def _event_table(found: Found, events: Sequence[JobEvent], now: datetime) -> str:
+def _event_table(found: ClusterJob, events: Sequence[JobEvent], now: datetime) -> str:
     if not events:
         return ""
     rows = [
@@ -176,7 +176,7 @@ def _event_table(found: Found, events: Sequence[JobEvent], now: datetime) -> str
     return printing.table(["TYPE", "REASON", "AGE", "MESSAGE"], rows)
 
 
-def _event_message(found: Found, event: JobEvent) -> str:
+def _event_message(found: ClusterJob, event: JobEvent) -> str:
     """The message, preceded by the name of the pod if the event is about a pod."""
     involved = event.involved_object
     name = "" if involved.uid == found.job.owner.uid else f"{involved.name}: "

@@ -16,7 +16,7 @@ from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text
 from tfjob.cli.first_failure import Failures, memory_text
 from tfjob.cli.job_events import JobEvent, watch_warnings
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
 from tfjob.cli.run_output import Screen
@@ -68,7 +68,7 @@ class _NodeList(msgspec.Struct):
 
 class Follower:
     def __init__(
-        self, cluster: Cluster, found: Found, *, screen: Screen, options: FollowOptions
+        self, cluster: Cluster, found: ClusterJob, *, screen: Screen, options: FollowOptions
     ) -> None:
         self._cluster = Cluster(api=cluster.api, namespace=found.namespace)
         self._found = found
@@ -302,5 +302,5 @@ class Follower:
         self._show()
 
 
-def _last_condition(found: Found) -> Condition:
+def _last_condition(found: ClusterJob) -> Condition:
     return found.status.conditions[-1]

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _named(
     connected: Cluster, arguments: argparse.Namespace, errors: list[str]
-) -> list[jobs.Found]:
+) -> list[jobs.ClusterJob]:
     """The jobs of these names; a name without a job adds an error and hides no other job."""
     found = []
     for name in arguments.jobs:
@@ -59,7 +59,7 @@ async def _named(
     return found
 
 
-async def _all(connected: Cluster, api: str | None) -> list[jobs.Found]:
+async def _all(connected: Cluster, api: str | None) -> list[jobs.ClusterJob]:
     """All jobs of the APIs that the user may list; the others are named on stderr."""
     listing = await job_lookup.find_all(connected, api=api)
     for refusal in listing.refusals:
@@ -67,7 +67,7 @@ async def _all(connected: Cluster, api: str | None) -> list[jobs.Found]:
     return listing.found
 
 
-def _rendered(found: Sequence[jobs.Found], style: str, namespace: str | None) -> str:
+def _rendered(found: Sequence[jobs.ClusterJob], style: str, namespace: str | None) -> str:
     if style == "name":
         return "\n".join(job_lookup.full_name(each) for each in found)
     if style in {"json", "yaml"}:
@@ -81,7 +81,7 @@ def _rendered(found: Sequence[jobs.Found], style: str, namespace: str | None) ->
     return printing.table(head, rows)
 
 
-def _row(found: jobs.Found, *, is_wide: bool) -> list[str]:
+def _row(found: jobs.ClusterJob, *, is_wide: bool) -> list[str]:
     now = datetime.now(tz=UTC)
     row = [found.name, found.state, jobs.replicas_text(found), printing.age(found.created, now)]
     api = f"{found.dialect.group}/{found.dialect.version}"

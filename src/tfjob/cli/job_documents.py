@@ -20,7 +20,7 @@ from tfjob.k8s import field, names
 from tfjob.k8s.field import Fault
 
 
-class Checked(msgspec.Struct):
+class CheckedDocument(msgspec.Struct):
     """One document that is, or was meant to be, a job."""
 
     document: Document
@@ -53,15 +53,15 @@ def _on_one_line(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
-def check(document: Document) -> Checked | None:
+def check(document: Document) -> CheckedDocument | None:
     """The document with its faults; None if it is not a job, such as a ConfigMap."""
     value = document.value
     if not isinstance(value, Mapping):
-        return Checked(document, None, [_not_an_object(value)])
+        return CheckedDocument(document, None, [_not_an_object(value)])
     dialect = dialect_for(value.get("apiVersion"), value.get("kind"))
     if dialect is None:
         faults = _almost_a_job(value)
-        return Checked(document, None, faults) if faults else None
+        return CheckedDocument(document, None, faults) if faults else None
     repeated = [
         Fault(path, field.FaultKind.DUPLICATE, detail="duplicate key", remedy="keep one of them")
         for path, _ in document.repeated
@@ -76,7 +76,7 @@ def check(document: Document) -> Checked | None:
         *unknown_fields(value, dialect),
         *(fault for fault in pods.faults if fault.path not in known),
     ]
-    return Checked(document, dialect, [*repeated, *found], pods.unknown)
+    return CheckedDocument(document, dialect, [*repeated, *found], pods.unknown)
 
 
 def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:

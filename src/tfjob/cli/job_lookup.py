@@ -9,7 +9,7 @@ import msgspec
 
 from tfjob.cli import jobs
 from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.registry import DIALECTS
@@ -23,7 +23,7 @@ class _Items(msgspec.Struct):
 class Listing(msgspec.Struct):
     """The jobs of all APIs, and the errors of the APIs that may not be listed."""
 
-    found: list[Found]
+    found: list[ClusterJob]
     refusals: list[Forbidden]
 
 
@@ -31,7 +31,7 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--api", metavar="API", help="only jobs of this API, such as kubeflow.org")
 
 
-async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Found:
+async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> ClusterJob:
     """The job of this name; CommandError if there is none, or one in several APIs."""
     prefix, _, name = wanted.rpartition("/")
     found, refusals = [], []
@@ -74,7 +74,7 @@ async def find_all(cluster: Cluster, *, api: str | None = None) -> Listing:
     return listing
 
 
-async def refreshed(cluster: Cluster, found: Found) -> Found:
+async def refreshed(cluster: Cluster, found: ClusterJob) -> ClusterJob:
     """The current state of the same job."""
     try:
         answer = await cluster.api.get(found.path, decode=msgspec.Raw)
@@ -83,24 +83,24 @@ async def refreshed(cluster: Cluster, found: Found) -> Found:
     return _read(found.dialect, answer)
 
 
-def full_name(found: Found) -> str:
+def full_name(found: ClusterJob) -> str:
     return f"{found.dialect.plural}.{found.dialect.group}/{found.name}"
 
 
-async def _get(cluster: Cluster, dialect: Dialect, name: str) -> Found:
+async def _get(cluster: Cluster, dialect: Dialect, name: str) -> ClusterJob:
     path = jobs.resource_of(dialect).item(name, cluster.one_namespace)
     answer = await cluster.api.get(path, decode=msgspec.Raw)
     return _read(dialect, answer)
 
 
-def _read(dialect: Dialect, answer: msgspec.Raw) -> Found:
+def _read(dialect: Dialect, answer: msgspec.Raw) -> ClusterJob:
     try:
         manifest = plain(bytes(answer))
     except UNREADABLE as error:
         raise CommandError(f"a job among the {dialect.plural} cannot be read: {error}") from error
     if not isinstance(manifest, dict):
         raise CommandError(f"a job among the {dialect.plural} cannot be read: it is not an object")
-    return Found.of(dialect, manifest)
+    return ClusterJob.of(dialect, manifest)
 
 
 def _chosen(api: str | None) -> list[Dialect]:

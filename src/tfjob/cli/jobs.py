@@ -26,7 +26,7 @@ class _Pods(msgspec.Struct):
     items: list[Pod] | None = None
 
 
-class Found(msgspec.Struct):
+class ClusterJob(msgspec.Struct):
     """One job of the cluster: its manifest, its dialect and the decoded job."""
 
     dialect: Dialect
@@ -75,7 +75,7 @@ def stored_dialects() -> list[Dialect]:
     return list(found.values())
 
 
-async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
+async def pods_of(cluster: Cluster, found: ClusterJob) -> list[Pod]:
     """The job's pods, sorted by replica type and index."""
     if isinstance(found.job, InvalidJob):
         return []
@@ -89,7 +89,7 @@ async def pods_of(cluster: Cluster, found: Found) -> list[Pod]:
     return in_order(found, answer.items or ())
 
 
-def pods_selector(found: Found) -> str:
+def pods_selector(found: ClusterJob) -> str:
     """The label selector for the job's pods; pods of others may match it too."""
     label = found.dialect.job_label
     value = (
@@ -98,7 +98,7 @@ def pods_selector(found: Found) -> str:
     return f"{label}={value}"
 
 
-def in_order(found: Found, pods: Iterable[Pod]) -> list[Pod]:
+def in_order(found: ClusterJob, pods: Iterable[Pod]) -> list[Pod]:
     """Those of the pods that the job controls, sorted by replica type and index."""
     if isinstance(found.job, InvalidJob):
         return []
@@ -133,7 +133,7 @@ def _is_own(job: Job | InvalidJob, pod: Pod, makers: AbstractSet[str]) -> bool:
     )
 
 
-def is_pod_name(found: Found, name: str) -> bool:
+def is_pod_name(found: ClusterJob, name: str) -> bool:
     """Whether a pod of this name belongs to the job, judged by the name alone.
 
     Pods of batch Jobs have a random suffix after the name of their replica.
@@ -145,7 +145,7 @@ def is_pod_name(found: Found, name: str) -> bool:
     return stem in names
 
 
-def replica_name(found: Found, pod: Pod) -> str:
+def replica_name(found: ClusterJob, pod: Pod) -> str:
     """`worker-0`: the name of a replica in the output and on the command line."""
     if isinstance(found.job, InvalidJob):
         return pod.metadata.name
@@ -153,7 +153,7 @@ def replica_name(found: Found, pod: Pod) -> str:
     return f"{labels.get(keys.type, '?').lower()}-{labels.get(keys.index, '?')}"
 
 
-def memory_limit(found: Found, replica: str) -> str:
+def memory_limit(found: ClusterJob, replica: str) -> str:
     """The memory limit of a replica's training container, as the job states it; empty if none."""
     for container in _pod_spec(found, replica.rpartition("-")[0]).get("containers") or ():
         if container.get("name") == TRAINING_CONTAINER:
@@ -162,7 +162,7 @@ def memory_limit(found: Found, replica: str) -> str:
     return ""
 
 
-def grace_seconds(found: Found) -> int:
+def grace_seconds(found: ClusterJob) -> int:
     """The longest termination grace period among the job's replicas."""
     if isinstance(found.job, InvalidJob):
         return _DEFAULT_GRACE
@@ -171,14 +171,14 @@ def grace_seconds(found: Found) -> int:
     return max(periods, default=_DEFAULT_GRACE)
 
 
-def _pod_spec(found: Found, kind: str) -> Mapping[str, Any]:
+def _pod_spec(found: ClusterJob, kind: str) -> Mapping[str, Any]:
     if isinstance(found.job, InvalidJob):
         return {}
     templates = (each.template for each in found.job.replicas if each.label.lower() == kind)
     return next(templates, {}).get("spec") or {}
 
 
-def replicas_text(found: Found) -> str:
+def replicas_text(found: ClusterJob) -> str:
     """`1 chief, 2 ps, 4 worker`."""
     if isinstance(found.job, InvalidJob):
         return ""

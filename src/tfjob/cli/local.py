@@ -14,7 +14,7 @@ from tfjob.cli import job_lookup, jobs, python_choice
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.cluster_log import FILE, logging_to
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import BREAKDOWNS, breakdown_text
+from tfjob.cli.startup_errors import STARTUP_ERRORS, startup_error_text
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
@@ -110,7 +110,7 @@ def _up(arguments: argparse.Namespace) -> int:
             return _fail(f"a part of the cluster stopped unexpectedly; see {where}")
     except BrokenPipeError:
         raise
-    except BREAKDOWNS as error:
+    except STARTUP_ERRORS as error:
         return _fail(_error_text(error, arguments))
     return 0
 
@@ -118,7 +118,7 @@ def _up(arguments: argparse.Namespace) -> int:
 def _error_text(error: Exception, arguments: argparse.Namespace) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return f"port {arguments.port} is in use; choose another port, or omit --port"
-    return breakdown_text(error, arguments.data)
+    return startup_error_text(error, arguments.data)
 
 
 def _warn(text: str) -> None:

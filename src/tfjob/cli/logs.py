@@ -11,7 +11,7 @@ from typing import Final
 
 from tfjob.cli import cluster, job_lookup, jobs
 from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.pod_logs import log_lines
 from tfjob.cli.printing import plain
 from tfjob.client.errors import ApiError, BadRequest, NotFound
@@ -66,7 +66,7 @@ class _Printer:
         self._chosen = arguments
         self._started: set[str] = set()
 
-    async def once(self, found: Found) -> None:
+    async def once(self, found: ClusterJob) -> None:
         pods = await self._pods(found)
         if not pods:
             wanted = self._chosen.replica or "any replica"
@@ -76,7 +76,7 @@ class _Printer:
         for pod in pods:
             await self._print(pod, prefix=self._prefix(found, pod, of=len(pods)))
 
-    async def follow(self, found: Found) -> None:
+    async def follow(self, found: ClusterJob) -> None:
         """Follow every pod that appears, until the job has finished."""
         async with asyncio.TaskGroup() as group:
             while True:
@@ -90,12 +90,12 @@ class _Printer:
                     return
                 await asyncio.sleep(_POLL_INTERVAL)
 
-    async def _pods(self, found: Found) -> list[Pod]:
+    async def _pods(self, found: ClusterJob) -> list[Pod]:
         pods = await jobs.pods_of(self._cluster, found)
         wanted = self._chosen.replica
         return [pod for pod in pods if wanted in {None, jobs.replica_name(found, pod)}]
 
-    def _prefix(self, found: Found, pod: Pod, *, of: int) -> str:
+    def _prefix(self, found: ClusterJob, pod: Pod, *, of: int) -> str:
         is_alone = of == 1 or self._chosen.replica
         return "" if is_alone else f"[{jobs.replica_name(found, pod)}] "
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tfjob.cli.advice import advice
 from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import Checked
+from tfjob.cli.job_documents import CheckedDocument
 from tfjob.cli.pod_templates import entry_of
 from tfjob.core.job import Job
 from tfjob.dialects.base import Settings
@@ -29,7 +29,7 @@ class Advice(msgspec.Struct, frozen=True):
         return "" if self.line is None else f"{document.file}:{self.line}: "
 
 
-def advice_on(checked: Checked) -> list[Advice]:
+def advice_on(checked: CheckedDocument) -> list[Advice]:
     """The warnings about a job; none if it has faults, which come first."""
     if checked.dialect is None or checked.faults:
         return []
@@ -37,7 +37,7 @@ def advice_on(checked: Checked) -> list[Advice]:
     return placed_advice(checked, job) if isinstance(job, Job) else []
 
 
-def placed_advice(checked: Checked, job: Job) -> list[Advice]:
+def placed_advice(checked: CheckedDocument, job: Job) -> list[Advice]:
     """The warnings about a job as decoded with the wanted settings."""
     document = checked.document
     texts = [*advice(job), *(message for _, message in job.warnings)]
@@ -45,7 +45,7 @@ def placed_advice(checked: Checked, job: Job) -> list[Advice]:
     return [*_on_unread(checked), *placed]
 
 
-def _on_unread(checked: Checked) -> Iterator[Advice]:
+def _on_unread(checked: CheckedDocument) -> Iterator[Advice]:
     document = checked.document
     for path in (
         checked.dialect.unknown_fields(document.value) if checked.dialect is not None else ()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tfjob.cli import documents
-from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.placed_advice import placed_advice
 from tfjob.cli.printing import plain
 from tfjob.cli.yaml_text import as_yaml
@@ -73,7 +73,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     )
 
 
-def _plan_one(checked: Checked, settings: Settings) -> int:
+def _plan_one(checked: CheckedDocument, settings: Settings) -> int:
     document = checked.document
     if checked.dialect is None or checked.faults:
         place = f"{document.file}: document {document.number}, {checked.title}"

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.cli.documents import Document
-from tfjob.core.job import Job, Replica
+from tfjob.core.job import Job, ReplicaType
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault, FaultKind
 from tfjob.k8s.pod_validation import label_faults, pod_spec_faults
@@ -95,7 +95,7 @@ def _is_of(place: _Place, document: Document, role: str) -> bool:
 
 def _matched(
     document: Document, job: Job, places: Sequence[_Place]
-) -> Iterator[tuple[Replica, str]]:
+) -> Iterator[tuple[ReplicaType, str]]:
     """Each replica type with the path of its template, except those that the operator adds."""
     remaining = list(places)
     for replica in job.replicas:
@@ -198,7 +198,7 @@ def _guess(path: str, root: str) -> str:
 # -- rules ---------------------------------------------------------------------------------------
 
 
-def _rule_faults(replica: Replica, path: str) -> Iterator[Fault]:
+def _rule_faults(replica: ReplicaType, path: str) -> Iterator[Fault]:
     """Faults by the rules of the API server; the operator sets the restart policy."""
     typed = typed_template(replica.template, path=path).value
     spec = {**(typed.get("spec") or {}), "restartPolicy": replica.pod_restart_policy}

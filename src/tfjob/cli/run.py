@@ -19,14 +19,14 @@ from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
-from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.pod_templates import entry_of
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import BREAKDOWNS, breakdown_text
+from tfjob.cli.startup_errors import STARTUP_ERRORS, startup_error_text
 from tfjob.core.invalid_job import InvalidJob
-from tfjob.core.job import TRAINING_CONTAINER, Job, Replica
+from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.dialects.base import Settings
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_checked(
-    manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, *, job: Checked
+    manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, *, job: CheckedDocument
 ) -> int:
     try:
         return asyncio.run(_run(manifests, arguments, job=job))
@@ -119,15 +119,15 @@ def _run_checked(
         return _fail(str(error))
     except BrokenPipeError:
         return _without_reader(job.title)
-    except (BrokenError, *BREAKDOWNS) as error:
-        why = breakdown_text(error, arguments.data or Path(tempfile.gettempdir()))
+    except (BrokenError, *STARTUP_ERRORS) as error:
+        why = startup_error_text(error, arguments.data or Path(tempfile.gettempdir()))
         if isinstance(error, DataFolderError | StoreError):
             return _fail(why)
         return _fail(f"{job.title}: {why}", code=BROKEN)
 
 
 async def _run(
-    manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, *, job: Checked
+    manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, *, job: CheckedDocument
 ) -> int:
     with ExitStack() as stack:
         data = arguments.data
@@ -177,7 +177,7 @@ def _follow_options(arguments: argparse.Namespace, *, python: str) -> FollowOpti
 
 async def _follow(
     cluster: LocalCluster,
-    created: jobs.Found,
+    created: jobs.ClusterJob,
     options: FollowOptions,
     *,
     is_plain: bool,
@@ -201,7 +201,7 @@ async def _breakdown(cluster: LocalCluster) -> Outcome:
     raise BrokenError("a part of the local cluster stopped unexpectedly, so the job was ended")
 
 
-def _fault_lines(checked: Checked, *, allow_empty: bool) -> list[str]:
+def _fault_lines(checked: CheckedDocument, *, allow_empty: bool) -> list[str]:
     document = checked.document
     faults = list(checked.faults) or _local_faults(checked, allow_empty=allow_empty)
     lines = []
@@ -212,7 +212,7 @@ def _fault_lines(checked: Checked, *, allow_empty: bool) -> list[str]:
     return lines
 
 
-def _unknown_replica(wanted: str, checked: Checked) -> list[str]:
+def _unknown_replica(wanted: str, checked: CheckedDocument) -> list[str]:
     """The fault of `--logs` naming a replica that the job does not have."""
     job = _decoded(checked)
     if wanted in {"all", "none"} or not isinstance(job, Job):
@@ -225,13 +225,13 @@ def _unknown_replica(wanted: str, checked: Checked) -> list[str]:
     return [f"--logs {wanted}: {checked.title} has no such replica; choose one of {known}"]
 
 
-def _decoded(checked: Checked) -> Job | InvalidJob | None:
+def _decoded(checked: CheckedDocument) -> Job | InvalidJob | None:
     if checked.dialect is None:
         return None
     return checked.dialect.decode(checked.document.value, Settings())
 
 
-def _local_faults(checked: Checked, *, allow_empty: bool) -> list[Fault]:
+def _local_faults(checked: CheckedDocument, *, allow_empty: bool) -> list[Fault]:
     """Faults that only matter here: a container without a command, a pod field that the local
     API server does not know, no replica at all."""
     job = _decoded(checked)
@@ -262,7 +262,7 @@ def _local_faults(checked: Checked, *, allow_empty: bool) -> list[Fault]:
     ]
 
 
-def _entry(checked: Checked, replica: Replica) -> str:
+def _entry(checked: CheckedDocument, replica: ReplicaType) -> str:
     return entry_of(checked.document, replica.type) or f"replica {replica.type}"
 
 

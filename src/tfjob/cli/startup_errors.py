@@ -9,7 +9,7 @@ from tfjob.client.errors import ApiError
 from tfjob.local.apiserver.store import StoreError, StoreFullError
 from tfjob.local.data_folder import DataFolderError
 
-BREAKDOWNS: Final = (
+STARTUP_ERRORS: Final = (
     DataFolderError,
     StoreError,
     StoreFullError,
@@ -22,7 +22,7 @@ BREAKDOWNS: Final = (
 _ELSEWHERE: Final = "choose another folder with --data, or move this one away"
 
 
-def breakdown_text(error: Exception, data: Path) -> str:
+def startup_error_text(error: Exception, data: Path) -> str:
     """What stopped the cluster and what to do; the remedies never delete data."""
     if isinstance(error, DataFolderError):
         return str(error)

@@ -11,7 +11,7 @@ import msgspec
 
 from tfjob.cli import jobs
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS
 from tfjob.core.invalid_job import InvalidJob
@@ -27,7 +27,7 @@ class _Pods(msgspec.Struct):
     items: list[Pod] | None = None
 
 
-def board_of(found: Found, kind: str) -> Companion | None:
+def board_of(found: ClusterJob, kind: str) -> Companion | None:
     """The job's Deployment or Service for TensorBoard, if it has one."""
     if isinstance(found.job, InvalidJob):
         return None
@@ -38,12 +38,12 @@ def board_of(found: Found, kind: str) -> Companion | None:
     return None
 
 
-def url_of(found: Found, pod: Pod) -> str:
+def url_of(found: ClusterJob, pod: Pod) -> str:
     """The address of the job's TensorBoard pod; empty for other pods and before it is known."""
     return pod.metadata.annotations.get(URL, "") if _is_board(found, pod) else ""
 
 
-def failure_of(found: Found, pod: Pod) -> str:
+def failure_of(found: ClusterJob, pod: Pod) -> str:
     """Why the job's TensorBoard pod does not run; empty while it runs or starts."""
     if not _is_board(found, pod):
         return ""
@@ -55,13 +55,13 @@ def failure_of(found: Found, pod: Pod) -> str:
     return ""
 
 
-def _is_board(found: Found, pod: Pod) -> bool:
+def _is_board(found: ClusterJob, pod: Pod) -> bool:
     board = board_of(found, "Deployment")
     is_board = board is not None and pod.metadata.name.startswith(f"{board.name}-")
     return is_board and not pod.metadata.is_terminating
 
 
-async def address_of(cluster: Cluster, found: Found) -> str:
+async def address_of(cluster: Cluster, found: ClusterJob) -> str:
     """How to open TensorBoard now; empty for a job without one."""
     board, service = board_of(found, "Deployment"), board_of(found, "Service")
     if board is None or service is None:
@@ -79,7 +79,7 @@ async def address_of(cluster: Cluster, found: Found) -> str:
     return f"{forward}, then http://127.0.0.1:{_PORT}/"
 
 
-def _note(found: Found) -> str:
+def _note(found: ClusterJob) -> str:
     """The note in the job's status, if another controller runs TensorBoard."""
     status = found.manifest.get("status")
     board = status.get("tensorboard") if isinstance(status, Mapping) else None
@@ -87,7 +87,7 @@ def _note(found: Found) -> str:
     return note if isinstance(note, str) else ""
 
 
-async def _pods(cluster: Cluster, found: Found) -> list[Pod]:
+async def _pods(cluster: Cluster, found: ClusterJob) -> list[Pod]:
     params = {"labelSelector": f"{jobs.pods_selector(found)},{'='.join(_LABEL)}"}
     try:
         answer = await cluster.api.get(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tfjob.cli import documents
-from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain, plain_line
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    found: list[Checked] = []
+    found: list[CheckedDocument] = []
     problems: list[str] = []
     for file in arguments.files:
         jobs, problem = _check_file(file)
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if is_warned or problems or any(each.faults for each in found) else 0
 
 
-def _check_file(file: str) -> tuple[list[Checked], list[str]]:
+def _check_file(file: str) -> tuple[list[CheckedDocument], list[str]]:
     try:
         read = documents.read(file)
     except documents.DocumentError as error:
@@ -55,7 +55,7 @@ def _check_file(file: str) -> tuple[list[Checked], list[str]]:
     return jobs, []
 
 
-def _print(found: Sequence[Checked], problems: Sequence[str]) -> None:
+def _print(found: Sequence[CheckedDocument], problems: Sequence[str]) -> None:
     for checked in found:
         document = checked.document
         place = plain_line(f"{document.file}: document {document.number}, {checked.title}")
@@ -71,7 +71,7 @@ def _print(found: Sequence[Checked], problems: Sequence[str]) -> None:
         print(plain(problem))
 
 
-def _as_json(found: Sequence[Checked], problems: Sequence[str]) -> str:
+def _as_json(found: Sequence[CheckedDocument], problems: Sequence[str]) -> str:
     shown: dict[str, Any] = {
         "jobs": [_job_as_json(each) for each in found],
         "problems": list(problems),
@@ -79,7 +79,7 @@ def _as_json(found: Sequence[Checked], problems: Sequence[str]) -> str:
     return msgspec.json.format(msgspec.json.encode(shown)).decode() + "\n"
 
 
-def _job_as_json(checked: Checked) -> dict[str, Any]:
+def _job_as_json(checked: CheckedDocument) -> dict[str, Any]:
     document = checked.document
     return {
         "file": document.file,

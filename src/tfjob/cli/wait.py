@@ -8,7 +8,7 @@ from typing import Final
 from tfjob.cli import cluster, job_lookup
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.printing import plain_line
 from tfjob.core.status import ConditionType
 from tfjob.manager.settings import duration
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     return cluster.run(arguments, work)
 
 
-async def _wait_for(connected: Cluster, found: Found, state: str) -> Found:
+async def _wait_for(connected: Cluster, found: ClusterJob, state: str) -> ClusterJob:
     while True:
         runs = state == "running" and found.status.is_true(ConditionType.RUNNING)
         if runs or found.status.is_finished:

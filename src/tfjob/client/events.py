@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound, ServerTimeout
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import EVENTS
 from tfjob.client.seen_set import SeenSet
 from tfjob.client.timing import Timers
@@ -43,19 +43,23 @@ class Sender(Protocol):
 
     async def get(self, path: str, *, decode: type[Counted]) -> Counted: ...
 
-    async def create(self, path: str, body: object, *, decode: type[Stored]) -> Stored: ...
+    async def create(
+        self, path: str, body: object, *, decode: type[PartialObjectMetadata]
+    ) -> PartialObjectMetadata: ...
 
-    async def patch(self, path: str, body: object, *, decode: type[Stored]) -> Stored: ...
+    async def patch(
+        self, path: str, body: object, *, decode: type[PartialObjectMetadata]
+    ) -> PartialObjectMetadata: ...
 
 
 class EventRecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of memory, and the times between writes in seconds."""
 
-    waiting: int = 50_000
+    max_queued: int = 50_000
     """Events in the queue, of about 1 kB each. Beyond that, events are dropped."""
-    remembered: int = 50_000
+    max_sent: int = 50_000
     """Sent events that are not sent again; up to twice as many are kept, of 80 bytes each."""
-    repeated: int = 4_096
+    max_series: int = 4_096
     """Repeated events whose count is kept."""
     interval: float = 60.0
     """The first interval between two writes of a count; it grows by `growth`."""
@@ -125,7 +129,7 @@ class EventRecorder:
         self._queue = WorkQueue[_Id](timers=timers, group=_namespace)
         self._waiting: dict[_Id, _Series] = {}
         self._waiting_in: dict[str, dict[_Id, None]] = {}
-        self._sent_once = SeenSet(self._config.remembered)
+        self._sent_once = SeenSet(self._config.max_sent)
         self._sent: OrderedDict[_Id, _Series] = OrderedDict()
         self._sending: set[_Id] = set()
         self._on_drop = on_drop
@@ -192,7 +196,7 @@ class EventRecorder:
     def _backlog(self, identity: _Id, took: float) -> Backlog:
         series = self._waiting.get(identity)
         age = 0.0 if series is None else self._time() - series.not_before
-        return Backlog(len(self._waiting) > self._config.waiting // 2, age, took)
+        return Backlog(len(self._waiting) > self._config.max_queued // 2, age, took)
 
     def _enqueue(self, identity: _Id, series: _Series) -> None:
         self._waiting[identity] = series
@@ -209,7 +213,7 @@ class EventRecorder:
     def _make_room(self, namespace: str) -> bool:
         """Whether the namespace may queue one more event. When the queue is full, the namespace
         with the most events loses its latest one, unless it is this one."""
-        if len(self._waiting) < self._config.waiting:
+        if len(self._waiting) < self._config.max_queued:
             return True
         largest = max(self._waiting_in.values(), key=len)
         if len(largest) <= len(self._waiting_in.get(namespace, ())) + 1:
@@ -296,7 +300,7 @@ class EventRecorder:
 
     async def _create(self, identity: _Id, series: _Series, *, count: int) -> None:
         body = self._manifest(identity, series, count=count)
-        await self._api.create(EVENTS.collection(identity[0]), body, decode=Stored)
+        await self._api.create(EVENTS.collection(identity[0]), body, decode=PartialObjectMetadata)
 
     async def _continue_count(self, identity: _Id, series: _Series, *, count: int) -> None:
         """The event was recorded before this process started: continue its count."""
@@ -309,7 +313,7 @@ class EventRecorder:
         namespace, name = identity
         body = self._manifest(identity, series, count=count)
         change = {field: body[field] for field in ("count", "lastTimestamp", "message")}
-        await self._api.patch(EVENTS.item(name, namespace), change, decode=Stored)
+        await self._api.patch(EVENTS.item(name, namespace), change, decode=PartialObjectMetadata)
 
     def _manifest(self, identity: _Id, series: _Series, *, count: int) -> dict[str, Any]:
         return manifest(
@@ -341,7 +345,7 @@ class EventRecorder:
             self._sent_once.add(identity)
             return
         self._sent[identity] = series
-        if len(self._sent) > self._config.repeated:
+        if len(self._sent) > self._config.max_series:
             self._sent.popitem(last=False)
 
     def _fail(self, identity: _Id, series: _Series, fault: ApiError) -> None:

@@ -34,7 +34,7 @@ _IN_A_LIST: Final = 3
 """The nesting level of an object's fields in a list response."""
 
 
-class Stored(msgspec.Struct, frozen=True):
+class PartialObjectMetadata(msgspec.Struct, frozen=True):
     """Any object of which only the metadata is read: the cheapest response to a write."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -25,12 +25,12 @@ from tfjob.client.errors import (
     ServerTimeout,
 )
 from tfjob.client.fair_semaphore import FairSemaphore
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.timing import REAL
 from tfjob.controller import controller_refs, decision_log
 from tfjob.controller.child_kinds import Kind, Kinds
 from tfjob.controller.job_events import JobEventRecorder
-from tfjob.controller.observer import Observer
+from tfjob.controller.metrics_recorder import MetricsRecorder
 from tfjob.controller.slow_start import (
     ChildGroup,
     CreateBackoff,
@@ -69,7 +69,7 @@ class Report(msgspec.Struct):
     """How many of the errors are refused creates, which are retried after `retry_after`."""
     retry_after: float | None = None
     """Seconds until creates that were refused, now or earlier, may be retried."""
-    is_blocked: bool = False
+    retries_soon: bool = False
     """An object with a child's name is terminating, or has just changed: retry shortly."""
     has_more: bool = False
     first_create_error: str = ""
@@ -88,7 +88,7 @@ class ChildWriter:
         self,
         api: Api,
         pool: FairSemaphore,
-        observer: Observer,
+        metrics: MetricsRecorder,
         *,
         kinds: Kinds | None = None,
         may_write: Callable[[], bool] = lambda: True,
@@ -97,13 +97,13 @@ class ChildWriter:
         self._api = api
         self._backoff = CreateBackoff(clock)
         self._pool = pool
-        self._observer = observer
+        self._metrics = metrics
         self._kinds = kinds or Kinds()
         self._may_write = may_write
 
     async def apply(self, job: Job | InvalidJob, plan: Plan, recorder: JobEventRecorder) -> Report:
         writes = _ChildWrites(
-            self._api, job, kinds=self._kinds, recorder=recorder, observer=self._observer
+            self._api, job, kinds=self._kinds, recorder=recorder, metrics=self._metrics
         )
         await self._run_all(writes, [partial(writes.update, each) for each in plan.updates])
         deletes = [partial(writes.delete, each) for each in plan.deletes]
@@ -220,14 +220,14 @@ class _ChildWrites:
         *,
         kinds: Kinds,
         recorder: JobEventRecorder,
-        observer: Observer,
+        metrics: MetricsRecorder,
     ) -> None:
         self._api = api
         self._job = job
         self._kinds = kinds
         self._builder = ManifestBuilder(job) if isinstance(job, Job) else None
         self._recorder = recorder
-        self._observer = observer
+        self._metrics = metrics
         self.namespace = job.owner.namespace
         # The UID, because jobs of different APIs may share a name.
         self.lane = job.owner.uid
@@ -269,7 +269,7 @@ class _ChildWrites:
             created = await self._api.create(
                 kind.resource.collection(self.namespace),
                 self._builder.manifest(create),
-                decode=Stored,
+                decode=PartialObjectMetadata,
                 field_validation="Strict" if create.kind in _FROM_TEMPLATE else None,
             )
         except AlreadyExists as error:
@@ -283,7 +283,7 @@ class _ChildWrites:
             self._create_failed(create, error)
             return error
         self.successes.add(group_of(create))
-        self._observer.child_created(create.kind)
+        self._metrics.child_created(create.kind)
         decision_log.log_create(self._job.owner, create, uid=created.metadata.uid)
         self._created(create, kind, created.metadata)
         return None
@@ -307,7 +307,7 @@ class _ChildWrites:
                 template, kind=delete.kind, child=delete.name, error=error.message
             )
             return
-        self._observer.child_deleted(delete.kind)
+        self._metrics.child_deleted(delete.kind)
         decision_log.log_delete(self._job.owner, delete)
         self._recorder.succeeded(
             self._job.messages.child_deleted,
@@ -323,12 +323,12 @@ class _ChildWrites:
         body = {"metadata": {"uid": update.uid}, **update.body}
         path = kind.resource.item(update.name, self.namespace)
         try:
-            changed = await self._api.patch(path, body, decode=Stored)
+            changed = await self._api.patch(path, body, decode=PartialObjectMetadata)
         except (NotFound, Conflict):
-            self.report.is_blocked = True
+            self.report.retries_soon = True
         except ApiError as error:
             if isinstance(error, Invalid) and controller_refs.is_uid_mismatch(error):
-                self.report.is_blocked = True
+                self.report.retries_soon = True
             else:
                 self.report.errors.append(error)
         else:
@@ -338,15 +338,15 @@ class _ChildWrites:
         """An object with the child's name exists: its owner decides what to do."""
         path = kind.resource.item(create.name, self.namespace)
         try:
-            found = (await self._api.get(path, decode=Stored)).metadata
+            found = (await self._api.get(path, decode=PartialObjectMetadata)).metadata
         except NotFound:
-            self.report.is_blocked = True
+            self.report.retries_soon = True
             return
         except ApiError as get_error:
             self.report.errors.append(get_error)
             return
         if found.is_terminating:
-            self.report.is_blocked = True
+            self.report.retries_soon = True
         elif found.controller_uid != self._job.owner.uid:
             self.conflicts += 1
             self._create_failed(create, error)
@@ -376,7 +376,7 @@ class _ChildWrites:
     def _create_failed(self, create: Create, error: ApiError) -> None:
         self.report.errors.append(error)
         self._create_errors[create.kind, create.name] = error.message
-        self._observer.child_failed(create.kind)
+        self._metrics.child_failed(create.kind)
         if not isinstance(error, NamespaceTerminating):
             messages = self._job.messages
             template = messages.child_create_failed

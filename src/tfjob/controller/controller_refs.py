@@ -7,7 +7,7 @@ deleted. Every patch carries the UID of the child as a precondition.
 from typing import Any
 
 from tfjob.client.errors import Conflict, Invalid, NotFound
-from tfjob.client.http import STRATEGIC_PATCH, Api, Stored
+from tfjob.client.http import STRATEGIC_PATCH, Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.core.job import Job, Owner
 from tfjob.k8s.meta import ObjectMeta
@@ -29,7 +29,7 @@ async def release(api: Api, job: Job, resource: Resource, meta: ObjectMeta) -> N
 async def may_adopt(api: Api, owner: Owner, job_path: str) -> bool:
     """Whether the job still exists on the server and is not being deleted."""
     try:
-        fresh = await api.get(job_path, decode=Stored)
+        fresh = await api.get(job_path, decode=PartialObjectMetadata)
     except NotFound:
         return False
     return fresh.metadata.uid == owner.uid and not fresh.metadata.is_terminating
@@ -42,7 +42,7 @@ def _patch(meta: ObjectMeta, changes: dict[str, Any]) -> dict[str, Any]:
 async def _send(api: Api, resource: Resource, meta: ObjectMeta, body: dict[str, Any]) -> None:
     path = resource.item(meta.name, meta.namespace)
     try:
-        await api.patch(path, body, decode=Stored, content_type=STRATEGIC_PATCH)
+        await api.patch(path, body, decode=PartialObjectMetadata, content_type=STRATEGIC_PATCH)
     except (NotFound, Conflict):
         # Deleted, or replaced by another object of that name.
         return

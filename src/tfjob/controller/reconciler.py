@@ -20,7 +20,7 @@ from tfjob.controller.child_writer import ChildWriter, Report
 from tfjob.controller.expectations import CreatedHere
 from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.job_object import JobObject
-from tfjob.controller.observer import Observer
+from tfjob.controller.metrics_recorder import MetricsRecorder
 from tfjob.controller.pacing import Pacer, SettledState
 from tfjob.controller.snapshot import Snapshot, SnapshotReader
 from tfjob.controller.status_writer import StatusWriter, WriteResult
@@ -49,7 +49,7 @@ class Result(msgspec.Struct):
     """How many of the errors are refused creates, which are retried after `retry_after`."""
     retry_after: float | None = None
     """Seconds until refused creates may be retried; changes of the job do not shorten it."""
-    is_blocked: bool = False
+    retries_soon: bool = False
     """Another object or another writer is in the way for a moment: retry shortly."""
     requeue: bool = False
     """There is more to do: reconcile again at once."""
@@ -70,14 +70,14 @@ class Reconciler:
         child_writer: ChildWriter,
         status_writer: StatusWriter,
         recorder: EventRecorder,
-        observer: Observer,
+        metrics: MetricsRecorder,
         pacer: Pacer,
     ) -> None:
         self._reader = reader
         self._child_writer = child_writer
         self._status_writer = status_writer
         self._recorder = recorder
-        self._observer = observer
+        self._metrics = metrics
         self._now = reader.now
         self._pacer = pacer
         self.created_here = CreatedHere()
@@ -95,7 +95,7 @@ class Reconciler:
             return await self._store_defaulted_spec(snapshot.stored)
         claimed, refused = await self._claim(snapshot)
         if claimed or any(error.is_retryable for error in refused):
-            return Result(is_blocked=True, errors=refused)
+            return Result(retries_soon=True, errors=refused)
         result = await self._decide_and_act(snapshot, max_creates)
         result.errors += refused
         return result
@@ -182,7 +182,7 @@ class Reconciler:
                 stored, self._reader.defaulted_spec
             )
         except Conflict:
-            return Result(is_blocked=True)
+            return Result(retries_soon=True)
         except ApiError as error:
             return Result(errors=[error])
         return Result(versions={} if version is None else {JOBS: version})
@@ -301,11 +301,11 @@ class Reconciler:
         if written.version is not None:
             result.versions[JOBS] = written.version
         if written.is_stored and written.plan.status is not None:
-            self._observer.status_stored(
+            self._metrics.status_stored(
                 namespace, before=written.job.status, after=written.plan.status
             )
         if plan.restarts:
-            self._observer.restarted(namespace, replicas=plan.restarts)
+            self._metrics.restarted(namespace, replicas=plan.restarts)
         return result
 
     def _observe_first_status(self, snapshot: Snapshot, written: WriteResult) -> None:
@@ -313,7 +313,7 @@ class Reconciler:
             return
         created = time.parse(snapshot.stored.metadata.creation_timestamp)
         if created is not None:
-            self._observer.first_status_stored(seconds=(self._now() - created).total_seconds())
+            self._metrics.first_status_stored(seconds=(self._now() - created).total_seconds())
 
     async def _delete_job(
         self, job: Job | InvalidJob, stored: JobObject, recorder: JobEventRecorder
@@ -325,7 +325,7 @@ class Reconciler:
             return Result()
         except Conflict:
             # The job has changed, and with it perhaps the time of its deletion.
-            return Result(is_blocked=True)
+            return Result(retries_soon=True)
         except ApiError as error:
             recorder.failed(
                 messages.child_delete_failed, kind=_JOB_KIND, child=name, error=error.message
@@ -337,7 +337,7 @@ class Reconciler:
         )
         fields = {"namespace": job.owner.namespace, "job": name, "uid": uid, "rule": str(rule)}
         _log.info("job deleted", extra=fields)
-        self._observer.job_deleted(job.owner.namespace)
+        self._metrics.job_deleted(job.owner.namespace)
         return Result()
 
 
@@ -370,6 +370,6 @@ def _merge(result: Result, report: Report) -> None:
     result.errors += report.errors
     result.refused += report.refused
     result.retry_after = report.retry_after
-    result.is_blocked |= report.is_blocked
+    result.retries_soon |= report.retries_soon
     result.requeue |= report.has_more
     result.namespace_terminating |= report.namespace_terminating

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.client.errors import Conflict, NotFound, NotLeadingError
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.controller.job_object import JobObject
 from tfjob.core.invalid_job import InvalidJob
@@ -100,7 +100,7 @@ class StatusWriter:
         if not self._may_write():
             raise NotLeadingError
         body = {**fresh, "spec": spec}
-        response = await self._api.replace(self.path(stored), body, decode=Stored)
+        response = await self._api.replace(self.path(stored), body, decode=PartialObjectMetadata)
         return response.metadata.resource_version
 
     async def delete(self, stored: JobObject) -> None:
@@ -118,13 +118,13 @@ class StatusWriter:
             return None
         return fresh if fresh.metadata.uid == stored.metadata.uid else None
 
-    async def _put(self, stored: JobObject, body: dict[str, Any]) -> Stored:
+    async def _put(self, stored: JobObject, body: dict[str, Any]) -> PartialObjectMetadata:
         path = self._resource.item(
             stored.metadata.name, stored.metadata.namespace, subresource="status"
         )
         if not self._may_write():
             raise NotLeadingError
-        return await self._api.replace(path, body, decode=Stored)
+        return await self._api.replace(path, body, decode=PartialObjectMetadata)
 
     def _body(
         self, stored: JobObject, job: Job | InvalidJob, plan: Plan, observed: StatusContext

@@ -16,7 +16,7 @@ from tfjob.client.errors import ApiError, NotLeadingError, Unauthorized
 from tfjob.client.watch_codec import Key
 from tfjob.client.workqueue import Priority, QueueClosed, WorkQueue
 from tfjob.controller.expectations import Expectations
-from tfjob.controller.observer import ReconcileObserver
+from tfjob.controller.metrics_recorder import ReconcileRecorder
 from tfjob.controller.reconciler import Result
 
 _log: Final = logging.getLogger(__name__)
@@ -54,14 +54,14 @@ class Worker:
         queue: WorkQueue[Key],
         *,
         expectations: Expectations,
-        observer: ReconcileObserver,
+        metrics: ReconcileRecorder,
         clocks: Clocks,
         may_write: Callable[[], bool],
     ) -> None:
         self._reconciler = reconciler
         self._queue = queue
         self._expectations = expectations
-        self._observer = observer
+        self._metrics = metrics
         self._clocks = clocks
         self._may_write = may_write
         self._in_progress: set[asyncio.Task[Result]] = set()
@@ -146,10 +146,10 @@ class Worker:
         self._queue.forget(key)
         if result.requeue:
             self._queue.add(key)
-        if result.is_blocked:
+        if result.retries_soon:
             self._queue.add_after(key, BLOCKED_RETRY)
         self._requeue_at(key, result)
-        later = result.is_blocked or result.requeue_at is not None
+        later = result.retries_soon or result.requeue_at is not None
         self._observe("requeue_after" if later else "success", started)
 
     def _handle_errors(self, key: Key, result: Result, started: float) -> None:
@@ -181,7 +181,7 @@ class Worker:
         self._observe("error", started)
 
     def _observe(self, result: str, started: float) -> None:
-        self._observer.reconciled(result=result, seconds=self._clocks.elapsed() - started)
+        self._metrics.reconciled(result=result, seconds=self._clocks.elapsed() - started)
 
     def _log_errors(self, key: Key, errors: list[ApiError]) -> None:
         _log.warning(

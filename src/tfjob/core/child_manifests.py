@@ -7,7 +7,7 @@ in place; the manifests of a job share the parts that do not differ.
 from collections.abc import Mapping
 from typing import Any
 
-from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, ServicePort
+from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType, ServicePort
 from tfjob.core.plan import ChildKind, Create
 from tfjob.core.tf_config import ClusterSpec
 
@@ -35,13 +35,13 @@ class ManifestBuilder:
             return self.batch_job(replica, create.index)
         return self.pod(replica, create.index)
 
-    def pod(self, replica: Replica, index: int) -> dict[str, Any]:
+    def pod(self, replica: ReplicaType, index: int) -> dict[str, Any]:
         template = self._template(replica, index)
         metadata = {"name": replica.name(index), **template["metadata"]}
         metadata["ownerReferences"] = self._owners
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
-    def service(self, replica: Replica, index: int) -> dict[str, Any]:
+    def service(self, replica: ReplicaType, index: int) -> dict[str, Any]:
         return {
             "apiVersion": "v1",
             "kind": "Service",
@@ -58,7 +58,7 @@ class ManifestBuilder:
             },
         }
 
-    def batch_job(self, replica: Replica, index: int) -> dict[str, Any]:
+    def batch_job(self, replica: ReplicaType, index: int) -> dict[str, Any]:
         return {
             "apiVersion": "batch/v1",
             "kind": "Job",
@@ -75,7 +75,7 @@ class ManifestBuilder:
             },
         }
 
-    def _template(self, replica: Replica, index: int) -> dict[str, Any]:
+    def _template(self, replica: ReplicaType, index: int) -> dict[str, Any]:
         given: Mapping[str, Any] = replica.template.get("metadata") or {}
         labels = self._pod_labels(replica, index, given.get("labels") or {})
         annotations = dict(given.get("annotations") or {})
@@ -89,7 +89,9 @@ class ManifestBuilder:
             metadata["finalizers"] = given["finalizers"]
         return {"metadata": metadata, "spec": spec}
 
-    def _pod_labels(self, replica: Replica, index: int, given: Mapping[str, str]) -> dict[str, str]:
+    def _pod_labels(
+        self, replica: ReplicaType, index: int, given: Mapping[str, str]
+    ) -> dict[str, str]:
         """Default labels, then the template's, then the operator's: later ones win."""
         keys = self._job.labels
         labels = {**replica.default_labels}
@@ -104,7 +106,7 @@ class ManifestBuilder:
             labels[keys.leader[0]] = keys.leader[1]
         return labels
 
-    def _spec(self, replica: Replica, index: int) -> dict[str, Any]:
+    def _spec(self, replica: ReplicaType, index: int) -> dict[str, Any]:
         spec: dict[str, Any] = {**replica.template["spec"]}
         spec["restartPolicy"] = replica.pod_restart_policy
         variable = self._cluster.text(replica, index)

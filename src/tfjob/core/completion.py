@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tfjob.core import cleanup, gang_scheduling, limits, progress, replica_counts, success
-from tfjob.core.job import TRAINING_CONTAINER, Replica, SuccessCriterion
+from tfjob.core.job import TRAINING_CONTAINER, ReplicaType, SuccessCriterion
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import (
     Children,
@@ -53,7 +53,7 @@ def finish_if_decided(
     builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
 ) -> bool:
     """Set Succeeded or Failed if the replicas decide it."""
-    criterion = builder.job.rules.success_criterion
+    criterion = builder.job.semantics.success_criterion
     if success.is_succeeded(criterion, observed):
         params = success.representative_instance(criterion, observed).params
         _finish(builder, ConditionType.SUCCEEDED, builder.job.messages.succeeded, params=params)
@@ -64,10 +64,10 @@ def finish_if_decided(
 
 def has_succeeded_before_suspension(builder: PlanBuilder, observed: ObservedState) -> bool:
     """Whether success takes precedence over the suspension of this job, and it has succeeded."""
-    rules = builder.job.rules
-    if not rules.success_before_suspension or _is_past_deadline(builder, observed):
+    semantics = builder.job.semantics
+    if not semantics.success_before_suspension or _is_past_deadline(builder, observed):
         return False
-    return success.is_succeeded(rules.success_criterion, observed)
+    return success.is_succeeded(semantics.success_criterion, observed)
 
 
 def reconcile_finished(builder: PlanBuilder, children: Children, observed: ObservedState) -> Plan:
@@ -127,7 +127,9 @@ def delete_pod_group(builder: PlanBuilder, children: Children, *, rule: Rule) ->
 def _reached_limit(
     builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
 ) -> Limit | None:
-    if builder.job.rules.budget_ends_job and _is_backoff_limit_reached(builder, observed, actions):
+    if builder.job.semantics.backoff_limit_fails_job and _is_backoff_limit_reached(
+        builder, observed, actions
+    ):
         return Limit.BACKOFF
     return Limit.DEADLINE if _is_past_deadline(builder, observed) else None
 
@@ -160,10 +162,10 @@ def _is_past_deadline(builder: PlanBuilder, observed: ObservedState) -> bool:
     limit, start = builder.job.policy.deadline, builder.status.start_time
     if not limits.is_deadline_exceeded(limit, start, now=builder.now):
         return False
-    if not builder.job.rules.success_before_deadline:
+    if not builder.job.semantics.success_before_deadline:
         return True
     end = limits.deadline(limit, start)
-    return not _has_succeeded_by(builder.job.rules.success_criterion, observed, deadline=end)
+    return not _has_succeeded_by(builder.job.semantics.success_criterion, observed, deadline=end)
 
 
 def _has_succeeded_by(
@@ -200,7 +202,9 @@ def _suspend_failed_batch_jobs(builder: PlanBuilder, observed: ObservedState) ->
         job = instance.job
         if job is None or instance.phase is not Phase.FAILED or job.metadata.uid in deleted:
             continue
-        if not builder.job.rules.success_criterion.includes(instance.replica.type, instance.index):
+        if not builder.job.semantics.success_criterion.includes(
+            instance.replica.type, instance.index
+        ):
             continue
         if job.spec.suspend or job.status.succeeded or job.metadata.is_terminating:
             continue
@@ -233,7 +237,7 @@ def _fail_if_decided(
 
 
 def _first(
-    actions: ReplicaActions, replica: Replica, wanted: ReplicaAction
+    actions: ReplicaActions, replica: ReplicaType, wanted: ReplicaAction
 ) -> ReplicaInstance | None:
     """The first instance of a replica type with this action."""
     own = (each for each, action in actions if action is wanted and each.replica is replica)
@@ -251,7 +255,7 @@ def _set_running_before_failure(builder: PlanBuilder, observed: ObservedState) -
 
 
 def _last_tolerated_failure(
-    replica: Replica, observed: ObservedState, actions: ReplicaActions
+    replica: ReplicaType, observed: ObservedState, actions: ReplicaActions
 ) -> ReplicaInstance | None:
     """The failed instance after which no instance of a failure-tolerant type is left to run."""
     if not replica.tolerates_failure:

@@ -66,7 +66,7 @@ class ServicePort(msgspec.Struct, frozen=True):
     protocol: str = ""
 
 
-class Replica(msgspec.Struct, frozen=True):
+class ReplicaType(msgspec.Struct, frozen=True):
     """One replica type: how many replicas, their pod template, and the names of their children."""
 
     type: str
@@ -140,14 +140,14 @@ class TFConfig(msgspec.Struct, frozen=True):
     is_in_every_training_container: bool = False
 
 
-class Rules(msgspec.Struct, frozen=True):
+class Semantics(msgspec.Struct, frozen=True):
     """How failures, restarts and the completion of a job are decided."""
 
     success_criterion: SuccessCriterion
     exit_codes: ExitCodes
     only_decisive_replica_fails_job: bool = False
-    budget_ends_job: bool = True
-    budget_counts_container_restarts: bool = True
+    backoff_limit_fails_job: bool = True
+    backoff_limit_counts_container_restarts: bool = True
     never_policy_survives_disruption: bool = False
     success_before_deadline: bool = False
     success_before_suspension: bool = False
@@ -199,9 +199,9 @@ class Job(msgspec.Struct, frozen=True):
     """One job. `child_labels` are the labels that all its children have."""
 
     owner: Owner
-    replicas: Sequence[Replica]
+    replicas: Sequence[ReplicaType]
     labels: LabelKeys
-    rules: Rules
+    semantics: Semantics
     messages: Messages
     policy: RunPolicy = RunPolicy()
     tf_config: TFConfig = TFConfig()
@@ -234,6 +234,6 @@ class Job(msgspec.Struct, frozen=True):
     def total(self) -> int:
         return sum(replica.count for replica in self.replicas)
 
-    def in_status_order(self) -> list[Replica]:
+    def in_status_order(self) -> list[ReplicaType]:
         """The replica types in the order of the status, in which they are also evaluated."""
         return sorted(self.replicas, key=lambda replica: replica.type)

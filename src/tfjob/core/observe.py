@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from tfjob.core import batch_job, pod_state
-from tfjob.core.job import TRAINING_CONTAINER, Job, Replica, Workload
+from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType, Workload
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import ConditionType, RecordCause, ReplicaStatus
 from tfjob.k8s.batch import BatchJob
@@ -36,7 +36,7 @@ class Children(msgspec.Struct, frozen=True):
 class ReplicaInstance(msgspec.Struct):
     """One replica (type and index): its pod, if it has one, and its phase."""
 
-    replica: Replica
+    replica: ReplicaType
     index: int
     pod: Pod | None = None
     job: BatchJob | None = None
@@ -176,7 +176,7 @@ def _label(job: Job, meta: ObjectMeta) -> str:
 
 def _instance(
     job: Job,
-    replica: Replica,
+    replica: ReplicaType,
     index: int,
     pods: Sequence[Pod],
     batch_jobs: Mapping[str, BatchJob],
@@ -202,7 +202,7 @@ def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: Repli
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
         instance.is_disrupted = last.cause is RecordCause.DISRUPTED
     else:
-        instance.is_disrupted = pod_state.is_disrupted(pod, job.rules)
+        instance.is_disrupted = pod_state.is_disrupted(pod, job.semantics)
     if instance.phase is Phase.SUCCEEDED and (instance.is_disrupted or pod_state.is_evicted(pod)):
         instance.phase = Phase.FAILED
 
@@ -212,8 +212,8 @@ def _observe_batch(
 ) -> None:
     """Pods whose batch Job is deleted are ignored."""
     instance.job = found
-    is_decisive = job.rules.success_criterion.includes(instance.replica.type, instance.index)
-    codes = job.rules.exit_codes
+    is_decisive = job.semantics.success_criterion.includes(instance.replica.type, instance.index)
+    codes = job.semantics.exit_codes
     if found is not None:
         instance.pod = batch_job.representative_pod(pods, exit_codes=codes, is_decisive=is_decisive)
     instance.phase = batch_job.phase_of(found, pods, exit_codes=codes, is_decisive=is_decisive)
@@ -244,7 +244,7 @@ def replica_key(job: Job, meta: ObjectMeta) -> tuple[str, int] | None:
 
 
 def _batch_jobs(
-    job: Job, jobs: Sequence[BatchJob], by_label: Mapping[str, Replica]
+    job: Job, jobs: Sequence[BatchJob], by_label: Mapping[str, ReplicaType]
 ) -> Mapping[str, BatchJob]:
     """Batch Jobs by the name of the replica they run.
 
@@ -261,7 +261,7 @@ def _batch_jobs(
 
 
 def _services(
-    job: Job, services: Sequence[Service], by_label: Mapping[str, Replica]
+    job: Job, services: Sequence[Service], by_label: Mapping[str, ReplicaType]
 ) -> tuple[set[str], list[ObjectMeta]]:
     """The names of the services of existing replicas, and the surplus services."""
     names: set[str] = set()

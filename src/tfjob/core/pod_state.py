@@ -6,7 +6,7 @@ container about a second before the pod's phase leaves Running.
 
 from datetime import datetime, timedelta
 
-from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
+from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Semantics
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
@@ -49,11 +49,11 @@ def replica_phase(pod: Pod, *, policy: str) -> Phase:
     return phase if policy == RestartPolicy.ON_FAILURE else Phase.FAILED
 
 
-def is_disrupted(pod: Pod, rules: Rules) -> bool:
+def is_disrupted(pod: Pod, semantics: Semantics) -> bool:
     """The cluster or a user stopped the pod, so its exit code is meaningless."""
     if pod.metadata.is_terminating and not _ended_before_deletion(pod):
         return True
-    return not rules.counts_evictions and is_evicted(pod)
+    return not semantics.counts_evictions and is_evicted(pod)
 
 
 def is_evicted(pod: Pod) -> bool:

@@ -71,8 +71,10 @@ def set_progress_condition(
 
 
 def set_running_condition(builder: PlanBuilder, observed: ObservedState) -> None:
-    rules = builder.job.rules
+    semantics = builder.job.semantics
     if success.is_running(
-        rules.success_criterion, observed, only_sole_replica=rules.only_decisive_replica_fails_job
+        semantics.success_criterion,
+        observed,
+        only_sole_replica=semantics.only_decisive_replica_fails_job,
     ):
         builder.set_condition(ConditionType.RUNNING, builder.job.messages.running)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tfjob.core.job import Replica
+from tfjob.core.job import ReplicaType
 from tfjob.core.observe import ReplicaInstance
 from tfjob.core.status import JobStatus, ReplicaStatus
 
 
 def counted(
-    replica: Replica, instances: Sequence[ReplicaInstance], *, stored: ReplicaStatus
+    replica: ReplicaType, instances: Sequence[ReplicaInstance], *, stored: ReplicaStatus
 ) -> ReplicaStatus:
     completed = {instance.index for instance in instances if instance.is_succeeded}
     keeps = not replica.restarts_on_success

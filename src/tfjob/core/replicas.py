@@ -42,7 +42,7 @@ def missing_workloads(
         for instance in observed.instances[replica.type]:
             if not _is_missing(job, instance):
                 continue
-            max_delay = job.rules.max_restart_delay
+            max_delay = job.semantics.max_restart_delay
             moment = restart_policy.backoff_until(
                 stored, instance.index, now=now, max_delay=max_delay
             )

@@ -1,8 +1,8 @@
 """restartPolicy: what to do about a replica whose pod has failed or is being deleted.
 
 A disrupted pod (eviction, drain, deletion) is replaced whatever its exit code, and does not count
-towards backoffLimit. Exceptions: restartPolicy Never, unless the rules exempt it, and evictions
-where the rules count them. A pod is counted once, by UID, however often it is observed.
+towards backoffLimit. Exceptions: restartPolicy Never, unless the semantics exempt it, and evictions
+where the semantics count them. A pod is counted once, by UID, however often it is observed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Rules
+from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Semantics
 from tfjob.core.observe import ReplicaInstance
 from tfjob.core.status import PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s import time
@@ -58,27 +58,32 @@ RESTART_ACTIONS = frozenset(
 """Actions during which the job is Restarting as long as the old pod exists."""
 
 
-def action_for(instance: ReplicaInstance, *, rules: Rules, stored: ReplicaStatus) -> ReplicaAction:
+def action_for(
+    instance: ReplicaInstance, *, semantics: Semantics, stored: ReplicaStatus
+) -> ReplicaAction:
     pod = instance.pod
     if pod is None or instance.is_obsolete:
         return ReplicaAction.KEEP if pod is None else ReplicaAction.IGNORE
     if instance.job is not None:
         return (
-            _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
+            _fail_or_tolerate(instance, semantics, ReplicaAction.FAIL_JOB)
             if instance.phase is Phase.FAILED
             else ReplicaAction.KEEP
         )
     if instance.phase is Phase.SUCCEEDED:
-        return _action_after_success(instance, pod, rules=rules, stored=stored)
+        return _action_after_success(instance, pod, semantics=semantics, stored=stored)
     if instance.phase is Phase.FAILED:
-        return _action_after_failure(instance, pod, rules=rules, stored=stored)
+        return _action_after_failure(instance, pod, semantics=semantics, stored=stored)
     if not instance.is_terminating:
         return ReplicaAction.KEEP
-    return _action_while_terminating(instance, rules=rules)
+    return _action_while_terminating(instance, semantics=semantics)
 
 
 def within_budget(
-    actions: Sequence[tuple[ReplicaInstance, ReplicaAction]], *, left: int | None, rules: Rules
+    actions: Sequence[tuple[ReplicaInstance, ReplicaAction]],
+    *,
+    left: int | None,
+    semantics: Semantics,
 ) -> list[tuple[ReplicaInstance, ReplicaAction]]:
     """The actions with at most `left` counted restarts, which the first replicas get."""
     if left is None:
@@ -91,7 +96,7 @@ def within_budget(
             left -= 1
             judged.append((instance, action))
         else:
-            judged.append((instance, _without_budget(instance, rules)))
+            judged.append((instance, _without_budget(instance, semantics)))
     return judged
 
 
@@ -175,16 +180,16 @@ def backoff_until(
     return moment if moment > now else None
 
 
-def _without_budget(instance: ReplicaInstance, rules: Rules) -> ReplicaAction:
-    if rules.budget_ends_job:
+def _without_budget(instance: ReplicaInstance, semantics: Semantics) -> ReplicaAction:
+    if semantics.backoff_limit_fails_job:
         return ReplicaAction.HOLD
-    return ReplicaAction.FAIL_JOB if _is_decisive(instance, rules) else ReplicaAction.TOLERATE
+    return ReplicaAction.FAIL_JOB if _is_decisive(instance, semantics) else ReplicaAction.TOLERATE
 
 
 def _action_after_success(
-    instance: ReplicaInstance, pod: Pod, *, rules: Rules, stored: ReplicaStatus
+    instance: ReplicaInstance, pod: Pod, *, semantics: Semantics, stored: ReplicaStatus
 ) -> ReplicaAction:
-    if not instance.replica.restarts_on_success or _is_decisive(instance, rules):
+    if not instance.replica.restarts_on_success or _is_decisive(instance, semantics):
         return ReplicaAction.KEEP
     return (
         ReplicaAction.RESTARTING
@@ -194,24 +199,24 @@ def _action_after_success(
 
 
 def _action_after_failure(
-    instance: ReplicaInstance, pod: Pod, *, rules: Rules, stored: ReplicaStatus
+    instance: ReplicaInstance, pod: Pod, *, semantics: Semantics, stored: ReplicaStatus
 ) -> ReplicaAction:
     is_known = is_recorded(pod, stored, instance.index)
-    survives = instance.is_disrupted and rules.never_policy_survives_disruption
+    survives = instance.is_disrupted and semantics.never_policy_survives_disruption
     if instance.replica.restart is RestartPolicy.NEVER and not survives:
-        action = _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
+        action = _fail_or_tolerate(instance, semantics, ReplicaAction.FAIL_JOB)
         # A recorded deletion that did not fail the job hit a pod that had not run.
         return ReplicaAction.IGNORE if is_known and action is ReplicaAction.FAIL_JOB else action
     if is_known:
         return ReplicaAction.RESTARTING
     if instance.is_disrupted:
         return ReplicaAction.REPLACE
-    if instance.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, rules):
-        return _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB_ON_EXIT_CODE)
+    if instance.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, semantics):
+        return _fail_or_tolerate(instance, semantics, ReplicaAction.FAIL_JOB_ON_EXIT_CODE)
     return ReplicaAction.RESTART
 
 
-def _action_while_terminating(instance: ReplicaInstance, *, rules: Rules) -> ReplicaAction:
+def _action_while_terminating(instance: ReplicaInstance, *, semantics: Semantics) -> ReplicaAction:
     """Somebody else deletes a pod that has not ended yet."""
     if instance.replica.restart is not RestartPolicy.NEVER:
         return ReplicaAction.AWAIT_DELETION
@@ -219,28 +224,28 @@ def _action_while_terminating(instance: ReplicaInstance, *, rules: Rules) -> Rep
         return ReplicaAction.IGNORE
     return (
         ReplicaAction.AWAIT_DELETION
-        if rules.never_policy_survives_disruption
-        else _fail_or_tolerate(instance, rules, ReplicaAction.FAIL_JOB)
+        if semantics.never_policy_survives_disruption
+        else _fail_or_tolerate(instance, semantics, ReplicaAction.FAIL_JOB)
     )
 
 
 def _fail_or_tolerate(
-    instance: ReplicaInstance, rules: Rules, action: ReplicaAction
+    instance: ReplicaInstance, semantics: Semantics, action: ReplicaAction
 ) -> ReplicaAction:
-    spared = rules.only_decisive_replica_fails_job and not _is_decisive(instance, rules)
+    spared = semantics.only_decisive_replica_fails_job and not _is_decisive(instance, semantics)
     return ReplicaAction.TOLERATE if spared or instance.replica.tolerates_failure else action
 
 
-def _is_decisive(instance: ReplicaInstance, rules: Rules) -> bool:
-    return rules.success_criterion.includes(instance.replica.type, instance.index)
+def _is_decisive(instance: ReplicaInstance, semantics: Semantics) -> bool:
+    return semantics.success_criterion.includes(instance.replica.type, instance.index)
 
 
-def _is_retryable(pod: Pod, rules: Rules) -> bool:
+def _is_retryable(pod: Pod, semantics: Semantics) -> bool:
     """A failure with exit code 0 is an eviction that the rules count as a failure."""
     ended = pod.terminated(TRAINING_CONTAINER)
     if ended is None or ended.exit_code == 0:
-        return rules.exit_codes.is_retryable(None)
-    return rules.exit_codes.is_retryable(ended.exit_code, reason=ended.reason)
+        return semantics.exit_codes.is_retryable(None)
+    return semantics.exit_codes.is_retryable(ended.exit_code, reason=ended.reason)
 
 
 def _record(

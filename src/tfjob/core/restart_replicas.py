@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tfjob.core import limits, replica_counts
-from tfjob.core.job import Replica, RestartPolicy
+from tfjob.core.job import ReplicaType, RestartPolicy
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
 from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
@@ -57,11 +57,13 @@ def count_restarts_of_deleted_pods(builder: PlanBuilder, observed: ObservedState
 
 
 def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActions:
-    rules = builder.job.rules
+    semantics = builder.job.semantics
     actions = [
         (
             instance,
-            action_for(instance, rules=rules, stored=builder.status.of(instance.replica.type)),
+            action_for(
+                instance, semantics=semantics, stored=builder.status.of(instance.replica.type)
+            ),
         )
         for instance in observed.all_instances()
         if instance.pod is not None
@@ -69,13 +71,13 @@ def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActi
     left = limits.remaining_restarts(
         builder.job.policy.backoff_limit, counted_restarts(builder, observed)
     )
-    return within_budget(actions, left=left, rules=rules)
+    return within_budget(actions, left=left, semantics=semantics)
 
 
 def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> limits.Restarts:
     """Restarts that count towards backoffLimit."""
     in_place = 0
-    if builder.job.rules.budget_counts_container_restarts:
+    if builder.job.semantics.backoff_limit_counts_container_restarts:
         instances = [
             instance for instance in observed.all_instances() if not _is_excluded(builder, instance)
         ]
@@ -112,7 +114,7 @@ def _delete_when_due(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) 
     """Keep a failed pod, and its log, until its backoff is over."""
     stored, max_delay = (
         builder.status.of(instance.replica.type),
-        builder.job.rules.max_restart_delay,
+        builder.job.semantics.max_restart_delay,
     )
     moment = backoff_until(stored, instance.index, now=builder.now, max_delay=max_delay)
     builder.requeue_at(moment)
@@ -137,7 +139,7 @@ def prune_records(builder: PlanBuilder, children: Children, observed: ObservedSt
     builder.set_status(replicas=replicas)
 
 
-def _record(builder: PlanBuilder, replica: Replica, actions: ReplicaActions) -> None:
+def _record(builder: PlanBuilder, replica: ReplicaType, actions: ReplicaActions) -> None:
     """Record all restarts of a type at once, which is fast when a whole large job fails."""
     stored = builder.status.of(replica.type)
     own = [(instance, action) for instance, action in actions if instance.replica is replica]
@@ -176,7 +178,7 @@ def _is_new(instance: ReplicaInstance, action: ReplicaAction, stored: ReplicaSta
     return action in _RECORDED or (instance.is_disrupted and instance.is_terminating)
 
 
-def _record_in_place(builder: PlanBuilder, replica: Replica, actions: ReplicaActions) -> None:
+def _record_in_place(builder: PlanBuilder, replica: ReplicaType, actions: ReplicaActions) -> None:
     """Record container restarts that count towards a limit, in case their pod is deleted."""
     if builder.job.policy.backoff_limit is None or not _counts_in_place(builder, replica):
         return
@@ -201,12 +203,15 @@ def _recorded_in_place(pod: Pod, stored: ReplicaStatus, index: int) -> int:
     return pod.restart_count if last.is_restart else last.in_place
 
 
-def _counts_in_place(builder: PlanBuilder, replica: Replica) -> bool:
-    rules = builder.job.rules
-    return rules.budget_counts_container_restarts and replica.restart is not RestartPolicy.NEVER
+def _counts_in_place(builder: PlanBuilder, replica: ReplicaType) -> bool:
+    semantics = builder.job.semantics
+    return (
+        semantics.backoff_limit_counts_container_restarts
+        and replica.restart is not RestartPolicy.NEVER
+    )
 
 
-def _store(builder: PlanBuilder, replica: Replica, **fields: object) -> None:
+def _store(builder: PlanBuilder, replica: ReplicaType, **fields: object) -> None:
     changed = msgspec.structs.replace(builder.status.of(replica.type), **fields)
     builder.set_status(replicas={**builder.status.replicas, replica.type: changed})
 

@@ -25,7 +25,7 @@ class StuckStep(msgspec.Struct, frozen=True):
 
 def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: datetime) -> StuckStep:
     terminating = [(pod, due) for pod in pods if (due := _deletion_deadline(pod)) is not None]
-    limit = job.rules.force_delete_after
+    limit = job.semantics.force_delete_after
     forced = [
         Delete(
             kind=ChildKind.POD,

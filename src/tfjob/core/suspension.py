@@ -15,7 +15,7 @@ def suspend(builder: PlanBuilder, children: Children, observed: ObservedState) -
     batch_jobs = [each.metadata for each in children.jobs]
     builder.deletes.extend(deletes_of(ChildKind.POD, pods, rule=Rule.SUSPENDED))
     builder.deletes.extend(deletes_of(ChildKind.JOB, batch_jobs, rule=Rule.SUSPENDED))
-    if builder.job.rules.suspend_keeps_services:
+    if builder.job.semantics.suspend_keeps_services:
         builder.creates.extend(replicas.missing_companions(builder.job, children))
         builder.creates.extend(replicas.missing_services(builder.job, observed))
     else:

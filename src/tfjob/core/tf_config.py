@@ -9,7 +9,7 @@ from functools import cached_property
 
 import msgspec
 
-from tfjob.core.job import Job, Replica, TFConfig
+from tfjob.core.job import Job, ReplicaType, TFConfig
 
 MAX_VALUE_BYTES = 128 * 1024 - len("TF_CONFIG=") - 1
 """Linux limits an environment string to 128 KiB, including name, `=` and the final NUL."""
@@ -24,7 +24,7 @@ class ClusterSpec:
         self._job = job
         self._form = job.tf_config
 
-    def text(self, replica: Replica, index: int) -> str | None:
+    def text(self, replica: ReplicaType, index: int) -> str | None:
         """The value for one replica, or None if the job needs no TF_CONFIG."""
         if not self._form.is_enabled:
             return None
@@ -57,14 +57,14 @@ class ClusterSpec:
     def _servers_json(self) -> str:
         return _json(self._servers)
 
-    def _listed(self) -> list[Replica]:
+    def _listed(self) -> list[ReplicaType]:
         return [
             each
             for each in self._job.replicas
             if each.is_in_cluster and (each.count or self._form.lists_empty_types)
         ]
 
-    def _dynamic(self, replica: Replica, index: int) -> str:
+    def _dynamic(self, replica: ReplicaType, index: int) -> str:
         """A worker gets its own address and all parameter servers; a server those up to itself."""
         workers, servers = "{}", "[]"
         if replica.task == _WORKER:
@@ -97,19 +97,19 @@ def max_size(job: Job) -> int:
     return max(sizes)
 
 
-def _is_listed(each: Replica, reader: Replica, form: TFConfig) -> bool:
+def _is_listed(each: ReplicaType, reader: ReplicaType, form: TFConfig) -> bool:
     """Whether the TF_CONFIG of `reader` lists all addresses of a type."""
     if form.is_dynamic:
         return each.task == _SERVER and reader.task in {_SERVER, _WORKER}
     return each.is_in_cluster
 
 
-def _names_size(listed: Sequence[Replica]) -> int:
+def _names_size(listed: Sequence[ReplicaType]) -> int:
     """Bytes of `"name":[]` for each type, with commas in between."""
     return sum(len(_json(each.task)) + 4 for each in listed) - bool(listed)
 
 
-def _addresses_size(replica: Replica) -> int:
+def _addresses_size(replica: ReplicaType) -> int:
     """Bytes of the quoted addresses of one type, with commas in between."""
     around = len(_json(replica.address(0)).encode()) - 1
     return replica.count * (around + 1) - 1 + _digits(replica.count)
@@ -124,7 +124,7 @@ def _digits(count: int) -> int:
     return total
 
 
-def _addresses(replica: Replica) -> list[str]:
+def _addresses(replica: ReplicaType) -> list[str]:
     return [replica.address(index) for index in range(replica.count)]
 
 

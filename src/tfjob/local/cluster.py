@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import AlreadyExists
 from tfjob.client.events import EventRecorder
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.core.child_manifests import TF_CONFIG
 from tfjob.dialects.base import Dialect
@@ -164,7 +164,7 @@ class LocalCluster:
         for dialect in self._dialects:
             crd = dialect.crd()
             try:
-                await api.create(_CRDS.collection(), crd, decode=Stored)
+                await api.create(_CRDS.collection(), crd, decode=PartialObjectMetadata)
             except AlreadyExists:
                 await _replace(api, crd)
 
@@ -177,6 +177,8 @@ def _without_task(environ: Mapping[str, str]) -> dict[str, str]:
 async def _replace(api: Api, crd: dict[str, Any]) -> None:
     """Update a CRD that another version of tfjob installed."""
     path = _CRDS.item(crd["metadata"]["name"])
-    stored = await api.get(path, decode=Stored)
+    stored = await api.get(path, decode=PartialObjectMetadata)
     version = {"resourceVersion": stored.metadata.resource_version}
-    await api.replace(path, {**crd, "metadata": {**crd["metadata"], **version}}, decode=Stored)
+    await api.replace(
+        path, {**crd, "metadata": {**crd["metadata"], **version}}, decode=PartialObjectMetadata
+    )

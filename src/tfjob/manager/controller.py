@@ -253,7 +253,7 @@ class Controller:
             reconciler,
             self.queue,
             expectations=expectations,
-            observer=shared.metrics.reconcile_observer(self.dialect.component),
+            metrics=shared.metrics.reconcile_recorder(self.dialect.component),
             clocks=Clocks(now=shared.now, elapsed=shared.timing.clock),
             may_write=shared.may_write,
         )
@@ -274,7 +274,7 @@ class Controller:
             ),
             status_writer=StatusWriter(shared.api, self.dialect, may_write=shared.may_write),
             recorder=shared.recorder,
-            observer=shared.metrics,
+            metrics=shared.metrics,
             pacer=self.pacer,
         )
 

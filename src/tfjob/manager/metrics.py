@@ -179,7 +179,7 @@ class Metrics:
     def event_dropped(self) -> None:
         self._events_dropped.inc()
 
-    def reconcile_observer(self, controller: str) -> "ReconcileMetrics":
+    def reconcile_recorder(self, controller: str) -> "ReconcileMetrics":
         """The reconcile metrics of one controller."""
         return ReconcileMetrics(
             controller, results=self._reconciles, errors=self._errors, lengths=self._seconds

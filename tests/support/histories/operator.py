@@ -245,15 +245,15 @@ class SimulatedOperator:
             now=self.now,
             token=lambda: "aaaa",
         )
-        observer = _Uncounted()
+        metrics = _Uncounted()
         self.reconciler = Reconciler(
             reader=reader,
             child_writer=ChildWriter(
-                api, self.pool, observer, may_write=self._may_write, clock=self._loop.time
+                api, self.pool, metrics, may_write=self._may_write, clock=self._loop.time
             ),
             status_writer=StatusWriter(api, DIALECT, may_write=self._may_write),
             recorder=cast("EventRecorder", _Recorder(listener)),
-            observer=observer,
+            metrics=metrics,
             pacer=self.pacer,
         )
         self.watched = _Watched(self.reconciler, listener)
@@ -269,7 +269,7 @@ class SimulatedOperator:
             self.watched,
             self.queue,
             expectations=self.expectations,
-            observer=observer,
+            metrics=metrics,
             clocks=Clocks(now=self.now, elapsed=self._loop.time),
             may_write=self._may_write,
         )

@@ -16,7 +16,7 @@ from tests.support.patience import PATIENCE
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import from_kubeconfig
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.local.apiserver.backend import PodLogs
 from tfjob.local.apiserver.server import ApiServer
@@ -134,7 +134,7 @@ async def api_server_in_loop(
         Api(from_kubeconfig(server.kubeconfig_path)) as api,
     ):
         for dialect in stored_dialects():
-            await api.create(_CRDS.collection(), dialect.crd(), decode=Stored)
+            await api.create(_CRDS.collection(), dialect.crd(), decode=PartialObjectMetadata)
         yield Cluster(api=api, namespace="default")
 
 
@@ -142,7 +142,7 @@ async def put_status(cluster: Cluster, name: str, kind: str, message: str) -> No
     """Write a condition of a job, as an operator would."""
     path = TFJOBS.item(name, "default", subresource="status")
     status = {"status": {"conditions": [_condition(kind, message)]}}
-    await cluster.api.patch(path, status, decode=Stored)
+    await cluster.api.patch(path, status, decode=PartialObjectMetadata)
 
 
 @contextmanager

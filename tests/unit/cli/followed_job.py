@@ -10,10 +10,10 @@ from tests.support.local_apiserver.serving import (
 from tests.support.patience import PATIENCE
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.run_output import ReplicaRow
 from tfjob.cli.signals import Interrupts
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import EVENTS, PODS
 
 Json = dict[str, Any]
@@ -65,7 +65,7 @@ class Notes:
 class Play:
     """A job on a cluster without operator and node: the test plays both."""
 
-    def __init__(self, cluster: Cluster, found: Found, **options: Any) -> None:
+    def __init__(self, cluster: Cluster, found: ClusterJob, **options: Any) -> None:
         self.cluster, self.found, self.screen = cluster, found, Notes()
         self.interrupts = Interrupts(exit_now=lambda _: None)
         chosen = FollowOptions(**{"blocked_after": 0.0, **options})
@@ -86,13 +86,15 @@ class Play:
             "metadata": {"name": name, "labels": labels, "ownerReferences": [owner]},
             "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
         }
-        await self.cluster.api.create(PODS.collection("default"), body, decode=Stored)
+        await self.cluster.api.create(
+            PODS.collection("default"), body, decode=PartialObjectMetadata
+        )
         await self.report(index, status)
 
     async def report(self, index: int, status: Json) -> None:
         """Report a status of a pod, as a node does."""
         path = PODS.item(f"j-worker-{index}", "default", subresource="status")
-        await self.cluster.api.patch(path, {"status": status}, decode=Stored)
+        await self.cluster.api.patch(path, {"status": status}, decode=PartialObjectMetadata)
 
     async def warn(self, *, name: str, uid: str, reason: str, message: str) -> None:
         body = {
@@ -102,7 +104,9 @@ class Play:
             "reason": reason,
             "message": message,
         }
-        await self.cluster.api.create(EVENTS.collection("default"), body, decode=Stored)
+        await self.cluster.api.create(
+            EVENTS.collection("default"), body, decode=PartialObjectMetadata
+        )
 
     async def warn_about_job(self, reason: str, message: str) -> None:
         uid = self.found.job.owner.uid

@@ -13,7 +13,7 @@ from tests.unit.cli.followed_job import Play
 from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.follower import Outcome
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
 
 Json = dict[str, Any]
@@ -50,8 +50,10 @@ def missing_claim() -> Json:
 
 async def add_node(cluster: Cluster, cpu: str) -> None:
     body = {"metadata": {"name": "local"}, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}}
-    await cluster.api.create(NODES.collection(), body, decode=Stored)
-    await cluster.api.patch(NODES.item("local", subresource="status"), body, decode=Stored)
+    await cluster.api.create(NODES.collection(), body, decode=PartialObjectMetadata)
+    await cluster.api.patch(
+        NODES.item("local", subresource="status"), body, decode=PartialObjectMetadata
+    )
 
 
 def job_requesting(cpu: int) -> Json:

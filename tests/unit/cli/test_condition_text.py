@@ -4,15 +4,15 @@ import pytest
 
 from tests.support.tfjobs import tfjob
 from tfjob.cli.condition_text import condition_text, reason_of, state_of
-from tfjob.cli.jobs import Found
+from tfjob.cli.jobs import ClusterJob
 from tfjob.core.status import Condition
 from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 
-def found(**status: Any) -> Found:
+def found(**status: Any) -> ClusterJob:
     manifest, dialect = {**tfjob(), "status": status}, KubeflowV1()
-    return Found(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))
+    return ClusterJob(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))
 
 
 def condition(kind: str, message: str) -> Condition:

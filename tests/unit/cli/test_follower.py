@@ -19,7 +19,7 @@ from tests.unit.cli.followed_job import Play
 from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.follower import Outcome
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
@@ -94,10 +94,10 @@ async def test_the_address_of_tensorboard_is_printed_once(cluster: Cluster) -> N
         },
         "spec": {"containers": [{"name": "tensorboard", "image": "x"}]},
     }
-    await cluster.api.create(PODS.collection("default"), body, decode=Stored)
+    await cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
     await play.screen.until("TensorBoard")
     path = PODS.item("tensorboard-76no-x", "default", subresource="status")
-    await cluster.api.patch(path, {"status": running()}, decode=Stored)
+    await cluster.api.patch(path, {"status": running()}, decode=PartialObjectMetadata)
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
     printed = [each for each in play.screen.messages if "TensorBoard" in each]
@@ -114,9 +114,9 @@ async def test_a_tensorboard_that_does_not_run_is_reported(cluster: Cluster) -> 
         "metadata": {"name": "tensorboard-76no-x", "labels": labels},
         "spec": {"containers": [{"name": "tensorflow", "image": "x"}]},
     }
-    await cluster.api.create(PODS.collection("default"), body, decode=Stored)
+    await cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
     path = PODS.item("tensorboard-76no-x", "default", subresource="status")
-    await cluster.api.patch(path, {"status": ended(127)}, decode=Stored)
+    await cluster.api.patch(path, {"status": ended(127)}, decode=PartialObjectMetadata)
     await play.screen.until("TensorBoard: tensorflow does not run: exit code 127")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
@@ -206,13 +206,13 @@ async def test_a_second_interrupt_waits_for_nobody(play: Play) -> None:
     await play.pod(0, running())
     keeps = {"metadata": {"finalizers": ["example.com/keep"]}}
     path = PODS.item("j-worker-0", "default")
-    await play.cluster.api.patch(path, keeps, decode=Stored)
+    await play.cluster.api.patch(path, keeps, decode=PartialObjectMetadata)
     await play.screen.until("worker-0")
     play.interrupts.hear()
     await play.screen.until("to end (Ctrl-C kills them now)")
     play.interrupts.hear()
     assert await asyncio.wait_for(following, PATIENCE) is Outcome.INTERRUPTED
-    left = await play.cluster.api.get(path, decode=Stored)
+    left = await play.cluster.api.get(path, decode=PartialObjectMetadata)
     assert left.metadata.is_terminating
 
 
@@ -229,7 +229,9 @@ async def test_the_time_limit_ends_the_job_and_names_the_grace_period(cluster: C
 async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) -> None:
     following = play.begin()
     await play.pod(0, running())
-    stored = await play.cluster.api.get(PODS.item("j-worker-0", "default"), decode=Stored)
+    stored = await play.cluster.api.get(
+        PODS.item("j-worker-0", "default"), decode=PartialObjectMetadata
+    )
     uid = stored.metadata.uid
     await play.warn(name="j-worker-9", uid="other", reason="Other", message="of another job")
     await play.warn(name="j-worker-0", uid=uid, reason="Odd", message="an odd thing")
@@ -276,14 +278,16 @@ async def test_pods_seen_before_their_job_names_them_are_shown_later(cluster: Cl
     }
     batch = {"metadata": {"name": "master-76no-0"}, "spec": {"template": template}}
     batch_jobs = Resource("batch", "v1", "jobs").collection("default")
-    await cluster.api.create(batch_jobs, batch, decode=Stored)
+    await cluster.api.create(batch_jobs, batch, decode=PartialObjectMetadata)
     scope = Scope(resource=PODS, namespace="default", labels="tf_job_name=j")
     async with aclosing(Watch(cluster.api, scope, decode=Pod).events()) as changes:
         async for change in changes:
             if isinstance(change, Changed) or (isinstance(change, Replaced) and change.objects):
                 break
     assert play.screen.rows == []
-    await cluster.api.patch(play.found.path, {"spec": {"RuntimeId": "76no"}}, decode=Stored)
+    await cluster.api.patch(
+        play.found.path, {"spec": {"RuntimeId": "76no"}}, decode=PartialObjectMetadata
+    )
     await play.screen.until("master-0 Pending")
     play.interrupts.hear()
     play.interrupts.hear()

@@ -7,11 +7,11 @@ import yaml
 
 from tests.support.tfjobs import tfjob
 from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.k8s.field import summary
 
 
-def checked(value: Any) -> Checked | None:
+def checked(value: Any) -> CheckedDocument | None:
     node = yaml.compose(yaml.safe_dump(value), Loader=yaml.SafeLoader)
     return check(Document(file="f", number=1, value=value, node=node, repeated=[]))
 

@@ -9,7 +9,7 @@ from tests.support.tfjobs import Json, tfjob
 from tfjob.cli import job_lookup
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.client.errors import Forbidden
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
 
 
@@ -22,7 +22,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 async def put(cluster: Cluster, job: Json) -> None:
     group, _, version = job["apiVersion"].partition("/")
     resource = Resource(group, version, f"{job['kind'].lower()}s")
-    await cluster.api.create(resource.collection("default"), job, decode=Stored)
+    await cluster.api.create(resource.collection("default"), job, decode=PartialObjectMetadata)
 
 
 async def test_job_is_found_in_whichever_api_has_it(cluster: Cluster) -> None:

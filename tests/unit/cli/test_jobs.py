@@ -11,11 +11,13 @@ from tfjob.k8s.pod import Pod
 UID = "u-1"
 
 
-def found(roles: str) -> jobs.Found:
+def found(roles: str) -> jobs.ClusterJob:
     manifest = tfjob(roles)
     manifest["metadata"] |= {"namespace": "default", "uid": UID}
     dialect = jobs.stored_dialects()[0]
-    return jobs.Found(dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings()))
+    return jobs.ClusterJob(
+        dialect=dialect, manifest=manifest, job=dialect.decode(manifest, Settings())
+    )
 
 
 def pod(kind: str, index: object, *, owner: str = UID) -> Pod:
@@ -73,11 +75,11 @@ def test_two_versions_of_one_resource_are_asked_for_once() -> None:
     assert len(found) == len(set(found))
 
 
-def toy(name: str = "t") -> jobs.Found:
+def toy(name: str = "t") -> jobs.ClusterJob:
     manifest = fake_job(name, replicas=2, id="abcd")
     manifest["metadata"] |= {"namespace": "default", "uid": UID}
     job = FakeDialect().decode(manifest, Settings())
-    return jobs.Found(dialect=FakeDialect(), manifest=manifest, job=job)
+    return jobs.ClusterJob(dialect=FakeDialect(), manifest=manifest, job=job)
 
 
 def toy_pod(name: str, index: int, *, maker: str) -> Pod:

@@ -9,7 +9,7 @@ import pytest
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import Json, tfjob
 from tfjob.cli import documents
-from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.placed_advice import advice_on
 
 MAP = """\
@@ -53,7 +53,7 @@ spec:
 """
 
 
-def checked(folder: Path, text: str) -> Checked:
+def checked(folder: Path, text: str) -> CheckedDocument:
     path = folder / "job.yaml"
     path.write_text(text, "utf-8")
     (document,) = documents.read(str(path))

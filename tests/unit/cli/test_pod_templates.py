@@ -10,7 +10,7 @@ from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
 from tests.unit.k8s.json_values import JSON
 from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import Checked, check
+from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.pod_templates import entry_of
 
 Json = dict[str, Any]
@@ -52,7 +52,7 @@ def document(value: Any) -> Document:
     return Document(file="f", number=1, value=value, node=yaml.compose("{}"), repeated=[])
 
 
-def checked(value: Any) -> Checked:
+def checked(value: Any) -> CheckedDocument:
     found = check(document(value))
     assert found is not None
     return found

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.cli.startup_errors import BREAKDOWNS, breakdown_text
+from tfjob.cli.startup_errors import STARTUP_ERRORS, startup_error_text
 from tfjob.client.errors import ApiError
 from tfjob.local.apiserver.store import Store, StoreError, StoreFullError
 from tfjob.local.data_folder import DataFolderError
@@ -34,14 +34,14 @@ REMEDY = "choose another folder with --data"
 def test_breakdown_is_a_sentence_with_its_place_and_a_remedy(
     error: Exception, parts: list[str]
 ) -> None:
-    assert isinstance(error, BREAKDOWNS)
+    assert isinstance(error, STARTUP_ERRORS)
     for part in parts:
-        assert part in breakdown_text(error, DATA)
+        assert part in startup_error_text(error, DATA)
 
 
 def test_remedy_is_not_given_twice() -> None:
     text = "data/x: in use by another server; stop that one, or use another data folder"
-    assert breakdown_text(StoreError(text), DATA) == text
+    assert startup_error_text(StoreError(text), DATA) == text
 
 
 def test_file_that_is_no_database_is_a_breakdown(tmp_path: Path) -> None:
@@ -49,4 +49,6 @@ def test_file_that_is_no_database_is_a_breakdown(tmp_path: Path) -> None:
     path.write_bytes(b"nothing that SQLite knows" * 400)
     with pytest.raises(StoreError) as raised:
         Store(path)
-    assert breakdown_text(raised.value, tmp_path).startswith(f"{path}: is not a data file of tfjob")
+    assert startup_error_text(raised.value, tmp_path).startswith(
+        f"{path}: is not a data file of tfjob"
+    )

@@ -10,8 +10,8 @@ from tests.support.tfjobs import Json
 from tfjob.cli import tensorboard
 from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import Found
-from tfjob.client.http import Stored
+from tfjob.cli.jobs import ClusterJob
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import PODS
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
@@ -24,7 +24,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield cluster
 
 
-async def a_job(cluster: Cluster, **spec: Any) -> Found:
+async def a_job(cluster: Cluster, **spec: Any) -> ClusterJob:
     job = old_job(**spec)
     return await apply_all(cluster, [job], job=job)
 
@@ -36,9 +36,9 @@ async def put_pod(
     if url:
         metadata["annotations"] = {tensorboard.URL: url}
     body = {"metadata": metadata, "spec": {"containers": [{"name": "tb", "image": "x"}]}}
-    await cluster.api.create(PODS.collection("default"), body, decode=Stored)
+    await cluster.api.create(PODS.collection("default"), body, decode=PartialObjectMetadata)
     path = PODS.item(name, "default", subresource="status")
-    await cluster.api.patch(path, {"status": status}, decode=Stored)
+    await cluster.api.patch(path, {"status": status}, decode=PartialObjectMetadata)
 
 
 async def test_job_without_a_board_has_none(cluster: Cluster) -> None:

@@ -16,7 +16,7 @@ from tests.support.fake_api import FakeApi, whole
 from tfjob.client.config import Config, from_kubeconfig, in_cluster, load, proxy_for
 from tfjob.client.credentials import ConfigError
 from tfjob.client.errors import Unreachable
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.local.apiserver.credentials import load_certificate
 
 
@@ -71,12 +71,14 @@ async def test_an_authority_that_rotates_is_trusted_without_a_restart(tmp_path: 
         config = in_cluster(environment=env, folder=folder)
         async with Api(config) as api:
             with pytest.raises(Unreachable):
-                await api.get("/version", decode=Stored)
+                await api.get("/version", decode=PartialObjectMetadata)
             (folder / "ca.crt").write_text("half a file")
             config.credentials.renew(None)
             (folder / "ca.crt").write_bytes(tls_files.AUTHORITY.read_bytes())
             config.credentials.renew(None)
-            assert await api.get("/version", decode=Stored) == Stored()
+            assert (
+                await api.get("/version", decode=PartialObjectMetadata) == PartialObjectMetadata()
+            )
 
 
 def test_an_ipv6_host_is_bracketed(tmp_path: Path) -> None:
@@ -187,7 +189,7 @@ def test_a_server_that_is_no_url_is_refused(tmp_path: Path) -> None:
 
 async def answered(config: Config) -> str:
     async with Api(config) as api:
-        stored = await api.get("/api/v1/nodes/n", decode=Stored)
+        stored = await api.get("/api/v1/nodes/n", decode=PartialObjectMetadata)
     return stored.metadata.name
 
 

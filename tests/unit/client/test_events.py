@@ -19,7 +19,7 @@ from tfjob.client.errors import (
     Unreachable,
 )
 from tfjob.client.events import Counted, EventRecorder, EventRecorderConfig
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.k8s.event import Event, event_name
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -52,7 +52,9 @@ class Server:
     async def get(self, path: str, *, decode: type[Counted]) -> Counted:
         return decode(self.stored[path]["count"])
 
-    async def create(self, path: str, body: object, *, decode: type[Stored]) -> Stored:
+    async def create(
+        self, path: str, body: object, *, decode: type[PartialObjectMetadata]
+    ) -> PartialObjectMetadata:
         await self._reach()
         assert isinstance(body, dict)
         place = f"{path}/{body['metadata']['name']}"
@@ -61,7 +63,9 @@ class Server:
         self.stored[place] = body
         return self._written(decode)
 
-    async def patch(self, path: str, body: object, *, decode: type[Stored]) -> Stored:
+    async def patch(
+        self, path: str, body: object, *, decode: type[PartialObjectMetadata]
+    ) -> PartialObjectMetadata:
         await self._reach()
         assert isinstance(body, dict)
         if path not in self.stored:
@@ -69,7 +73,7 @@ class Server:
         self.stored[path].update(body)
         return self._written(decode)
 
-    def _written(self, decode: type[Stored]) -> Stored:
+    def _written(self, decode: type[PartialObjectMetadata]) -> PartialObjectMetadata:
         self.writes += 1
         if self.loses_answers:
             self.loses_answers = False
@@ -283,7 +287,7 @@ async def test_many_dropped_events_are_told_twice_at_first_and_in_sum(
 
 async def test_each_dropped_event_is_told_to_who_counts_them() -> None:
     counted: list[int] = []
-    w = World(EventRecorderConfig(waiting=1), on_drop=lambda: counted.append(1))
+    w = World(EventRecorderConfig(max_queued=1), on_drop=lambda: counted.append(1))
     for number in range(3):
         w.recorder.record(news(f"job-{number}"), key="Created")
     await w.recorder.close()
@@ -300,7 +304,7 @@ async def test_trouble_without_end_is_given_up() -> None:
 
 
 async def test_what_waits_is_bounded() -> None:
-    async with recording(EventRecorderConfig(waiting=10)) as w:
+    async with recording(EventRecorderConfig(max_queued=10)) as w:
         w.server.hold = asyncio.Event()
         for number in range(25):
             w.recorder.record(news(f"job-{number}"), key="Created")
@@ -311,7 +315,7 @@ async def test_what_waits_is_bounded() -> None:
 
 
 async def test_what_is_remembered_is_bounded_and_keeps_what_is_used() -> None:
-    async with recording(EventRecorderConfig(remembered=10)) as w:
+    async with recording(EventRecorderConfig(max_sent=10)) as w:
         for number in range(50):
             w.recorder.record(news(f"job-{number}"), key="Created")
             w.recorder.record(news("job-0"), key="Created")
@@ -322,7 +326,7 @@ async def test_what_is_remembered_is_bounded_and_keeps_what_is_used() -> None:
 
 
 async def test_counts_that_are_kept_are_bounded() -> None:
-    async with recording(EventRecorderConfig(repeated=10)) as w:
+    async with recording(EventRecorderConfig(max_series=10)) as w:
         for number in range(50):
             w.recorder.record(news(f"job-{number}"), key="Stuck", is_once=False)
             await settle()

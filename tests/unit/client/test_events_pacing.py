@@ -47,7 +47,7 @@ async def test_who_gives_turns_knows_how_many_wait_how_long_and_how_busy_the_ser
         await held.wait()
 
     recorder = EventRecorder(
-        server, component="c", config=EventRecorderConfig(waiting=4), timers=time
+        server, component="c", config=EventRecorderConfig(max_queued=4), timers=time
     )
     recorder.before_send = note
     for number in range(3):
@@ -109,7 +109,7 @@ async def test_flood_in_one_namespace_delays_no_event_of_another() -> None:
 
 async def test_flood_in_one_namespace_drops_no_event_of_another() -> None:
     server = Server()
-    config = EventRecorderConfig(waiting=10)
+    config = EventRecorderConfig(max_queued=10)
     recorder = EventRecorder(server, component="c", config=config, timers=FakeTime())
     for number in range(30):
         recorder.record(elsewhere(f"job-{number}", "flooded"), key="Created")
@@ -140,7 +140,7 @@ async def test_no_event_is_dropped_below_fifty_thousand() -> None:
 async def test_event_that_is_being_sent_is_not_dropped_for_another() -> None:
     server = Server()
     server.hold = asyncio.Event()
-    config = EventRecorderConfig(waiting=2)
+    config = EventRecorderConfig(max_queued=2)
     recorder = EventRecorder(server, component="c", config=config, timers=FakeTime())
     running = [asyncio.create_task(recorder.run()) for _ in range(2)]
     for number in range(2):

@@ -9,7 +9,7 @@ import pytest
 from tests.support.fake_api import Answer, FakeApi, refusal, text, whole
 from tfjob.client.config import Config
 from tfjob.client.errors import NotLeadingError, ServerTimeout
-from tfjob.client.http import JSON_PATCH, MERGE_PATCH, Api, Stored
+from tfjob.client.http import JSON_PATCH, MERGE_PATCH, Api, PartialObjectMetadata
 from tfjob.client.timing import Timing
 from tfjob.client.watch_codec import Page
 
@@ -25,7 +25,9 @@ async def connected(*answers: Answer) -> AsyncIterator[tuple[Api, FakeApi]]:
 
 async def test_an_object_is_read_into_the_type_that_is_asked_for() -> None:
     async with connected(whole(STORED)) as (api, fake):
-        stored = await api.get(f"{PODS}/p", decode=Stored, params={"pretty": "false"})
+        stored = await api.get(
+            f"{PODS}/p", decode=PartialObjectMetadata, params={"pretty": "false"}
+        )
     assert stored.metadata.resource_version == "7"
     assert (fake.asked[0].method, fake.asked[0].path) == ("GET", f"{PODS}/p")
     assert fake.asked[0].query == {"pretty": "false"}
@@ -33,7 +35,7 @@ async def test_an_object_is_read_into_the_type_that_is_asked_for() -> None:
 
 async def test_a_server_below_a_path_is_reached_there() -> None:
     async with FakeApi([whole(STORED)]) as fake, Api(Config(server=f"{fake.url}/k8s/c1")) as api:
-        await api.get("/api/v1/nodes/n", decode=Stored)
+        await api.get("/api/v1/nodes/n", decode=PartialObjectMetadata)
     assert fake.asked[0].path == "/k8s/c1/api/v1/nodes/n"
 
 
@@ -47,8 +49,14 @@ async def test_a_page_keeps_its_token_and_its_items_unread() -> None:
 
 async def test_create_asks_for_the_validation_and_dry_run_it_is_told() -> None:
     async with connected(whole(STORED, status=201), whole(STORED, status=201)) as (api, fake):
-        await api.create(PODS, {"a": 1}, decode=Stored)
-        await api.create(PODS, b'{"raw":2}', decode=Stored, field_validation="Strict", dry_run=True)
+        await api.create(PODS, {"a": 1}, decode=PartialObjectMetadata)
+        await api.create(
+            PODS,
+            b'{"raw":2}',
+            decode=PartialObjectMetadata,
+            field_validation="Strict",
+            dry_run=True,
+        )
     plain, strict = fake.asked
     assert (plain.method, plain.query, plain.json) == ("POST", {}, {"a": 1})
     assert strict.query == {"fieldValidation": "Strict", "dryRun": "All"}
@@ -57,7 +65,9 @@ async def test_create_asks_for_the_validation_and_dry_run_it_is_told() -> None:
 
 async def test_raw_parts_go_out_as_they_came_in() -> None:
     async with connected(whole(STORED)) as (api, fake):
-        await api.replace(f"{PODS}/p", {"spec": msgspec.Raw(b'{"k":1.0}')}, decode=Stored)
+        await api.replace(
+            f"{PODS}/p", {"spec": msgspec.Raw(b'{"k":1.0}')}, decode=PartialObjectMetadata
+        )
     assert fake.asked[0].method == "PUT"
     assert fake.asked[0].body == b'{"spec":{"k":1.0}}'
 
@@ -68,7 +78,7 @@ async def test_a_patch_says_what_kind_it_is(content_type: str) -> None:
         await api.patch(
             f"{PODS}/p/status",
             {},
-            decode=Stored,
+            decode=PartialObjectMetadata,
             content_type=content_type,
             params={"fieldManager": "me"},
         )
@@ -103,7 +113,7 @@ async def test_a_body_can_be_had_as_it_is() -> None:
 async def test_an_answer_of_another_kind_is_trouble_not_success(body: str) -> None:
     async with connected(text(body, status=200)) as (api, _):
         with pytest.raises(ServerTimeout, match="cannot be decoded as Stored"):
-            await api.create(PODS, {}, decode=Stored)
+            await api.create(PODS, {}, decode=PartialObjectMetadata)
 
 
 async def test_a_log_can_be_followed() -> None:
@@ -125,9 +135,9 @@ Write = Callable[[Api], Awaitable[object]]
 @pytest.mark.parametrize(
     "write",
     [
-        lambda api: api.create(PODS, {}, decode=Stored),
-        lambda api: api.replace(f"{PODS}/p", {}, decode=Stored),
-        lambda api: api.patch(f"{PODS}/p", {}, decode=Stored),
+        lambda api: api.create(PODS, {}, decode=PartialObjectMetadata),
+        lambda api: api.replace(f"{PODS}/p", {}, decode=PartialObjectMetadata),
+        lambda api: api.patch(f"{PODS}/p", {}, decode=PartialObjectMetadata),
         lambda api: api.delete(f"{PODS}/p"),
     ],
     ids=["create", "replace", "patch", "delete"],
@@ -151,6 +161,6 @@ async def test_no_write_is_sent_again_once_the_lead_was_lost_while_it_waited(wri
         with pytest.raises(NotLeadingError):
             await write(guarded)
         assert len(fake.asked) == 1
-        await guarded.get(f"{PODS}/p", decode=Stored)
+        await guarded.get(f"{PODS}/p", decode=PartialObjectMetadata)
         await write(api)
         assert len(fake.asked) == 3

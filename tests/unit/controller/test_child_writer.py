@@ -64,7 +64,7 @@ async def test_pod_that_is_on_its_way_out_is_waited_for(
         await harness.server.make(f"{CORE}/pods", foreign_pod(finalizers=["example.com/wait"]))
         await harness.server.ask("DELETE", POD_PATH)
         report = await carried_out(harness, Plan(creates=[POD]))
-        assert (report.errors, report.is_blocked) == ([], True)
+        assert (report.errors, report.retries_soon) == ([], True)
 
 
 async def test_pod_of_our_own_counts_as_made_with_its_version(
@@ -90,7 +90,7 @@ async def test_pod_that_vanishes_between_two_looks_is_waited_for(
             NotFound("gone") if request.verb == "get" and request.path == POD_PATH else None
         )
         report = await carried_out(harness, Plan(creates=[POD]))
-        assert (report.errors, report.is_blocked) == ([], True)
+        assert (report.errors, report.retries_soon) == ([], True)
 
 
 async def test_relabelled_pod_of_ours_is_released_and_its_name_stays_taken(
@@ -244,7 +244,7 @@ async def test_update_of_a_child_that_changed_hands_is_tried_later(
         await carried_out(harness, Plan(creates=[POD]))
         update = Update("Pod", name, "another-uid", {"spec": {"activeDeadlineSeconds": 5}})
         report = await carried_out(harness, Plan(updates=[update]))
-        assert (report.errors, report.is_blocked) == ([], True)
+        assert (report.errors, report.retries_soon) == ([], True)
 
 
 async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(

@@ -7,7 +7,7 @@ import pytest
 from tests.support.controller_harness import KEY, ControllerHarness
 from tests.support.local_apiserver.in_memory import CORE, JOBS, Json, decoded
 from tfjob.client.errors import Forbidden
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import PODS
 from tfjob.controller import controller_refs
 from tfjob.core.job import Job
@@ -36,7 +36,7 @@ async def owners(harness: ControllerHarness) -> list[str]:
 
 
 def meta_of(stored: Json) -> ObjectMeta:
-    found: Stored = decoded(stored, Stored)
+    found: PartialObjectMetadata = decoded(stored, PartialObjectMetadata)
     return found.metadata
 
 

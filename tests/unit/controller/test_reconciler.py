@@ -40,13 +40,13 @@ async def test_second_pass_over_a_settled_job_writes_nothing(
         before = harness.server.backend.store.revision
         result = await harness.one_pass()
         assert harness.server.backend.store.revision == before
-        assert (result.versions, result.errors, result.is_blocked) == ({}, [], False)
+        assert (result.versions, result.errors, result.retries_soon) == ({}, [], False)
 
 
 async def test_job_that_is_gone_needs_nothing(controller: Opened[ControllerHarness]) -> None:
     async with controller as harness:
         result = await harness.one_pass()
-        assert (result.requeue_at, result.errors, result.is_blocked) == (None, [], False)
+        assert (result.requeue_at, result.errors, result.retries_soon) == (None, [], False)
 
 
 async def test_stale_cache_makes_no_second_child(controller: Opened[ControllerHarness]) -> None:
@@ -233,7 +233,7 @@ async def test_orphan_is_adopted_before_anything_is_decided(
         del pod["metadata"]["ownerReferences"]
         assert (await harness.server.ask("PUT", f"{CORE}/pods/j-worker-0", pod))["code"] == 200
         result = await harness.one_pass()
-        assert result.is_blocked
+        assert result.retries_soon
         owned = await harness.server.ask("GET", f"{CORE}/pods/j-worker-0")
         (owner,) = owned["metadata"]["ownerReferences"]
         assert (owner["uid"], owner["controller"]) == (job["metadata"]["uid"], True)
@@ -322,7 +322,7 @@ async def test_time_to_live_that_was_taken_back_meanwhile_saves_the_job(
         del job["spec"]["runPolicy"]["ttlSecondsAfterFinished"]
         assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
         result = await harness.reconciler.reconcile(KEY)
-        assert result.is_blocked
+        assert result.retries_soon
         assert (await harness.job())["kind"] == "TFJob"
 
 

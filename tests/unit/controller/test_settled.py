@@ -97,7 +97,7 @@ async def test_whatever_changes_is_looked_at(
         result = await watched.run()
         # The orphan is adopted first; the next reconcile decides.
         is_orphan = change == "orphan"
-        assert (watched.decisions, result.is_blocked) == (0 if is_orphan else 1, is_orphan)
+        assert (watched.decisions, result.retries_soon) == (0 if is_orphan else 1, is_orphan)
 
 
 async def test_moment_that_was_asked_for_is_not_slept_through(

@@ -49,7 +49,7 @@ class World:
             self,
             self.queue,
             expectations=self.expectations,
-            observer=self.metrics.reconcile_observer("tfjob-controller"),
+            metrics=self.metrics.reconcile_recorder("tfjob-controller"),
             clocks=Clocks(
                 now=lambda: NOW + timedelta(seconds=self.time.time() - 1000),
                 elapsed=self.time.time,
@@ -227,7 +227,7 @@ async def test_namespace_that_goes_away_is_visited_rarely() -> None:
 
 async def test_name_that_is_still_taken_is_asked_for_again() -> None:
     async with worked() as harness:
-        harness.answer = lambda: Result(is_blocked=len(harness.passes) == 1)
+        harness.answer = lambda: Result(retries_soon=len(harness.passes) == 1)
         assert await harness.advance(60) == [0, BLOCKED_RETRY]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builders import a_job, a_pod, at, meta
 from tfjob.core import pod_state
-from tfjob.core.job import Rules
+from tfjob.core.job import Semantics
 from tfjob.k8s.pod import (
     ContainerState,
     ContainerStatus,
@@ -18,7 +18,7 @@ from tfjob.k8s.pod import (
     Terminated,
 )
 
-RULES: Rules = a_job("W1").rules
+RULES: Semantics = a_job("W1").semantics
 
 
 @pytest.mark.parametrize(

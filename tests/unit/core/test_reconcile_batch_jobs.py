@@ -34,13 +34,13 @@ def chief_job(
 ) -> Job:
     """A job as the oldest dialect reads it."""
     job = a_job(roles, restart="OnFailure", **fields)
-    rules = msgspec.structs.replace(
-        job.rules,
+    semantics = msgspec.structs.replace(
+        job.semantics,
         success_criterion=SuccessCriterion(types=(chief[0],), index=chief[1]),
         exit_codes=CODES,
         only_decisive_replica_fails_job=True,
     )
-    return msgspec.structs.replace(job, rules=rules, workload=Workload.JOB)
+    return msgspec.structs.replace(job, semantics=semantics, workload=Workload.JOB)
 
 
 def jobs_of(**succeeded: int) -> list[BatchJob]:

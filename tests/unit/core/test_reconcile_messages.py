@@ -75,12 +75,12 @@ def test_a_verdict_can_be_told_as_a_warning() -> None:
 
 def test_the_pod_that_decides_for_a_batch_job_is_the_one_that_is_named() -> None:
     job = worded(a_job("C1", restart="OnFailure"), failed=MessageTemplate("Failed", ENDED))
-    rules = msgspec.structs.replace(
-        job.rules,
+    semantics = msgspec.structs.replace(
+        job.semantics,
         success_criterion=SuccessCriterion(types=("Chief",), index=0),
         exit_codes=ExitCodes(at_least=128),
     )
-    job = msgspec.structs.replace(job, rules=rules, workload=Workload.JOB)
+    job = msgspec.structs.replace(job, semantics=semantics, workload=Workload.JOB)
     ended = a_pod("chief", 0, "Failed", exit_code=2, name="first", created=-60)
     newer = a_pod("chief", 0, "Running", name="second", created=-10)
     children = {"jobs": [a_batch_job("chief")], "services": [a_service("chief")]}

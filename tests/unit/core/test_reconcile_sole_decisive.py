@@ -21,7 +21,7 @@ from tests.support.builders import (
     status_after,
     stored,
 )
-from tfjob.core.job import Companion, ExitCodes, Job, Replica, RestartPolicy, SuccessCriterion
+from tfjob.core.job import Companion, ExitCodes, Job, ReplicaType, RestartPolicy, SuccessCriterion
 from tfjob.core.status import ReplicaStatus
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
@@ -30,7 +30,7 @@ from tfjob.k8s.pod import ContainerState, ContainerStatus, Running
 CODES = ExitCodes(retryable=frozenset({130, 137, 138, 143}))
 
 
-def a_replica(found: Replica) -> Replica:
+def a_replica(found: ReplicaType) -> ReplicaType:
     return msgspec.structs.replace(
         found,
         pod_restart_policy="Never",
@@ -42,15 +42,15 @@ def master_job(roles: str, restart: str = "OnFailure", **fields: Any) -> Job:
     """A job as the dialect with a master reads it."""
     job = a_job(roles, restart=restart, **fields)
     kinds = [replica.type for replica in job.replicas]
-    rules = msgspec.structs.replace(
-        job.rules,
+    semantics = msgspec.structs.replace(
+        job.semantics,
         success_criterion=SuccessCriterion(
             types=("Chief" if "Chief" in kinds else "Worker",), index=0
         ),
         exit_codes=CODES,
         only_decisive_replica_fails_job=True,
-        budget_ends_job=False,
-        budget_counts_container_restarts=False,
+        backoff_limit_fails_job=False,
+        backoff_limit_counts_container_restarts=False,
         never_policy_survives_disruption=True,
         success_before_deadline=True,
         success_before_suspension=True,
@@ -59,7 +59,7 @@ def master_job(roles: str, restart: str = "OnFailure", **fields: Any) -> Job:
         max_restart_delay=timedelta(seconds=360),
     )
     return msgspec.structs.replace(
-        job, rules=rules, replicas=[a_replica(each) for each in job.replicas]
+        job, semantics=semantics, replicas=[a_replica(each) for each in job.replicas]
     )
 
 
@@ -268,10 +268,10 @@ def test_a_success_whose_pod_has_vanished_has_no_time_to_count_by() -> None:
 
 def test_where_nobody_decides_alone_the_deadline_holds() -> None:
     job = overdue()
-    rules = msgspec.structs.replace(
-        job.rules, success_criterion=SuccessCriterion(types=("Worker",))
+    semantics = msgspec.structs.replace(
+        job.semantics, success_criterion=SuccessCriterion(types=("Worker",))
     )
-    job = msgspec.structs.replace(job, rules=rules)
+    job = msgspec.structs.replace(job, semantics=semantics)
     done = [a_pod("worker", index, "Succeeded", exit_code=0, ran=(-60, -20)) for index in (0, 1)]
     assert status_after(job, decide(job, *done)).is_true("Failed")
 

@@ -18,8 +18,10 @@ NOTHING = ReplicaStatus()
 FIVE_MINUTES = timedelta(minutes=5)
 
 
-def ruled(job: Job, **rules: Any) -> Job:
-    return msgspec.structs.replace(job, rules=msgspec.structs.replace(job.rules, **rules))
+def ruled(job: Job, **semantics: Any) -> Job:
+    return msgspec.structs.replace(
+        job, semantics=msgspec.structs.replace(job.semantics, **semantics)
+    )
 
 
 def slot_of(job: Job, pod: Pod) -> ReplicaInstance:
@@ -28,7 +30,7 @@ def slot_of(job: Job, pod: Pod) -> ReplicaInstance:
 
 
 def fate(job: Job, pod: Pod, stored: ReplicaStatus = NOTHING) -> ReplicaAction:
-    return restart_policy.action_for(slot_of(job, pod), rules=job.rules, stored=stored)
+    return restart_policy.action_for(slot_of(job, pod), semantics=job.semantics, stored=stored)
 
 
 def instances_of(*found: Pod) -> dict[int, ReplicaInstance]:
@@ -75,11 +77,15 @@ def test_the_policy_and_the_pod_decide(policy: str, letter: str, expected: Repli
 def test_a_replica_without_a_pod_is_kept_and_a_leaving_one_ignored() -> None:
     job = a_job("W1", restart="Never")
     empty = observe(job, Children()).all_instances()[0]
-    assert restart_policy.action_for(empty, rules=job.rules, stored=NOTHING) is ReplicaAction.KEEP
+    assert (
+        restart_policy.action_for(empty, semantics=job.semantics, stored=NOTHING)
+        is ReplicaAction.KEEP
+    )
     leaving = slot_of(job, a_pod("worker", 0, "Failed", exit_code=1))
     leaving.is_obsolete = True
     assert (
-        restart_policy.action_for(leaving, rules=job.rules, stored=NOTHING) is ReplicaAction.IGNORE
+        restart_policy.action_for(leaving, semantics=job.semantics, stored=NOTHING)
+        is ReplicaAction.IGNORE
     )
 
 
@@ -208,7 +214,7 @@ def test_a_success_is_restarted_where_the_type_says_so_but_not_the_deciders() ->
 def fates_of(job: Job, letters: str) -> list[tuple[ReplicaInstance, ReplicaAction]]:
     instances = observe(job, Children(pods=pods(worker=letters))).all_instances()
     return [
-        (instance, restart_policy.action_for(instance, rules=job.rules, stored=NOTHING))
+        (instance, restart_policy.action_for(instance, semantics=job.semantics, stored=NOTHING))
         for instance in instances
     ]
 
@@ -243,13 +249,13 @@ def test_the_first_in_order_have_what_is_left_of_the_budget(
     left: int | None, expected: list[ReplicaAction]
 ) -> None:
     job = a_job("W4", restart="OnFailure")
-    judged = restart_policy.within_budget(fates_of(job, "FRFF"), left=left, rules=job.rules)
+    judged = restart_policy.within_budget(fates_of(job, "FRFF"), left=left, semantics=job.semantics)
     assert [each for _, each in judged] == expected
 
 
 def test_a_budget_that_only_stops_restarts_fails_the_decider_and_tolerates_others() -> None:
-    job = ruled(a_job("W2", restart="OnFailure"), budget_ends_job=False)
-    judged = restart_policy.within_budget(fates_of(job, "FF"), left=0, rules=job.rules)
+    job = ruled(a_job("W2", restart="OnFailure"), backoff_limit_fails_job=False)
+    judged = restart_policy.within_budget(fates_of(job, "FF"), left=0, semantics=job.semantics)
     assert [each for _, each in judged] == [ReplicaAction.FAIL_JOB, ReplicaAction.TOLERATE]
 
 

@@ -65,9 +65,9 @@ def test_every_field_is_described(dialect: Dialect) -> None:
 @OF_EACH
 def test_every_rule_says_something_in_one_line(dialect: Dialect) -> None:
     found = pieces(schema_of(dialect))
-    rules = [rule for _, piece in found for rule in piece.get("x-kubernetes-validations", ())]
-    assert rules
-    for rule in rules:
+    semantics = [rule for _, piece in found for rule in piece.get("x-kubernetes-validations", ())]
+    assert semantics
+    for rule in semantics:
         assert rule.get("message") or rule["messageExpression"]
         assert not any("\n" in value for value in rule.values() if isinstance(value, str))
 

@@ -125,4 +125,4 @@ def test_lone_master_of_v1beta1_gets_one_pod_that_is_never_restarted(name: str) 
 def test_published_v1beta1_job_cleans_up_what_runs_and_is_decided_by_its_master(name: str) -> None:
     job = read(name)
     assert job.policy.clean is CleanPolicy.RUNNING
-    assert job.rules.success_criterion == SuccessCriterion(types=("Master",))
+    assert job.semantics.success_criterion == SuccessCriterion(types=("Master",))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tfjob.cli.jobs import stored_dialects
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError
@@ -26,12 +26,16 @@ async def test_what_was_stored_is_found_again_and_definitions_are_renewed(tmp_pa
     body = {"metadata": {"name": "kept"}}
     name = "tfjobs.kubeflow.org"
     async with cluster(tmp_path / "data") as first:
-        await first.api.create(MAPS, body, decode=Stored)
+        await first.api.create(MAPS, body, decode=PartialObjectMetadata)
         await first.api.patch(
-            CRDS.item(name), {"spec": {"names": {"shortNames": ["old"]}}}, decode=Stored
+            CRDS.item(name),
+            {"spec": {"names": {"shortNames": ["old"]}}},
+            decode=PartialObjectMetadata,
         )
     async with cluster(tmp_path / "data") as second:
-        assert (await second.api.get(f"{MAPS}/kept", decode=Stored)).metadata.name == "kept"
+        assert (
+            await second.api.get(f"{MAPS}/kept", decode=PartialObjectMetadata)
+        ).metadata.name == "kept"
         crd: dict[str, Any] = await second.api.get(CRDS.item(name), decode=dict)
     assert crd["spec"]["names"]["shortNames"] == ["tfj"]
 

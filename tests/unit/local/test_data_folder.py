@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.local.node.fake_api import until
 from tfjob.cli.jobs import stored_dialects
-from tfjob.client.http import Stored
+from tfjob.client.http import PartialObjectMetadata
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, lock_holder, make_folder, prepare, write_file
@@ -153,8 +153,8 @@ async def test_nothing_in_the_folder_is_open_to_others(tmp_path: Path, umask: in
     data = tmp_path / "a" / "data"
     async with cluster(data) as up:
         secret = {"metadata": {"name": "s"}, "data": {"key": "cGFzcw=="}}
-        await up.api.create(SECRETS, secret, decode=Stored)
-        await up.api.create(PODS, _pod(), decode=Stored)
+        await up.api.create(SECRETS, secret, decode=PartialObjectMetadata)
+        await up.api.create(PODS, _pod(), decode=PartialObjectMetadata)
         await until(lambda: list(data.glob("node/pods/*/containers/main/0.log")), "the pod's log")
         names = {each.name for each in data.rglob("*")}
         assert {"objects.sqlite-wal", "token", "kubeconfig", "record.json", "key"} <= names

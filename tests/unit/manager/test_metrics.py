@@ -39,7 +39,7 @@ def jobs(metrics: Metrics, name: str, namespace: str = "n") -> float:
 
 def test_every_name_of_the_contract_is_exposed() -> None:
     metrics = Metrics()
-    passes = metrics.reconcile_observer("tfjob-controller")
+    passes = metrics.reconcile_recorder("tfjob-controller")
     passes.reconciled(result="success", seconds=0.1)
     passes.reconciled(result="error", seconds=0.1)
     metrics.queue_depth.labels("tfjob-controller").set(3)

@@ -16,7 +16,7 @@ from tests.support.tfjobs import tfjob
 from tfjob.client.config import Config
 from tfjob.client.credentials import bearer
 from tfjob.client.errors import ApiError
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.request import Request
 from tfjob.client.watch_codec import LineDecoder, MalformedLine
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
@@ -101,7 +101,9 @@ async def test_errors_of_requests_name_neither_token_nor_body() -> None:
         ) as api:
             for _ in range(2):
                 with pytest.raises(ApiError) as caught:
-                    await api.create("/api/v1/pods", {"password": PASSWORD}, decode=Stored)
+                    await api.create(
+                        "/api/v1/pods", {"password": PASSWORD}, decode=PartialObjectMetadata
+                    )
                 shown = f"{caught.value} {caught.value!r}"
                 assert TOKEN not in shown
                 assert PASSWORD not in shown
@@ -120,5 +122,5 @@ async def test_a_token_that_cannot_be_sent_is_not_shown() -> None:
     credentials = bearer(f"{TOKEN}\x00")
     async with Api(Config(server="http://played.invalid", credentials=credentials)) as api:
         with pytest.raises(ApiError, match="control characters") as caught:
-            await api.get("/api/v1/nodes/n", decode=Stored)
+            await api.get("/api/v1/nodes/n", decode=PartialObjectMetadata)
     assert TOKEN not in str(caught.value)

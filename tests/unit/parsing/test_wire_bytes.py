@@ -16,7 +16,7 @@ from tests.support.recorded_watch import SCOPE, Faithful, bookmark, follower
 from tfjob.client import errors
 from tfjob.client.config import Config
 from tfjob.client.errors import ApiError, ServerTimeout
-from tfjob.client.http import Api, Stored, _decoded
+from tfjob.client.http import Api, PartialObjectMetadata, _decoded
 from tfjob.client.informer import Informer
 from tfjob.client.store import Store
 from tfjob.client.watch import Watch
@@ -56,7 +56,7 @@ def test_any_object_of_a_list_is_read_or_skipped(text: bytes) -> None:
 
 @given(TEXTS)
 def test_any_answer_is_of_its_type_or_an_api_error(text: bytes) -> None:
-    kinds: tuple[type, ...] = (Stored, JobObject, Page, dict, msgspec.Raw)
+    kinds: tuple[type, ...] = (PartialObjectMetadata, JobObject, Page, dict, msgspec.Raw)
     for kind in kinds:
         for level in (None, 3):
             with suppress(ServerTimeout):
@@ -161,7 +161,7 @@ async def test_a_deep_pod_is_skipped_with_a_line_that_names_it(
 async def test_a_deep_answer_to_a_write_still_gives_the_version(depth: int) -> None:
     answer = Answer(chunks=[job("j", version=7, spec=nested(depth))])
     async with FakeApi([answer]) as fake, Api(Config(server=fake.url)) as api:
-        stored = await api.replace(f"{ITEM}/status", {}, decode=Stored)
+        stored = await api.replace(f"{ITEM}/status", {}, decode=PartialObjectMetadata)
     assert stored.metadata.resource_version == "7"
 
 
@@ -178,4 +178,4 @@ async def test_a_deep_refusal_is_the_error_of_its_code(depth: int) -> None:
     answers = [Answer(status=404, chunks=[body])]
     async with FakeApi(answers) as fake, Api(Config(server=fake.url)) as api:
         with pytest.raises(errors.NotFound):
-            await api.get(ITEM, decode=Stored)
+            await api.get(ITEM, decode=PartialObjectMetadata)

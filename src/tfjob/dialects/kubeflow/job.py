@@ -9,10 +9,10 @@ from tfjob.core.job import (
     Job,
     LabelKeys,
     Owner,
-    Replica,
+    ReplicaType,
     RestartPolicy,
-    Rules,
     RunPolicy,
+    Semantics,
     SuccessCriterion,
     TFConfig,
 )
@@ -75,7 +75,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         owner=owner,
         replicas=[_replica(each, owner, spec, settings) for each in spec.replicas],
         labels=_label_keys(leaders, settings),
-        rules=Rules(
+        semantics=Semantics(
             success_criterion=success_criterion,
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
@@ -146,7 +146,7 @@ def _policy(spec: Spec, settings: Settings) -> RunPolicy:
     )
 
 
-def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) -> Replica:
+def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) -> ReplicaType:
     role = each.type.lower()
     labels = {
         api.LABEL_OPERATOR: api.OPERATOR,
@@ -155,7 +155,7 @@ def _replica(each: ReplicaSpec, owner: Owner, spec: Spec, settings: Settings) ->
     }
     domain = f".{settings.cluster_domain}" if settings.cluster_domain else ""
     by_exit_code = each.restart is RestartPolicy.EXIT_CODE
-    return Replica(
+    return ReplicaType(
         type=each.type,
         label=role,
         count=each.count,

@@ -4,7 +4,7 @@ Pod templates are stored as written; only the fields that the rules need are dec
 """
 
 from tfjob.core.job import MAX_REPLICAS
-from tfjob.dialects.kubeflow import api, hints, rules
+from tfjob.dialects.kubeflow import api, cel_rules, hints
 from tfjob.dialects.schema import (
     Schema,
     array,
@@ -41,7 +41,7 @@ def schema(*, clean_pod_policy: str | None = None) -> Schema:
             "spec": spec(clean_pod_policy),
             "status": _status(),
         },
-        rules=rules.of_object(),
+        rules=cel_rules.of_object(),
     )
 
 
@@ -55,7 +55,7 @@ def spec(clean_pod_policy: str | None = None) -> Schema:
                 f"The replicas by type: {types}. Types are case-insensitive.",
                 _replica(),
                 at_most=MAX_TYPES,
-                rules=rules.of_types(),
+                rules=cel_rules.of_types(),
             ),
             "runPolicy": _run_policy(),
             "successPolicy": text(
@@ -73,7 +73,7 @@ def spec(clean_pod_policy: str | None = None) -> Schema:
             **{key: _limit(key, older.format(key)) for key in _LIMITS},
         },
         required=["tfReplicaSpecs"],
-        rules=rules.of_spec(),
+        rules=cel_rules.of_spec(),
     )
 
 
@@ -114,7 +114,7 @@ def _run_policy() -> Schema:
 
 def _scheduling_policy() -> Schema:
     about = "Queue of the PodGroup. Immutable once set."
-    queue = ruled(text(about), rules.of_queue())
+    queue = ruled(text(about), cel_rules.of_queue())
     return record(
         "How a gang scheduler schedules the job's pods.",
         {
@@ -139,7 +139,7 @@ def _replica() -> Schema:
             ),
             "template": template(),
         },
-        rules=rules.of_replica(),
+        rules=cel_rules.of_replica(),
     )
     # Otherwise the API server drops a null entry, and the job runs without that type.
     replica["nullable"] = True
@@ -185,7 +185,7 @@ def _containers() -> Schema:
             ),
         },
         keeps_unknown=True,
-        rules=rules.of_container(),
+        rules=cel_rules.of_container(),
     )
     found = array("Containers of the pod.", container, at_most=MAX_CONTAINERS)
     return hinted(found, remedy=hints.MANY_CONTAINERS)

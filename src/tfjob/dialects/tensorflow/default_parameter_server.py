@@ -8,7 +8,7 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfjob.core.job import TRAINING_CONTAINER, Companion, Replica
+from tfjob.core.job import TRAINING_CONTAINER, Companion, ReplicaType
 from tfjob.dialects.tensorflow import api
 from tfjob.dialects.tensorflow.names import Names
 from tfjob.dialects.tensorflow.template import (
@@ -65,14 +65,14 @@ def config_map(names: Names, *, source: str) -> Companion:
     )
 
 
-def commands(replicas: Sequence[Replica], *, count: int) -> list[list[str]]:
+def commands(replicas: Sequence[ReplicaType], *, count: int) -> list[list[str]]:
     """The command of each server: the cluster and its own task index."""
     start = ["python", f"{FOLDER}/{FILE}", "--cluster_spec", _cluster(replicas)]
     own = ["--job_name", api.PS.lower(), "--task_id"]
     return [[*start, *own, str(index)] for index in range(count)]
 
 
-def _cluster(replicas: Sequence[Replica]) -> str:
+def _cluster(replicas: Sequence[ReplicaType]) -> str:
     """The addresses by type in the format of the program, which accepts no empty types."""
     return ",".join(
         f"{each.task}|{';'.join(each.address(index) for index in range(each.count))}"

@@ -12,10 +12,10 @@ from tfjob.core.job import (
     Job,
     LabelKeys,
     Owner,
-    Replica,
+    ReplicaType,
     RestartPolicy,
-    Rules,
     RunPolicy,
+    Semantics,
     ServicePort,
     SuccessCriterion,
     TFConfig,
@@ -101,7 +101,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         owner=owner,
         replicas=_replicas(spec, names, settings),
         labels=LabelKeys(type=api.LABEL_TYPE, index=api.LABEL_INDEX),
-        rules=Rules(
+        semantics=Semantics(
             success_criterion=SuccessCriterion(types=(chief.type,), index=chief.index),
             exit_codes=_EXIT_CODES,
             only_decisive_replica_fails_job=True,
@@ -152,7 +152,7 @@ def _refusal(fault: Fault) -> Messages:
     return msgspec.structs.replace(api.MESSAGES, invalid=template)
 
 
-def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]:
+def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[ReplicaType]:
     """The replicas in the order of the spec, which the status also has."""
     found = [_replica(each, names, settings) for each in spec.entries]
     return [
@@ -165,12 +165,12 @@ def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[Replica]
     ]
 
 
-def _replica(entry: Entry, names: Names, settings: Settings) -> Replica:
+def _replica(entry: Entry, names: Names, settings: Settings) -> ReplicaType:
     labels = {**names.labels, api.LABEL_TYPE: entry.type}
     template = accelerated(entry.template or {}, config_of(settings).accelerators)
     if entry.is_default_server:
         template = default_parameter_server.mounted(template, config_map=names.config_map)
-    return Replica(
+    return ReplicaType(
         type=entry.type,
         label=entry.type,
         count=entry.count,

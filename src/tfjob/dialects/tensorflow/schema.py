@@ -5,7 +5,7 @@ the rules need are declared.
 """
 
 from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, ruled, text
-from tfjob.dialects.tensorflow import api, rules
+from tfjob.dialects.tensorflow import api, cel_rules
 from tfjob.dialects.tensorflow.template import MAX_CONTAINERS
 
 _MAX_ENTRIES = 10
@@ -29,9 +29,9 @@ def schema() -> Schema:
 
 def _spec() -> Schema:
     runtime_id = text("The id in the names of all children; generated if absent.")
-    runtime_id = ruled(runtime_id, rules.of_runtime_id())
+    runtime_id = ruled(runtime_id, cel_rules.of_runtime_id())
     entries = array("One entry per replica type.", _entry(), at_most=_MAX_ENTRIES)
-    entries = ruled(entries, rules.of_entries())
+    entries = ruled(entries, cel_rules.of_entries())
     return record(
         "The desired state of the job. Immutable once RuntimeId is set.",
         {
@@ -42,7 +42,7 @@ def _spec() -> Schema:
             "terminationPolicy": _termination(),
         },
         keeps_unknown=True,
-        rules=rules.of_spec(),
+        rules=cel_rules.of_spec(),
     )
 
 
@@ -62,7 +62,7 @@ def _entry() -> Schema:
             "IsDefaultPS": boolean("Set by the operator for default parameter servers."),
         },
         keeps_unknown=True,
-        rules=rules.of_entry(),
+        rules=cel_rules.of_entry(),
     )
 
 
@@ -73,7 +73,7 @@ def _template() -> Schema:
         keeps_unknown=True,
     )
     policy = text("OnFailure (default) or Never.")
-    policy = ruled(policy, rules.of_restart_policy())
+    policy = ruled(policy, cel_rules.of_restart_policy())
     return record(
         "The pod template of a replica. A PS without one, or without a container named"
         " tensorflow, runs the default parameter server.",
@@ -95,7 +95,7 @@ def _template() -> Schema:
 
 def _tensorboard() -> Schema:
     log_dir = text("Where the event files are: a folder, or a bucket such as gs://name/folder.")
-    log_dir = ruled(log_dir, rules.of_log_dir())
+    log_dir = ruled(log_dir, cel_rules.of_log_dir())
     anything = record("As in a pod.", {}, keeps_unknown=True)
     return record(
         "Requests a TensorBoard for the job. It needs logDir.",

@@ -16,10 +16,10 @@ from tfjob.core.job import (
     Job,
     LabelKeys,
     Owner,
-    Replica,
+    ReplicaType,
     RestartPolicy,
-    Rules,
     RunPolicy,
+    Semantics,
     ServicePort,
     SuccessCriterion,
     TFConfig,
@@ -100,7 +100,7 @@ def _job(
             leader=(api.LABEL_ROLE, "master"),
             leaders=success_criterion,
         ),
-        rules=_rules(success_criterion, settings),
+        semantics=_rules(success_criterion, settings),
         messages=api.MESSAGES,
         policy=RunPolicy(
             clean=spec.clean,
@@ -133,13 +133,13 @@ def _success_criterion(spec: Spec) -> SuccessCriterion:
     return SuccessCriterion(types=(api.CHIEF if api.CHIEF in kinds else api.WORKER,), index=0)
 
 
-def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Rules:
-    return Rules(
+def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Semantics:
+    return Semantics(
         success_criterion=success_criterion,
         exit_codes=EXIT_CODES,
         only_decisive_replica_fails_job=True,
-        budget_ends_job=False,
-        budget_counts_container_restarts=False,
+        backoff_limit_fails_job=False,
+        backoff_limit_counts_container_restarts=False,
         never_policy_survives_disruption=True,
         success_before_deadline=True,
         success_before_suspension=True,
@@ -152,7 +152,7 @@ def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Rules:
 
 def _replica(
     each: ReplicaSpec, owner: Owner, *, spec: Spec, gang: GangSpec | None, was_paused: bool
-) -> Replica:
+) -> ReplicaType:
     named = {api.LABEL_JOB: label_value(owner.name), api.LABEL_TYPE: each.type}
     labels = {
         **named,
@@ -160,7 +160,7 @@ def _replica(
         api.LABEL_COMPONENT_TYPE: api.COMPONENT_TYPE,
     }
     template = run_mode.started(each.template, spec.modes, kind=each.type, was_paused=was_paused)
-    return Replica(
+    return ReplicaType(
         type=each.type,
         label=each.type,
         count=each.count,

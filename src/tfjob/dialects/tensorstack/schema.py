@@ -15,7 +15,7 @@ from tfjob.dialects.schema import (
     ruled,
     text,
 )
-from tfjob.dialects.tensorstack import api, hints, rules, validation_messages
+from tfjob.dialects.tensorstack import api, cel_rules, hints, validation_messages
 from tfjob.dialects.tensorstack.validation_messages import MAX_REPLICAS
 
 _MAX_ENTRIES = 10
@@ -39,7 +39,7 @@ def schema() -> Schema:
             "status": _status(),
         },
         required=["spec"],
-        rules=rules.of_object(),
+        rules=cel_rules.of_object(),
     )
 
 
@@ -49,7 +49,7 @@ def spec() -> Schema:
         {
             "replicaSpecs": ruled(
                 {**array("The replicas.", _replica(), at_most=_MAX_ENTRIES), "minItems": 1},
-                rules.of_replicas(),
+                cel_rules.of_replicas(),
             ),
             "runPolicy": _run_policy(),
             "scheduler": record(
@@ -60,7 +60,7 @@ def spec() -> Schema:
             "tensorboardSpec": board(),
         },
         required=["replicaSpecs"],
-        rules=rules.of_spec(),
+        rules=cel_rules.of_spec(),
     )
 
 
@@ -81,7 +81,7 @@ def _replica() -> Schema:
             "template": _template(),
         },
         required=["type", "template"],
-        rules=rules.of_replica(),
+        rules=cel_rules.of_replica(),
     )
 
 
@@ -112,7 +112,7 @@ def _containers() -> Schema:
             ),
         },
         keeps_unknown=True,
-        rules=rules.of_container(),
+        rules=cel_rules.of_container(),
     )
     return array("Containers of the pod.", container, at_most=_MAX_CONTAINERS)
 
@@ -138,7 +138,7 @@ def _run_policy() -> Schema:
 
 
 def _clean_up(about: str) -> Schema:
-    return ruled({**text(about), "maxLength": _MAX_TEXT_LENGTH}, rules.of_clean_up())
+    return ruled({**text(about), "maxLength": _MAX_TEXT_LENGTH}, cel_rules.of_clean_up())
 
 
 def _t9k_scheduler() -> Schema:
@@ -148,7 +148,7 @@ def _t9k_scheduler() -> Schema:
             "queue": text("Queue in which the job waits."),
             "priority": integer("From 0 (default) to 100.", at_most=_MAX_PRIORITY),
         },
-        rules=rules.of_scheduler(),
+        rules=cel_rules.of_scheduler(),
     )
 
 
@@ -196,11 +196,11 @@ def _starts(about: str, fields: Schema) -> Schema:
         },
         required=["type"],
     )
-    return ruled(array(about, entry, at_most=_MAX_ENTRIES), rules.of_modes())
+    return ruled(array(about, entry, at_most=_MAX_ENTRIES), cel_rules.of_modes())
 
 
 def board() -> Schema:
-    fileset = ruled({"type": "string", "maxLength": _MAX_TEXT_LENGTH}, rules.of_fileset())
+    fileset = ruled({"type": "string", "maxLength": _MAX_TEXT_LENGTH}, cel_rules.of_fileset())
     return record(
         "A TensorBoard beside the job; it stays until the job is deleted.",
         {
@@ -223,7 +223,7 @@ def board() -> Schema:
             "resources": record("Resources of its container.", {}, keeps_unknown=True),
         },
         keeps_unknown=True,
-        rules=rules.of_board(),
+        rules=cel_rules.of_board(),
     )
 
 

@@ -9,7 +9,7 @@ from tfjob.local.apiserver.crd import CrdRegistrar
 from tfjob.local.apiserver.ip_allocator import ClusterIPAllocator
 from tfjob.local.apiserver.kinds import Registry
 from tfjob.local.apiserver.request import Request
-from tfjob.local.apiserver.store import Key, Store, Stored
+from tfjob.local.apiserver.store import Key, Store, StoredObject
 from tfjob.local.apiserver.watchers import WatchBroadcaster
 
 Json = dict[str, Any]
@@ -44,7 +44,7 @@ class Backend:
         self.logs = logs
         self.is_closing = False
 
-    def get(self, request: Request) -> Stored:
+    def get(self, request: Request) -> StoredObject:
         """The stored object that a request names; 404 if there is none."""
         stored = self.store.get(request.key)
         if stored is None:

@@ -13,7 +13,7 @@ from tfjob.local.apiserver import table
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.request import Answer, Request
-from tfjob.local.apiserver.store import Stored
+from tfjob.local.apiserver.store import StoredObject
 
 Json = dict[str, Any]
 PLAIN, TABLE, PARTIAL = "plain", "table", "partial"
@@ -93,7 +93,7 @@ def object_response(
     form = negotiated_form(request.accept)
     kind = request.kind
     if form == TABLE:
-        stored = Stored("", "", 0, body)
+        stored = StoredObject("", "", 0, body)
         shown = _table(backend, request, [stored], revision=_revision(body))
     elif form == PARTIAL:
         shown = _PARTIAL_HEAD + b'"metadata":' + bytes(_decode_meta(body).metadata) + b"}"
@@ -108,7 +108,9 @@ def _revision(body: bytes) -> str:
     return str(meta.get("resourceVersion", ""))
 
 
-def list_response(backend: Backend, request: Request, items: list[Stored], *, meta: Json) -> Answer:
+def list_response(
+    backend: Backend, request: Request, items: list[StoredObject], *, meta: Json
+) -> Answer:
     """The response with a list."""
     form = negotiated_form(request.accept)
     kind = request.kind
@@ -141,7 +143,7 @@ def event_object(
 ) -> bytes:
     """The object of a watch event."""
     if form == TABLE:
-        rows = [Stored("", "", 0, body)]
+        rows = [StoredObject("", "", 0, body)]
         return _table(backend, request, rows, revision=_revision(body), has_columns=is_first)
     if form == PARTIAL:
         return _PARTIAL_HEAD + b'"metadata":' + bytes(_decode_meta(body).metadata) + b"}"
@@ -151,7 +153,7 @@ def event_object(
 def _table(
     backend: Backend,
     request: Request,
-    items: list[Stored],
+    items: list[StoredObject],
     *,
     revision: str,
     meta: Json | None = None,

@@ -79,7 +79,7 @@ class Key(NamedTuple):
     name: str
 
 
-class Stored(NamedTuple):
+class StoredObject(NamedTuple):
     """An object at a revision."""
 
     namespace: str
@@ -159,7 +159,7 @@ class Store:
         self._tell(change)
         return change
 
-    def _append(self, key: Key, obj: Json, *, before: Stored | None, type_: str) -> Change:
+    def _append(self, key: Key, obj: Json, *, before: StoredObject | None, type_: str) -> Change:
         revision = self.revision + 1
         meta = obj["metadata"]
         meta["resourceVersion"] = str(revision)
@@ -182,7 +182,7 @@ class Store:
             before=before.body if before else None,
         )
 
-    def _index_owners(self, key: Key, meta: Json, before: Stored | None) -> None:
+    def _index_owners(self, key: Key, meta: Json, before: StoredObject | None) -> None:
         owners = {ref.get("uid", "") for ref in meta.get("ownerReferences") or ()}
         if before is not None and (owners or b'"ownerReferences"' in before.body):
             sql = "DELETE FROM owned WHERE owner=? AND resource=? AND namespace=? AND name=?"
@@ -239,16 +239,16 @@ class Store:
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def get(self, key: Key) -> Stored | None:
+    def get(self, key: Key) -> StoredObject | None:
         return self._live(key)
 
-    def _live(self, key: Key) -> Stored | None:
+    def _live(self, key: Key) -> StoredObject | None:
         sql = (
             "SELECT namespace, name, revision, body FROM log"
             " WHERE resource=? AND namespace=? AND name=? AND ended IS NULL"
         )
         row = self._db.execute(sql, key).fetchone()
-        return Stored(*row) if row else None
+        return StoredObject(*row) if row else None
 
     def find_uid(self, uid: str) -> Key | None:
         """The key of the object with this UID."""
@@ -284,7 +284,7 @@ class Store:
         at: int | None = None,
         after: tuple[str, str] = ("", ""),
         limit: int = -1,
-    ) -> list[Stored]:
+    ) -> list[StoredObject]:
         """Objects ordered by namespace and name; now, or at a kept revision."""
         if at is not None and at < self.compacted:
             raise Compacted(at, self.compacted)
@@ -301,7 +301,7 @@ class Store:
             f"SELECT namespace, name, revision, body FROM log WHERE {where} AND {moment}"  # noqa: S608 - built from constants and integers
             f" ORDER BY namespace, name LIMIT {limit:d}"
         )
-        return [Stored(*row) for row in self._db.execute(sql, values)]
+        return [StoredObject(*row) for row in self._db.execute(sql, values)]
 
     def changes(self, resource: str, *, after: int, limit: int) -> list[Change]:
         """Changes after a revision, in order, each with the state before it."""

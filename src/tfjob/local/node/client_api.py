@@ -11,7 +11,7 @@ import msgspec
 
 from tfjob.client.errors import AlreadyExists, ApiError, Conflict, Invalid, NotFound
 from tfjob.client.events import EventRecorder
-from tfjob.client.http import Api, Stored
+from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS, SERVICES, Resource
 from tfjob.client.watch import Watch
@@ -74,19 +74,19 @@ class ClientApi:
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
         with _translated_errors():
-            await self._api.create(_path(pod, "binding"), body, decode=Stored)
+            await self._api.create(_path(pod, "binding"), body, decode=PartialObjectMetadata)
 
     async def patch_status(self, pod: Json, status: Json) -> None:
         """Patch fields of the status; None removes a field."""
         body = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         with _translated_errors():
-            await self._api.patch(_path(pod, "status"), body, decode=Stored)
+            await self._api.patch(_path(pod, "status"), body, decode=PartialObjectMetadata)
 
     async def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
         """Patch annotations; None removes one."""
         body = {"metadata": {"uid": pod["metadata"]["uid"], "annotations": annotations}}
         with _translated_errors():
-            await self._api.patch(_path(pod), body, decode=Stored)
+            await self._api.patch(_path(pod), body, decode=PartialObjectMetadata)
 
     async def delete_pod(self, pod: Json) -> None:
         """Delete the pod without a grace period: nothing of it runs any more."""
@@ -116,12 +116,12 @@ class ClientApi:
         name = str(node["metadata"]["name"])
         with _translated_errors():
             try:
-                await self._api.create(NODES.collection(), node, decode=Stored)
+                await self._api.create(NODES.collection(), node, decode=PartialObjectMetadata)
             except AlreadyExists:
                 await self._api.patch(
                     NODES.item(name, subresource="status"),
                     {"status": node["status"]},
-                    decode=Stored,
+                    decode=PartialObjectMetadata,
                 )
 
     def post_event(

@@ -27,15 +27,15 @@ WORKER_0 = SuccessCriterion(types=("Worker",), index=0)
     ],
 )
 def test_deciding_type(roles: str, success_criterion: SuccessCriterion) -> None:
-    assert a_job(roles).rules.success_criterion == success_criterion
+    assert a_job(roles).semantics.success_criterion == success_criterion
 
 
 def test_all_workers_decide_under_their_policy_unless_there_is_a_chief() -> None:
-    assert a_job("W2", successPolicy="AllWorkers").rules.success_criterion == SuccessCriterion(
+    assert a_job("W2", successPolicy="AllWorkers").semantics.success_criterion == SuccessCriterion(
         types=("Worker",)
     )
     chief = a_job("C1 W2", successPolicy="AllWorkers")
-    assert chief.rules.success_criterion == SuccessCriterion(types=("Chief",))
+    assert chief.semantics.success_criterion == SuccessCriterion(types=("Chief",))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_all_workers_decide_under_their_policy_unless_there_is_a_chief() -> None
 def test_exit_codes_are_judged_by_the_chosen_table(
     table: str, retried: list[int | None], permanent: list[int | None]
 ) -> None:
-    codes = a_job(settings=Settings(exit_code_table=table)).rules.exit_codes
+    codes = a_job(settings=Settings(exit_code_table=table)).semantics.exit_codes
     assert [code for code in retried if not codes.is_retryable(code)] == []
     assert [code for code in permanent if codes.is_retryable(code)] == []
 

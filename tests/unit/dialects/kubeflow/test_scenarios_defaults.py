@@ -46,7 +46,7 @@ def test_absent_values_become_the_defaults_and_given_ones_stay() -> None:
     (replica,) = job.replicas
     assert (replica.count, replica.restart) == (1, RestartPolicy.ALWAYS)
     assert job.policy.clean is CleanPolicy.NONE
-    assert job.rules.success_criterion.index == 0
+    assert job.semantics.success_criterion.index == 0
     assert training_container(pods_of(job)["j-worker-0"])["ports"] == [TRAINING_PORT]
 
 

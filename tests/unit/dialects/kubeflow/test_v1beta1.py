@@ -80,7 +80,7 @@ def test_fields_of_v1_come_back_from_the_annotation() -> None:
     }
     job = read(old("W2", kept=kept))
     assert job.policy.is_suspended
-    assert job.rules.success_criterion.index is None
+    assert job.semantics.success_criterion.index is None
     assert job.tf_config.is_dynamic
     assert job.annotations == {"other": "stays"}
 

@@ -64,7 +64,7 @@ def test_defaults() -> None:
 )
 def test_master_decides(roles: str, success_criterion: SuccessCriterion) -> None:
     job = decoded(training_job(roles))
-    assert job.rules.success_criterion == success_criterion
+    assert job.semantics.success_criterion == success_criterion
     assert job.labels.leaders == success_criterion
 
 

@@ -14,7 +14,7 @@ from tfjob.local.apiserver import decode, metadata, responses, selection_predica
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.request import Answer, Request, json_answer
-from tfjob.local.apiserver.store import Key, Stored
+from tfjob.local.apiserver.store import Key, StoredObject
 
 Json = dict[str, Any]
 
@@ -212,6 +212,6 @@ def deletecollection(backend: Backend, request: Request) -> Answer:
             continue
         key = Key(request.kind.resource, row.namespace, row.name)
         obj, _ = end(backend, request.kind, key=key, options=options)
-        shown.append(Stored(row.namespace, row.name, row.revision, responses.encoded(obj)))
+        shown.append(StoredObject(row.namespace, row.name, row.revision, responses.encoded(obj)))
     meta = {"resourceVersion": str(backend.store.revision)}
     return responses.list_response(backend, request, shown, meta=meta)

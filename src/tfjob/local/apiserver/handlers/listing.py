@@ -14,7 +14,7 @@ from tfjob.k8s.nesting import UNREADABLE
 from tfjob.local.apiserver import responses, selection_predicate, status
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.request import Answer, Request
-from tfjob.local.apiserver.store import Compacted, Stored
+from tfjob.local.apiserver.store import Compacted, StoredObject
 
 Json = dict[str, Any]
 _BATCH = 500
@@ -85,7 +85,7 @@ def _check_match(match: str, asked: int | None) -> None:
 
 def _collect(
     backend: Backend, request: Request, *, token: Token | None, at: int, limit: int
-) -> tuple[list[Stored], int]:
+) -> tuple[list[StoredObject], int]:
     """The items of a page, and 1 + how many follow it (0: none)."""
     matches = selection_predicate.matcher(request)
     after = (token.namespace, token.name) if token else ("", "")
@@ -94,7 +94,7 @@ def _collect(
     if not limit:
         rows = page(after=after)
         return _matching(rows, matches), 0
-    items: list[Stored] = []
+    items: list[StoredObject] = []
     while True:
         rows = page(after=after, limit=max(limit + 1, _BATCH))
         items += _matching(rows, matches)
@@ -108,7 +108,9 @@ def _collect(
     return items[:limit], 1 + len(rest)
 
 
-def _matching(rows: list[Stored], matches: selection_predicate.Matches | None) -> list[Stored]:
+def _matching(
+    rows: list[StoredObject], matches: selection_predicate.Matches | None
+) -> list[StoredObject]:
     if matches is None:
         return rows
     return [row for row in rows if matches(row.namespace, row.name, row.object())]

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from tfjob.dialects.kubeflow import rules
+from tfjob.dialects.kubeflow import cel_rules
 from tfjob.k8s.names import dns1035_label_problems
 
 RULES = {
-    "object": rules.of_object(),
-    "spec": rules.of_spec(),
-    "queue": rules.of_queue(),
-    "types": rules.of_types(),
-    "replica": rules.of_replica(),
-    "container": rules.of_container(),
+    "object": cel_rules.of_object(),
+    "spec": cel_rules.of_spec(),
+    "queue": cel_rules.of_queue(),
+    "types": cel_rules.of_types(),
+    "replica": cel_rules.of_replica(),
+    "container": cel_rules.of_container(),
 }
 ALL = [(place, rule) for place, found in RULES.items() for rule in found]
 

@@ -5,7 +5,7 @@ from typing import Protocol
 from tfjob.core.status import JobStatus
 
 
-class Observer(Protocol):
+class MetricsRecorder(Protocol):
     def status_stored(self, namespace: str, *, before: JobStatus, after: JobStatus) -> None:
         """A status was stored; the difference shows the transitions."""
 
@@ -23,6 +23,6 @@ class Observer(Protocol):
     def child_deleted(self, kind: str) -> None: ...
 
 
-class ReconcileObserver(Protocol):
+class ReconcileRecorder(Protocol):
     def reconciled(self, *, result: str, seconds: float) -> None:
         """A reconcile ended with `success`, `requeue_after`, `requeue` or `error`."""
