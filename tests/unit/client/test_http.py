@@ -112,7 +112,7 @@ async def test_a_body_can_be_had_as_it_is() -> None:
 @pytest.mark.parametrize("body", ["<html>hello</html>", "", '{"metadata": 3}'])
 async def test_an_answer_of_another_kind_is_trouble_not_success(body: str) -> None:
     async with connected(text(body, status=200)) as (api, _):
-        with pytest.raises(ServerTimeout, match="cannot be decoded as Stored"):
+        with pytest.raises(ServerTimeout, match="cannot be decoded as PartialObjectMetadata"):
             await api.create(PODS, {}, decode=PartialObjectMetadata)
 
 
