@@ -15,7 +15,7 @@ _INT32 = 2**31
 
 def schema() -> Schema:
     return record(
-        "A TensorFlow training job whose replicas are run by batch Jobs.",
+        "A TensorFlow training job in which each replica is a batch Job.",
         {
             "apiVersion": text(f"Always {api.API_VERSION}."),
             "kind": text(f"Always {api.KIND}."),
@@ -28,7 +28,7 @@ def schema() -> Schema:
 
 
 def _spec() -> Schema:
-    runtime_id = text("The id in the names of all children; generated if absent.")
+    runtime_id = text("Identifier in the names of all children; generated if absent.")
     runtime_id = ruled(runtime_id, cel_rules.of_runtime_id())
     entries = array("One entry per replica type.", _entry(), at_most=_MAX_ENTRIES)
     entries = ruled(entries, cel_rules.of_entries())
@@ -56,10 +56,10 @@ def _entry() -> Schema:
         "One replica type.",
         {
             "tfReplicaType": text("MASTER (default), WORKER or PS."),
-            "replicas": _number("Number of replicas, 1 if absent. There is one MASTER."),
-            "tfPort": _number(f"The port of its replicas, {api.PORT} if absent."),
+            "replicas": _number("Number of replicas, 1 if absent; always 1 for MASTER."),
+            "tfPort": _number(f"Port of the replicas in TF_CONFIG, {api.PORT} if absent."),
             "template": _template(),
-            "IsDefaultPS": boolean("Set by the operator for default parameter servers."),
+            "IsDefaultPS": boolean("Set by the operator: true for default parameter servers."),
         },
         keeps_unknown=True,
         rules=cel_rules.of_entry(),
@@ -72,7 +72,7 @@ def _template() -> Schema:
         {"name": text("Name; the container tensorflow determines the state of the replica.")},
         keeps_unknown=True,
     )
-    policy = text("OnFailure (default) or Never.")
+    policy = text("restartPolicy of the pods: OnFailure (default) or Never.")
     policy = ruled(policy, cel_rules.of_restart_policy())
     return record(
         "The pod template of a replica. A PS without one, or without a container named"
@@ -96,14 +96,14 @@ def _template() -> Schema:
 def _tensorboard() -> Schema:
     log_dir = text("Where the event files are: a folder, or a bucket such as gs://name/folder.")
     log_dir = ruled(log_dir, cel_rules.of_log_dir())
-    anything = record("As in a pod.", {}, keeps_unknown=True)
+    anything = record("The same fields as in a pod.", {}, keeps_unknown=True)
     return record(
-        "Requests a TensorBoard for the job. It needs logDir.",
+        "Requests a TensorBoard for the job, which stays until the job is deleted.",
         {
             "logDir": log_dir,
-            "volumes": array("Volumes of its pod.", anything),
-            "volumeMounts": array("Mounts of its container.", anything),
-            "serviceType": text("Type of its Service, ClusterIP if absent."),
+            "volumes": array("Volumes of TensorBoard's pod.", anything),
+            "volumeMounts": array("Volume mounts of TensorBoard's container.", anything),
+            "serviceType": text("Type of TensorBoard's Service, ClusterIP if absent."),
         },
         keeps_unknown=True,
     )
@@ -111,14 +111,14 @@ def _tensorboard() -> Schema:
 
 def _termination() -> Schema:
     chief = record(
-        "The replica that determines how the job finishes.",
+        "The replica whose exit code decides whether the job succeeds or fails.",
         {
-            "replicaName": text("Its type, MASTER if absent."),
-            "replicaIndex": _number("Its index, 0 if absent."),
+            "replicaName": text("Type of that replica, MASTER if absent."),
+            "replicaIndex": _number("Index of that replica, 0 if absent."),
         },
         keeps_unknown=True,
     )
-    return record("When the job finishes.", {"chief": chief}, keeps_unknown=True)
+    return record("Decides when the job finishes.", {"chief": chief}, keeps_unknown=True)
 
 
 def _status() -> Schema:
@@ -143,8 +143,8 @@ def _replica_status() -> Schema:
     return record(
         "The state of the replicas of one type.",
         {
-            "tf_replica_type": text("The type."),
-            "state": text("The combined state."),
+            "tf_replica_type": text("The replica type."),
+            "state": text("The combined state of the replicas."),
             "ReplicasStates": mapping(
                 "The number of replicas in each state: Running, Succeeded, Failed or Unknown.",
                 integer("Replicas in that state."),

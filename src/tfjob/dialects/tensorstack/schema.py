@@ -45,15 +45,19 @@ def schema() -> Schema:
 
 def spec() -> Schema:
     return record(
-        "What shall run. Only runMode.pause.enabled and tensorboardSpec.suspend can change later.",
+        "The desired state of the job. Immutable, except for runMode.pause.enabled and"
+        " tensorboardSpec.suspend.",
         {
             "replicaSpecs": ruled(
-                {**array("The replicas.", _replica(), at_most=_MAX_ENTRIES), "minItems": 1},
+                {
+                    **array("One entry per replica type.", _replica(), at_most=_MAX_ENTRIES),
+                    "minItems": 1,
+                },
                 cel_rules.of_replicas(),
             ),
             "runPolicy": _run_policy(),
             "scheduler": record(
-                "Who places the pods; absent means the scheduler of the cluster.",
+                "The scheduler of the pods; absent means the one that their template names.",
                 {"t9kScheduler": _t9k_scheduler()},
             ),
             "runMode": run_mode(),
@@ -69,13 +73,13 @@ def _replica() -> Schema:
         "One replica type.",
         {
             "type": hinted(
-                text("Role of the replicas.", among=api.TYPES),
+                text("The replica type: chief, worker, ps or evaluator.", among=api.TYPES),
                 absent=(validation_messages.REQUIRED, hints.NO_TYPE),
             ),
-            "replicas": integer("How many, 1 where absent.", at_most=MAX_REPLICAS),
+            "replicas": integer("Number of replicas, 1 if absent.", at_most=MAX_REPLICAS),
             "restartPolicy": text(
-                "When a replica that ended is made again: Never (default), OnFailure, Always, or"
-                " ExitCode: after 130, 137, 138 and 143.",
+                "When a new pod replaces one that has ended: Never (default), OnFailure, Always, or"
+                " ExitCode: after exit codes 130, 137, 138 and 143, or if its node is lost.",
                 among=api.RESTART_POLICIES,
             ),
             "template": _template(),
@@ -87,12 +91,12 @@ def _replica() -> Schema:
 
 def _template() -> Schema:
     return record(
-        "The pod of one replica. It needs a container named tensorflow.",
+        "The pod template of a replica. It needs a container named tensorflow.",
         {
             "metadata": pod_metadata(),
             "spec": record(
-                "A PodSpec; every field that the API server knows for pods may stand here."
-                " Its restartPolicy is always replaced by Never.",
+                "A PodSpec; all fields that the API server knows for pods are allowed. Its"
+                " restartPolicy is ignored: the pods get Never.",
                 {"containers": _containers()},
                 keeps_unknown=True,
             ),
@@ -104,11 +108,15 @@ def _containers() -> Schema:
     container = record(
         "One container.",
         {
-            "name": text("Name; the one called tensorflow decides how the replica ends."),
+            "name": text("Name; the container tensorflow determines the state of the replica."),
             "image": text("Image to run."),
             "env": array(
-                "Variables; TF_CONFIG is added, or replaced.",
-                record("One variable.", {"name": text("Name.")}, keeps_unknown=True),
+                "Environment variables; TF_CONFIG is added or replaced.",
+                record(
+                    "One environment variable.",
+                    {"name": text("Name of the variable.")},
+                    keeps_unknown=True,
+                ),
             ),
         },
         keeps_unknown=True,
@@ -118,21 +126,24 @@ def _containers() -> Schema:
 
 
 def _run_policy() -> Schema:
-    clean_up = "What is deleted when the job ends: None (default), All or Unfinished."
+    clean_up = (
+        "Which pods are deleted when the job finishes: None (default), All, or Unfinished: those"
+        " that have not ended."
+    )
     return record(
-        "How the job runs and ends.",
+        "How the job runs and finishes.",
         {
             "activeDeadlineSeconds": integer(
-                "Seconds after startTime when a job that still runs fails.",
+                "Seconds after startTime after which an unfinished job fails.",
                 at_least=1,
                 at_most=_INT64,
             ),
             "backoffLimit": integer(
-                "Restarts of all replicas together; then no replica is made again."
-                " Absent means no limit."
+                "Restarts of all replicas together after which no replica is restarted; absent"
+                " means no limit."
             ),
             "cleanUpPolicy": _clean_up(clean_up),
-            "cleanPodPolicy": _clean_up("Older spelling of cleanUpPolicy."),
+            "cleanPodPolicy": _clean_up("Older name of cleanUpPolicy, used if that is absent."),
         },
     )
 
@@ -143,38 +154,41 @@ def _clean_up(about: str) -> Schema:
 
 def _t9k_scheduler() -> Schema:
     return record(
-        "Places the pods of the job together, in their turn.",
+        "Schedules all pods of the job together with t9k-scheduler.",
         {
-            "queue": text("Queue in which the job waits."),
-            "priority": integer("From 0 (default) to 100.", at_most=_MAX_PRIORITY),
+            "queue": text("Queue of the PodGroup."),
+            "priority": integer(
+                "Priority of the job in its queue, from 0 (default) to 100.",
+                at_most=_MAX_PRIORITY,
+            ),
         },
         rules=cel_rules.of_scheduler(),
     )
 
 
 def run_mode() -> Schema:
-    older = boolean("Older spelling of enabled.")
+    older = boolean("Older name of enabled, used if that is absent.")
     return record(
-        "Modes for debugging and for pausing.",
+        "Debugging and pausing of the job.",
         {
             "debug": record(
-                "Pods are made, but the training is not started in them.",
+                "Starts the pods with another command, so that they do not train.",
                 {
-                    "enabled": boolean("True turns the mode on."),
+                    "enabled": boolean("If true, new pods start in debug mode."),
                     "enable": older,
                     "replicaSpecs": _starts(
-                        "What starts instead, by type.",
-                        {"command": _texts("Absent means sleep inf.")},
+                        "How pods start in debug mode, by replica type.",
+                        {"command": _texts("Replaces the command; absent means sleep inf.")},
                     ),
                 },
             ),
             "pause": record(
-                "The job has no pods while it is paused.",
+                "Pauses the job: all pods are deleted until it is resumed.",
                 {
-                    "enabled": boolean("True pauses the job, false resumes it, at any time."),
+                    "enabled": boolean("True pauses the job, false resumes it."),
                     "enable": older,
                     "resumeSpecs": _starts(
-                        "What starts after a pause, by type.",
+                        "How pods start after a pause, by replica type.",
                         {
                             "command": _texts("Replaces the template's command."),
                             "args": _texts("Replaces the template's args."),
@@ -190,8 +204,8 @@ def _starts(about: str, fields: Schema) -> Schema:
     entry = record(
         "One replica type.",
         {
-            "type": {**text("Role of the replicas."), "maxLength": _MAX_TEXT_LENGTH},
-            "skipInitContainer": boolean("True leaves the init containers out."),
+            "type": {**text("The replica type."), "maxLength": _MAX_TEXT_LENGTH},
+            "skipInitContainer": boolean("If true, the pods have no init containers."),
             **fields,
         },
         required=["type"],
@@ -202,21 +216,22 @@ def _starts(about: str, fields: Schema) -> Schema:
 def board() -> Schema:
     fileset = ruled({"type": "string", "maxLength": _MAX_TEXT_LENGTH}, cel_rules.of_fileset())
     return record(
-        "A TensorBoard beside the job; it stays until the job is deleted.",
+        "Requests a TensorBoard for the job, which stays until the job is deleted.",
         {
             "image": text("Image of TensorBoard."),
             "trainingLogFilesets": array(
-                "Where the logs are, such as t9k://pvc/<pvc>/<path>.",
+                "Locations of the event files, such as t9k://pvc/<pvc>/<path>.",
                 fileset,
                 at_most=_MAX_FILESETS,
             ),
             "logDir": _log_dir(),
-            "suspend": boolean("True takes its pod away until it is false again."),
+            "suspend": boolean("If true, the pod of TensorBoard is deleted until it is false."),
             "scheduler": record(
-                "Who places its pod.",
+                "The scheduler of its pod.",
                 {
                     "t9kScheduler": record(
-                        "The T9k scheduler.", {"queue": text("Queue of its pod.")}
+                        "Schedules the pod with t9k-scheduler.",
+                        {"queue": text("Queue of its pod.")},
                     )
                 },
             ),
@@ -229,31 +244,35 @@ def board() -> Schema:
 
 def _log_dir() -> Schema:
     return record(
-        "Where the logs are, in the newer form.",
+        "Locations of the event files, by kind of storage.",
         {
             "pvc": array(
-                "Volumes.",
+                "PersistentVolumeClaims with event files.",
                 record(
                     "One PersistentVolumeClaim.",
                     {
                         "name": hinted(
-                            {**text("Its name."), "minLength": 1},
+                            {**text("Name of the claim."), "minLength": 1},
                             remedy=hints.NO_CLAIM,
                             absent=(validation_messages.REQUIRED, hints.NO_CLAIM),
                         ),
-                        "subPath": _texts("Folders of it."),
+                        "subPath": _texts("Folders in the claim; absent means all of it."),
                     },
                     required=["name"],
                 ),
             ),
             "s3": record(
-                "Buckets.",
+                "S3 buckets with event files.",
                 {
-                    "secretRef": record("Credentials.", {"name": text("Name of the Secret.")}),
-                    "uri": _texts("Addresses."),
+                    "secretRef": record(
+                        "The Secret with the credentials.", {"name": text("Name of the Secret.")}
+                    ),
+                    "uri": _texts("URIs of the event files."),
                 },
             ),
-            "http": record("Pages.", {"url": _texts("Addresses.")}),
+            "http": record(
+                "HTTP servers with event files.", {"url": _texts("URLs of the event files.")}
+            ),
         },
     )
 
@@ -265,17 +284,17 @@ def _texts(about: str) -> Schema:
 def _status() -> Schema:
     aggregate = {phase.lower(): integer("Replicas in this phase.") for phase in api.AGGREGATE}
     return record(
-        "What has become of the job; written by the operator.",
+        "The observed state of the job, written by the operator.",
         {
             "phase": text("Pending, Running, Paused, Resuming, Succeeded, Failed or Unknown."),
-            "conditions": array("What is, or was, so.", _condition()),
-            "tasks": array("The replicas by type.", _task()),
-            "backoffCount": integer("Restarts so far, all types together."),
-            "aggregate": record("Replicas by phase.", aggregate),
-            "tensorboard": record("State of the TensorBoard.", {}, keeps_unknown=True),
-            "startTime": moment("When the pods were ordered; anew after a pause."),
-            "progress": text("Running or Restarting, as the operator saw the master last."),
-            "limitReached": text("The limit that ended it: BackoffLimit or ActiveDeadline."),
+            "conditions": array("The conditions of the job.", _condition()),
+            "tasks": array("The state of the replicas, by type.", _task()),
+            "backoffCount": integer("Restarts of all replicas so far."),
+            "aggregate": record("The number of replicas in each phase.", aggregate),
+            "tensorboard": record("The state of TensorBoard.", {}, keeps_unknown=True),
+            "startTime": moment("When all pods had been created, or created again after a pause."),
+            "progress": text("Running or Restarting: the last state of an unfinished job."),
+            "limitReached": text("The limit that failed the job: BackoffLimit or ActiveDeadline."),
         },
         keeps_unknown=True,
     )
@@ -283,12 +302,12 @@ def _status() -> Schema:
 
 def _condition() -> Schema:
     return record(
-        "One thing that is, or was, so.",
+        "One condition of the job.",
         {
             "type": text(f"{', '.join(api.CONDITIONS[:-1])} or {api.CONDITIONS[-1]}."),
             "status": text("True, False or Unknown."),
-            "reason": text("One word for programs."),
-            "message": text("One sentence for people."),
+            "reason": text("Why the condition has this status, as one word for programs."),
+            "message": text("Why the condition has this status, as a sentence."),
             "lastTransitionTime": moment("When its status last changed."),
         },
         required=["type", "status"],
@@ -298,22 +317,25 @@ def _condition() -> Schema:
 
 def _task() -> Schema:
     return record(
-        "The replicas of one type.",
+        "The state of the replicas of one type.",
         {
-            "type": text("Role of the replicas."),
-            "restartCount": integer("Restarts so far."),
+            "type": text("The replica type."),
+            "restartCount": integer("Restarts of replicas of this type so far."),
             "replicas": array(
-                "Each replica.",
+                "One entry per replica.",
                 record(
-                    "One replica: its pod's name, uid and phase, and its containers.",
-                    {"name": text("Name."), "phase": text("Pod phase, Creating or Deleted.")},
+                    "One replica: name, UID and phase of its pod, and its containers.",
+                    {
+                        "name": text("Name of the pod."),
+                        "phase": text("The phase of the pod, or Creating or Deleted."),
+                    },
                     keeps_unknown=True,
                 ),
             ),
-            "completedIndexes": text("Replicas that have succeeded for good, such as 0,2-4."),
+            "completedIndexes": text("Indexes of succeeded replicas, such as 0,2-4."),
             "recentRestarts": array(
-                "What was decided about pods, each by its UID.",
-                record("One pod.", {}, keeps_unknown=True),
+                "Decisions about pods, by UID.",
+                record("The decision about one pod.", {}, keeps_unknown=True),
             ),
         },
         keeps_unknown=True,
