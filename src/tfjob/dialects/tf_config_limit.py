@@ -9,10 +9,10 @@ from tfjob.core.tf_config import MAX_VALUE_BYTES, max_size
 from tfjob.k8s import field
 
 TOO_LARGE = (
-    "TF_CONFIG names every replica and would be {} bytes long; Linux starts no program with one"
-    f" of more than {MAX_VALUE_BYTES}"
+    "TF_CONFIG lists every replica and would have {} bytes; Linux allows at most"
+    f" {MAX_VALUE_BYTES} in an environment variable"
 )
-REMEDY = "use fewer replicas, or shorter names of job and namespace"
+REMEDY = "use fewer replicas, or shorter names for the job and its namespace"
 _ALWAYS_FITS = 100
 """With this many replicas, TF_CONFIG always fits, whatever their names."""
 

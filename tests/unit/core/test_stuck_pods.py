@@ -45,8 +45,8 @@ def test_after_five_minutes_it_is_told_with_one_key(seconds: float, is_told: boo
     assert (str(event.type), event.reason) == ("Warning", "PodStuckTerminating")
     assert event.key == "stuck/x"
     assert event.message == (
-        "Pod j-worker-1 on n1 should have been gone for 5 minutes and is still terminating;"
-        " its replica starts again once the pod is gone"
+        "Pod j-worker-1 on n1 is still terminating 5 minutes after its grace period;"
+        " its replica is recreated once the pod is gone"
     )
     assert found.requeue_at is None
 

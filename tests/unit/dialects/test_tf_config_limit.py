@@ -88,8 +88,8 @@ def test_the_refusal_names_the_field_the_limit_and_the_remedy(
     assert isinstance(refused, InvalidJob)
     (fault,) = refused.faults
     assert fault.path == PATHS[job["kind"]]
-    assert "Linux starts no program with one of more than 131061" in fault.text
-    assert fault.remedy == "use fewer replicas, or shorter names of job and namespace"
+    assert "Linux allows at most 131061 in an environment variable" in fault.text
+    assert fault.remedy == "use fewer replicas, or shorter names for the job and its namespace"
     dialect = dialect_for(job["apiVersion"], job["kind"])
     assert dialect is not None
     assert dialect.validate(job) == [fault]

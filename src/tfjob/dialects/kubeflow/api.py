@@ -86,8 +86,8 @@ MESSAGES = Messages(
     pod_condition=MessageTemplate("", "Error pod {pod} condition message: {msg}"),
     stuck_terminating=MessageTemplate(
         "PodStuckTerminating",
-        "Pod {pod} on {node} should have been gone for 5 minutes and is still terminating;"
-        " its replica starts again once the pod is gone",
+        "Pod {pod} on {node} is still terminating 5 minutes after its grace period;"
+        " its replica is recreated once the pod is gone",
     ),
     group_terminated=MessageTemplate("JobTerminated", "Job has been terminated. Deleting PodGroup"),
     child_created=MessageTemplate("SuccessfulCreate{kind}", "Created {noun}: {child}"),

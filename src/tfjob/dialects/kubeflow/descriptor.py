@@ -5,7 +5,7 @@ from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
 
-_GROUP = "one group per job, so that its pods are placed together"
+_GROUP = "one PodGroup per job, so that its pods are scheduled together"
 
 DESCRIPTOR = Descriptor(
     name="kubeflow",
@@ -13,7 +13,7 @@ DESCRIPTOR = Descriptor(
     dialects=(KubeflowV1(), KubeflowV1beta1()),
     is_default=True,
     job_verbs=("delete",),
-    job_why="followed; read afresh before an adoption and after a conflict; deleted after "
+    job_why="watch the jobs; get before an adoption and after a conflict; delete after "
     "ttlSecondsAfterFinished",
     access=(
         Access(option="volcano", api=VOLCANO, verbs=CHILD_VERBS, why=_GROUP),

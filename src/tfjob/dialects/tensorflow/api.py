@@ -54,14 +54,16 @@ TROUBLE_TEXT = "Could not create job resources; "
 MESSAGES = Messages(
     created=MessageTemplate("JobCreated", "TfJob {name} is created."),
     running=MessageTemplate("JobRunning", "TfJob {name} is running."),
-    restarting=MessageTemplate("JobRestarting", "TfJob {name} restarts {child}."),
+    restarting=MessageTemplate("JobRestarting", "TfJob {name} is restarting {child}."),
     succeeded=MessageTemplate(_SUCCEEDED, "{child} exited with code {code}"),
     suspended=MessageTemplate("JobSuspended", "TfJob {name} is suspended."),
     resumed=MessageTemplate("JobResumed", "TfJob {name} is resumed."),
     failed=MessageTemplate(_FAILED, "{child} exited with code {code}", "Warning"),
     failed_exit_code=MessageTemplate(_FAILED, "{child} exited with code {code}", "Warning"),
-    failed_backoff=MessageTemplate(_FAILED, "TfJob {name} has no more restarts.", "Warning"),
-    failed_deadline=MessageTemplate(_FAILED, "TfJob {name} has no more time.", "Warning"),
+    failed_backoff=MessageTemplate(
+        _FAILED, "TfJob {name} has reached its limit of restarts.", "Warning"
+    ),
+    failed_deadline=MessageTemplate(_FAILED, "TfJob {name} has reached its deadline.", "Warning"),
     invalid=MessageTemplate(INVALID, INVALID_TEXT + "{detail}"),
     exited=MessageTemplate("ExitedWithCode", "Pod {pod} exited with code {code}"),
     template_policy=MessageTemplate(
@@ -71,11 +73,11 @@ MESSAGES = Messages(
     container_terminated=MessageTemplate(
         "", "Pod {pod}: container {container} exited with code {code}: {msg}"
     ),
-    container_waiting=MessageTemplate("", "Pod {pod}: container {container} waits: {msg}"),
+    container_waiting=MessageTemplate("", "Pod {pod}: container {container} is waiting: {msg}"),
     pod_condition=MessageTemplate("", "Pod {pod}: {msg}"),
     stuck_terminating=MessageTemplate(
         "PodStuckTerminating",
-        "Pod {pod} on {node} should have been gone for 5 minutes and is still terminating",
+        "Pod {pod} on {node} is still terminating 5 minutes after its grace period",
     ),
     group_terminated=MessageTemplate(
         "PodGroupDeleted", "Deleted the PodGroup of a job that has ended"
@@ -85,7 +87,7 @@ MESSAGES = Messages(
     child_deleted=MessageTemplate("SuccessfulDelete", "Deleted {noun}: {child}"),
     child_delete_failed=MessageTemplate("FailedDelete", "Error deleting: {error}"),
     component=OPERATOR,
-    master_advice="let the program give the cluster to a SimpleClusterResolver under the name"
-    " chief, or convert the job to kubeflow.org/v1 and name the replica type Chief",
-    coordinator_advice="add a MASTER for the program to name chief",
+    master_advice="pass the cluster to a SimpleClusterResolver with the task type chief, or convert"
+    " the job to kubeflow.org/v1 and name the replica type Chief",
+    coordinator_advice="add a MASTER, which the program passes to TensorFlow as chief",
 )

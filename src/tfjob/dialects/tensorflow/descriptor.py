@@ -10,30 +10,30 @@ DESCRIPTOR = Descriptor(
     scheme="tfjob.tensorflow.org",
     dialects=(TensorflowV1alpha1(),),
     job_verbs=("update",),
-    job_why="followed; read afresh after a conflict; completed with defaults and a RuntimeId",
+    job_why="watch the jobs; get after a conflict; update to store defaults and the RuntimeId",
     access=(
         Access(
             api=ChildApi("Job", "batch", "v1", "jobs"),
             verbs=(*INFORMER_VERBS, "create", "patch", "delete"),
-            why="one per replica, which makes its pods; get when a name is taken;"
-            " patch suspends one whose end was permanent",
+            why="one per replica, to run its pods; get when a name is taken;"
+            " patch to suspend one that failed permanently",
         ),
         Access(
             api=CONFIG_MAPS,
             verbs=(*INFORMER_VERBS, "create"),
-            why="the program of parameter servers without a template; get when a name is taken",
+            why="the program of default parameter servers; get when a name is taken",
         ),
         Access(
             api=DEPLOYMENTS,
             verbs=(*INFORMER_VERBS, "create", "patch"),
-            why="the TensorBoard of a job; patch to put it to sleep; get when a name is taken",
+            why="run the TensorBoard of a job; patch to suspend it; get when a name is taken",
         ),
     ),
     file_flags=(
         FileFlag(
             name=config.FLAG,
             alias="controller_config_file",
-            help="config of tensorflow.org TfJobs: a YAML file, or the folder that contains it",
+            help="configuration of tensorflow.org TfJobs: a YAML file, or the folder that has it",
             file_names=config.FILE_NAMES,
             read=config.read_file,
         ),

@@ -67,7 +67,7 @@ ERROR_IN_POD = MessageTemplate("ErrorInPod", "Pod[{child}] exited with error cod
 RESUMED = "Resumed"
 """The condition's reason for what the event calls `Resuming`."""
 GROUP_UNAVAILABLE = MessageTemplate(
-    "PodGroupUnavailable", "The PodGroup cannot be created, and no pod before it: {error}"
+    "PodGroupUnavailable", "The PodGroup cannot be created, so no pods are created: {error}"
 )
 TENSORBOARD_UNSUPPORTED = "TensorBoardUnsupported"
 CREATED = MessageTemplate("Created", "A TensorFlowTrainingJob has been created: {name}")
@@ -83,21 +83,21 @@ MESSAGES = Messages(
     running=MessageTemplate(NO_REASON, ALL_WELL),
     restarting=MessageTemplate(
         "Restart",
-        "Pod {child} ended with exit code {code} and is made again; restarts: {restarts}/{limit}",
+        "Pod {child} exited with code {code} and is recreated; restarts: {restarts}/{limit}",
         type="Normal",
     ),
     succeeded=MessageTemplate(SUCCEEDED, "The job has finished successfully."),
     suspended=MessageTemplate(
-        PAUSED, "TensorFlowTrainingJob {name} is paused; its pods are gone until it is resumed."
+        PAUSED, "TensorFlowTrainingJob {name} is paused; its pods are deleted until it is resumed."
     ),
     resumed=MessageTemplate(
-        RESUMING, "TensorFlowTrainingJob {name} is resumed; its pods are made again."
+        RESUMING, "TensorFlowTrainingJob {name} is resumed; its pods are created again."
     ),
     failed=_FAILURE,
     failed_exit_code=_FAILURE,
     failed_backoff=MessageTemplate(
         FAILED,
-        "TensorFlowTrainingJob {name} has failed: its restarts have reached backoffLimit",
+        "TensorFlowTrainingJob {name} has failed: it has reached its backoffLimit",
         type="Warning",
     ),
     failed_deadline=MessageTemplate(
@@ -106,28 +106,28 @@ MESSAGES = Messages(
         type="Warning",
     ),
     invalid=MessageTemplate(
-        "InvalidSpec", "The spec of the job is invalid, and no pod is made for it: {detail}"
+        "InvalidSpec", "The spec of the job is invalid, so no pods are created: {detail}"
     ),
-    exited=MessageTemplate("Exited", "Pod {pod} ended with exit code {code}"),
+    exited=MessageTemplate("Exited", "Pod {pod} exited with code {code}"),
     template_policy=MessageTemplate(
         "RestartPolicyOverwritten",
-        "The restart policy of the pod template gives way to that of the replica spec",
+        "The restartPolicy of the pod template is ignored; that of the replica spec applies",
     ),
     other_scheduler=MessageTemplate(
-        "SchedulerKept", "The pod template names a scheduler of its own, which is kept"
+        "SchedulerKept", "The pod template names another scheduler, which is kept"
     ),
     container_terminated=MessageTemplate(
-        "", "Pod {pod}: container {container} ended with exit code {code}: {msg}"
+        "", "Pod {pod}: container {container} exited with code {code}: {msg}"
     ),
-    container_waiting=MessageTemplate("", "Pod {pod}: container {container} waits: {msg}"),
+    container_waiting=MessageTemplate("", "Pod {pod}: container {container} is waiting: {msg}"),
     pod_condition=MessageTemplate("", "Pod {pod}: {msg}"),
     stuck_terminating=MessageTemplate(
         "PodStuckTerminating",
-        "Pod {pod} on {node} should have been gone for 5 minutes and is still terminating;"
-        " its replica starts again once the pod is gone",
+        "Pod {pod} on {node} is still terminating 5 minutes after its grace period;"
+        " its replica is recreated once the pod is gone",
     ),
     group_terminated=MessageTemplate(
-        "PodGroupDeleted", "The PodGroup is deleted: no pod needs it any more"
+        "PodGroupDeleted", "The PodGroup is deleted because no pod needs it any more"
     ),
     child_created=MessageTemplate("SuccessfulCreate", "Created {noun}: {child}"),
     child_create_failed=MessageTemplate("FailedCreate", "Error creating: {error}"),

@@ -5,23 +5,23 @@ from tfjob.dialects.tensorstack import gang, tensorboard
 from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 
 _BACKEND = "operator.t9kPodGroupBackend"
-_GROUP = "one group per job, so that its pods are placed together"
+_GROUP = "one PodGroup per job, so that its pods are scheduled together"
 
 DESCRIPTOR = Descriptor(
     name="tensorstack",
     scheme="tensorflowtrainingjob",
     dialects=(TensorStackV1beta1(),),
-    job_why="followed; read afresh before an adoption and after a conflict",
+    job_why="watch the jobs; get before an adoption and after a conflict",
     access=(
         Access(
             api=tensorboard.OWN,
             verbs=(*INFORMER_VERBS, "create", "patch"),
-            why="the TensorBoard of a job; patch to put it to sleep; get when a name is taken",
+            why="run the TensorBoard of a job; patch to suspend it; get when a name is taken",
         ),
         Access(
             api=tensorboard.VENDOR,
             verbs=(*INFORMER_VERBS, "create", "patch"),
-            why="the TensorBoard of a job, where the platform's own controller runs it",
+            why="request a TensorBoard from the controller of the T9k platform",
         ),
         Access(option=gang.T9K, api=gang.OWN_GROUPS, verbs=CHILD_VERBS, why=_GROUP),
         Access(option=gang.VOLCANO, api=gang.VOLCANO_GROUPS, verbs=CHILD_VERBS, why=_GROUP),
@@ -34,7 +34,7 @@ DESCRIPTOR = Descriptor(
         Flag(
             name=gang.FLAG,
             choices=gang.BACKENDS,
-            help="which PodGroups serve TensorFlowTrainingJobs that name a queue",
+            help="kind of PodGroups for TensorFlowTrainingJobs with a queue",
             value=_BACKEND,
             local="none",
         ),

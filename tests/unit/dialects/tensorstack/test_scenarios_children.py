@@ -215,7 +215,7 @@ def test_no_pod_is_made_where_the_group_cannot_be() -> None:
         assert play.condition("Initialized") == (
             "False",
             "PodGroupUnavailable",
-            "The PodGroup cannot be created, and no pod before it: no matches for kind PodGroup",
+            "The PodGroup cannot be created, so no pods are created: no matches for kind PodGroup",
         )
     job = decoded(training_job(scheduler=T9K))
     phrase = job.messages.group_create_failed

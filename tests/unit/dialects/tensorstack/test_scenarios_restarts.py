@@ -45,7 +45,7 @@ def test_failed_master_is_made_again_under_on_failure() -> None:
     assert play.status["phase"] == "Running"
     assert play.conditions["ReplicaFailure"] == "True"
     assert play.replica("worker", 0)["phase"] == "Deleted"
-    told = f"Pod {W0} ended with exit code 1 and is made again; restarts: 1/unlimited"
+    told = f"Pod {W0} exited with code 1 and is recreated; restarts: 1/unlimited"
     assert ("Normal", "Restart", told) in events_of(plan)
     plan = play.go(pod("worker", 1))
     assert [each.name for each in plan.creates] == [W0]

@@ -1,10 +1,10 @@
-"""A TensorFlow server that holds variables for a job and runs until it is ended.
+"""A TensorFlow server that holds the variables of a job and runs until it is stopped.
 
-It knows its peers from --cluster_spec, such as "ps|a:2222;b:2222,worker|c:2222", or else from the
-variable TF_CONFIG. A cluster that cannot be read ends it with code 2 before TensorFlow is loaded.
-Runs on Python 2.7 and on Python 3, with TensorFlow 1 and 2.
+It reads the cluster from --cluster_spec, such as "ps|a:2222;b:2222,worker|c:2222", or else from
+TF_CONFIG. If the cluster is invalid, it exits with code 2 before TensorFlow is loaded. Runs on
+Python 2.7 and Python 3, with TensorFlow 1 and 2.
 """
-# It runs in images of any age, where newer Python would be an error:
+# It runs in images of any age, so it uses no newer Python:
 # ruff: noqa: ANN001, ANN201, T201, UP010, UP031
 # mypy: ignore-errors
 
@@ -24,13 +24,15 @@ def read_arguments(words):
     parser.add_argument("--job_name", default="", help="the type of this server")
     parser.add_argument("--task_id", type=int, default=0, help="the index of this server")
     parser.add_argument("--gpu_memory_fraction", type=float, default=1.0)
-    parser.add_argument("--verbose", action="store_true", help="tell what was understood")
+    parser.add_argument(
+        "--verbose", action="store_true", help="print the cluster and this server's task"
+    )
     known, _ = parser.parse_known_args(words)
     return known
 
 
 def cluster_of(text):
-    """The addresses by type that a --cluster_spec names."""
+    """The addresses in a --cluster_spec, by type."""
     cluster = {}
     for part in text.split(","):
         name, bar, tasks = part.partition("|")
@@ -53,15 +55,15 @@ def place_in(arguments, variable):
         cluster = {key: tasks for key, tasks in config["cluster"].items() if tasks}
         name, index = config["task"]["type"], int(config["task"]["index"])
     else:
-        raise ValueError("neither --cluster_spec nor TF_CONFIG says who takes part")
+        raise ValueError("neither --cluster_spec nor TF_CONFIG is set")
     if name not in cluster or not 0 <= index < len(cluster[name]):
         raise ValueError("the cluster has no %s %d" % (name or "job without a name", index))
     return cluster, name, index
 
 
 def start(cluster, name, index, fraction):
-    """A running server."""
-    import tensorflow  # noqa: PLC0415 - what cannot be read must be told without it
+    """Start the server."""
+    import tensorflow  # noqa: PLC0415 - invalid arguments are reported without it
 
     old = getattr(getattr(tensorflow, "compat", tensorflow), "v1", tensorflow)
     options = {}
@@ -81,7 +83,7 @@ def start(cluster, name, index, fraction):
 
 
 def end(number, _frame):
-    """End by the signal itself; the first process of a container ignores it, so end anyway."""
+    """Die of the signal itself; process 1 of a container ignores it, so exit afterwards."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
     os._exit(128 + number)
@@ -99,7 +101,7 @@ def main(words):
         sys.stdout.flush()
     signal.signal(signal.SIGTERM, end)
     server = start(cluster, name, index, arguments.gpu_memory_fraction)
-    # A thread that waits for the server hears no signals: this one has to stay free for them.
+    # Only the main thread handles signals, and server.join() would block it.
     waiting = threading.Thread(target=server.join)
     waiting.daemon = True
     waiting.start()
