@@ -44,7 +44,7 @@ def definition(descriptor: Descriptor) -> str:
 
 def template(descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
     """A template that lists the enabled dialects for other templates."""
-    about = "The dialects that are served, each with what the chart must know of it."
+    about = "The enabled dialects, with what the chart needs to know about each."
     lines = (line for each in descriptors for line in _entry(each))
     return (
         "{{- /* Made from the code by `make generate`; not edited by hand. */ -}}\n\n"
@@ -68,7 +68,7 @@ def values(text: str, descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
             flags.append(f"  # {', '.join(flag.choices)}: {flag.help}.")
             # YAML words such as `off` must be quoted.
             flags.append(f"  {yaml.safe_dump({name: flag.choices[0]}).strip()}")
-    return _with_part(_with_part(text, "dialects", switches), "their flags", flags)
+    return _with_part(_with_part(text, "dialects", switches), "flags of dialects", flags)
 
 
 def schema(text: str, descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
@@ -83,11 +83,11 @@ def schema(text: str, descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
     }
     for each in descriptors:
         for flag in each.flags:
-            room = found
-            *rooms, name = flag.value.split(".")
-            for part in rooms:
-                room = room["properties"][part]
-            room["properties"][name] = {"enum": list(flag.choices)}
+            place = found
+            *parents, name = flag.value.split(".")
+            for part in parents:
+                place = place["properties"][part]
+            place["properties"][name] = {"enum": list(flag.choices)}
     return json.dumps(found, indent=2) + "\n"
 
 

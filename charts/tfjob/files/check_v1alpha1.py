@@ -1,8 +1,8 @@
-"""A TfJob of tensorflow.org/v1alpha1 from its creation to its end, as `helm test` tries it.
+"""Runs a TfJob of tensorflow.org/v1alpha1 from creation to deletion, for `helm test`.
 
-Makes a job of one MASTER, one WORKER and one PS without a template, with TensorBoard; waits until
-it has succeeded, looks for everything the operator should have made, deletes the job, and waits
-until all of it is gone. Prints the result in the Test Anything Protocol; exit code 0 if it is good.
+The job has one MASTER, one WORKER, one default PS and TensorBoard. The test waits until it has
+succeeded, checks that all children exist, deletes the job, and waits until they are gone. The
+output is in the Test Anything Protocol; the exit code is 0 if the test passed.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from tfjob.client.http import Api
 
 ALPHABET = string.ascii_lowercase + string.digits
 REPLICAS = ("master", "worker", "ps")
-HARMLESS = {
+RESTRICTED = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
     "runAsNonRoot": True,
@@ -30,8 +30,8 @@ HARMLESS = {
 def job_named(name: str, *, image: str, command: list[str]) -> dict[str, Any]:
     container: dict[str, Any] = {"name": "tensorflow", "image": image}
     if command:
-        # The operator's own image: it runs wherever the operator does.
-        container |= {"command": command, "securityContext": HARMLESS}
+        # The image of the operator, which can be pulled wherever the operator runs.
+        container |= {"command": command, "securityContext": RESTRICTED}
     template = {"spec": {"containers": [container], "restartPolicy": "OnFailure"}}
     return {
         "apiVersion": "tensorflow.org/v1alpha1",
@@ -49,7 +49,7 @@ def job_named(name: str, *, image: str, command: list[str]) -> dict[str, Any]:
 
 
 class Check:
-    """One job in one namespace, and how long to wait for it."""
+    """One job, and the time limit of its test."""
 
     def __init__(
         self, api: Api, namespace: str, *, name: str, seconds: float, pause: float
@@ -63,11 +63,11 @@ class Check:
             job = await self._until("state Succeeded", self._succeeded)
             children = self._children(job["spec"]["RuntimeId"])
             missing = [path for path in children if await self._found(path) is None]
-            assert not missing, f"not made: {', '.join(missing)}"
+            assert not missing, f"missing: {', '.join(missing)}"
         finally:
             await self._api.delete(f"{self._jobs()}/{self._name}")
         for path in children:
-            await self._until(f"end of {path}", lambda path=path: self._gone(path))
+            await self._until(f"deletion of {path}", lambda path=path: self._gone(path))
 
     async def _succeeded(self) -> dict[str, Any] | None:
         job = await self._found(f"{self._jobs()}/{self._name}") or {}
@@ -80,7 +80,7 @@ class Check:
 
     async def _until(self, what: str, look: Any) -> Any:
         while not (found := await look()):
-            assert time.monotonic() < self._deadline, f"not in time: {what}"
+            assert time.monotonic() < self._deadline, f"timed out waiting for: {what}"
             await asyncio.sleep(self._pause)
         return found
 
@@ -124,7 +124,9 @@ async def main() -> int:
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS")
     parser.add_argument("--poll", type=float, default=5, metavar="SECONDS")
     parser.add_argument("--namespace", default="default")
-    parser.add_argument("command", nargs="*", help="of the replicas; default: the image's own")
+    parser.add_argument(
+        "command", nargs="*", help="command of the replicas (default: that of the image)"
+    )
     options = parser.parse_args()
     print(f"1..{options.num_jobs}", flush=True)
     numbers = range(1, options.num_jobs + 1)

@@ -1,4 +1,4 @@
-{{- /* What TfJobs of tensorflow.org need to know of the cluster, in the words of their first operator. */ -}}
+{{- /* The controller configuration of tensorflow.org TfJobs, in the format of the operator of 2017. */ -}}
 
 {{- define "tfjob.configMapName" -}}
 {{- .Values.config.configmap | default "tf-job-operator-config" -}}

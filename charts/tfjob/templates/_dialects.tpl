@@ -1,6 +1,6 @@
 {{- /* Made from the code by `make generate`; not edited by hand. */ -}}
 
-{{- /* The dialects that are served, each with what the chart must know of it. */ -}}
+{{- /* The enabled dialects, with what the chart needs to know about each. */ -}}
 {{- define "tfjob.dialects" -}}
 {{- if .Values.dialects.kubeflow }}
 - name: kubeflow

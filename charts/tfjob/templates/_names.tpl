@@ -2,7 +2,7 @@
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
 {{- else -}}
-{{- /* Room for the endings of the names that are made of it. */ -}}
+{{- /* Leaves space for the suffixes of derived names. */ -}}
 {{- printf "%s-operator" (.Release.Name | trunc 44 | trimSuffix "-") -}}
 {{- end -}}
 {{- end -}}
@@ -23,7 +23,7 @@
 {{- .Values.namespaced.namespace | default .Release.Namespace -}}
 {{- end -}}
 
-{{- /* Two operators that serve different namespaces must not wait for each other. */ -}}
+{{- /* Operators that serve different namespaces have different Leases. */ -}}
 {{- define "tfjob.leaseName" -}}
 {{- $known := "1ca428e5.training-operator.kubeflow.org" -}}
 {{- $served := include "tfjob.jobNamespace" . -}}
@@ -49,14 +49,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{- /* By these, tools written for training-operator and for its ancestor find the operator. */ -}}
+{{- /* Labels by which tools for training-operator and tf-job-operator find the operator. */ -}}
 {{- define "tfjob.knownLabels" -}}
 control-plane: kubeflow-training-operator
 name: tf-job-operator
 {{- end -}}
 
-{{- /* Nothing of a service mesh is needed to reach the API server. A user's own entries may change
-that, but not what the Deployment finds its pods by. */ -}}
+{{- /* The operator needs no service mesh sidecar. podLabels can override that, but not the labels of
+the selector. */ -}}
 {{- define "tfjob.podLabels" -}}
 {{- $own := fromYaml (include "tfjob.labels" .) -}}
 {{- $known := fromYaml (include "tfjob.knownLabels" .) -}}
@@ -65,7 +65,7 @@ that, but not what the Deployment finds its pods by. */ -}}
 {{- end -}}
 
 {{- define "tfjob.podAnnotations" -}}
-{{- /* The configuration is read once, so that another one needs another pod. */ -}}
+{{- /* The operator reads its configuration at start-up only, so a change must replace the pod. */ -}}
 {{- $config := include "tfjob.controllerConfig" . | sha256sum | trunc 16 -}}
 {{- $own := dict "kubectl.kubernetes.io/default-container" "operator" "tfjob.dev/config" $config -}}
 {{- $mesh := dict "sidecar.istio.io/inject" "false" -}}
@@ -82,7 +82,7 @@ schedulerPlugins
 {{- end -}}
 {{- end -}}
 
-{{- /* `install` is what older instructions say; it is null unless somebody set it. */ -}}
+{{- /* `install` is an older name of `create`; it is null unless a user sets it. */ -}}
 {{- define "tfjob.hasRoles" -}}
 {{- if kindIs "bool" .Values.rbac.install -}}
 {{- ternary "yes" "" .Values.rbac.install -}}

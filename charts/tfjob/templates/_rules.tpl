@@ -1,7 +1,7 @@
 {{- /* Made from the code by `make generate`; not edited by hand. */ -}}
 
 {{- define "tfjob.rules.kubeflow" -}}
-# followed; read afresh before an adoption and after a conflict; deleted after
+# watch the jobs; get before an adoption and after a conflict; delete after
 # ttlSecondsAfterFinished
 - apiGroups: ["kubeflow.org"]
   resources: ["tfjobs"]
@@ -18,21 +18,21 @@
 {{- end -}}
 
 {{- define "tfjob.rules.kubeflow.volcano" -}}
-# one group per job, so that its pods are placed together
+# one PodGroup per job, so that its pods are scheduled together
 - apiGroups: ["scheduling.volcano.sh"]
   resources: ["podgroups"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
 {{- end -}}
 
 {{- define "tfjob.rules.kubeflow.schedulerPlugins" -}}
-# one group per job, so that its pods are placed together
+# one PodGroup per job, so that its pods are scheduled together
 - apiGroups: ["scheduling.x-k8s.io"]
   resources: ["podgroups"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
 {{- end -}}
 
 {{- define "tfjob.rules.tensorflow" -}}
-# followed; read afresh after a conflict; completed with defaults and a RuntimeId
+# watch the jobs; get after a conflict; update to store defaults and the RuntimeId
 - apiGroups: ["tensorflow.org"]
   resources: ["tfjobs"]
   verbs: ["get", "list", "watch", "update"]
@@ -45,23 +45,23 @@
 - apiGroups: ["tensorflow.org"]
   resources: ["tfjobs/finalizers"]
   verbs: ["update"]
-# one per replica, which makes its pods; get when a name is taken; patch suspends one whose end
-# was permanent
+# one per replica, to run its pods; get when a name is taken; patch to suspend one that failed
+# permanently
 - apiGroups: ["batch"]
   resources: ["jobs"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
-# the program of parameter servers without a template; get when a name is taken
+# the program of default parameter servers; get when a name is taken
 - apiGroups: [""]
   resources: ["configmaps"]
   verbs: ["get", "list", "watch", "create"]
-# the TensorBoard of a job; patch to put it to sleep; get when a name is taken
+# run the TensorBoard of a job; patch to suspend it; get when a name is taken
 - apiGroups: ["apps"]
   resources: ["deployments"]
   verbs: ["get", "list", "watch", "create", "patch"]
 {{- end -}}
 
 {{- define "tfjob.rules.tensorstack" -}}
-# followed; read afresh before an adoption and after a conflict
+# watch the jobs; get before an adoption and after a conflict
 - apiGroups: ["batch.tensorstack.dev"]
   resources: ["tensorflowtrainingjobs"]
   verbs: ["get", "list", "watch"]
@@ -74,25 +74,25 @@
 - apiGroups: ["batch.tensorstack.dev"]
   resources: ["tensorflowtrainingjobs/finalizers"]
   verbs: ["update"]
-# the TensorBoard of a job; patch to put it to sleep; get when a name is taken
+# run the TensorBoard of a job; patch to suspend it; get when a name is taken
 - apiGroups: ["apps"]
   resources: ["deployments"]
   verbs: ["get", "list", "watch", "create", "patch"]
-# the TensorBoard of a job, where the platform's own controller runs it
+# request a TensorBoard from the controller of the T9k platform
 - apiGroups: ["tensorstack.dev"]
   resources: ["tensorboards"]
   verbs: ["get", "list", "watch", "create", "patch"]
 {{- end -}}
 
 {{- define "tfjob.rules.tensorstack.t9k" -}}
-# one group per job, so that its pods are placed together
+# one PodGroup per job, so that its pods are scheduled together
 - apiGroups: ["scheduler.tensorstack.dev"]
   resources: ["podgroups"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
 {{- end -}}
 
 {{- define "tfjob.rules.tensorstack.volcano" -}}
-# one group per job, so that its pods are placed together
+# one PodGroup per job, so that its pods are scheduled together
 - apiGroups: ["scheduling.volcano.sh"]
   resources: ["podgroups"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]

@@ -5,7 +5,7 @@ app.kubernetes.io/component: test
 sidecar.istio.io/inject: "false"
 {{- end -}}
 
-{{- /* What the pods of all tests share: `root` is the chart's own scope, `account` who they are. */ -}}
+{{- /* The common part of test pods; `root` is the scope of the chart, `account` a service account. */ -}}
 {{- define "tfjob.testPod" -}}
 restartPolicy: Never
 serviceAccountName: {{ .account }}
