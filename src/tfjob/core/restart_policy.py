@@ -79,13 +79,13 @@ def action_for(
     return _action_while_terminating(instance, semantics=semantics)
 
 
-def within_budget(
+def apply_backoff_limit(
     actions: Sequence[tuple[ReplicaInstance, ReplicaAction]],
     *,
     left: int | None,
     semantics: Semantics,
 ) -> list[tuple[ReplicaInstance, ReplicaAction]]:
-    """The actions with at most `left` counted restarts, which the first replicas get."""
+    """Allow at most `left` counted restarts, for the first replicas that need one."""
     if left is None:
         return list(actions)
     judged: list[tuple[ReplicaInstance, ReplicaAction]] = []
@@ -96,7 +96,7 @@ def within_budget(
             left -= 1
             judged.append((instance, action))
         else:
-            judged.append((instance, _without_budget(instance, semantics)))
+            judged.append((instance, _action_at_backoff_limit(instance, semantics)))
     return judged
 
 
@@ -180,7 +180,7 @@ def backoff_until(
     return moment if moment > now else None
 
 
-def _without_budget(instance: ReplicaInstance, semantics: Semantics) -> ReplicaAction:
+def _action_at_backoff_limit(instance: ReplicaInstance, semantics: Semantics) -> ReplicaAction:
     if semantics.backoff_limit_fails_job:
         return ReplicaAction.HOLD
     return ReplicaAction.FAIL_JOB if _is_decisive(instance, semantics) else ReplicaAction.TOLERATE

@@ -16,13 +16,13 @@ from tfjob.core.restart_policy import (
     RESTART_ACTIONS,
     ReplicaAction,
     action_for,
+    apply_backoff_limit,
     backoff_until,
     in_place_record,
     is_recorded,
     records_after_replacement,
     unexpired_records,
     with_records,
-    within_budget,
 )
 from tfjob.core.status import RecordCause, ReplicaStatus
 from tfjob.k8s.pod import Pod
@@ -71,7 +71,7 @@ def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActi
     left = limits.remaining_restarts(
         builder.job.policy.backoff_limit, counted_restarts(builder, observed)
     )
-    return within_budget(actions, left=left, semantics=semantics)
+    return apply_backoff_limit(actions, left=left, semantics=semantics)
 
 
 def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> limits.Restarts:

@@ -236,4 +236,7 @@ def test_loss_of_something_that_was_not_written_is_told_at_its_own_entry(
     file = written(tmp_path, yaml.safe_dump(job))
     number = yaml.safe_dump(job).splitlines().index("  - tfReplicaType: PS") + 1
     err = command("convert", file, "--to", V1).err
-    assert f"{file}:{number}: spec.replicaSpecs[1].template: {V1} has no default parameter server" in err
+    assert (
+        f"{file}:{number}: spec.replicaSpecs[1].template: {V1} has no default parameter server"
+        in err
+    )

@@ -72,7 +72,10 @@ def lines_of(folder: Path, text: str) -> list[tuple[int | None, str]]:
     ("job", "advice"),
     [
         (tfjob("M1 W1"), "Master: .* `master` .*; name the replica type Chief$"),
-        (old_job("MASTER", "WORKER"), "MASTER: .*; pass the cluster .* with the task type chief, or"),
+        (
+            old_job("MASTER", "WORKER"),
+            "MASTER: .*; pass the cluster .* with the task type chief, or",
+        ),
         (old_job("MASTER", "PS"), "MASTER: "),
         (training_job("worker", "ps"), "ps: .* this job has none; add an entry of type chief, or"),
         (training_job("chief", "ps"), "ps: with restartPolicy Never .* hangs the job; OnF"),

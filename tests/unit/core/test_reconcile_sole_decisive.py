@@ -1,4 +1,4 @@
-"""Jobs with a sole decisive replica, recreated pods and a budget that only stops restarts."""
+"""Jobs with a sole decisive replica, recreated pods and a backoffLimit that only stops restarts."""
 
 from datetime import timedelta
 from typing import Any
@@ -128,7 +128,7 @@ def test_a_plan_without_a_new_status_is_not_status_first() -> None:
     assert not decide(job, *pods(worker="R")).writes_status_first
 
 
-def test_the_shared_budget_stops_restarts_and_then_the_master_fails_the_job() -> None:
+def test_the_shared_backoff_limit_stops_restarts_and_then_the_master_fails_the_job() -> None:
     job = master_job("W4", run_policy={"backoffLimit": 2})
     for turn, letters in enumerate(["RFRR", "R-RR", "RRFR", "RR-R"]):
         plan = decide(job, *pods(worker=letters), now=at(100 * turn))
@@ -145,14 +145,14 @@ def test_the_shared_budget_stops_restarts_and_then_the_master_fails_the_job() ->
     assert (job.status.restarts, plan.deletes) == (2, [])
 
 
-def test_a_budget_of_0_allows_no_restart() -> None:
+def test_a_backoff_limit_of_0_allows_no_restart() -> None:
     job = master_job("W1", run_policy={"backoffLimit": 0})
     plan = decide(job, *pods(worker="F"))
     assert plan.deletes == []
     assert status_after(job, plan).is_true("Failed")
 
 
-def test_restarts_in_place_do_not_use_the_budget_up() -> None:
+def test_restarts_in_place_do_not_count_towards_backoff_limit() -> None:
     job = master_job("W1", run_policy={"backoffLimit": 1})
     plan = decide(job, a_pod("worker", 0, "Failed", exit_code=1, restarts=7))
     assert deleted_names(plan, "Pod") == ["j-worker-0"]
@@ -171,7 +171,7 @@ def test_under_always_a_worker_that_ended_well_comes_again_but_the_master_ends_t
     assert job.status.restarts == 1
 
 
-def test_under_always_a_success_without_budget_stays() -> None:
+def test_under_always_a_success_at_the_backoff_limit_stays() -> None:
     job = master_job("W2", "Always", run_policy={"backoffLimit": 0})
     plan = decide(job, *pods(worker="RS"))
     assert plan.deletes == []

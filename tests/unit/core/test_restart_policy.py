@@ -245,17 +245,21 @@ def fates_of(job: Job, letters: str) -> list[tuple[ReplicaInstance, ReplicaActio
         (0, [ReplicaAction.HOLD, ReplicaAction.KEEP, ReplicaAction.HOLD, ReplicaAction.HOLD]),
     ],
 )
-def test_the_first_in_order_have_what_is_left_of_the_budget(
+def test_the_first_replicas_get_the_restarts_that_backoff_limit_leaves(
     left: int | None, expected: list[ReplicaAction]
 ) -> None:
     job = a_job("W4", restart="OnFailure")
-    judged = restart_policy.within_budget(fates_of(job, "FRFF"), left=left, semantics=job.semantics)
+    judged = restart_policy.apply_backoff_limit(
+        fates_of(job, "FRFF"), left=left, semantics=job.semantics
+    )
     assert [each for _, each in judged] == expected
 
 
-def test_a_budget_that_only_stops_restarts_fails_the_decider_and_tolerates_others() -> None:
+def test_at_a_limit_that_only_stops_restarts_only_the_decisive_replica_fails_the_job() -> None:
     job = ruled(a_job("W2", restart="OnFailure"), backoff_limit_fails_job=False)
-    judged = restart_policy.within_budget(fates_of(job, "FF"), left=0, semantics=job.semantics)
+    judged = restart_policy.apply_backoff_limit(
+        fates_of(job, "FF"), left=0, semantics=job.semantics
+    )
     assert [each for _, each in judged] == [ReplicaAction.FAIL_JOB, ReplicaAction.TOLERATE]
 
 

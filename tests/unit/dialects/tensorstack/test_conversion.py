@@ -64,8 +64,16 @@ def test_types_counts_templates_and_metadata_go_over() -> None:
         ([entry("ps", policy="Always"), entry()], "Always", "in place instead of with a new pod"),
         ([entry(policy="Always")], "OnFailure", "it becomes OnFailure"),
         ([entry(policy="ExitCode")], "ExitCode", "not only 130, 137, 138 and 143"),
-        ([entry(count=2, policy="Never")], "Never", "any Worker that fails permanently fails the job"),
-        ([entry("ps", policy="ExitCode"), entry()], "ExitCode", "any PS that fails permanently fails the job"),
+        (
+            [entry(count=2, policy="Never")],
+            "Never",
+            "any Worker that fails permanently fails the job",
+        ),
+        (
+            [entry("ps", policy="ExitCode"), entry()],
+            "ExitCode",
+            "any PS that fails permanently fails the job",
+        ),
     ],
 )
 def test_policies_go_over_and_what_differs_is_named(

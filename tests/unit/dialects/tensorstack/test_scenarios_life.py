@@ -1,4 +1,4 @@
-"""How a TensorFlowTrainingJob runs and finishes: budget, deadline, pauses, clean-up."""
+"""How a TensorFlowTrainingJob runs and finishes: backoffLimit, deadline, pauses, clean-up."""
 
 from typing import Any
 

@@ -94,7 +94,7 @@ def test_failed_worker_stays_and_its_job_goes_on() -> None:
 
 
 @pytest.mark.scenario("B-16")
-def test_budget_is_shared_and_only_the_master_fails_the_job_without_it() -> None:
+def test_backoff_limit_is_shared_and_once_reached_only_the_master_fails_the_job() -> None:
     play = running("W4", restart="OnFailure", runPolicy={"backoffLimit": 2})
     plan = play.go(*but("W4", pod("worker", 1, "Failed"), pod("worker", 2, "Failed")))
     assert len(deleted_names(plan, "Pod")) == 2
@@ -108,7 +108,7 @@ def test_budget_is_shared_and_only_the_master_fails_the_job_without_it() -> None
 
 
 @pytest.mark.scenario("B-17")
-def test_budget_of_none_means_no_restart() -> None:
+def test_backoff_limit_of_0_allows_no_restart() -> None:
     play = running("W2", restart="OnFailure", runPolicy={"backoffLimit": 0})
     plan = play.go(*but("W2", pod("worker", 0, "Failed")))
     assert play.status["phase"] == "Failed"

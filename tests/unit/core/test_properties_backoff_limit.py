@@ -18,7 +18,7 @@ DISRUPTIONS = ("Evicted", "delete", "vanish", "preempt", "finish", "hold")
 LIMIT_REACHED = "Job j has failed because it has reached the specified backoff limit"
 
 
-class Budget(RuleBasedStateMachine):
+class BackoffLimit(RuleBasedStateMachine):
     """A job that never succeeds: only its limit can end it, and only when it is used up.
 
     Every restart is counted exactly once, whatever crash comes between any two effects. With
@@ -145,5 +145,5 @@ class Budget(RuleBasedStateMachine):
         invariants.check(made)
 
 
-TestBudget = Budget.TestCase
-TestBudget.settings = hypothesis_settings(max_examples=200, stateful_step_count=40)
+TestBackoffLimit = BackoffLimit.TestCase
+TestBackoffLimit.settings = hypothesis_settings(max_examples=200, stateful_step_count=40)
