@@ -44,7 +44,6 @@ ELSEWHERE: Mapping[str, str] = {
     "local/apiserver/admission": _CASES,
     "local/apiserver/cel_syntax": "tests/unit/local/apiserver/test_cel.py",
     "local/apiserver/defaults": _CASES,
-    "local/apiserver/printers": _CASES,
     "local/apiserver/builtin_validation": _CASES,
     "local/apiserver/schema": _CASES,
     "local/apiserver/schema_validation": _CASES,

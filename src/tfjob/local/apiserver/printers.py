@@ -57,16 +57,26 @@ def _selector(selector: object) -> str:
 def _service(obj: Json, now: datetime) -> Row:
     spec = obj.get("spec") or {}
     ports = ",".join(_port(port) for port in spec.get("ports") or ()) or NONE
-    outside = ",".join(spec.get("externalIPs") or ()) or spec.get("externalName") or NONE
     return [
         obj["metadata"]["name"],
         spec.get("type", ""),
         spec.get("clusterIP") or NONE,
-        outside,
+        _external_address(obj),
         ports,
         _age(obj, now),
         _pairs(spec.get("selector")),
     ]
+
+
+def _external_address(service: Json) -> str:
+    spec = service.get("spec") or {}
+    if spec.get("type") == "ExternalName":
+        return str(spec.get("externalName", ""))
+    balancer = (service.get("status") or {}).get("loadBalancer") or {}
+    given = [each.get("ip") or each.get("hostname") for each in balancer.get("ingress") or ()]
+    addresses = [*sorted(filter(None, given)), *(spec.get("externalIPs") or ())]
+    absent = "<pending>" if spec.get("type") == "LoadBalancer" else NONE
+    return ",".join(addresses) or absent
 
 
 def _port(port: Json) -> str:
@@ -80,17 +90,18 @@ def _event(obj: Json, now: datetime) -> Row:
     component = source.get("component") or obj.get("reportingComponent") or ""
     host = source.get("host") or obj.get("reportingInstance") or ""
     first = obj.get("firstTimestamp") or obj.get("eventTime")
-    last = obj.get("lastTimestamp") or obj.get("eventTime") or first
+    series = obj.get("series") or {}
+    last = series.get("lastObservedTime") or obj.get("lastTimestamp") or first
     return [
         since(last, now),
         obj.get("type", ""),
         obj.get("reason", ""),
-        f"{about.get('kind', '').lower()}/{about.get('name', '')}",
+        "/".join(filter(None, (about.get("kind", "").lower(), about.get("name")))),
         about.get("fieldPath", ""),
         f"{component}, {host}" if host else component,
         (obj.get("message") or "").strip(),
         since(first, now),
-        obj.get("count") or 1,
+        series.get("count") or obj.get("count") or 1,
         obj["metadata"]["name"],
     ]
 
@@ -111,12 +122,11 @@ def _containers(spec: Json) -> tuple[str, str]:
 
 def _job(obj: Json, now: datetime) -> Row:
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    done, wanted = status.get("succeeded") or 0, spec.get("completions")
     names, images = _containers((spec.get("template") or {}).get("spec") or {})
     return [
         obj["metadata"]["name"],
         _job_state(obj),
-        f"{done}/{wanted}" if wanted is not None else f"{done}/1 of {spec.get('parallelism', 1)}",
+        _job_completions(spec, done=status.get("succeeded") or 0),
         _job_duration(status, now),
         _age(obj, now),
         names,
@@ -125,15 +135,33 @@ def _job(obj: Json, now: datetime) -> Row:
     ]
 
 
+def _job_completions(spec: Json, *, done: int) -> str:
+    if spec.get("completions") is not None:
+        return f"{done}/{spec['completions']}"
+    parallelism = spec.get("parallelism") or 0
+    return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
+
+
 def _job_state(obj: Json) -> str:
-    if "deletionTimestamp" in obj["metadata"]:
-        return "Terminating"
     conditions = (obj.get("status") or {}).get("conditions") or ()
     true = {c.get("type") for c in conditions if c.get("status") == "True"}
-    for type_ in ("Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet"):
-        if type_ in true:
-            return type_
+    if "deletionTimestamp" in obj["metadata"]:
+        true.add("Terminating")
+    for state in _JOB_STATES:
+        if state in true:
+            return state
     return "Running"
+
+
+_JOB_STATES = (
+    "Complete",
+    "Failed",
+    "Terminating",
+    "Suspended",
+    "FailureTarget",
+    "SuccessCriteriaMet",
+)
+"""In order of precedence."""
 
 
 def _job_duration(status: Json, now: datetime) -> str:
@@ -177,7 +205,9 @@ def _replica_set(obj: Json, now: datetime) -> Row:
 def _node(obj: Json, now: datetime) -> Row:
     status = obj.get("status") or {}
     conditions = {c.get("type"): c.get("status") for c in status.get("conditions") or ()}
-    ready = {"True": "Ready", "False": "NotReady"}.get(str(conditions.get("Ready")), "Unknown")
+    ready = "Unknown"
+    if "Ready" in conditions:
+        ready = "Ready" if conditions["Ready"] == "True" else "NotReady"
     if (obj.get("spec") or {}).get("unschedulable"):
         ready += ",SchedulingDisabled"
     prefix = "node-role.kubernetes.io/"
