@@ -1,8 +1,8 @@
-"""Looks up known vulnerabilities of what is locked: `python -m tools.audit requirements/*.txt`.
+"""Looks up known vulnerabilities of locked packages: `python -m tools.audit requirements/*.txt`.
 
-Runs pip-audit, which must be installed beside this interpreter. A service that cannot be reached,
-or does not know the packages, is told in a line with the word SKIPPED: what was not looked up is
-never called clean.
+Runs pip-audit, which must be installed for this interpreter. If the vulnerability service cannot be
+reached or does not know the packages, a line with the word SKIPPED says so: packages that were not
+looked up are never reported as clean.
 """
 
 import json
@@ -18,7 +18,7 @@ _COMMAND: Final = (
 )
 
 Look = Callable[[str], str]
-"""What pip-audit prints for one lock; raises OSError where it cannot say."""
+"""Returns the output of pip-audit for one lock file, or raises OSError."""
 
 
 def look_up(lock: str) -> str:
@@ -29,21 +29,21 @@ def look_up(lock: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise OSError(f"no answer within {_SECONDS} s") from error
     if not done.stdout.strip():
-        last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        last = (done.stderr.strip().splitlines() or ["pip-audit printed nothing"])[-1]
         raise OSError(last)
     return done.stdout
 
 
 def vulnerabilities(packages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One line for each vulnerability, with the versions that mend it."""
+    """One line for each vulnerability, with the versions that fix it."""
     for each in packages:
         for fault in each.get("vulns", ()):
-            mended = ", ".join(fault.get("fix_versions", ())) or "no version yet"
-            yield f"{each['name']} {each['version']}: {fault['id']}, mended in {mended}"
+            fixed = ", ".join(fault.get("fix_versions", ())) or "no version yet"
+            yield f"{each['name']} {each['version']}: {fault['id']}, fixed in {fixed}"
 
 
 class Audited(NamedTuple):
-    """What is known of one lock: its vulnerabilities, and how many packages were looked up."""
+    """The result for one lock file: its vulnerabilities, and the number of packages found."""
 
     faults: Sequence[str] = ()
     packages: int = 0
@@ -66,13 +66,13 @@ def audited(lock: str, look: Look = look_up) -> Audited:
     try:
         packages = json.loads(look(lock))["dependencies"]
     except (OSError, ValueError, KeyError) as error:
-        return Audited(trouble=f"the vulnerability service gave no answer: {error}")
+        return Audited(trouble=f"the vulnerability service did not answer: {error}")
     known = sum("skip_reason" not in each for each in packages)
     return Audited(list(vulnerabilities(packages)), len(packages), known)
 
 
 def main(locks: Sequence[str], look: Look = look_up) -> int:
-    """Audit every lock; 1 if one has a known vulnerability."""
+    """Audit every lock file; return 1 if one has a known vulnerability."""
     results = {lock: audited(lock, look) for lock in locks}
     if not any(each.known for each in results.values()):
         trouble = next(iter(results.values())).trouble

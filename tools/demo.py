@@ -32,7 +32,7 @@ def main() -> int:
     print(f"\naccuracy     {LOG.read_text(encoding='utf-8').split()[-1]}")
     print(f"log          {LOG}")
     print(f"TensorBoard  .venv/bin/tensorboard --logdir {BOARD}")
-    print(f"look again   .venv/bin/tfjob local up --data {FOLDER}")
+    print(f"restart      .venv/bin/tfjob local up --data {FOLDER}")
     return 0
 
 

@@ -1,8 +1,8 @@
 """Fuzzes code that parses untrusted bytes: `python -m tools.fuzz [--seconds 60] [NAME…]`.
 
-Each target may read its input or refuse it with the errors it documents; anything else is a
-finding. Coverage guides the bytes (atheris), so the environment needs requirements/fuzz.txt. The
-inputs that were found useful stay under .fuzz/ and make the next run start further on.
+A target may accept its input or reject it with the errors it documents; anything else is a
+finding. atheris generates the input guided by coverage, so requirements/fuzz.txt must be installed.
+Useful inputs are kept in .fuzz/ as a starting point for the next run.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 FOLDER: Final = Path(".fuzz")
 LONGEST: Final = 4096
-"""Bytes of one input: what takes more than this to go wrong is left to the tests."""
+"""Largest input in bytes; problems that need larger ones are left to the tests."""
 
 Target = Callable[[bytes], object]
 
@@ -183,11 +183,11 @@ SEEDS: Final[Mapping[str, Sequence[bytes]]] = {
     "schema": [_JOB],
     "body": [_JOB, b"k8s\x00\n\x0c\n\x02v1\x12\x06Status\x12\x02\n\x00"],
 }
-"""Inputs to begin with: from nothing it takes long to find the first valid one."""
+"""Inputs to start with, because finding a first valid input takes long."""
 
 
 def fuzz(name: str, seconds: int) -> None:
-    """Fuzz one target in this process, which ends with it."""
+    """Fuzz one target in this process, and exit."""
     atheris: Any = importlib.import_module("atheris")
     corpus = FOLDER / name
     corpus.mkdir(parents=True, exist_ok=True)
@@ -202,7 +202,7 @@ def fuzz(name: str, seconds: int) -> None:
 
 
 def fuzz_all(names: Sequence[str], seconds: int) -> int:
-    """Each target in a process of its own; 1 if one of them has a finding."""
+    """Fuzz each target in its own process; return 1 if one has a finding."""
     failed = []
     for name in names:
         print(f"fuzz: {name}: {seconds} s", flush=True)

@@ -1,9 +1,9 @@
 """Checks that unit tests can be found: test files by module, and modules by test file.
 
-`tests/unit/<room>/test_<name>.py` tests the module `<name>` of that room; `test_<name>_<part>.py`
-tests a part of it. Files whose subject is no single module are called `test_scenarios…` or
-`test_properties…`, or stand in SUITES. A long module without a test file of its name stands in
-ELSEWHERE with the file that tests it. An entry that nothing needs is a fault as well.
+`tests/unit/<package>/test_<name>.py` tests the module `<name>` of that package, and
+`test_<name>_<part>.py` a part of it. Suites that test no single module are called
+`test_scenarios…` or `test_properties…`, or are listed in SUITES. A long module without a test file
+of its name is listed in ELSEWHERE with the file that tests it. Unused entries are faults.
 """
 
 import sys
@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 LONG = 200
-"""Lines from which on a module needs a test file of its name."""
+"""A module of more lines needs a test file of its name."""
 
-# The folders of tests whose modules are not those of the room of that name under src/tfjob.
+# Folders of tests whose modules are not in the package of that name under src/tfjob.
 ROOTS: Mapping[str, str] = {"support": "tests/support", "benchmarks": "benchmarks"}
-# These check the project as a whole.
-WHOLE = "house"
+# The folder of tests of the project as a whole.
+WHOLE = "project"
 
-# A test file that is named after no module -> what it is about.
+# Test files that are not named after a module, and what they are about.
 SUITES: Mapping[str, str] = {
-    "cli/test_bad_yaml": "files with mistakes, and what each verb says about them",
+    "cli/test_bad_yaml": "files with mistakes, and what each command prints about them",
     "controller/test_settled": "jobs that have settled are not reconciled again",
     "controller/test_tenants": "objects of another namespace are never touched or trusted",
     "controller/test_unparsed": "jobs that cannot be parsed are left alone",
@@ -31,12 +31,12 @@ SUITES: Mapping[str, str] = {
     "dialects/test_vendor_values": "each API lists its own values",
     "dialects/test_verdicts": "the CRD and the offline check agree",
     "local/apiserver/test_proxy": "requests that are passed on to pods",
-    "manager/test_secrets": "no log holds a credential or a user's data",
+    "manager/test_secrets": "no log contains credentials or users' data",
     "parsing/test_files": "hostile files, in every place that reads one",
     "parsing/test_nesting": "hostile nesting, in every place that reads JSON",
     "parsing/test_wire_bytes": "hostile bytes from an API server",
 }
-# A long module without a test file of its name -> the file that tests it.
+# Long modules without a test file of their name, and the file that tests each.
 _CASES = "tests/conformance/test_api_cases.py"
 ELSEWHERE: Mapping[str, str] = {
     "core/completion": "tests/unit/core/test_reconcile.py",
@@ -52,7 +52,7 @@ ELSEWHERE: Mapping[str, str] = {
 
 
 def test_files(root: Path) -> Iterator[PurePosixPath]:
-    """Every test file under tests/unit, without its ending, but for those of the whole project."""
+    """The test files under tests/unit, without suffix, except those of the whole project."""
     folder = root / "tests" / "unit"
     for path in sorted(folder.rglob("test_*.py")):
         found = PurePosixPath(path.relative_to(folder).with_suffix(""))
@@ -60,39 +60,39 @@ def test_files(root: Path) -> Iterator[PurePosixPath]:
             yield found
 
 
-def modules_of(room: PurePosixPath, root: Path) -> set[str]:
-    """The names of the modules that the tests of a room may be called after."""
-    if room.parts[0] in ROOTS:
-        folder = root / ROOTS[room.parts[0]]
+def modules_of(package: PurePosixPath, root: Path) -> set[str]:
+    """The modules after which the tests of a package can be named."""
+    if package.parts[0] in ROOTS:
+        folder = root / ROOTS[package.parts[0]]
         return {path.stem for path in folder.rglob("*.py")}
-    return {path.stem for path in (root / "src" / "tfjob" / room).glob("*.py")}
+    return {path.stem for path in (root / "src" / "tfjob" / package).glob("*.py")}
 
 
 def is_named_after(name: str, modules: set[str]) -> bool:
-    """Whether a test file is called after one of the modules, or after one and a part of it."""
+    """Whether a test file is named after one of the modules or a part of one."""
     return any(name == f"test_{each}" or name.startswith(f"test_{each}_") for each in modules)
 
 
 def homeless(root: Path, suites: Mapping[str, str]) -> Iterator[str]:
-    """Test files that are called after nothing, and suites that are not needed."""
+    """Test files that are not named after a module, and unused entries of SUITES."""
     found = list(test_files(root))
     for test in found:
         is_suite = test.name.startswith(("test_scenarios", "test_properties"))
         is_named = is_suite or is_named_after(test.name, modules_of(test.parent, root))
         if is_named and str(test) in suites:
-            yield f"tools/mirror.py: {test} is named after a module: remove it from SUITES"
+            yield f"tools/mirror.py: {test} is named after a module; remove it from SUITES"
         elif not is_named and str(test) not in suites:
             yield (
-                f"tests/unit/{test}.py: no module of {test.parent} has this name: name the file "
-                "after what it tests, or say in tools/mirror.py what it is about"
+                f"tests/unit/{test}.py: {test.parent} has no module of this name; name the file "
+                "after what it tests, or add it to SUITES in tools/mirror.py"
             )
     for name in suites:
         if PurePosixPath(name) not in found:
-            yield f"tools/mirror.py: {name} of SUITES does not exist: remove the entry"
+            yield f"tools/mirror.py: {name} of SUITES does not exist; remove the entry"
 
 
 def untested(root: Path, elsewhere: Mapping[str, str]) -> Iterator[str]:
-    """Long modules that no test file is called after, and entries that are not needed."""
+    """Long modules without a test file of their name, and unused entries of ELSEWHERE."""
     source = root / "src" / "tfjob"
     tests = list(test_files(root))
     needed = set()
@@ -109,13 +109,13 @@ def untested(root: Path, elsewhere: Mapping[str, str]) -> Iterator[str]:
         if str(module) not in elsewhere:
             yield (
                 f"src/tfjob/{module}.py: {lines} lines and no tests/unit/{module.parent}/"
-                f"test_{module.name}.py: add it, or say in tools/mirror.py which file tests it"
+                f"test_{module.name}.py; add it, or name the file that tests it in tools/mirror.py"
             )
     for name, test in elsewhere.items():
         if name not in needed:
-            yield f"tools/mirror.py: {name} of ELSEWHERE needs no entry: remove it"
+            yield f"tools/mirror.py: {name} of ELSEWHERE is not needed; remove the entry"
         elif not (root / test).is_file():
-            yield f"tools/mirror.py: {name} is said to be tested in {test}, which does not exist"
+            yield f"tools/mirror.py: {name} is listed as tested in {test}, which does not exist"
 
 
 def main(
@@ -124,7 +124,7 @@ def main(
     suites: Mapping[str, str] = SUITES,
     elsewhere: Mapping[str, str] = ELSEWHERE,
 ) -> int:
-    """Print the faults; 1 if there are any."""
+    """Print the faults; return 1 if there are any."""
     found = [*homeless(root, suites), *untested(root, elsewhere)]
     print("\n".join(found) or "mirror: every test file has a module, every long module a test file")
     return 1 if found else 0

@@ -28,7 +28,7 @@ def report(results: Iterable[str], *, patterns: Sequence[str] = ("*",)) -> str:
     unseen = [f"{name}: {each}" for name, each in counted.items() if each not in NOTICED]
     noticed = len(counted) - len(unseen)
     share = f" ({noticed / len(counted):.1%})" if counted else ""
-    return "\n".join([*unseen, f"mutate: {noticed} of {len(counted)} breaks noticed{share}"])
+    return "\n".join([*unseen, f"mutate: {noticed} of {len(counted)} mutants detected{share}"])
 
 
 def _mutmut(*arguments: str, stdout: int | None = None) -> str:
@@ -47,7 +47,7 @@ def main(patterns: list[str]) -> int:
     try:
         _mutmut("run", *patterns)
     except subprocess.CalledProcessError as error:
-        print(f"mutate: the tests could not be run, see above: {error}")
+        print(f"mutate: the tests could not run, see above: {error}")
         return 1
     results = _mutmut("results", "--all", "true", stdout=subprocess.PIPE).splitlines()
     print(report(results, patterns=patterns or ("*",)))

@@ -1,4 +1,4 @@
-"""Maps the promises about reliability to the tests that show them.
+"""Generates the page that maps the promises about reliability to the tests that show them.
 
 docs/promises.toml lists problems that users of other operators reported, with the threads. Tests
 name a promise like a scenario: `@pytest.mark.scenario("R1")`. A promise without a test says why it
@@ -27,11 +27,11 @@ class Promise(NamedTuple):
 
 
 class PromiseListError(ValueError):
-    """The list of promises itself cannot be read."""
+    """The list of promises is invalid."""
 
 
 def promises_of(text: str) -> tuple[Promise, ...]:
-    """The promises of a list, in its order. Raises PromiseListError."""
+    """The promises of the list, in order. Raises PromiseListError."""
     return tuple(_promise(number, row) for number, row in tomllib.loads(text).items())
 
 
@@ -49,7 +49,7 @@ def _promise(number: str, row: Mapping[str, Any]) -> Promise:
 
 
 def faults(promises: Iterable[Promise], shown: Iterable[Shown]) -> list[str]:
-    """Promises without test and reason, and reasons that tests have made untrue."""
+    """Promises with neither a test nor a reason, and reasons of promises that have a test."""
     numbers = {each.number for each in shown}
     found = []
     for each in promises:

@@ -29,10 +29,11 @@ def flags(_root: Path) -> str:
     ]
     return (
         f"{_MADE}# Flags of `tfjob operator`\n\n"
-        "One dash or two; `--flag value` or `--flag=value`. A flag that is unknown is refused.\n\n"
+        "Write a flag with one dash or two, as `--flag value` or `--flag=value`. Unknown flags\n"
+        "are rejected.\n\n"
         f"{_table(('flag', 'default', 'meaning'), shown)}\n"
-        "Accepted, told once in the log and without any effect, so that a Deployment written for\n"
-        "training-operator, or for the first operator of TfJobs, starts this one:\n\n"
+        "These flags of training-operator and tf-job-operator are accepted, so that their\n"
+        "Deployments work unchanged. They have no effect, and the log says so once:\n\n"
         f"{_bullets(ignored)}"
     )
 
@@ -43,8 +44,8 @@ def metrics(_root: Path) -> str:
     own = [each for each in found if not each.name.startswith(_FROM_THE_PROCESS)]
     return (
         f"{_MADE}# Metrics of the operator\n\n"
-        "Served at `/metrics`, port 8080. Besides these there are the metrics of the process\n"
-        "itself (`process_…`, `python_…`).\n\n"
+        "Served at `/metrics`, port 8080, together with the metrics of the process (`process_…`,\n"
+        "`python_…`).\n\n"
         f"{_table(('metric', 'kind', 'meaning'), [_metric(each) for each in own])}"
     )
 

@@ -1,8 +1,8 @@
 """Writes the bill of materials of the operator: `python -m tools.sbom requirements/runtime.txt`.
 
 CycloneDX 1.6 as JSON, on standard output. It is a pure function of the lock and the version: no
-time, no chance and no network, so that two runs can be compared byte by byte. The hashes of the
-files stay in the lock, against which each install is checked.
+clock, no randomness and no network, so that two runs can be compared byte by byte. The hashes of
+the files stay in the lock file, against which each installation is checked.
 """
 
 import json
@@ -22,7 +22,7 @@ _IGNORED: Final = re.compile(r"^\s*(?:#.*|--hash=\S+\s*\\?)?$")
 
 
 class Package(NamedTuple):
-    """One line of a lock."""
+    """A package of a lock file."""
 
     name: str
     version: str
@@ -34,11 +34,11 @@ class Package(NamedTuple):
 
 
 class LockError(ValueError):
-    """A line of a lock that pins nothing."""
+    """A line of a lock file is invalid."""
 
 
 def packages_of(text: str) -> Iterator[Package]:
-    """What a lock pins, in its order. Raises LockError."""
+    """The packages of a lock file, in order. Raises LockError."""
     for number, line in enumerate(text.splitlines(), 1):
         found = _PINNED.match(line)
         if found is not None:
@@ -48,7 +48,7 @@ def packages_of(text: str) -> Iterator[Package]:
 
 
 def bill_of(text: str, *, version: str = __version__) -> dict[str, Any]:
-    """The bill of materials of tfjob with the packages of a lock."""
+    """The bill of materials of tfjob with the packages of a lock file."""
     components = [_component(each) for each in sorted(packages_of(text))]
     root = {
         "type": "application",
@@ -82,7 +82,7 @@ def _component(package: Package) -> Mapping[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the bill of the lock that is named; 1 where it cannot be read."""
+    """Print the bill of materials; return 1 if the lock file cannot be read."""
     [path] = arguments
     try:
         bill = bill_of(Path(path).read_text("utf-8"))

@@ -1,7 +1,7 @@
-"""Simulate many histories of the controller, or look for mutants that no history notices.
+"""Simulate many histories of the controller, or find mutants that no history detects.
 
-A history is decided by one seed. One that breaks a law is shrunk and told as a story. See
-docs/simulation.md.
+A seed determines a history. A history that violates an invariant is shrunk and printed step by
+step. See docs/simulation.md.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from tests.simulation.mutants.patching import alive
 from tests.support.histories import history
 
 _CHUNK = 50
-_TOLD = 3
-"""Broken histories that are told as stories; of the others the seed is named."""
+_PRINTED = 3
+"""This many failed histories are printed step by step; of the others only the seed."""
 
 
 def main() -> int:
@@ -40,13 +40,14 @@ def _simulate(first: int, number: int, *, steps: int, jobs: int) -> int:
         for found in pool.map(partial(_broken, steps=steps), _chunks(first, number)):
             for seed in found:
                 broken.append(seed)
-                if len(broken) <= _TOLD:
-                    _tell(seed, steps)
+                if len(broken) <= _PRINTED:
+                    _print_steps(seed, steps)
     seconds = time.perf_counter() - started
     done = number * steps
     print(
         f"{number} histories of {steps} steps in {seconds:.0f} seconds "
-        f"({done / seconds:.0f} steps a second, {jobs} processes): {len(broken)} broke a law"
+        f"({done / seconds:.0f} steps per second, {jobs} processes):"
+        f" {len(broken)} violated an invariant"
     )
     if broken:
         print(f"seeds: {' '.join(map(str, broken))}")
@@ -62,7 +63,7 @@ def _broken(seeds: range, *, steps: int) -> list[int]:
     return [seed for seed in seeds if history.run(history.steps_of(seed, steps)).broken]
 
 
-def _tell(seed: int, steps: int) -> None:
+def _print_steps(seed: int, steps: int) -> None:
     found = history.run(history.shrink(history.steps_of(seed, steps)), is_told=True)
     print(f"seed {seed}, shrunk to {found.steps} steps:")
     for line in (*found.story, *(f"BROKEN: {each}" for each in found.broken)):
@@ -70,7 +71,7 @@ def _tell(seed: int, steps: int) -> None:
 
 
 def _hunt(first: int, most: int, *, steps: int, jobs: int) -> int:
-    """Run each mutant until a history breaks a law."""
+    """Run each mutant until a history violates an invariant."""
     missed = 0
     with ProcessPoolExecutor(jobs) as pool:
         hunts = pool.map(partial(_first_broken, first=first, most=most, steps=steps), MUTANTS)

@@ -24,7 +24,7 @@ def test_a_vulnerability_fails_the_audit_and_names_its_remedy(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert audit.main(["x.txt"], answer(CLEAN, BAD)) == 1
-    assert capsys.readouterr().out == "audit: x.txt: b 2: CVE-1, mended in 3\n"
+    assert capsys.readouterr().out == "audit: x.txt: b 2: CVE-1, fixed in 3\n"
 
 
 def test_packages_that_the_service_does_not_know_are_not_called_clean(
@@ -42,7 +42,7 @@ def test_a_service_that_cannot_be_reached_is_one_line_for_all_locks(
         raise OSError("connection refused")
 
     assert audit.main(["x.txt", "y.txt"], silent) == 0
-    told = "the vulnerability service gave no answer: connection refused"
+    told = "the vulnerability service did not answer: connection refused"
     assert capsys.readouterr().out == f"audit: SKIPPED, nothing could be looked up: {told}\n"
     assert audit.main(["x.txt", "y.txt"], answer(UNKNOWN)) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
@@ -56,5 +56,5 @@ def test_a_lock_without_an_answer_is_told_beside_the_others(
 
     assert audit.main(["x.txt", "y.txt"], half) == 0
     skipped, clean = capsys.readouterr().out.splitlines()
-    assert skipped.startswith("audit: SKIPPED x.txt: the vulnerability service gave no answer")
+    assert skipped.startswith("audit: SKIPPED x.txt: the vulnerability service did not answer")
     assert clean == "audit: y.txt: 1 packages, no known vulnerability"

@@ -1,4 +1,4 @@
-"""The import contracts hold for the tree as it is, and break when a room reaches too far."""
+"""The tree keeps the import contracts, and a forbidden import breaks them."""
 
 import subprocess
 import sys
@@ -43,13 +43,13 @@ def assert_broken(folder: Path, modules: Mapping[str, str], contract: str) -> No
     assert f"{contract} BROKEN" in done.stdout
 
 
-def test_an_empty_house_keeps_every_contract(tmp_path: Path) -> None:
+def test_an_empty_package_keeps_every_contract(tmp_path: Path) -> None:
     done = run_linter(tmp_path, {})
     assert done.returncode == 0, done.stdout + done.stderr
     assert "5 kept, 0 broken" in done.stdout
 
 
-def test_a_house_that_imports_downwards_keeps_every_contract(tmp_path: Path) -> None:
+def test_packages_that_import_downwards_keep_every_contract(tmp_path: Path) -> None:
     rooms = {
         "k8s.meta": "import json",
         "core.job": "import tfjob.k8s.meta",
@@ -80,15 +80,15 @@ def test_a_house_that_imports_downwards_keeps_every_contract(tmp_path: Path) -> 
         ("dashboard", "cli"),
     ],
 )
-def test_a_room_that_imports_upwards_or_sideways_breaks_the_contract(
+def test_a_package_that_imports_upwards_or_sideways_breaks_the_contract(
     tmp_path: Path, importer: str, imported: str
 ) -> None:
     modules = {f"{importer}.a": f"import tfjob.{imported}.b", f"{imported}.b": ""}
-    assert_broken(tmp_path, modules, "A room imports only the rooms below it")
+    assert_broken(tmp_path, modules, "A package imports only the packages below it")
 
 
 def test_a_new_room_needs_a_decision(tmp_path: Path) -> None:
-    assert_broken(tmp_path, {"attic.a": ""}, "A room imports only the rooms below it")
+    assert_broken(tmp_path, {"attic.a": ""}, "A package imports only the packages below it")
 
 
 def test_no_pure_room_may_reach_outside(tmp_path: Path) -> None:
@@ -100,13 +100,13 @@ def test_no_pure_room_may_reach_outside(tmp_path: Path) -> None:
 
 
 def test_a_pure_room_may_not_reach_outside_through_a_part_of_a_module(tmp_path: Path) -> None:
-    contract = "The pure rooms reach no clock, no chance and no outside world"
+    contract = "Pure packages use no clock, no randomness and no IO"
     assert_broken(tmp_path, {"core.a": "from os.path import join"}, contract)
 
 
 def test_a_policy_that_imports_another_breaks_the_contract(tmp_path: Path) -> None:
     modules = {"core.success": "import tfjob.core.gang_scheduling", "core.gang_scheduling": ""}
-    assert_broken(tmp_path, modules, "The policies of the core are unaware of one another")
+    assert_broken(tmp_path, modules, "The policies of the core do not import each other")
 
 
 def test_a_policy_that_reaches_another_through_a_third_file_breaks_the_contract(
@@ -117,10 +117,10 @@ def test_a_policy_that_reaches_another_through_a_third_file_breaks_the_contract(
         "core.replicas": "import tfjob.core.cleanup",
         "core.cleanup": "",
     }
-    assert_broken(tmp_path, modules, "The policies of the core are unaware of one another")
+    assert_broken(tmp_path, modules, "The policies of the core do not import each other")
 
 
-_UNAWARE = "The dialects are unaware of one another"
+_INDEPENDENT = "The dialects do not import each other"
 
 
 @pytest.mark.parametrize("imported", ["kubeflow.words", "kubeflow.descriptor", "kubeflow"])
@@ -130,7 +130,7 @@ def test_a_dialect_that_imports_another_breaks_the_contract(tmp_path: Path, impo
         "dialects.quite_new.v1.spec": f"import tfjob.dialects.{imported}",
         f"dialects.{imported}": "",
     }
-    assert_broken(tmp_path, modules, _UNAWARE)
+    assert_broken(tmp_path, modules, _INDEPENDENT)
 
 
 def test_a_dialect_that_reaches_another_through_a_shared_file_breaks_the_contract(
@@ -141,7 +141,7 @@ def test_a_dialect_that_reaches_another_through_a_shared_file_breaks_the_contrac
         "dialects.base": "import tfjob.dialects.tensorflow.api",
         "dialects.tensorflow.words": "",
     }
-    assert_broken(tmp_path, modules, _UNAWARE)
+    assert_broken(tmp_path, modules, _INDEPENDENT)
 
 
 def test_the_registry_that_knows_more_of_a_dialect_than_its_descriptor_breaks_the_contract(
@@ -151,7 +151,7 @@ def test_the_registry_that_knows_more_of_a_dialect_than_its_descriptor_breaks_th
         "dialects.registry": "import tfjob.dialects.quite_new.v1",
         "dialects.quite_new.v1": "",
     }
-    assert_broken(tmp_path, modules, _UNAWARE)
+    assert_broken(tmp_path, modules, _INDEPENDENT)
 
 
 def test_dialects_that_share_files_and_are_registered_keep_the_contract(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The verbs of the house do what they promise, and no guard is left out of `make check`."""
+"""The targets of the Makefile do what they promise, and `make check` includes every check."""
 
 import os
 import re

@@ -43,18 +43,18 @@ def test_file_is_named_after_a_module_or_a_part_of_it(
         tests__unit__core__test_gang_queues="",
         tests__unit__core__test_scenarios_gang="",
         tests__unit__core__test_properties="",
-        tests__unit__house__test_anything="",
+        tests__unit__project__test_anything="",
     )
     assert faults(root, capsys).startswith("mirror:")
 
 
 @pytest.mark.parametrize("name", ["test_gone", "test_gangs", "test_client"])
-def test_file_that_is_named_after_no_module_of_its_room_is_refused(
+def test_file_that_is_named_after_no_module_of_its_package_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     root = tree(tmp_path, src__tfjob__core__gang="", src__tfjob__client__client="")
     tree(root, **{f"tests__unit__core__{name}": ""})
-    assert f"tests/unit/core/{name}.py: no module of core has this name" in faults(root, capsys)
+    assert f"tests/unit/core/{name}.py: core has no module of this name" in faults(root, capsys)
 
 
 def test_tests_of_the_support_are_named_after_it(
@@ -66,7 +66,7 @@ def test_tests_of_the_support_are_named_after_it(
         tests__unit__support__test_lifecycle="",
         tests__unit__support__test_puppets="",
     )
-    assert faults(root, capsys).count("no module of support has this name") == 1
+    assert faults(root, capsys).count("support has no module of this name") == 1
 
 
 def test_suite_needs_no_module_and_its_entry_no_excuse(
@@ -76,7 +76,7 @@ def test_suite_needs_no_module_and_its_entry_no_excuse(
     assert faults(root, capsys, suites={"core/test_objects": "x"}).startswith("mirror:")
     tree(root, src__tfjob__core__objects="")
     named = faults(root, capsys, suites={"core/test_objects": "x"})
-    assert "core/test_objects is named after a module: remove it" in named
+    assert "core/test_objects is named after a module; remove it" in named
     gone = faults(root, capsys, suites={"core/test_gone": "x"})
     assert "core/test_gone of SUITES does not exist" in gone
 
@@ -94,4 +94,4 @@ def test_long_module_without_a_test_file_is_refused_unless_it_is_tested_elsewher
     elsewhere = {"core/gang": "tests/e2e/test_gang.py"}
     assert faults(root, capsys, elsewhere=elsewhere).startswith("mirror:")
     idle = faults(root, capsys, elsewhere={**elsewhere, "core/short": "tests/e2e/test_gang.py"})
-    assert "core/short of ELSEWHERE needs no entry" in idle
+    assert "core/short of ELSEWHERE is not needed" in idle
