@@ -1,4 +1,4 @@
-"""What an API server has to bear from each operator: at rest, under a quota, in a crash loop.
+"""Measures the load of each operator on the API server: at rest, under a quota, in a crash loop.
 
 Requests are counted by the API server. Run as `python -m benchmarks.citizen`; the table is
 Markdown, and the result is 1 if tfjob breaks a limit.
@@ -24,15 +24,15 @@ LOOP_SECONDS: Final = 30.0
 LOOP_WARM_UP: Final = 15.0
 LIMITS: Final = {"refused": 60.0, "other_tenant": 2.0}
 TITLES: Final = {
-    "rest": f"requests a second, {JOBS_AT_REST} running jobs at rest",
-    "refused": f"refused creates in the first 10 s, {WORKERS} workers under a quota of {QUOTA}",
-    "refused_later": "refused creates in the next 20 s",
-    "other_tenant": "seconds until a job of another tenant has its pod meanwhile",
-    "loop": "requests a second, 100 jobs in a crash loop",
-    "loop_pods": "of these pods created",
-    "loop_status": "of these statuses of jobs",
-    "loop_events": "of these events",
-    "loop_cpu": "operator CPU in percent meanwhile",
+    "rest": f"requests per second, {JOBS_AT_REST} running jobs at rest",
+    "refused": f"rejected creates in the first 10 s, {WORKERS} workers under a quota of {QUOTA}",
+    "refused_later": "rejected creates in the next 20 s",
+    "other_tenant": "seconds until a job of another tenant has its pod in that time",
+    "loop": "requests per second, 100 jobs in a crash loop",
+    "loop_pods": "of these: pods created",
+    "loop_status": "of these: status updates of jobs",
+    "loop_events": "of these: events",
+    "loop_cpu": "CPU of the operator in that time, in percent",
 }
 
 
@@ -138,7 +138,7 @@ def table(found: Mapping[str, Mapping[str, float]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.citizen", description=__doc__)
-    parser.add_argument("--only", choices=(TFJOB, GO_TUNED, GO_DEFAULT), help="one operator alone")
+    parser.add_argument("--only", choices=(TFJOB, GO_TUNED, GO_DEFAULT), help="only this operator")
     only = parser.parse_args(arguments).only
     found = asyncio.run(measure([only] if only else [TFJOB, GO_DEFAULT, GO_TUNED]))
     print(table(found))

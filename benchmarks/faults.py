@@ -1,4 +1,4 @@
-"""The same faults on tfjob and on the Go training-operator, side by side.
+"""Injects the same faults into tfjob and the Go training-operator, and compares the results.
 
 Each operator gets a control plane of its own; each fault gets a namespace of its own. Run as
 `python -m benchmarks.faults`; `--write` puts the table in docs/faults.md.
@@ -21,11 +21,11 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "faults.md"
 AS_DEMANDED: Final = "yes"
 AT_ONCE: Final = 3
 _LONGEST: Final = 180.0
-_HEAD: Final = """# Faults, side by side
+_HEAD: Final = """# Faults compared
 
-The same faults on a real API server, on tfjob and on training-operator 1.9.3. `yes` means that the
-operator did what the second column demands; otherwise the cell says what it did. A fake kubelet
-plays the pods. `make faults` repeats the table.
+The same faults, injected into tfjob and training-operator 1.9.3 on a real API server. `yes` means
+that the operator did what the second column requires; otherwise the cell says what it did. A fake
+kubelet reports the states of pods. `make faults` writes the table again.
 
 """
 
@@ -44,7 +44,7 @@ async def played(scenario: Scenario, plane: ControlPlane, operator: Operator) ->
             except NotSo as found:
                 return f"no: {found}"
             except TimeoutError:
-                return f"no: not through after {_LONGEST:.0f} s"
+                return f"no: not finished after {_LONGEST:.0f} s"
             finally:
                 await trial.call("DELETE", trial.jobs)
     return AS_DEMANDED
@@ -90,7 +90,7 @@ async def _play_all(
 
 def page(found: Mapping[str, Results], scenarios: Sequence[Scenario]) -> str:
     heads = " | ".join(CONTESTANTS[name].title for name in found)
-    lines = [f"| fault | must be | {heads} |", f"|---|---|{'---|' * len(found)}"]
+    lines = [f"| fault | required | {heads} |", f"|---|---|{'---|' * len(found)}"]
     for each in scenarios:
         cells = " | ".join(results[each.title] for results in found.values())
         lines.append(f"| {each.title} | {each.demand} | {cells} |")
@@ -112,7 +112,7 @@ async def measure(names: Sequence[str], scenarios: Sequence[Scenario]) -> dict[s
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faults", description=__doc__)
-    parser.add_argument("--operator", choices=(TFJOB, GO_TUNED), help="one operator alone")
+    parser.add_argument("--operator", choices=(TFJOB, GO_TUNED), help="only this operator")
     parser.add_argument("--fault", default="", help="only faults whose title has this text")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
     asked = parser.parse_args(arguments)

@@ -11,8 +11,8 @@ NAMED = re.compile(r"\b(client|controller|core|dialects|manager)\.([a-z_]+)\b")
 
 def missing(text: str) -> set[str]:
     return {
-        f"{room}.{module}"
-        for room, module in NAMED.findall(text)
+        f"{package}.{module}"
+        for package, module in NAMED.findall(text)
         if not (ROOMS / room / f"{module}.py").is_file()
     }
 

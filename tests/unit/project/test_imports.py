@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 LINTER = Path(sys.executable).with_name("lint-imports")
-PURE_ROOMS = ("k8s", "core", "dialects")
+PURE_PACKAGES = ("k8s", "core", "dialects")
 OUTSIDE = (
     "asyncio",
     "aiohttp",
@@ -50,7 +50,7 @@ def test_an_empty_package_keeps_every_contract(tmp_path: Path) -> None:
 
 
 def test_packages_that_import_downwards_keep_every_contract(tmp_path: Path) -> None:
-    rooms = {
+    packages = {
         "k8s.meta": "import json",
         "core.job": "import tfjob.k8s.meta",
         "client.http": "import aiohttp\nimport tfjob.k8s.meta",
@@ -60,7 +60,7 @@ def test_packages_that_import_downwards_keep_every_contract(tmp_path: Path) -> N
         "local.cluster": "import tfjob.manager.app",
         "cli.main": "import tfjob.local.cluster",
     }
-    done = run_linter(tmp_path, rooms)
+    done = run_linter(tmp_path, packages)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -92,11 +92,11 @@ def test_a_new_room_needs_a_decision(tmp_path: Path) -> None:
 
 
 def test_no_pure_room_may_reach_outside(tmp_path: Path) -> None:
-    modules = {f"{room}.a": "\n".join(f"import {each}" for each in OUTSIDE) for room in PURE_ROOMS}
+    modules = {f"{package}.a": "\n".join(f"import {each}" for each in OUTSIDE) for package in PURE_PACKAGES}
     done = run_linter(tmp_path, modules)
-    for room in PURE_ROOMS:
+    for package in PURE_PACKAGES:
         for module in OUTSIDE:
-            assert f"tfjob.{room} is not allowed to import {module}:" in done.stdout
+            assert f"tfjob.{package} is not allowed to import {module}:" in done.stdout
 
 
 def test_a_pure_room_may_not_reach_outside_through_a_part_of_a_module(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_dialects_that_share_files_and_are_registered_keep_the_contract(tmp_path
 
 
 @pytest.mark.parametrize("part", ["apiserver", "node"])
-@pytest.mark.parametrize("room", ["core", "dialects", "controller", "manager"])
+@pytest.mark.parametrize("package", ["core", "dialects", "controller", "manager"])
 def test_local_parts_that_know_of_jobs_break_the_contract(
-    tmp_path: Path, part: str, room: str
+    tmp_path: Path, part: str, package: str
 ) -> None:
-    modules = {f"local.{part}.a": f"import tfjob.{room}.b", f"{room}.b": ""}
+    modules = {f"local.{part}.a": f"import tfjob.{package}.b", f"{package}.b": ""}
     assert_broken(tmp_path, modules, "The local API server and node know Kubernetes, not TFJobs")

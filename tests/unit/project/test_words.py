@@ -30,7 +30,7 @@ INNOCENT = [
     "a brief pause",
     "https://example.org/networking/framework/",
     "a volume at /home/work/data",
-    "docs/designs/0001-one-decision-two-worlds.md",
+    "docs/designs/0001-one-decision.md",
     "mountPath: /tmp/tensorflow",
     "the leader holds the lease",
     "issue a certificate",
