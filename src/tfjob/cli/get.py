@@ -22,17 +22,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="output format (default: table)",
     )
+    parser.add_argument(
+        "-l", "--selector", default="", metavar="LABELS", help="only jobs with these labels"
+    )
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser, all_namespaces=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.jobs and arguments.selector:
+        sys.stderr.write("error: choose jobs by their names or by `-l LABELS`, not by both\n")
+        return 2
+
     async def work(connected: Cluster) -> int:
         errors: list[str] = []
         if arguments.jobs:
             found = await _named(connected, arguments, errors)
         else:
-            found = await _all(connected, arguments.api)
+            found = await _all(connected, arguments)
         if found or (arguments.output in {"json", "yaml"} and not errors):
             sys.stdout.write(_rendered(found, arguments.output, connected.namespace) + "\n")
         elif not errors:
@@ -59,9 +66,9 @@ async def _named(
     return found
 
 
-async def _all(connected: Cluster, api: str | None) -> list[jobs.ClusterJob]:
+async def _all(connected: Cluster, arguments: argparse.Namespace) -> list[jobs.ClusterJob]:
     """All jobs of the APIs that the user may list; the others are named on stderr."""
-    listing = await job_lookup.find_all(connected, api=api)
+    listing = await job_lookup.find_all(connected, api=arguments.api, labels=arguments.selector)
     for refusal in listing.refusals:
         sys.stderr.write(f"not listed: {printing.plain(refusal.message)}\n")
     return listing.found
@@ -73,7 +80,8 @@ def _rendered(found: Sequence[jobs.ClusterJob], style: str, namespace: str | Non
     if style in {"json", "yaml"}:
         return _raw([each.manifest for each in found], style)
     is_wide = style == "wide" or len({each.dialect.group for each in found}) > 1
-    head = ["NAME", "STATE", "REPLICAS", "AGE", *(["API"] if is_wide else [])]
+    head = ["NAME", "STATE", "ACTIVE", "RESTARTS", "REPLICAS", "AGE"]
+    head += ["API"] if is_wide else []
     rows = [_row(each, is_wide=is_wide) for each in found]
     if namespace is None:
         head.insert(0, "NAMESPACE")
@@ -83,7 +91,14 @@ def _rendered(found: Sequence[jobs.ClusterJob], style: str, namespace: str | Non
 
 def _row(found: jobs.ClusterJob, *, is_wide: bool) -> list[str]:
     now = datetime.now(tz=UTC)
-    row = [found.name, found.state, jobs.replicas_text(found), printing.age(found.created, now)]
+    row = [
+        found.name,
+        found.state,
+        jobs.active_text(found),
+        str(found.status.restarts),
+        jobs.replicas_text(found),
+        printing.age(found.created, now),
+    ]
     api = f"{found.dialect.group}/{found.dialect.version}"
     return [*row, api] if is_wide else row
 

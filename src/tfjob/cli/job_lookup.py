@@ -7,6 +7,7 @@ import argparse
 
 import msgspec
 
+from tfjob.cli import cluster as connection
 from tfjob.cli import jobs
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.jobs import ClusterJob
@@ -31,6 +32,13 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--api", metavar="API", help="only jobs of this API, such as kubeflow.org")
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of a command that works on named jobs."""
+    parser.add_argument("jobs", nargs="+", metavar="JOB", help="names of jobs")
+    add_argument(parser)
+    connection.add_arguments(parser)
+
+
 async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> ClusterJob:
     """The job of this name; CommandError if there is none, or one in several APIs."""
     prefix, _, name = wanted.rpartition("/")
@@ -53,14 +61,18 @@ async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Clus
     return found[0]
 
 
-async def find_all(cluster: Cluster, *, api: str | None = None) -> Listing:
-    """All jobs, sorted by namespace and name. An API that is not installed has none."""
+async def find_all(cluster: Cluster, *, api: str | None = None, labels: str = "") -> Listing:
+    """All jobs that match a label selector, sorted by namespace and name.
+
+    An API that is not installed has none.
+    """
+    params = {"labelSelector": labels} if labels else None
     listing = Listing([], [])
     has_answer = False
     for dialect in _chosen(api):
         path = jobs.resource_of(dialect).collection(cluster.namespace)
         try:
-            answer = await cluster.api.list_page(path, decode=_Items)
+            answer = await cluster.api.list_page(path, decode=_Items, params=params)
         except NotFound:
             continue
         except Forbidden as error:

@@ -23,7 +23,12 @@ COMMANDS = {
     "get": "list the jobs of a cluster",
     "describe": "show a job's state, pods and events, and why it is not progressing",
     "logs": "print or follow the logs of a job's replicas",
+    "events": "list or follow the events of a job and its pods",
     "wait": "wait until a job runs or has finished",
+    "suspend": "suspend jobs: delete their pods until they are resumed",
+    "resume": "resume suspended jobs",
+    "restart": "restart all replicas of a job, or one of them",
+    "scale": "change the number of workers of a running job",
     "delete": "delete jobs",
     "operator": "run the operator, which reconciles the jobs of a Kubernetes cluster",
 }
