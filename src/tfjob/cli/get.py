@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 
 from tfjob.cli import cluster, job_lookup, jobs, printing
 from tfjob.cli.cluster import Cluster, CommandError
+from tfjob.cli.job_watch import changed_jobs
 from tfjob.cli.yaml_text import as_yaml
 
 
@@ -25,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-l", "--selector", default="", metavar="LABELS", help="only jobs with these labels"
     )
+    parser.add_argument(
+        "-w", "--watch", action="store_true", help="then print jobs as they change, until Ctrl-C"
+    )
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser, all_namespaces=True)
 
@@ -32,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.jobs and arguments.selector:
         sys.stderr.write("error: choose jobs by their names or by `-l LABELS`, not by both\n")
+        return 2
+    if arguments.watch and arguments.output not in {"table", "wide"}:
+        sys.stderr.write("error: --watch prints a table; leave out -o, or use `-o wide`\n")
         return 2
 
     async def work(connected: Cluster) -> int:
@@ -48,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
         for error in errors:
             sys.stderr.write(f"error: {printing.plain(error)}\n")
+        if arguments.watch and not errors:
+            await _follow(connected, arguments, found)
         return 1 if errors else 0
 
     return cluster.run(arguments, work)
@@ -74,6 +84,26 @@ async def _all(connected: Cluster, arguments: argparse.Namespace) -> list[jobs.C
     return listing.found
 
 
+async def _follow(
+    connected: Cluster, arguments: argparse.Namespace, shown: Sequence[jobs.ClusterJob]
+) -> None:
+    """Print a row whenever one of the jobs looks different."""
+    is_wide = arguments.output == "wide" or len({each.dialect.group for each in shown}) > 1
+    printed = {each.job.owner.uid: _look(each) for each in shown}
+    names = {name.rpartition("/")[2] for name in arguments.jobs}
+    stream = changed_jobs(connected, job_lookup.chosen(arguments.api), labels=arguments.selector)
+    async with aclosing(stream) as changes:
+        async for each in changes:
+            uid, look = each.job.owner.uid, _look(each)
+            if (names and each.name not in names) or printed.get(uid) == look:
+                continue
+            printed[uid] = look
+            row = _row(each, is_wide=is_wide)
+            place = [each.namespace] if connected.namespace is None else []
+            sys.stdout.write("   ".join(map(printing.plain_line, [*place, *row])) + "\n")
+            sys.stdout.flush()
+
+
 def _rendered(found: Sequence[jobs.ClusterJob], style: str, namespace: str | None) -> str:
     if style == "name":
         return "\n".join(job_lookup.full_name(each) for each in found)
@@ -87,6 +117,12 @@ def _rendered(found: Sequence[jobs.ClusterJob], style: str, namespace: str | Non
         head.insert(0, "NAMESPACE")
         rows = [[each.namespace, *row] for each, row in zip(found, rows, strict=True)]
     return printing.table(head, rows)
+
+
+def _look(found: jobs.ClusterJob) -> tuple[object, ...]:
+    """What a row shows, except the age."""
+    counts = (jobs.active_text(found), found.status.restarts, jobs.replicas_text(found))
+    return (found.state, *counts)
 
 
 def _row(found: jobs.ClusterJob, *, is_wide: bool) -> list[str]:

@@ -111,3 +111,8 @@ def test_an_empty_list_is_still_a_list(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert json.loads(got(cluster, capsys, "-n", "elsewhere", "-o", "json"))["items"] == []
+
+
+def test_watching_goes_with_tables_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["get", "-w", "-o", "json"]) == 2
+    assert "--watch prints a table" in capsys.readouterr().err
