@@ -127,7 +127,7 @@ def lock(folder: Path) -> int:
         os.close(handle)
         raise DataFolderError(
             f"{folder}: a cluster already runs on this folder (process {pid or 'unknown'}); "
-            "end it with `tfjob local down`, or name another folder with --data"
+            f"end it with `tfjob local down --data {folder}`, or name another folder with --data"
         ) from error
     os.ftruncate(handle, 0)
     os.write(handle, f"{os.getpid()}\n".encode())
