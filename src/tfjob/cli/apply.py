@@ -41,7 +41,7 @@ async def apply_all(
 
 async def _fault(cluster: Cluster, manifest: Manifest) -> str:
     """The error of a dry run; empty if the API server accepts the object."""
-    collection = _resource_of(manifest).collection(_namespace(manifest))
+    collection = resource_for(manifest).collection(_namespace(manifest))
     kind, name = manifest.get("kind"), (manifest.get("metadata") or {}).get("name")
     try:
         await cluster.api.create(collection, manifest, decode=PartialObjectMetadata, dry_run=True)
@@ -55,7 +55,7 @@ async def _fault(cluster: Cluster, manifest: Manifest) -> str:
 
 
 async def _create(cluster: Cluster, manifest: Manifest) -> PartialObjectMetadata:
-    resource, namespace = _resource_of(manifest), _namespace(manifest)
+    resource, namespace = resource_for(manifest), _namespace(manifest)
     collection = resource.collection(namespace)
     try:
         return await cluster.api.create(collection, manifest, decode=PartialObjectMetadata)
@@ -86,7 +86,7 @@ async def _ensure_namespace(cluster: Cluster, name: str) -> None:
         return
 
 
-def _resource_of(manifest: Manifest) -> Resource:
+def resource_for(manifest: Manifest) -> Resource:
     group, _, version = str(manifest.get("apiVersion", "")).rpartition("/")
     kind = str(manifest.get("kind", ""))
     plural = _PLURALS.get(kind, f"{kind.lower()}s")

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
 from tfjob.client.errors import ApiError, Unreachable
 from tfjob.client.http import Api
+from tfjob.local.data_folder import KUBECONFIG, DataFolderError, default_folder, lock_holder
 
 _REMEDY: Final = (
     "check --kubeconfig or $KUBECONFIG; `tfjob local up` starts a cluster on this machine, and"
@@ -40,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = Fal
     parser.add_argument(
         "--kubeconfig",
         metavar="FILE",
-        help="kubeconfig file (default: $KUBECONFIG, then ~/.kube/config)",
+        help="kubeconfig file (default: $KUBECONFIG, then a running local cluster, then"
+        " ~/.kube/config)",
     )
     parser.add_argument(
         "--context", metavar="NAME", help="context of the kubeconfig (default: its current context)"
@@ -71,12 +74,27 @@ def run(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]
 async def _connected(
     arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]
 ) -> int:
-    path = Path(arguments.kubeconfig) if arguments.kubeconfig else None
+    path = Path(arguments.kubeconfig) if arguments.kubeconfig else _of_local_cluster(arguments)
     config = load(path, context=arguments.context)
     everywhere = getattr(arguments, "all_namespaces", False)
     namespace = None if everywhere else arguments.namespace or config.namespace
     async with Api(config) as api:
         return await work(Cluster(api=api, namespace=namespace))
+
+
+def _of_local_cluster(arguments: argparse.Namespace) -> Path | None:
+    """The kubeconfig of the user's running local cluster, if no other cluster is asked for."""
+    if arguments.context or os.environ.get("KUBECONFIG"):
+        return None
+    folder = default_folder()
+    try:
+        is_up = lock_holder(folder) is not None
+    except DataFolderError:  # not this user's folder, so not this user's cluster
+        is_up = False
+    if not is_up:
+        return None
+    sys.stderr.write(f"using the local cluster on {folder}; --kubeconfig chooses another\n")
+    return folder / KUBECONFIG
 
 
 def _fail(text: str) -> int:

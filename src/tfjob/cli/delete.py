@@ -2,25 +2,48 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 
-from tfjob.cli import cluster, job_lookup
+from tfjob.cli import cluster, job_lookup, printing
 from tfjob.cli.cluster import Cluster
+from tfjob.cli.jobs import ClusterJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("jobs", nargs="+", metavar="JOB", help="names of jobs")
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="names of jobs")
+    parser.add_argument(
+        "-l", "--selector", default="", metavar="LABELS", help="all jobs with these labels"
+    )
+    parser.add_argument("--all", action="store_true", help="all jobs of the namespace")
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    ways = (bool(arguments.jobs), bool(arguments.selector), arguments.all)
+    if sum(ways) != 1:
+        sys.stderr.write("error: choose jobs by their names, by `-l LABELS`, or by `--all`\n")
+        return 2
+
     async def work(connected: Cluster) -> int:
-        for name in arguments.jobs:
-            found = await job_lookup.find(connected, name, api=arguments.api)
-            await connected.api.delete(
-                found.path, uid=found.job.owner.uid, propagation="Background"
-            )
-            sys.stdout.write(f"{found.dialect.kind} {found.namespace}/{found.name} deleted\n")
-        return 0
+        if arguments.jobs:
+            for name in arguments.jobs:
+                await _delete(
+                    connected, [await job_lookup.find(connected, name, api=arguments.api)]
+                )
+            return 0
+        listing = await job_lookup.find_all(connected, api=arguments.api, labels=arguments.selector)
+        await _delete(connected, listing.found)
+        for refusal in listing.refusals:
+            sys.stderr.write(f"error: not listed: {printing.plain(refusal.message)}\n")
+        if not listing.found:
+            sys.stderr.write(f"No jobs found in {connected.one_namespace}.\n")
+        return 1 if listing.refusals else 0
 
     return cluster.run(arguments, work)
+
+
+async def _delete(connected: Cluster, found: Sequence[ClusterJob]) -> None:
+    for each in found:
+        await connected.api.delete(each.path, uid=each.job.owner.uid, propagation="Background")
+        sys.stdout.write(f"{each.title} deleted\n")

@@ -15,7 +15,7 @@ from tfjob.cli.blocked_job import blocked_reason, is_refusal, is_unschedulable
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text
 from tfjob.cli.first_failure import Failures, memory_text
-from tfjob.cli.job_events import JobEvent, watch_warnings
+from tfjob.cli.job_events import WARNING, JobEvent, watch_events
 from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
@@ -201,7 +201,8 @@ class Follower:
                 self._screen.message(f"TensorBoard: {text}")
 
     async def _watch_warnings(self) -> None:
-        async with aclosing(watch_warnings(self._cluster.api, self._found.namespace)) as events:
+        stream = watch_events(self._cluster.api, self._found.namespace, fields=f"type={WARNING}")
+        async with aclosing(stream) as events:
             async for event in events:
                 self._warnings.append(event)
 

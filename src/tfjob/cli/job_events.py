@@ -41,16 +41,19 @@ class _EventList(msgspec.Struct):
     items: list[JobEvent] | None = None
 
 
-async def list_events(api: Api, namespace: str, *, fields: str) -> list[JobEvent]:
-    """The events that a field selector chooses, oldest first."""
+async def list_events(api: Api, namespace: str, *, fields: str = "") -> list[JobEvent]:
+    """The events that a field selector chooses, by default all, oldest first."""
     path = EVENTS.collection(namespace)
-    answer = await api.get(path, decode=_EventList, params={"fieldSelector": fields})
+    params = {"fieldSelector": fields} if fields else {}
+    answer = await api.get(path, decode=_EventList, params=params)
     return sorted(answer.items or (), key=lambda each: each.order)
 
 
-async def watch_warnings(api: Api, namespace: str) -> AsyncGenerator[JobEvent, None]:
-    """Warning events of a namespace, first those that exist; never ends."""
-    scope = Scope(resource=EVENTS, namespace=namespace, fields=f"type={WARNING}")
+async def watch_events(
+    api: Api, namespace: str, *, fields: str = ""
+) -> AsyncGenerator[JobEvent, None]:
+    """The events that a field selector chooses, first those that exist; never ends."""
+    scope = Scope(resource=EVENTS, namespace=namespace, fields=fields)
     async with aclosing(Watch(api, scope, decode=JobEvent).events()) as changes:
         async for change in changes:
             match change:

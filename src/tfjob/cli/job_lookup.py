@@ -7,6 +7,7 @@ import argparse
 
 import msgspec
 
+from tfjob.cli import cluster as connection
 from tfjob.cli import jobs
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.jobs import ClusterJob
@@ -31,13 +32,20 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--api", metavar="API", help="only jobs of this API, such as kubeflow.org")
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of a command that works on named jobs."""
+    parser.add_argument("jobs", nargs="+", metavar="JOB", help="names of jobs")
+    add_argument(parser)
+    connection.add_arguments(parser)
+
+
 async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> ClusterJob:
     """The job of this name; CommandError if there is none, or one in several APIs."""
     prefix, _, name = wanted.rpartition("/")
     found, refusals = [], []
-    for dialect in _chosen(prefix or api):
+    for dialect in chosen(prefix or api):
         try:
-            found.append(await _get(cluster, dialect, name))
+            found.append(await get(cluster, dialect, name))
         except NotFound:
             continue
         except Forbidden as error:
@@ -53,14 +61,18 @@ async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Clus
     return found[0]
 
 
-async def find_all(cluster: Cluster, *, api: str | None = None) -> Listing:
-    """All jobs, sorted by namespace and name. An API that is not installed has none."""
+async def find_all(cluster: Cluster, *, api: str | None = None, labels: str = "") -> Listing:
+    """All jobs that match a label selector, sorted by namespace and name.
+
+    An API that is not installed has none.
+    """
+    params = {"labelSelector": labels} if labels else None
     listing = Listing([], [])
     has_answer = False
-    for dialect in _chosen(api):
+    for dialect in chosen(api):
         path = jobs.resource_of(dialect).collection(cluster.namespace)
         try:
-            answer = await cluster.api.list_page(path, decode=_Items)
+            answer = await cluster.api.list_page(path, decode=_Items, params=params)
         except NotFound:
             continue
         except Forbidden as error:
@@ -87,7 +99,8 @@ def full_name(found: ClusterJob) -> str:
     return f"{found.dialect.plural}.{found.dialect.group}/{found.name}"
 
 
-async def _get(cluster: Cluster, dialect: Dialect, name: str) -> ClusterJob:
+async def get(cluster: Cluster, dialect: Dialect, name: str) -> ClusterJob:
+    """The job of a dialect and name; NotFound if there is none."""
     path = jobs.resource_of(dialect).item(name, cluster.one_namespace)
     answer = await cluster.api.get(path, decode=msgspec.Raw)
     return _read(dialect, answer)
@@ -103,7 +116,7 @@ def _read(dialect: Dialect, answer: msgspec.Raw) -> ClusterJob:
     return ClusterJob.of(dialect, manifest)
 
 
-def _chosen(api: str | None) -> list[Dialect]:
+def chosen(api: str | None) -> list[Dialect]:
     """The stored dialects of an API; all of them if none is named."""
     stored = jobs.stored_dialects()
     if not api:

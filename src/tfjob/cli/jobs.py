@@ -46,6 +46,11 @@ class ClusterJob(msgspec.Struct):
         return self.job.owner.namespace
 
     @property
+    def title(self) -> str:
+        """`TFJob default/mnist`."""
+        return f"{self.dialect.kind} {self.namespace}/{self.name}"
+
+    @property
     def status(self) -> JobStatus:
         return self.job.status
 
@@ -183,3 +188,11 @@ def replicas_text(found: ClusterJob) -> str:
     if isinstance(found.job, InvalidJob):
         return ""
     return ", ".join(f"{each.count} {each.task}" for each in found.job.replicas)
+
+
+def active_text(found: ClusterJob) -> str:
+    """`3/4`: how many of the job's replicas are active."""
+    if isinstance(found.job, InvalidJob):
+        return ""
+    counts = found.status.replicas.values()
+    return f"{sum(each.active for each in counts)}/{found.job.total}"

@@ -19,7 +19,7 @@ from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.local.cluster import LocalCluster
-from tfjob.local.data_folder import DataFolderError, lock_holder
+from tfjob.local.data_folder import KUBECONFIG, DataFolderError, default_folder, lock_holder
 
 _STOP_TIMEOUT: Final = 30.0
 _LARGEST_PORT: Final = 65_535
@@ -67,11 +67,6 @@ def _workdir(text: str) -> Path:
     if not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"{text}: is not a folder; create it, or choose another")
     return Path(text)
-
-
-def default_folder() -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(home).expanduser() / "tfjob" / "local"
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -150,7 +145,7 @@ def _status(arguments: argparse.Namespace) -> int:
     if holder is None:
         print(f"tfjob local: no cluster is up on {arguments.data}")
         return 1
-    kubeconfig = arguments.data.absolute() / "kubeconfig"
+    kubeconfig = arguments.data.absolute() / KUBECONFIG
 
     async def work() -> int:
         config = from_kubeconfig(kubeconfig)

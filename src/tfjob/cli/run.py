@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +62,7 @@ class BrokenError(Exception):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="YAML file with one job; - reads stdin")
     parser.add_argument(
-        "--timeout", type=duration, metavar="TIME", help="end the job after this time, such as 10m"
+        "--timeout", type=_limit, metavar="TIME", help="end the job after this time, such as 10m"
     )
     parser.add_argument(
         "--logs",
@@ -92,6 +93,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " 130 interrupted. The first Ctrl-C gives the processes their grace period, the second"
         " kills them."
     )
+
+
+def _limit(text: str) -> timedelta:
+    found = duration(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text}: must be longer than 0 s; omit it for no limit")
+    return found
 
 
 def run(arguments: argparse.Namespace) -> int:

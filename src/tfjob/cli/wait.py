@@ -29,7 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="state to wait for (default: finished)",
     )
     parser.add_argument(
-        "--timeout", type=duration, metavar="TIME", help="stop waiting after this time"
+        "--timeout",
+        type=duration,
+        metavar="TIME",
+        help="stop waiting after this time, such as 10m; 0 checks once",
     )
     job_lookup.add_argument(parser)
     cluster.add_arguments(parser)
@@ -37,12 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    seconds = arguments.timeout.total_seconds() if arguments.timeout else None
+    seconds = None if arguments.timeout is None else arguments.timeout.total_seconds()
 
     async def work(connected: Cluster) -> int:
+        job = await job_lookup.find(connected, arguments.job, api=arguments.api)
         try:
             async with asyncio.timeout(seconds):
-                job = await job_lookup.find(connected, arguments.job, api=arguments.api)
                 found = await _wait_for(connected, job, arguments.state)
         except TimeoutError:
             sys.stderr.write(

@@ -78,6 +78,8 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     job_verbs: tuple[str, ...] = ()
     """Verbs on the jobs themselves, beyond those of an informer."""
     job_why: str
+    suspend_path: tuple[str, ...] = ()
+    """The field of a job that suspends it while it is true; empty if there is none."""
     access: Sequence[Access] = ()
     options: Mapping[str, str] = {}
     """Optional features, each with the chart's template condition that enables it."""

@@ -1,6 +1,7 @@
 """All dialects, and the lookup of the one for a document."""
 
 from tfjob.dialects.base import Dialect
+from tfjob.dialects.descriptor import Descriptor
 from tfjob.dialects.kubeflow.descriptor import DESCRIPTOR as KUBEFLOW
 from tfjob.dialects.tensorflow.descriptor import DESCRIPTOR as TENSORFLOW
 from tfjob.dialects.tensorstack.descriptor import DESCRIPTOR as TENSORSTACK
@@ -16,3 +17,8 @@ def dialect_for(api_version: object, kind: object) -> Dialect | None:
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
     return _BY_NAME.get((api_version, kind))
+
+
+def descriptor_of(dialect: Dialect) -> Descriptor:
+    """The descriptor of the API group that a dialect belongs to."""
+    return next(each for each in DESCRIPTORS if each.group == dialect.group)

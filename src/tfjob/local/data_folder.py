@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+KUBECONFIG: Final = "kubeconfig"
+"""The file that tells clients how to connect."""
 FORMAT: Final = 1
 """The layout of the data folder; a newer one is left untouched."""
 _SECRETS: Final = ("token", "apiserver.key")
@@ -21,7 +23,7 @@ _FILES: Final = (
     *_SECRETS,
     "apiserver.crt",
     "format",
-    "kubeconfig",
+    KUBECONFIG,
     "lock",
     "node",
     "objects.sqlite",
@@ -35,6 +37,12 @@ _GROUP_OR_OTHER: Final = stat.S_IRWXG | stat.S_IRWXO
 
 class DataFolderError(Exception):
     """The data folder cannot be used; the message says why and what to do."""
+
+
+def default_folder() -> Path:
+    """The data folder of the user's local cluster."""
+    home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(home).expanduser() / "tfjob" / "local"
 
 
 def prepare(folder: Path) -> None:
@@ -119,7 +127,7 @@ def lock(folder: Path) -> int:
         os.close(handle)
         raise DataFolderError(
             f"{folder}: a cluster already runs on this folder (process {pid or 'unknown'}); "
-            "end it with `tfjob local down`, or name another folder with --data"
+            f"end it with `tfjob local down --data {folder}`, or name another folder with --data"
         ) from error
     os.ftruncate(handle, 0)
     os.write(handle, f"{os.getpid()}\n".encode())

@@ -1,4 +1,5 @@
 import argparse
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from tests.support.local_apiserver.serving import api_server_in_thread
 from tfjob.cli import cluster
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.client.errors import Forbidden
+from tfjob.local import data_folder
 
 Work = Callable[[Cluster], Awaitable[int]]
 
@@ -56,3 +58,28 @@ def test_a_context_that_there_is_not_is_one_sentence(
         words = ["--context", "elsewhere", *up.flags]
         assert cluster.run(arguments(*words), raising(AssertionError())) == 1
     assert "elsewhere" in capsys.readouterr().err
+
+
+def test_a_running_local_cluster_is_used_unless_another_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def work(connected: Cluster) -> int:
+        return 7
+
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = data_folder.default_folder()
+    with api_server_in_thread(folder) as up:
+        handle = data_folder.lock(folder)
+        assert cluster.run(arguments(), work) == 7
+        assert capsys.readouterr().err.startswith(f"using the local cluster on {folder}")
+        assert cluster.run(arguments(*up.flags), work) == 7
+        assert cluster.run(arguments("--context", "tfjob-local"), work) == 1
+        monkeypatch.setenv("KUBECONFIG", str(up.kubeconfig))
+        assert cluster.run(arguments(), work) == 7
+        assert "using the local cluster" not in capsys.readouterr().err
+        os.close(handle)
+        monkeypatch.delenv("KUBECONFIG")
+        assert cluster.run(arguments(), work) == 1
+        assert "no cluster is configured" in capsys.readouterr().err

@@ -13,7 +13,8 @@ from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.conftest import Command
 from tfjob import __version__
-from tfjob.cli.main import COMMANDS, main
+from tfjob.cli.commands import COMMANDS
+from tfjob.cli.main import main
 
 HEAVY = ("aiohttp", "asyncio", "rich", "prometheus_client", "uvloop", "tfjob.client", "tfjob.local")
 
@@ -30,7 +31,8 @@ def test_every_verb_explains_itself(verb: str, command: Command) -> None:
 def test_help_lists_every_verb(command: Command) -> None:
     done = command("--help")
     assert done.code == 0
-    assert all(f"\n    {verb} " in done.out for verb in COMMANDS)
+    listed = [line.split()[0] for line in done.out.splitlines() if line.strip()]
+    assert set(COMMANDS) <= set(listed)
 
 
 def test_version_is_that_of_the_package(command: Command) -> None:

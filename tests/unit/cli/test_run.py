@@ -296,3 +296,9 @@ def _line(process: "subprocess.Popen[str]", pattern: str) -> str:
         if found:
             return found.group(1)
     raise AssertionError(f"the output ended without {pattern}")
+
+
+def test_a_timeout_of_zero_is_refused(command: Command) -> None:
+    done = command("run", "job.yaml", "--timeout", "0")
+    assert done.code == 2
+    assert "must be longer than 0 s; omit it for no limit" in done.err

@@ -41,3 +41,11 @@ def test_what_does_not_come_in_time_has_its_own_code(
 ) -> None:
     assert main(["wait", "busy", "--timeout", "1ms", *cluster.flags]) == 3
     assert capsys.readouterr().err == "error: busy is not finished after 0.001 s\n"
+
+
+def test_a_timeout_of_zero_checks_once(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["wait", "good", "--timeout", "0", *cluster.flags]) == 0
+    assert main(["wait", "busy", "--timeout", "0", *cluster.flags]) == 3
+    assert capsys.readouterr().err == "error: busy is not finished after 0 s\n"

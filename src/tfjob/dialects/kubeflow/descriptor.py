@@ -15,6 +15,7 @@ DESCRIPTOR = Descriptor(
     job_verbs=("delete",),
     job_why="watch the jobs; get before an adoption and after a conflict; delete after "
     "ttlSecondsAfterFinished",
+    suspend_path=("spec", "runPolicy", "suspend"),
     access=(
         Access(option="volcano", api=VOLCANO, verbs=CHILD_VERBS, why=_GROUP),
         Access(option="schedulerPlugins", api=SCHEDULER_PLUGINS, verbs=CHILD_VERBS, why=_GROUP),

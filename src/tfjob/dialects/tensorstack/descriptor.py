@@ -12,6 +12,7 @@ DESCRIPTOR = Descriptor(
     scheme="tensorflowtrainingjob",
     dialects=(TensorStackV1beta1(),),
     job_why="watch the jobs; get before an adoption and after a conflict",
+    suspend_path=("spec", "runMode", "pause", "enabled"),
     access=(
         Access(
             api=tensorboard.OWN,

@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -112,6 +113,19 @@ class _Position:
         self.file: BinaryIO | None = None
         self.rest = b""
 
+    def move_on(self, files: Sequence[BinaryIO]) -> None:
+        """Go on with the file written after this one, or the oldest if this one is deleted."""
+        assert self.file is not None  # noqa: S101 - opened before anybody follows
+        inodes = [_inode(each) for each in files]
+        own = inodes.index(_inode(self.file)) if _inode(self.file) in inodes else len(files)
+        chosen = max(own - 1, 0)
+        for place, each in enumerate(files):
+            if place != chosen:
+                each.close()
+        if files:
+            self.file.close()
+            self.file = files[chosen]
+
     def close(self) -> None:
         if self.file is not None:
             self.file.close()
@@ -125,23 +139,47 @@ def _tail(text: bytes, count: int) -> bytes:
     return b"\n".join(text.split(b"\n")[-count - is_finished :])
 
 
+def _open_files(path: Path) -> list[BinaryIO]:
+    """The log and its rotated files, newest first.
+
+    They are opened in this order because a rotation moves every file one place back. If one happens
+    meanwhile, a file may be met twice, but none is skipped.
+    """
+    found: dict[int, BinaryIO] = {}
+    number = 0
+    while True:
+        name = path.with_name(f"{path.name}.{number}") if number else path
+        try:
+            file = name.open("rb")
+        except FileNotFoundError:
+            if number:  # the log itself is missing for a moment while it is rotated
+                return list(found.values())
+        else:
+            if found.setdefault(_inode(file), file) is not file:
+                file.close()
+        number += 1
+
+
+def _inode(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_ino
+
+
 def _stored(path: Path, position: _Position, *, tail: int | None) -> Iterator[list[bytes]]:
     """The lines that exist now, oldest first; in one chunk if only the last are requested."""
-    older = [one for one in path.parent.glob(f"{path.name}.*") if _number(one) > 0]
-    older.sort(key=_number)
-    try:
-        position.file = path.open("rb")
-    except FileNotFoundError as missing:
-        raise LogMissingError(f"{path.name}: the log is gone") from missing
-    if tail is not None:
-        yield _recent(position, older, count=max(tail, 0))
-        return
-    for old in reversed(older):
-        yield old.read_bytes().split(b"\n")
-    yield from _blocks(position)
+    with ExitStack() as opened:
+        files = [opened.enter_context(each) for each in _open_files(path)]
+        if not files:
+            raise LogMissingError(f"{path.name}: the log is gone")
+        position.file = os.fdopen(os.dup(files[0].fileno()), "rb")
+        if tail is not None:
+            yield _recent(position, files[1:], count=max(tail, 0))
+            return
+        for old in reversed(files[1:]):
+            yield old.read().split(b"\n")
+        yield from _blocks(position)
 
 
-def _recent(position: _Position, older: Sequence[Path], *, count: int) -> list[bytes]:
+def _recent(position: _Position, older: Sequence[BinaryIO], *, count: int) -> list[bytes]:
     """Lines from the end with `count` finished entries; leaves the position at the end."""
     assert position.file is not None  # noqa: S101 - opened before anybody asks
     newest, _, position.rest = position.file.read().rpartition(b"\n")
@@ -149,7 +187,7 @@ def _recent(position: _Position, older: Sequence[Path], *, count: int) -> list[b
     for old in older:
         if left < 0:
             break
-        more, left = _last_entries(old.read_bytes().rstrip(b"\n"), left)
+        more, left = _last_entries(old.read().rstrip(b"\n"), left)
         found = more + found
     return found
 
@@ -168,11 +206,6 @@ def _last_entries(block: bytes, count: int) -> tuple[list[bytes], int]:
         found.appendleft(block[start:end])
         end = start - 1
     return list(found), count
-
-
-def _number(path: Path) -> int:
-    suffix = path.suffix.removeprefix(".")
-    return int(suffix) if suffix.isdigit() else 0
 
 
 def _blocks(position: _Position) -> Iterator[list[bytes]]:
@@ -202,8 +235,7 @@ async def _follow(path: Path, position: _Position, *, poll: float) -> AsyncItera
         for lines in _blocks(position):
             yield lines
         if is_rotated:
-            position.close()
-            position.file = path.open("rb")
+            position.move_on(_open_files(path))
         elif is_over:
             return
         else:

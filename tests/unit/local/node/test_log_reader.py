@@ -82,7 +82,7 @@ async def test_carriage_returns_do_not_break_entries(log: Path) -> None:
 
 async def test_rotated_files_are_read_before_the_present_one(log: Path) -> None:
     log.with_suffix(".log.1").write_text(entry(1, "younger"))
-    log.with_suffix(".log.10").write_text(entry(1, "oldest"))
+    log.with_suffix(".log.3").write_text(entry(1, "oldest"))
     log.with_suffix(".log.2").write_text(entry(1, "old"))
     assert (await text_of(log)).startswith("oldest\nold\nyounger\nline 0\n")
 
@@ -148,6 +148,44 @@ async def test_following_survives_rotation(tmp_path: Path) -> None:
     await reader.task
     assert reader.text.splitlines() == ["first", *(f"line {number}" for number in range(20))]
     assert names(tmp_path) == ["0.exit", "0.log", "0.log.1", "0.log.2"]
+
+
+async def test_following_reads_every_file_that_was_rotated_between_two_looks(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "0.log"
+    writer = LogWriter(str(path), limit=100, keep=5)
+    writer.feed("stdout", b"first\n")
+    reader = Reader(path)
+    await reader.until("first\n")
+    for number in range(8):  # two lines fit into a file, and nobody reads meanwhile
+        writer.feed("stdout", f"line {number}\n".encode())
+    assert len(names(tmp_path)) == 5
+    path.with_suffix(".exit").touch()
+    await reader.task
+    assert reader.text.splitlines() == ["first", *(f"line {number}" for number in range(8))]
+
+
+async def test_following_goes_on_with_the_oldest_file_if_its_own_is_deleted(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "0.log"
+    writer = LogWriter(str(path), limit=100, keep=3)
+    writer.feed("stdout", b"first\n")
+    reader = Reader(path)
+    await reader.until("first\n")
+    for number in range(20):
+        writer.feed("stdout", f"line {number}\n".encode())
+    kept = [
+        line.split(" F ")[1]
+        for each in (".log.2", ".log.1", ".log")
+        for line in path.with_suffix(each).read_text().splitlines()
+    ]
+    path.with_suffix(".exit").touch()
+    await reader.task
+    shown = reader.text.splitlines()
+    assert shown[-len(kept) :] == kept
+    assert shown[0] == "first"
 
 
 async def test_following_ends_at_the_limit(log: Path) -> None:

@@ -1,0 +1,38 @@
+"""The list of commands. Each is a module of its own, imported when it is needed."""
+
+import argparse
+import importlib
+from typing import Protocol
+
+COMMANDS = {
+    "run": "run a job on this machine, without a cluster",
+    "local": "start and stop a small cluster on this machine",
+    "validate": "check job files offline and list every fault with its line and a remedy",
+    "plan": "show the pods, services and TF_CONFIG that a job would get",
+    "convert": "convert jobs to another API and list what cannot be converted",
+    "submit": "create the jobs of a file on a cluster",
+    "get": "list the jobs of a cluster",
+    "describe": "show a job's state, pods and events, and why it is not progressing",
+    "logs": "print or follow the logs of a job's replicas",
+    "events": "list or follow the events of a job and its pods",
+    "wait": "wait until a job runs or has finished",
+    "suspend": "suspend jobs: delete their pods until they are resumed",
+    "resume": "resume suspended jobs",
+    "restart": "restart all replicas of a job, or one of them",
+    "scale": "change the number of workers of a running job",
+    "delete": "delete jobs",
+    "completion": "print a script that completes commands, options and job names in a shell",
+    "operator": "run the operator, which reconciles the jobs of a Kubernetes cluster",
+}
+
+
+class Command(Protocol):
+    """The interface of a command's module."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+def load(name: str) -> Command:
+    module: Command = importlib.import_module(f"tfjob.cli.{name}")
+    return module

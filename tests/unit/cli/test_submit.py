@@ -1,0 +1,95 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.tfjobs import tfjob
+from tfjob.cli.main import main
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def written(folder: Path, *objects: object) -> str:
+    path = folder / "jobs.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    return str(path)
+
+
+def config_map(name: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+def config_maps(cluster: ThreadedApiServer) -> list[str]:
+    items = cluster.endpoint.request("GET", CONFIG_MAPS)["items"]
+    return [each["metadata"]["name"] for each in items if each["metadata"]["name"] == "c"]
+
+
+def test_all_jobs_of_a_file_and_the_objects_beside_them_are_created(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, config_map("c"), tfjob("W1", name="a"), tfjob("W1", name="b"))
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["submit", "--dry-run", file, *cluster.flags]) == 0
+        assert (cluster.job_names(), config_maps(cluster)) == ([], [])
+        assert main(["submit", file, *cluster.flags]) == 0
+        assert (cluster.job_names(), config_maps(cluster)) == (["a", "b"], ["c"])
+    assert capsys.readouterr().out.splitlines() == [
+        "ConfigMap default/c can be created",
+        "TFJob default/a can be created",
+        "TFJob default/b can be created",
+        "ConfigMap default/c created",
+        "TFJob default/a created",
+        "TFJob default/b created",
+    ]
+
+
+def test_a_job_that_exists_is_an_error_and_nothing_is_created(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, config_map("c"), tfjob("W1", name="a"), tfjob("W1", name="b"))
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        cluster.put_job(tfjob("W1", name="b"))
+        assert main(["submit", file, *cluster.flags]) == 1
+        assert (cluster.job_names(), config_maps(cluster)) == (["b"], [])
+    error = "error: TFJob default/b exists; `tfjob delete b` removes it\n"
+    assert capsys.readouterr().err == error
+
+
+def test_other_objects_that_exist_are_left_unchanged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, config_map("c"), tfjob("W1", name="a"))
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        cluster.endpoint.request("POST", CONFIG_MAPS, {**config_map("c"), "data": {"mine": "x"}})
+        assert main(["submit", file, *cluster.flags]) == 0
+        assert cluster.endpoint.request("GET", f"{CONFIG_MAPS}/c")["data"] == {"mine": "x"}
+    assert capsys.readouterr().out.splitlines()[0] == "ConfigMap default/c exists, unchanged"
+
+
+def test_a_faulty_file_is_refused_before_the_cluster_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tfjob("W1", name="a")
+    job["spec"]["tfReplicaSpecs"]["Worker"]["restartPolicy"] = "Sometimes"
+    assert main(["submit", written(tmp_path, job), "--kubeconfig", "/nowhere"]) == 2
+    err = capsys.readouterr().err
+    assert "restartPolicy" in err
+    assert "jobs.yaml:" in err
+    assert main(["submit", written(tmp_path, config_map("c"))]) == 2
+    assert "no job in it" in capsys.readouterr().err
+
+
+def test_a_namespace_that_contradicts_the_file_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tfjob("W1", name="a")
+    job["metadata"]["namespace"] = "default"
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["submit", "-n", "team", written(tmp_path, job), *cluster.flags]) == 1
+        del job["metadata"]["namespace"]
+        assert main(["submit", "-n", "team", written(tmp_path, job), *cluster.flags]) == 1
+        assert cluster.job_names() == []
+    first, second = capsys.readouterr().err.splitlines()
+    assert "metadata.namespace is 'default', but --namespace is 'team'" in first
+    assert 'namespaces "team" not found' in second
