@@ -1,1 +1,2 @@
-"""The command `tfjob`: one file per verb. Parses, calls, prints; decides nothing."""
+"""The command `tfjob`: one module per command, which parses its arguments, calls other packages
+and prints the result."""

@@ -1,4 +1,4 @@
-"""Warnings about valid jobs that are likely to be refused, to fail or to hang.
+"""Warnings about valid jobs that are likely to be rejected, to fail or to hang.
 
 Each names the replica type, the consequence and what to write instead.
 """
@@ -25,7 +25,7 @@ def _on_emptiness(job: Job) -> Iterator[str]:
 def _on_master(job: Job, roles: dict[str, ReplicaType]) -> Iterator[str]:
     if "master" in roles and job.total > 1:
         yield (
-            f"{roles['master'].type}: TensorFlow 2 strategies refuse the task type `master` in a"
+            f"{roles['master'].type}: TensorFlow 2 strategies reject the task type `master` in a"
             f" distributed job; {job.messages.master_advice}"
         )
 

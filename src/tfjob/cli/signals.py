@@ -1,6 +1,7 @@
-"""Turns SIGINT, SIGTERM and SIGHUP into events: the first asks for a clean end, the second urges.
+"""Turns SIGINT, SIGTERM and SIGHUP into events: the first requests a clean shutdown, the second a
+fast one.
 
-The third exits at once; the processes of the job end with this one.
+The third exits immediately; the processes of the job end with this one.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""Turns a key into the core's input, and a plan into calls."""
+"""Reconciles jobs: reads a snapshot, and carries out the plan of the core with API calls."""

@@ -1,9 +1,9 @@
 """Creates, updates and deletes the children of one job, many at a time.
 
 Creates use slow start: the first failed create stops the rest of its group in this reconcile. If
-the server refused it, the group also backs off. A name conflict or a timeout concerns one child
-only. A create that finds an object of that name succeeds if the job
-owns the object, and is retried if the object is terminating.
+the server rejected it, the group also backs off. A name conflict or a timeout concerns one child
+only. A create that finds an object of that name succeeds if the job owns the object, and is retried
+if the object is terminating.
 """
 
 import asyncio
@@ -152,7 +152,7 @@ class ChildWriter:
         self._backoff.forget_outdated(job, {group_of(each) for each in creates})
         due: dict[ChildGroup, list[Create]] = {}
         waiting: set[ChildGroup] = set()
-        room = MAX_CREATES
+        remaining = MAX_CREATES
         for each in creates:
             child_group = group_of(each)
             if child_group in waiting:
@@ -161,8 +161,8 @@ class ChildWriter:
             if refusal is not None:
                 waiting.add(child_group)
                 writes.defer(each, refusal, seconds=self._backoff.seconds_left(refusal))
-            elif room:
-                room -= 1
+            elif remaining:
+                remaining -= 1
                 due.setdefault(child_group, []).append(each)
             else:
                 writes.remaining.add(child_group)

@@ -1,1 +1,1 @@
-"""What to do for a job: (job, children, now) -> Plan. No IO, no clock, no knowledge of any API."""
+"""The decision: (job, children, now) -> Plan. It does no IO, reads no clock and knows no API."""

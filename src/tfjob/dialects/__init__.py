@@ -1,1 +1,1 @@
-"""One file per API: decode, default, validate, encode status, CRD schema."""
+"""One folder per job API: decoding, defaults, validation, status and CRD."""

@@ -14,7 +14,7 @@ from tfjob.k8s import field
 
 _MAX_INTEGERS = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 _EMPTY: Mapping[str, Any] = {"object": {}, "array": [], "string": ""}
-_FEWER = "remove what the job can do without"
+_FEWER = "remove what the job does not need"
 _Check = Callable[[Reader, Any, Schema, str], Any]
 
 

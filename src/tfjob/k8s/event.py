@@ -43,9 +43,9 @@ def event_name(event: Event, key: str) -> str:
     """`{object name}.{16 hex digits}`; the digits are a hash of the object's UID and the key."""
     source = f"{event.uid}\0{key}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(source, digest_size=_HASH_BYTES).hexdigest()
-    room = MAX_SUBDOMAIN_LENGTH - len(digest) - 1
+    space = MAX_SUBDOMAIN_LENGTH - len(digest) - 1
     # After truncation the name may end in a character that is not allowed before a dot.
-    return f"{event.name[:room].rstrip('-.')}.{digest}"
+    return f"{event.name[:space].rstrip('-.')}.{digest}"
 
 
 def manifest(
@@ -97,5 +97,5 @@ def truncated(message: str) -> str:
     encoded = message.encode("utf-8", "replace")
     if len(encoded) <= MAX_MESSAGE_BYTES:
         return encoded.decode()
-    room = MAX_MESSAGE_BYTES - len(_ELLIPSIS.encode())
-    return encoded[:room].decode("utf-8", "ignore") + _ELLIPSIS
+    space = MAX_MESSAGE_BYTES - len(_ELLIPSIS.encode())
+    return encoded[:space].decode("utf-8", "ignore") + _ELLIPSIS

@@ -155,7 +155,7 @@ class LocalCluster:
             if fault:
                 tell(
                     f"{self.data}: cannot be written: {fault}; "
-                    "jobs wait until there is room on that disk"
+                    "jobs wait until there is space on that disk"
                 )
             else:
                 tell(f"{self.data}: can be written again; jobs continue")

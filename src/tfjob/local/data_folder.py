@@ -1,7 +1,7 @@
 """The data folder of a local cluster: private to one user, used by one process.
 
 A folder that another user owns or can write to is refused before anything in it is read: its token
-would let that user run commands as us. Files and folders are created for their owner alone,
+would let that user run commands as this user. Files and folders are created for their owner alone,
 whatever the umask says.
 """
 
@@ -67,7 +67,7 @@ def check(folder: Path) -> None:
         if stat.S_ISLNK(found.st_mode):
             raise DataFolderError(
                 f"{path}: is a symbolic link, which is not followed; "
-                "remove it, or name another folder with --data"
+                "remove it, or choose another folder with --data"
             )
         _check_access(path, found)
 
@@ -83,7 +83,7 @@ def _check_access(path: Path, found: os.stat_result) -> None:
     if found.st_mode & _GROUP_OR_OTHER_WRITE:
         raise DataFolderError(
             f"{path}: other users can write to it (mode {stat.S_IMODE(found.st_mode):04o}); "
-            f"if you trust it, run `chmod go-w {path}`; else name another folder with --data"
+            f"if you trust it, run `chmod go-w {path}`; else choose another folder with --data"
         )
 
 
@@ -91,12 +91,12 @@ def _check_owner(path: Path, found: os.stat_result) -> None:
     if found.st_uid != os.geteuid():
         raise DataFolderError(
             f"{path}: belongs to another user (uid {found.st_uid}, not {os.geteuid()}), who could "
-            "run commands through it; name another folder with --data"
+            "run commands through it; choose another folder with --data"
         )
 
 
 def _tighten(path: Path, found: os.stat_result) -> None:
-    """Remove other users' access to a file; an exposed secret is deleted and made anew."""
+    """Remove other users' access to a file; an exposed secret is deleted and created again."""
     if not found.st_mode & _GROUP_OR_OTHER:
         return
     if path.name in _SECRETS:
@@ -113,12 +113,12 @@ def _check_format(folder: Path) -> None:
     if text and (not text.isdigit() or int(text) > FORMAT):
         raise DataFolderError(
             f"{folder}: was written by a newer tfjob (format {text}, this one knows {FORMAT}); "
-            "use that version, or name another folder with --data. Nothing was changed"
+            "use that version, or choose another folder with --data. Nothing was changed"
         )
 
 
 def lock(folder: Path) -> int:
-    """Take the folder for this process, or say which process has it."""
+    """Lock the folder for this process; raises DataFolderError if another process has locked it."""
     handle = open_file(folder / "lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,7 +127,7 @@ def lock(folder: Path) -> int:
         os.close(handle)
         raise DataFolderError(
             f"{folder}: a cluster already runs on this folder (process {pid or 'unknown'}); "
-            f"end it with `tfjob local down --data {folder}`, or name another folder with --data"
+            f"end it with `tfjob local down --data {folder}`, or choose another folder with --data"
         ) from error
     os.ftruncate(handle, 0)
     os.write(handle, f"{os.getpid()}\n".encode())

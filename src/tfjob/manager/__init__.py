@@ -1,1 +1,1 @@
-"""The operator process. Only here tasks start, flags are read and ports are opened."""
+"""The operator process: settings, informers, controllers, leader election, metrics and probes."""

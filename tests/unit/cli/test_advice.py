@@ -44,7 +44,7 @@ def test_what_tensorflow_refuses_is_warned_about(
 def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
     (text,) = advice(a_job("M1 W1", restart="OnFailure"))
     assert text == (
-        "Master: TensorFlow 2 strategies refuse the task type `master` in a distributed job;"
+        "Master: TensorFlow 2 strategies reject the task type `master` in a distributed job;"
         " name the replica type Chief"
     )
     assert advice(a_job("P1 W2", restart="Never")) == [

@@ -198,7 +198,7 @@ def test_faulty_job_is_not_planned_and_the_others_are(tmp_path: Path, command: C
     head, fault, remedy = done.err.splitlines()
     assert head == f"{file}: document 1, TFJob bad: has faults and is not planned"
     assert "spec.tfReplicaSpecs[Chief].replicas: Invalid value: 2" in fault
-    assert remedy == "      remedy: set replicas to 1 and let further replicas be Workers"
+    assert remedy == "      remedy: set replicas to 1 and add further replicas as Workers"
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_a_full_disk_is_told_at_once_and_the_job_goes_on_when_there_is_room(tmp_
             _line(process, "(worker-0: Running)")
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
             gate.touch()
-            _line(process, "(jobs wait until there is room on that disk)")
+            _line(process, "(jobs wait until there is space on that disk)")
             free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, free)
             _line(process, "(can be written again)")

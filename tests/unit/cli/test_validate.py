@@ -39,7 +39,7 @@ FAULTS = [
     (
         14,
         "spec.tfReplicaSpecs[PS].template.spec.containers",
-        "give the container that trains the name tensorflow",
+        "name the training container tensorflow",
     ),
     (8, "spec.tfReplicaSpecs", "did you mean Worker?"),
     (6, "spec.cleanPodPolicyy", "did you mean spec.cleanPodPolicy?"),
@@ -147,7 +147,7 @@ def test_warning_is_no_fault_and_stands_beside_its_line(tmp_path: Path, command:
     file = written(tmp_path, tfjob("M1 W2"))
     done = command("validate", file)
     assert done.code == 0
-    assert f"  {file}:7: warning: Master: TensorFlow 2 strategies refuse the task" in done.out
+    assert f"  {file}:7: warning: Master: TensorFlow 2 strategies reject the task" in done.out
     shown = json.loads(command("validate", file, "--output=json").out)
     assert shown["jobs"][0]["faults"] == []
     (warning,) = shown["jobs"][0]["warnings"]

@@ -54,7 +54,7 @@ async def test_a_folder_of_another_user_is_refused_before_its_token_is_read(tmp_
     for use in (prepare, cluster, lock_holder):
         with pytest.raises(DataFolderError, match=f"{data}: belongs to another user .uid {NOBODY}"):
             use(data)
-    with pytest.raises(DataFolderError, match="name another folder with --data"):
+    with pytest.raises(DataFolderError, match="choose another folder with --data"):
         await ApiServer(data).start()
     assert sorted(each.name for each in data.iterdir()) == ["token"]
 

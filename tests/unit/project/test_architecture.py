@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "architecture.md"
-ROOMS = ROOT / "src" / "tfjob"
+PACKAGES = ROOT / "src" / "tfjob"
 NAMED = re.compile(r"\b(client|controller|core|dialects|manager)\.([a-z_]+)\b")
 
 
@@ -13,7 +13,7 @@ def missing(text: str) -> set[str]:
     return {
         f"{package}.{module}"
         for package, module in NAMED.findall(text)
-        if not (ROOMS / room / f"{module}.py").is_file()
+        if not (PACKAGES / package / f"{module}.py").is_file()
     }
 
 
@@ -29,5 +29,5 @@ def test_module_that_does_not_exist_is_noticed() -> None:
 
 def test_every_room_on_the_page_exists_and_no_other() -> None:
     rows = re.findall(r"^\| `([a-z0-9]+)` \| ", PAGE.read_text("utf-8"), re.MULTILINE)
-    folders = {each.name for each in ROOMS.iterdir() if (each / "__init__.py").is_file()}
+    folders = {each.name for each in PACKAGES.iterdir() if (each / "__init__.py").is_file()}
     assert set(rows) == folders

@@ -92,7 +92,9 @@ def test_a_new_room_needs_a_decision(tmp_path: Path) -> None:
 
 
 def test_no_pure_room_may_reach_outside(tmp_path: Path) -> None:
-    modules = {f"{package}.a": "\n".join(f"import {each}" for each in OUTSIDE) for package in PURE_PACKAGES}
+    modules = {
+        f"{package}.a": "\n".join(f"import {each}" for each in OUTSIDE) for package in PURE_PACKAGES
+    }
     done = run_linter(tmp_path, modules)
     for package in PURE_PACKAGES:
         for module in OUTSIDE:

@@ -1,1 +1,1 @@
-"""What the versions of kubeflow.org's TFJob share."""
+"""The API kubeflow.org: TFJobs, in two versions."""

@@ -190,14 +190,17 @@ def _check_name(
     if name is None:
         return
     longest = _max_name_length(replicas)
-    room = longest - len(name.suffix)
+    allowed = longest - len(name.suffix)
     problems = names.dns1035_label_problems(name.whole)
     if problems:
         rule = validation_messages.BAD_NAME.format(",".join(problems))
-        remedy = hints.for_name(name.text, longest=room)
+        remedy = hints.for_name(name.text, longest=allowed)
         reader.faults.insert(place, field.invalid(name.path, name.text, rule, remedy=remedy))
     if longest < len(name.whole) <= MAX_NAME_LENGTH:
-        rule, remedy = validation_messages.LONG_NAME.format(room), hints.LONG_NAME.format(room)
+        rule, remedy = (
+            validation_messages.LONG_NAME.format(allowed),
+            hints.LONG_NAME.format(allowed),
+        )
         reader.note(field.invalid(name.path, name.text, rule, remedy=remedy))
 
 

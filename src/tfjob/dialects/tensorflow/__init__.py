@@ -1,1 +1,1 @@
-"""The API tensorflow.org: TfJobs, which run each replica by a batch Job of its own."""
+"""The API tensorflow.org: TfJobs, in which each replica is a batch Job."""

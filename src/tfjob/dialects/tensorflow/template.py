@@ -70,7 +70,7 @@ def _check_containers(reader: Reader, value: object, path: str) -> None:
     found = list(reader.objects(value, path))
     if len(found) > MAX_CONTAINERS:
         rule = f"{path} in body should have at most {MAX_CONTAINERS} items"
-        remedy = "remove containers that the replica can do without"
+        remedy = "remove containers that the replica does not need"
         reader.note(field.invalid(path, len(found), rule, remedy=remedy))
     for own_path, container in found:
         _check_container(reader, container, own_path)

@@ -1,1 +1,1 @@
-"""The dialect of batch.tensorstack.dev TensorFlowTrainingJobs."""
+"""The API batch.tensorstack.dev: TensorFlowTrainingJobs of the T9k platform."""

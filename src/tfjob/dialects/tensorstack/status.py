@@ -156,8 +156,8 @@ def _verdict(found: Mapping[str, Mapping[str, Any]], *, phase: object) -> Condit
     if phase == api.FAILED:
         return _set(ConditionType.FAILED, reason=api.FAILED)
     if phase == api.SUCCEEDED:
-        told = api.MESSAGES.succeeded
-        return _set(ConditionType.SUCCEEDED, reason=told.reason, message=told.message)
+        template = api.MESSAGES.succeeded
+        return _set(ConditionType.SUCCEEDED, reason=template.reason, message=template.message)
     return None
 
 

@@ -30,11 +30,11 @@ class QueueWorker(ABC):
 
     @abstractmethod
     def on_change(self, change: Change) -> None:
-        """Put in line whom a change concerns."""
+        """Enqueue the keys that a change affects."""
 
     @abstractmethod
     def reconcile(self, key: Key) -> None:
-        """Reconcile one object, which may be gone."""
+        """Reconcile one object, which may have been deleted."""
 
     @abstractmethod
     def enqueue_all(self) -> None:
@@ -46,7 +46,7 @@ class QueueWorker(ABC):
 
     @abstractmethod
     def on_idle(self) -> None:
-        """What is to do after a rest in which nothing changed."""
+        """Called after a pause without changes."""
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
@@ -59,7 +59,7 @@ class QueueWorker(ABC):
                 await self._work()
                 await self._rest()
             except StoreFullError:
-                # Retry everything once the disk may have room again.
+                # Retry everything once the disk may have space again.
                 await asyncio.sleep(_RETRY_SECONDS)
                 is_unsure = True
 
@@ -123,7 +123,7 @@ class Controller(QueueWorker):
         self._later[key] = min(moment, self._later.get(key, moment))
 
     def on_idle(self) -> None:
-        """Put everything in line whose moment has come."""
+        """Enqueue everything that is due."""
         now = self.backend.clock()
         for key in [key for key, moment in self._later.items() if moment <= now]:
             del self._later[key]

@@ -105,14 +105,14 @@ def established(definition: Json, *, now: datetime, old: Json | None = None) -> 
 
 
 def _conditions(now: datetime) -> list[Json]:
-    told = {"lastTransitionTime": time.render(now), "observedGeneration": 1, "status": "True"}
+    common = {"lastTransitionTime": time.render(now), "observedGeneration": 1, "status": "True"}
     accepted = {"type": "NamesAccepted", "reason": "NoConflicts", "message": "no conflicts found"}
     served = {
         "type": "Established",
         "reason": "InitialNamesAccepted",
         "message": "the initial names have been accepted",
     }
-    return [{**accepted, **told}, {**served, **told}]
+    return [{**accepted, **common}, {**served, **common}]
 
 
 def kind_of(spec: Json, version: Json, *, index: int) -> Kind:

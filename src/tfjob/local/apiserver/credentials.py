@@ -41,8 +41,8 @@ def load_certificate(folder: Path, *, now: datetime) -> tuple[Path, Path]:
             certificate_pem, key_pem = make_certificate(now=now)
         except ImportError as error:
             raise DataFolderError(
-                f"{certificate}: cannot be made without the Python package `cryptography`, which "
-                "the operator's image leaves out; run `pip install cryptography`"
+                f"{certificate}: cannot be created without the Python package `cryptography`, "
+                "which the operator's image does not contain; run `pip install cryptography`"
             ) from error
         write_file(key, key_pem)
         write_file(certificate, certificate_pem)

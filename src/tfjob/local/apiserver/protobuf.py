@@ -104,7 +104,7 @@ def _value(value: int | bytes, kind: str) -> object:
         number = value - 2**64 if value >= 2**63 else value
         return number if kind == "i" else bool(number)
     if not isinstance(value, bytes):
-        raise _BrokenError("a number stands where bytes belong")
+        raise _BrokenError("expected bytes, found a number")
     if kind == "s":
         return value.decode()
     if kind == "y":
@@ -144,4 +144,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return result, at
         shift += 7
-    raise _BrokenError("a number has no end")
+    raise _BrokenError("a number is not terminated")

@@ -18,10 +18,8 @@ Json = dict[str, Any]
 _encode = msgspec.json.Encoder().encode
 
 _INSIDE = "a pod is a process of this machine, and its volumes are folders: use them from a shell"
-_PORTS = (
-    "a pod listens on this machine itself, where its annotation tfjob.dev/url says if it serves"
-)
-_FIXED = "a pod keeps what it was made with"
+_PORTS = "a pod listens on this machine; the annotation tfjob.dev/url has the address of a server"
+_FIXED = "a pod cannot be changed after it was created"
 
 # Subresources of kube-apiserver that are refused here, with what to do instead.
 _LEFT_OUT = {
@@ -33,7 +31,7 @@ _LEFT_OUT = {
         "portforward": _PORTS,
         "resize": _FIXED,
     },
-    "nodes": {"proxy": "the node has no server of its own"},
+    "nodes": {"proxy": "the node has no HTTP server"},
     "serviceaccounts": {"token": "clients use the token of the kubeconfig"},
 }
 

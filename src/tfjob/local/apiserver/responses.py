@@ -99,8 +99,8 @@ def object_response(
         shown = _PARTIAL_HEAD + b'"metadata":' + bytes(_decode_meta(body).metadata) + b"}"
     else:
         shown = with_head(kind, body)
-    told = (*warnings, *((kind.warning,) if kind.warning else ()))
-    return Answer(code=code, body=shown, warnings=told)
+    all_warnings = (*warnings, *((kind.warning,) if kind.warning else ()))
+    return Answer(code=code, body=shown, warnings=all_warnings)
 
 
 def _revision(body: bytes) -> str:
@@ -114,10 +114,10 @@ def list_response(
     """The response with a list."""
     form = negotiated_form(request.accept)
     kind = request.kind
-    told = (kind.warning,) if kind.warning else ()
+    warnings = (kind.warning,) if kind.warning else ()
     if form == TABLE:
         shown = _table(backend, request, items, revision="", meta=meta)
-        return Answer(body=shown, warnings=told)
+        return Answer(body=shown, warnings=warnings)
     if form == PARTIAL:
         head = {
             "kind": "PartialObjectMetadataList",
@@ -135,7 +135,7 @@ def list_response(
         if not kind.is_custom and kind.outgoing is not None:
             bodies = [_encode(kind.outgoing(_decode(i.body))) for i in items]
     body = _encode(head)[:-1] + b',"items":[' + b",".join(bodies) + b"]}"
-    return Answer(body=body, warnings=told)
+    return Answer(body=body, warnings=warnings)
 
 
 def event_object(

@@ -204,8 +204,8 @@ class Store:
                 self._db.execute("ROLLBACK")
             self._report_health(str(error))
             raise StoreFullError(
-                f"the data folder {self._folder} refused a write, nothing was stored: {error}; "
-                "reads still work, and writes will when there is room again"
+                f"the data folder {self._folder} rejected a write and stored nothing: {error}; "
+                "reads still work; writes will work again when there is space"
             ) from error
 
         else:

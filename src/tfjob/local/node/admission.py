@@ -38,7 +38,7 @@ def rejection(pod: Json) -> PodFailure | None:
         return PodFailure("NoCommand", _no_command(bare))
     sidecars = [str(c.get("name")) for c in _init_containers(pod) if c.get("restartPolicy")]
     if sidecars:
-        text = "initContainers with a restartPolicy of their own (sidecars) are not run here"
+        text = "init containers with a restartPolicy (sidecars) are not supported here"
         return PodFailure("UnsupportedSidecar", f"{text}: {', '.join(sidecars)}")
     faults = unsupported(pod)
     if faults:
@@ -60,7 +60,7 @@ def ignored_fields(pod: Json) -> tuple[str, ...]:
 def _no_command(names: list[str]) -> str:
     which = "container" if len(names) == 1 else "containers"
     return (
-        f"{which} {', '.join(names)}: images are not run on this machine, so the image's own "
+        f"{which} {', '.join(names)}: images do not run on this machine, so the image's own "
         "command is unknown; set `command`. The pod was not started"
     )
 

@@ -83,11 +83,11 @@ class NodeAgent:
         self._spawn(self._sockets.run())
         self._spawn(self._scheduler.run())
         self._spawn(self._register())
-        async with aclosing(self._api.watch_pods()) as news:
-            async for one in news:
+        async with aclosing(self._api.watch_pods()) as events:
+            async for event in events:
                 if self._is_stopping:
                     return
-                self._handle(one)
+                self._handle(event)
                 self._scheduler.wake()
 
     async def stop(self) -> None:
@@ -121,16 +121,16 @@ class NodeAgent:
             else:
                 return
 
-    def _handle(self, news: PodEvent) -> None:
-        if isinstance(news, PodChanged):
-            self._pod_changed(news.pod)
-        elif isinstance(news, PodDeleted):
-            self._pod_deleted((news.namespace, news.name))
+    def _handle(self, event: PodEvent) -> None:
+        if isinstance(event, PodChanged):
+            self._pod_changed(event.pod)
+        elif isinstance(event, PodDeleted):
+            self._pod_deleted((event.namespace, event.name))
         else:
-            present = {_key(pod) for pod in news.pods}
+            present = {_key(pod) for pod in event.pods}
             for key in set(self._pods) - present:
                 self._pod_deleted(key)
-            for pod in news.pods:
+            for pod in event.pods:
                 self._pod_changed(pod)
             self._clean_up_orphans()
 

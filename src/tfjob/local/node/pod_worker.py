@@ -170,9 +170,9 @@ class PodWorker:
             self._record_event("Warning", "Failed", f"Error: {message}")
         else:
             if has_started:
-                news = f"Started container {name}"
+                message = f"Started container {name}"
                 self._context.api.post_event(
-                    self.pod, kind="Normal", reason="Started", message=news
+                    self.pod, kind="Normal", reason="Started", message=message
                 )
 
     def _take_gpus(self) -> bool:

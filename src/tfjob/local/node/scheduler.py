@@ -63,7 +63,7 @@ class Scheduler:
             for pod in sorted(waiting, key=_age):
                 used = await self._place(pod, used)
         except UnavailableError as fault:
-            _log.warning("scheduling put off", extra={"fault": str(fault)})
+            _log.warning("scheduling deferred", extra={"fault": str(fault)})
             return False
         return True
 

@@ -42,7 +42,9 @@ def start_error(number: int, *, step: str, spec: dict[str, Any]) -> StartError:
     why = os.strerror(number)
     if step == "chdir":
         folder = f'working directory "{spec["cwd"]}": {why}'
-        return StartError(128, f"{folder}; it must exist here, because images are not run")
+        return StartError(
+            128, f"{folder}; it must exist on this machine, because images do not run here"
+        )
     command, path = spec["argv"][0], spec["env"].get("PATH", "")
     if not is_there(command, path=path, cwd=spec["cwd"]):
         return StartError(127, f'command "{command}" was not found on this machine (PATH={path})')

@@ -120,7 +120,7 @@ async def test_a_full_disk_is_named_and_stops_nothing_else(
     async with client.post(MAPS, json=large) as answer:
         body = await answer.json()
     assert (answer.status, body["reason"]) == (500, "InternalError")
-    assert f"the data folder {tmp_path} refused a write" in body["message"]
+    assert f"the data folder {tmp_path} rejected a write" in body["message"]
     assert "full" in body["message"]
     async with client.get(MAPS) as answer:
         assert answer.status == 200

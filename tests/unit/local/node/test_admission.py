@@ -20,13 +20,13 @@ def test_a_pod_with_commands_is_welcome() -> None:
 @pytest.mark.parametrize(
     ("refused", "reason", "words"),
     [
-        (pod({"name": "a", "image": "tf"}), "NoCommand", "container a: images are not run"),
+        (pod({"name": "a", "image": "tf"}), "NoCommand", "container a: images do not run"),
         (pod({"name": "a", "args": ["x"]}, {"name": "b"}), "NoCommand", "containers a, b:"),
         (pod(OK, initContainers=[{"name": "i"}]), "NoCommand", "container i:"),
         (
             pod(OK, initContainers=[{**OK, "name": "s", "restartPolicy": "Always"}]),
             "UnsupportedSidecar",
-            "are not run here: s",
+            "are not supported here: s",
         ),
         (pod(OK, volumes=[{"name": "v", "nfs": {}}]), "UnsupportedVolume", "type nfs"),
     ],

@@ -56,7 +56,7 @@ async def test_a_container_without_a_command_is_refused(api: FakeApi) -> None:
     assert await finished(api) == "Failed"
     status = api.pods["p"]["status"]
     assert status["reason"] == "NoCommand"
-    assert "images are not run on this machine" in status["message"]
+    assert "images do not run on this machine" in status["message"]
     assert "set `command`" in status["message"]
     assert api.waiting("p")[0] == "NoCommand"
 
