@@ -76,7 +76,7 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 @pytest.mark.scenario(8, 9, 10, 11, 12, 13, 14, 17, 18, "R25")
 @pytest.mark.parametrize("why", REFUSED)
-async def test_bad_job_is_refused_in_the_words_of_the_contract(
+async def test_bad_job_is_rejected_in_the_words_of_the_contract(
     fixture: JobFixture, why: str
 ) -> None:
     job, texts = REFUSED[why]

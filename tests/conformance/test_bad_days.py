@@ -146,7 +146,7 @@ async def nothing(fixture: JobFixture) -> None:
     ],
     ids=["misspelt field", "forbidden host path", "quota"],
 )
-async def test_job_whose_pods_are_refused_says_why_in_the_servers_words(
+async def test_job_whose_pods_are_rejected_says_why_in_the_servers_words(
     fixture: JobFixture,
     prepare: Callable[[JobFixture], Any],
     template: Callable[[], Json],
@@ -169,7 +169,7 @@ async def test_job_whose_pods_are_refused_says_why_in_the_servers_words(
 
 @pytest.mark.scenario("R16")
 @only_kubernetes
-async def test_job_goes_on_when_its_quota_is_raised(fixture: JobFixture) -> None:
+async def test_job_continues_when_its_quota_is_raised(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs)
     await allow_one_pod(fixture)
     await fixture.submit("W3")

@@ -376,7 +376,7 @@ def test_lease_of_somebody_else_is_used_and_left_alone(
     assert (found["metadata"]["uid"], found["spec"]["holderIdentity"]) == (uid, "peer")
 
 
-def test_second_operator_for_the_whole_cluster_is_refused(
+def test_second_operator_for_the_whole_cluster_is_rejected(
     plane: ChartPlane, helm: Helm, home: str
 ) -> None:
     """Both would work on the same jobs, and their roles have the same name."""

@@ -80,12 +80,12 @@ def test_definitions_can_be_left_to_an_administrator(helm: Helm, value: str) -> 
 
 
 @pytest.mark.parametrize("value", ["cloud=gke", "tfImage=x", "config.configmap=x"])
-def test_value_of_an_api_that_is_not_served_is_refused(helm: Helm, value: str) -> None:
+def test_value_of_an_api_that_is_not_served_is_rejected(helm: Helm, value: str) -> None:
     assert "/dialects/tensorflow" in helm.refusal(value)
 
 
 @pytest.mark.parametrize("cloud", sorted(PRESETS))
-def test_cloud_is_told_as_an_admin_would_tell_it(helm: Helm, cloud: str) -> None:
+def test_cloud_writes_the_configuration_that_an_admin_would_write(helm: Helm, cloud: str) -> None:
     found = helm.render(ON, f"cloud={cloud}").one("ConfigMap")
     assert (found["metadata"]["name"], found["metadata"]["namespace"]) == (CONFIG, "kubeflow")
     assert found["data"].keys() == {"controller_config_file.yaml"}
@@ -93,7 +93,7 @@ def test_cloud_is_told_as_an_admin_would_tell_it(helm: Helm, cloud: str) -> None
     assert read_config(value) == read_config(PRESETS[cloud])
 
 
-def test_image_of_servers_and_tensorboard_is_told_beside_the_cloud(helm: Helm) -> None:
+def test_image_of_servers_and_tensorboard_is_configured_with_the_cloud(helm: Helm) -> None:
     for values in ("tfImage=example.invalid/tf:2", "tfImage=example.invalid/tf:2,cloud=azure"):
         data = helm.render(ON, values).one("ConfigMap")["data"]
         config, faults = read_config(yaml.safe_load(data["controller_config_file.yaml"]))
@@ -153,7 +153,7 @@ def test_roles_obey_the_older_name_too(helm: Helm, values: str, has_roles: bool)
         ("dialects.kubeflow=false", "/dialects"),
     ],
 )  # fmt: skip
-def test_nonsense_is_refused_with_its_place(helm: Helm, values: str, place: str) -> None:
+def test_nonsense_is_rejected_with_its_place(helm: Helm, values: str, place: str) -> None:
     assert place in helm.refusal(values)
 
 

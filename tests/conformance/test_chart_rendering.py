@@ -127,7 +127,7 @@ def _paths_of_values(values: Any, schema: Json, path: str = "") -> Iterator[str]
         ("metrics.serviceMonitor.enabled=true,metrics.service.enabled=false", "/metrics/service"),
     ],
 )
-def test_nonsense_is_refused_with_its_place(helm: Helm, value: str, place: str) -> None:
+def test_nonsense_is_rejected_with_its_place(helm: Helm, value: str, place: str) -> None:
     assert place in helm.refusal(value)
 
 

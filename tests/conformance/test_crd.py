@@ -71,7 +71,7 @@ def test_good_job_is_taken(place: tuple[Endpoint, str], why: str) -> None:
 
 @pytest.mark.scenario(8, 9, 10, 11, 12, 13, 14, 17, 18)
 @pytest.mark.parametrize("why", REFUSED)
-def test_bad_job_is_refused_in_the_words_of_the_contract(
+def test_bad_job_is_rejected_in_the_words_of_the_contract(
     place: tuple[Endpoint, str], why: str
 ) -> None:
     job, texts = REFUSED[why]
@@ -154,7 +154,7 @@ def stored(
         if name != "no-types" or not edit.endswith("type")
     ],
 )
-def test_stored_object_can_be_edited_where_it_breaks_no_rule_anew(
+def test_stored_object_can_be_edited_if_the_edit_breaks_no_further_rule(
     stored: tuple[Endpoint, str], name: str, edit: str
 ) -> None:
     endpoint, namespace = stored
@@ -198,7 +198,7 @@ def test_stored_object_can_be_finalised_and_deleted(
         ({"startTime": "yesterday"}, "status.startTime"),
     ],
 )
-def test_malformed_status_is_refused(place: tuple[Endpoint, str], status: Json, text: str) -> None:
+def test_malformed_status_is_rejected(place: tuple[Endpoint, str], status: Json, text: str) -> None:
     endpoint, namespace = place
     path = _some_job(endpoint, namespace)
     assert text in refusal(lambda: patch(endpoint, f"{path}/status", {"status": status}))
@@ -261,7 +261,7 @@ def test_fields_are_explained(kubernetes_env: Environment) -> None:
     assert "Which pods are deleted when the job finishes" in said
 
 
-def test_misspelt_field_is_refused_where_the_client_asks_for_it(
+def test_misspelt_field_is_rejected_where_the_client_asks_for_it(
     place: tuple[Endpoint, str],
 ) -> None:
     job = tfjob()

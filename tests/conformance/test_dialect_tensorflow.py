@@ -158,7 +158,7 @@ async def test_older_spellings_mean_the_same(jobs: Jobs) -> None:
     ids=["two masters", "no container", "no chief", "twice", "unknown", "misspelt", "no logs",
          "port", "id", "always"],
 )  # fmt: skip
-async def test_job_that_cannot_be_run_is_refused_by_its_fault(
+async def test_job_that_cannot_be_run_is_rejected_by_its_fault(
     jobs: Jobs, job: Json, text: str
 ) -> None:
     assert text in await jobs.refused(job)

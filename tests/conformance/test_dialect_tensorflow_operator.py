@@ -59,11 +59,11 @@ async def test_what_nobody_knows_is_passed_over(jobs: Jobs) -> None:
     assert (await jobs.pod(f"master-{rid}-0"))["spec"]["schedulerName"] == "default-scheduler"
 
 
-async def test_kind_of_a_later_time_is_refused(jobs: Jobs) -> None:
+async def test_kind_of_a_later_time_is_rejected(jobs: Jobs) -> None:
     assert "TfJob" in await jobs.refused({**tf_job(), "kind": "TFJob"})
 
 
-async def test_job_of_a_long_name_is_told_of_its_pods(jobs: Jobs) -> None:
+async def test_job_with_a_long_name_is_reconciled_when_its_pods_change(jobs: Jobs) -> None:
     """A label holds 63 characters, a name more: a change of a pod must find its job anyway."""
     name = f"{'long-' * 20}name"
     jobs.fixture.kubelet.script("*", runs)
@@ -132,7 +132,7 @@ async def test_clean_up_leaves_nothing_but_tensorboard(jobs: Jobs, tmp_path: Pat
 
 
 @pytest.mark.scenario("A-26")
-async def test_operator_goes_on_with_the_runtime_id_that_is_stored(jobs: Jobs) -> None:
+async def test_operator_continues_with_the_runtime_id_that_is_stored(jobs: Jobs) -> None:
     """What a killed operator leaves behind that has stored the id and made nothing yet."""
     jobs.fixture.kubelet.script("*", runs)
     jobs.fixture.env.operator.kill()
@@ -165,7 +165,7 @@ async def test_restarted_operator_makes_nothing_twice_and_leaves_ended_jobs_alon
 
 
 @pytest.mark.scenario("A-28")
-async def test_service_is_made_again_while_the_job_runs_and_not_afterwards(jobs: Jobs) -> None:
+async def test_service_is_recreated_while_the_job_runs_and_not_afterwards(jobs: Jobs) -> None:
     jobs.fixture.kubelet.script("*", runs)
     rid = await begun(jobs, tf_job(entry(), entry("PS")))
     await jobs.comes_to("Running")
@@ -206,7 +206,7 @@ async def test_taken_name_is_reported_and_used_once_it_is_free(jobs: Jobs) -> No
 
 @only_kubernetes
 @pytest.mark.scenario("A-30")
-async def test_refused_child_is_reported_and_made_once_it_is_allowed(jobs: Jobs) -> None:
+async def test_rejected_child_is_reported_and_made_once_it_is_allowed(jobs: Jobs) -> None:
     """Only a real server counts quotas; the rest of the story is the same everywhere."""
     jobs.fixture.kubelet.script("*", runs)
     quotas = f"/api/v1/namespaces/{jobs.fixture.namespace}/resourcequotas"

@@ -153,7 +153,7 @@ async def test_pods_are_cleaned_up_as_asked(jobs: Jobs, policy: str, left: set[s
 
 @pytest.mark.scenario("B-11", "B-17")
 @pytest.mark.parametrize("limit", [None, 0], ids=["Never", "no retries left"])
-async def test_final_failure_of_the_master_is_told_by_pod_and_code(
+async def test_permanent_failure_of_the_master_is_reported_with_pod_and_code(
     jobs: Jobs, limit: int | None
 ) -> None:
     jobs.fixture.kubelet.script("*", runs, exits(1))
@@ -174,7 +174,7 @@ async def test_final_failure_of_the_master_is_told_by_pod_and_code(
 
 
 @pytest.mark.scenario("B-12", "B-21")
-async def test_failed_pod_comes_again_under_its_name_and_is_counted(jobs: Jobs) -> None:
+async def test_failed_pod_is_recreated_under_its_name_and_is_counted(jobs: Jobs) -> None:
     jobs.fixture.kubelet.script("*", runs)
     base = await begun(jobs, "worker=2", restart="OnFailure")
     await jobs.comes_to("Running")

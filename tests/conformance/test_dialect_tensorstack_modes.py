@@ -135,7 +135,7 @@ def _version(each: Any) -> int:
 
 
 @pytest.mark.scenario("B-24")
-async def test_queue_without_its_kind_is_waited_for_and_told(jobs: Jobs) -> None:
+async def test_job_with_a_queue_waits_for_the_podgroup_kind_and_reports_it(jobs: Jobs) -> None:
     await begun(jobs, "worker=2", scheduler=QUEUE)
     await jobs.fixture.event("PodGroupUnavailable", kind="Warning")
     job = await jobs.until("told", lambda each: (each.get("status") or {}).get("conditions"))
@@ -171,14 +171,14 @@ async def test_queue_without_its_kind_is_waited_for_and_told(jobs: Jobs) -> None
     ids=["priority", "queue", "only ps", "two chiefs", "twice", "type", "clean-up", "limit",
          "deadline", "restart", "fileset", "debug"],
 )  # fmt: skip
-async def test_job_that_cannot_be_run_is_refused_by_its_fault(
+async def test_job_that_cannot_be_run_is_rejected_by_its_fault(
     jobs: Jobs, job: Json, text: str
 ) -> None:
     assert text in await jobs.refused(job)
 
 
 @pytest.mark.scenario("B-26")
-async def test_template_without_the_training_container_is_refused(jobs: Jobs) -> None:
+async def test_template_without_the_training_container_is_rejected(jobs: Jobs) -> None:
     job = training_job()
     job["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"][0]["name"] = "trainer"
     assert "tensorflow" in await jobs.refused(job)
@@ -228,7 +228,7 @@ async def test_job_born_paused_has_no_pod(jobs: Jobs, key: str) -> None:
 
 
 @pytest.mark.scenario("B-30")
-async def test_paused_job_goes_on_as_it_was_told_to(jobs: Jobs) -> None:
+async def test_resumed_job_uses_the_resume_commands(jobs: Jobs) -> None:
     resume = [{"type": "worker", "command": ["resume"]}]
     job = training_job("worker=2", runMode={"pause": {"enabled": False, "resumeSpecs": resume}})
     first = {"command": ["train"], "args": ["--fast"]}

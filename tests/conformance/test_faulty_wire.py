@@ -66,7 +66,7 @@ async def test_job_ends_well_with_each_child_made_once(
 
 
 @pytest.mark.scenario("R37")
-async def test_refused_pod_is_told_with_the_words_of_the_server(
+async def test_rejected_pod_is_reported_with_the_message_of_the_server(
     fixture: JobFixture, tmp_path: Path
 ) -> None:
     proxy = FaultyProxy(fixture.env.endpoint)

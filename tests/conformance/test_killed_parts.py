@@ -89,7 +89,7 @@ def eventually(is_so: Callable[[], object]) -> None:
 
 
 @pytest.mark.timeout(func_only=True)
-def test_killed_run_leaves_no_process_and_the_next_one_goes_on_in_its_folder(
+def test_killed_run_leaves_no_process_and_the_next_one_continues_in_its_folder(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "job.yaml").write_text(yaml.safe_dump_all(resumes("Never")))
@@ -109,7 +109,7 @@ def test_killed_run_leaves_no_process_and_the_next_one_goes_on_in_its_folder(
     assert not process_table.processes(cluster)
 
 
-def test_what_is_left_of_a_world_is_seen_until_it_is_gone() -> None:
+def test_leftovers_of_a_cluster_are_detected_until_they_are_gone() -> None:
     cluster = uuid.uuid4().hex
     program = (
         "import socket, time; server = socket.create_server(('127.0.0.1', 0));"

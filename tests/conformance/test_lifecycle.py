@@ -62,7 +62,7 @@ async def test_running_pods_make_the_job_running_and_are_counted(fixture: JobFix
 
 
 @pytest.mark.scenario(45, 46, 47, "R46")
-async def test_missing_children_are_made_again_and_nothing_else_is_touched(
+async def test_missing_children_are_recreated_and_nothing_else_is_touched(
     fixture: JobFixture,
 ) -> None:
     """Pods vanish while the operator is away: one that waits, one that runs, with services."""
@@ -130,7 +130,7 @@ async def test_worker_0_that_ends_well_ends_the_job(fixture: JobFixture) -> None
 
 
 @pytest.mark.scenario("R31")
-async def test_sidecar_that_goes_on_does_not_keep_the_job_from_succeeding(
+async def test_sidecar_that_continues_does_not_keep_the_job_from_succeeding(
     fixture: JobFixture,
 ) -> None:
     pair = [{"name": name, "image": "example.invalid/a"} for name in ("tensorflow", "sidecar")]

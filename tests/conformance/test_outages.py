@@ -92,7 +92,7 @@ async def test_job_deleted_while_nobody_watched_leaves_nothing_behind(fixture: J
     await fixture.children()
 
 
-async def test_operator_whose_token_expired_goes_on_with_the_next_one(
+async def test_operator_whose_token_expired_continues_with_the_next_one(
     control_plane: ControlPlane, kubernetes_env: Environment, tmp_path: Path
 ) -> None:
     """A token that is bound to a Secret ends with it; a new one comes into the same file."""

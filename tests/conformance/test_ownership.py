@@ -75,7 +75,7 @@ async def test_child_whose_labels_no_longer_match_is_let_go(fixture: JobFixture)
 
 
 @pytest.mark.scenario(130, 131)
-async def test_foreign_pod_under_a_needed_name_is_told_and_others_are_made(
+async def test_foreign_pod_with_a_needed_name_is_reported_and_other_pods_are_created(
     fixture: JobFixture,
 ) -> None:
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "controller": True}
@@ -100,7 +100,7 @@ async def test_foreign_pod_under_a_needed_name_is_told_and_others_are_made(
 
 
 @pytest.mark.scenario(132, "R47")
-async def test_operator_that_was_killed_goes_on_where_it_was(fixture: JobFixture) -> None:
+async def test_operator_that_was_killed_continues_where_it_was(fixture: JobFixture) -> None:
     """Created, then running, then over: each step is taken by another process."""
     operator = fixture.env.operator
     names = ["j-chief-0", "j-ps-0", "j-worker-0", "j-worker-1"]
@@ -140,7 +140,7 @@ async def test_deleted_job_takes_its_children_with_it(
 
 
 @pytest.mark.scenario("R23")
-async def test_job_made_again_under_its_name_waits_for_the_old_pods(fixture: JobFixture) -> None:
+async def test_job_created_again_under_its_name_waits_for_the_old_pods(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs)
     first = await fixture.submit("W1")
     await fixture.reaches("Created", "Running")
@@ -175,7 +175,7 @@ async def test_service_that_a_user_deletes_comes_back(fixture: JobFixture) -> No
 
 
 @pytest.mark.scenario("R27")
-async def test_pods_that_cannot_start_are_told_in_the_job(fixture: JobFixture) -> None:
+async def test_pods_that_cannot_start_are_reported_on_the_job(fixture: JobFixture) -> None:
     await fixture.submit("W2")
     for index in range(2):
         await fixture.kubelet.appears(f"j-worker-{index}")

@@ -82,7 +82,7 @@ async def _restarted(fixture: JobFixture, count: int) -> None:
 
 
 @pytest.mark.scenario("R7")
-async def test_evaluator_deleted_by_hand_comes_again_and_failed_is_never_shown(
+async def test_evaluator_deleted_by_a_user_is_recreated_and_failed_is_never_shown(
     fixture: JobFixture,
 ) -> None:
     fixture.kubelet.script("*", runs)
@@ -116,7 +116,7 @@ async def test_time_to_live_runs_on_while_the_operator_is_away(fixture: JobFixtu
 
 
 @pytest.mark.scenario("R13")
-async def test_last_wish_holds_after_many_quick_ones(fixture: JobFixture) -> None:
+async def test_last_of_many_quick_suspensions_takes_effect(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs)
     await fixture.submit("W2")
     for wish in [True, False] * 5:

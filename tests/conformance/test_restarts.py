@@ -148,7 +148,7 @@ async def test_limit_counts_every_restart_of_one_container(fixture: JobFixture) 
 
 
 @pytest.mark.scenario(88, 91)
-async def test_limit_0_bears_no_failure_and_needs_one(fixture: JobFixture) -> None:
+async def test_limit_0_is_reached_by_the_first_failure_and_not_before(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs)
     await fixture.submit("W1", run_policy={"backoffLimit": 0})
     await fixture.reaches("Created", "Running")
@@ -218,7 +218,7 @@ async def test_permanent_failure_shows_while_another_replica_restarts(fixture: J
 
 
 @pytest.mark.scenario(98, "R35")
-async def test_pod_that_a_user_deletes_is_made_again_at_no_cost(fixture: JobFixture) -> None:
+async def test_pod_that_a_user_deletes_is_recreated_and_not_counted(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs)
     submitted = await fixture.submit("W2", restart="OnFailure")
     await fixture.until("both run", lambda job: counts_of(job) == {"active": 2})
@@ -244,7 +244,7 @@ async def test_pod_that_a_user_deletes_fails_the_job_under_never(fixture: JobFix
 
 @pytest.mark.scenario(86, 100, "R4", "R5")
 @pytest.mark.parametrize("policy", ["OnFailure", "ExitCode"])
-async def test_evicted_replica_is_made_again(fixture: JobFixture, policy: str) -> None:
+async def test_evicted_replica_is_recreated(fixture: JobFixture, policy: str) -> None:
     fixture.kubelet.script("*", runs)
     await fixture.submit("W2", restart=policy)
     await fixture.until("both run", lambda job: counts_of(job) == {"active": 2})
@@ -259,7 +259,7 @@ async def test_evicted_replica_is_made_again(fixture: JobFixture, policy: str) -
 
 
 @pytest.mark.scenario(101)
-async def test_dynamic_worker_that_fails_is_borne(fixture: JobFixture) -> None:
+async def test_dynamic_worker_that_fails_is_tolerated(fixture: JobFixture) -> None:
     fixture.kubelet.script("j-worker-2", runs, exits(1))
     fixture.kubelet.script("*", runs)
     await fixture.submit("W3", enableDynamicWorker=True)

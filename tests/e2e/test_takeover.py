@@ -100,7 +100,7 @@ JOBS = ("runs", "again", "held", *FINISHED)
 
 
 @pytest.mark.timeout(300, func_only=True)
-async def test_jobs_of_the_go_operator_go_on_under_ours_and_back(
+async def test_jobs_of_the_go_operator_continue_under_ours_and_back(
     shared: Environment, go_operator: GoOperator
 ) -> None:
     await asyncio.to_thread(go_operator.start)

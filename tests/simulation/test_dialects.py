@@ -108,7 +108,7 @@ def test_tfjob_gets_an_id_and_everything_that_is_called_after_it() -> None:
 
 
 @pytest.mark.scenario("A-13")
-def test_tfjob_is_done_with_its_master_and_the_others_go_on() -> None:
+def test_tfjob_is_done_with_its_master_and_the_others_continue() -> None:
     async def act(cluster: SimulatedCluster) -> None:
         operator, running = await started(cluster)
         await cluster.ask("POST", TFJOBS, a_tfjob())
@@ -214,7 +214,7 @@ def test_training_is_paused_and_resumed() -> None:
 
 
 @pytest.mark.scenario("B-33")
-def test_training_has_a_board_that_sleeps_when_told_also_after_its_end() -> None:
+def test_tensorboard_can_be_suspended_even_after_the_job_has_ended() -> None:
     async def act(cluster: SimulatedCluster) -> None:
         operator, running = await started(cluster)
         board = {"image": "b", "trainingLogFilesets": ["t9k://pvc/p/log"]}

@@ -178,7 +178,7 @@ def test_events_name_the_dialect_that_tells_them() -> None:
     simulated(act, SimulatedCluster)
 
 
-def test_news_of_pods_reach_a_job_whose_name_is_longer_than_a_label() -> None:
+def test_changes_of_pods_reach_a_job_whose_name_is_longer_than_a_label() -> None:
     async def act(cluster: SimulatedCluster) -> None:
         operator, running = await started(cluster)
         await cluster.ask("POST", JOBS, fake_job(name=LONG))
@@ -215,7 +215,7 @@ def test_missing_api_is_said_once_and_served_once_it_is_there(
     assert [vars(each)["kind"] for each in missing] == ["ToyJob.toy.example"]
 
 
-def test_operator_without_any_api_ends_at_once_when_told() -> None:
+def test_operator_without_any_api_stops_immediately() -> None:
     async def act(cluster: SimulatedCluster) -> None:
         await cluster.start()
         operator = cluster.operator()

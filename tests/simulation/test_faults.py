@@ -28,7 +28,7 @@ def seeds(batch: int) -> range:
 
 @pytest.mark.scenario("R22", "R37", "R38")
 @pytest.mark.parametrize("batch", range(3))
-def test_jobs_end_right_over_a_network_that_loses_delays_and_refuses(batch: int) -> None:
+def test_jobs_end_right_over_a_network_that_loses_delays_and_rejects(batch: int) -> None:
     for seed in seeds(batch):
         check(Trial(seed=seed, fault_rate=0.25, may_crash=False))
 

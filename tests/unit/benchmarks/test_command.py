@@ -41,7 +41,7 @@ def test_scenario_that_is_asked_for_by_name_needs_no_flag_beside_it(tmp_path: Pa
         (["--results", "/proc/nowhere"], "/proc/nowhere: the directory is not writable"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_measured(
+def test_what_makes_no_sense_is_rejected_before_anything_is_measured(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     with pytest.raises(SystemExit) as ended:

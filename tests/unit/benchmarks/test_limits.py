@@ -123,7 +123,7 @@ def test_record_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert load(tmp_path / "new" / "a.json") == record
 
 
-def test_what_is_out_of_reach_is_told_and_fails_nothing() -> None:
+def test_a_limit_out_of_reach_is_reported_and_does_not_fail() -> None:
     limit = Limit(name="CPU", of=OURS, at_most=2.0, out_of_reach="nobody is that fast")
     (verdict,) = verdicts(record_of(tfjob=[2.1]), [limit])
     assert not verdict.is_failure

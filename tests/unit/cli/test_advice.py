@@ -35,7 +35,7 @@ def advised(roles: str, restart: str = "OnFailure", **fields: Any) -> list[str]:
         pytest.param("C1 W0", "ExitCode", [], id="no-workers-after-all"),
     ],
 )
-def test_what_tensorflow_refuses_is_warned_about(
+def test_what_tensorflow_rejects_is_warned_about(
     roles: str, restart: str, warned: list[str]
 ) -> None:
     assert advised(roles, restart) == warned
@@ -75,9 +75,7 @@ def test_job_without_any_replica_is_warned_about() -> None:
 
 
 @pytest.mark.parametrize(("given", "count"), [("OnFailure", 0), ("Never", 1), ("", 0), (None, 0)])
-def test_policy_of_the_template_that_counts_for_nothing_is_warned_about(
-    given: str | None, count: int
-) -> None:
+def test_ignored_policy_of_the_template_is_warned_about(given: str | None, count: int) -> None:
     job = a_job("W1", restart="OnFailure")
     spec = {"restartPolicy": given, "containers": [{"name": "tensorflow", "image": "i"}]}
     replica = msgspec.structs.replace(job.replicas[0], template={"spec": spec})

@@ -214,7 +214,7 @@ def written(folder: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize("why", CORPUS)
-def test_bad_file_is_told_its_line_path_fault_and_remedy(
+def test_faults_of_a_file_are_reported_with_line_path_and_remedy(
     why: str, tmp_path: Path, command: Command
 ) -> None:
     bad = CORPUS[why]

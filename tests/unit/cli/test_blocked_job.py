@@ -63,7 +63,7 @@ def job_requesting(cpu: int) -> Json:
     return job
 
 
-async def test_a_job_whose_pods_are_refused_for_good_is_ended(play: Play) -> None:
+async def test_a_job_whose_pods_are_rejected_for_good_is_ended(play: Play) -> None:
     following = play.begin()
     await play.warn_about_job("FailedCreatePod", 'Error creating: Pod "j" is invalid: bad')
     assert await following is Outcome.BLOCKED

@@ -44,7 +44,7 @@ def test_state_has_the_word_of_the_api_beside_that_of_all() -> None:
     assert state_of(found(phase="Pending")) == "Pending"
 
 
-def test_reason_is_told_where_an_api_has_one() -> None:
+def test_reason_is_shown_if_the_api_has_one() -> None:
     assert reason_of(found()) == ""
     assert reason_of(found(reason="no quota")) == "no quota"
     assert reason_of(found(reason=5)) == ""

@@ -23,7 +23,7 @@ def described(
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_state_conditions_pods_and_events_are_told(
+def test_state_conditions_pods_and_events_are_shown(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = cluster.put_job(tfjob("W2", name="told"), ("Created", "made"), ("Failed", "it broke"))
@@ -89,7 +89,7 @@ def test_a_job_that_no_operator_has_seen_is_said_so(
     assert lines[lines.index("Pods:") + 1] == "none"
 
 
-def test_phase_reason_and_board_of_other_apis_are_told(
+def test_phase_reason_and_tensorboard_of_other_apis_are_shown(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     jobs = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"

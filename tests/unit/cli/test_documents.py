@@ -75,7 +75,7 @@ def test_numbers_are_read_as_kubectl_reads_them(tmp_path: Path, text: str, value
     assert type(found.value["a"]) is type(value)
 
 
-def test_document_of_too_many_values_is_refused_before_it_is_built(tmp_path: Path) -> None:
+def test_document_of_too_many_values_is_rejected_before_it_is_built(tmp_path: Path) -> None:
     text = f"x: 1\n---\ny:\n- [{'0,' * MAX_VALUES}]\n"
     assert complaint(tmp_path, text) == ":4: document 2 is too large: over 1000000 values"
 

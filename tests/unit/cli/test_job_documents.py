@@ -46,7 +46,7 @@ def test_job_of_a_known_version_is_read_by_its_dialect(version: str) -> None:
         ({"annotations": {"a": 3}}, "metadata.annotations.a in body must be of type string"),
     ],
 )
-def test_metadata_that_an_api_server_refuses_is_a_fault(
+def test_metadata_that_an_api_server_rejects_is_a_fault(
     metadata: dict[str, Any], fault: str
 ) -> None:
     assert fault in faults_of({**tfjob(), "metadata": {"name": "j", **metadata}})
@@ -126,7 +126,9 @@ def test_other_kinds_are_none_of_our_business(value: Any) -> None:
         ),
     ],
 )
-def test_what_was_meant_to_be_a_job_is_told_what_it_lacks(value: Any, text: str) -> None:
+def test_document_that_is_nearly_a_job_is_reported_with_what_is_missing(
+    value: Any, text: str
+) -> None:
     assert faults_of(value) == text
 
 

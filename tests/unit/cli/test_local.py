@@ -58,14 +58,14 @@ def test_data_that_cannot_be_read_is_one_sentence(tmp_path: Path, command: Comma
 
 
 @pytest.mark.parametrize("port", ["80000", "-1", "http"])
-def test_what_is_no_port_is_refused(tmp_path: Path, command: Command, port: str) -> None:
+def test_what_is_no_port_is_rejected(tmp_path: Path, command: Command, port: str) -> None:
     done = command("local", "up", "--data", str(tmp_path / "data"), f"--port={port}")
     assert done.code == 2
     assert f"argument --port: {port}: is not a port; use 1 to 65535" in done.err
     assert not (tmp_path / "data").exists()
 
 
-def test_a_folder_to_start_in_that_does_not_exist_is_refused(
+def test_a_folder_to_start_in_that_does_not_exist_is_rejected(
     tmp_path: Path, command: Command
 ) -> None:
     data, nope = str(tmp_path / "data"), str(tmp_path / "nope")

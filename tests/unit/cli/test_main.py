@@ -40,7 +40,9 @@ def test_version_is_that_of_the_package(command: Command) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["nonsense"], ["validate", "--nonsense", "f"], ["plan"]])
-def test_wrong_call_is_told_on_stderr_with_code_2(words: list[str], command: Command) -> None:
+def test_wrong_arguments_are_reported_on_stderr_with_code_2(
+    words: list[str], command: Command
+) -> None:
     done = command(*words)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("usage: tfjob")
@@ -80,7 +82,7 @@ class Full(io.StringIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_output_that_cannot_be_written_is_told_in_one_sentence(
+def test_output_that_cannot_be_written_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "job.yaml"

@@ -41,13 +41,13 @@ def test_flags_may_have_one_dash_and_are_checked_alike(command: Command, words: 
     assert "'maybe' is neither true nor false" in done.err
 
 
-def test_flag_that_nobody_knows_is_refused(command: Command) -> None:
+def test_flag_that_nobody_knows_is_rejected(command: Command) -> None:
     done = command("operator", "--threadiness=4")
     assert done.code == 2
     assert "unrecognized arguments: --threadiness=4" in done.err
 
 
-def test_version_is_told(command: Command) -> None:
+def test_version_is_printed(command: Command) -> None:
     done = command("operator", "--version")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("tfjob ")

@@ -227,7 +227,7 @@ def test_warning_goes_beside_the_plan(tmp_path: Path, command: Command) -> None:
     assert "warning" not in done.out
 
 
-def test_file_without_a_job_or_without_sense_is_refused(tmp_path: Path, command: Command) -> None:
+def test_file_without_a_job_or_without_sense_is_rejected(tmp_path: Path, command: Command) -> None:
     absent = str(tmp_path / "absent")
     assert command("plan", absent) == (
         1,

@@ -75,7 +75,7 @@ def test_template_without_a_mistake_has_no_fault(api: str) -> None:
     assert (found.faults, found.unknown_pod_fields) == ([], [])
 
 
-def test_mistakes_in_pods_are_told_beside_those_of_the_job() -> None:
+def test_faults_of_pods_are_reported_with_those_of_the_job() -> None:
     job = changed({**tfjob("W1"), "metadata": {"name": "0"}}, {"command": "a"})
     assert [fault.path.rpartition(".")[2] for fault in checked(job).faults] == ["name", "command"]
 

@@ -37,7 +37,7 @@ def test_an_environment_or_an_executable_of_it_can_be_named(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["none", "bin/python3"])
-def test_a_python_that_containers_would_not_find_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_python_that_containers_would_not_find_is_rejected(tmp_path: Path, name: str) -> None:
     executable(tmp_path / "bin" / "python3")
     with pytest.raises(argparse.ArgumentTypeError, match=r"is not an exec|is another Python"):
         python_path(str(tmp_path / name))

@@ -134,7 +134,7 @@ def test_every_fault_is_shown_and_nothing_starts(tmp_path: Path, command: Comman
     assert not data.exists()
 
 
-def test_a_container_that_is_only_an_image_is_refused(tmp_path: Path, command: Command) -> None:
+def test_a_container_that_is_only_an_image_is_rejected(tmp_path: Path, command: Command) -> None:
     image = job()
     del image["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["command"]
     done = command("run", written(tmp_path, image))
@@ -150,7 +150,7 @@ def test_a_container_that_is_only_an_image_is_refused(tmp_path: Path, command: C
         (training_job("ps", "worker"), "spec.replicaSpecs[1]"),
     ],
 )
-def test_missing_command_is_told_in_its_place_whatever_the_api(
+def test_missing_command_is_reported_at_its_path_in_every_api(
     tmp_path: Path, command: Command, image: Json, path: str
 ) -> None:
     done = command("run", written(tmp_path, image))
@@ -172,7 +172,7 @@ def test_jobs_of_other_apis_run_here_as_well(
 
 
 @pytest.mark.parametrize("name", ["chief", "worker-1", "worker-x", ""])
-def test_lines_of_a_replica_that_there_is_not_are_refused(
+def test_lines_of_a_replica_that_there_is_not_are_rejected(
     tmp_path: Path, command: Command, name: str
 ) -> None:
     done = command("run", written(tmp_path, job("true")), "--logs", name)
@@ -201,7 +201,7 @@ def test_a_folder_of_a_newer_version_is_not_touched(tmp_path: Path, command: Com
     assert [each.name for each in data.iterdir()] == ["format"]
 
 
-def test_a_folder_whose_data_is_broken_is_told_and_nothing_starts(
+def test_a_folder_with_damaged_data_is_reported_and_nothing_starts(
     tmp_path: Path, command: Command
 ) -> None:
     path = tmp_path / "objects.sqlite"
@@ -257,7 +257,9 @@ def test_a_closed_terminal_ends_the_job_in_order(tmp_path: Path) -> None:
     assert (tmp_path / "end").read_text() == "ended\n"
 
 
-def test_a_full_disk_is_told_at_once_and_the_job_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_immediately_and_the_job_continues_when_there_is_space(
+    tmp_path: Path,
+) -> None:
     gate = tmp_path / "gate"
     script = f"echo up; until [ -e {gate} ]; do sleep 0.05; done"
     file = written(tmp_path, job("sh", "-c", script))
@@ -298,7 +300,7 @@ def _line(process: "subprocess.Popen[str]", pattern: str) -> str:
     raise AssertionError(f"the output ended without {pattern}")
 
 
-def test_a_timeout_of_zero_is_refused(command: Command) -> None:
+def test_a_timeout_of_zero_is_rejected(command: Command) -> None:
     done = command("run", "job.yaml", "--timeout", "0")
     assert done.code == 2
     assert "must be longer than 0 s; omit it for no limit" in done.err

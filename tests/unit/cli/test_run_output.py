@@ -15,7 +15,7 @@ def test_what_is_no_terminal_gets_plain_lines() -> None:
     assert stream.getvalue() == "it is made\n[worker-0] one\n"
 
 
-def test_a_phase_is_told_when_it_changes() -> None:
+def test_a_phase_is_printed_when_it_changes() -> None:
     stream = io.StringIO()
     screen = PlainScreen(stream)
     for each in (line("Pending"), line("Running"), line("Running"), line("Failed", "exit code 3")):

@@ -67,7 +67,7 @@ def test_other_objects_that_exist_are_left_unchanged(
     assert capsys.readouterr().out.splitlines()[0] == "ConfigMap default/c exists, unchanged"
 
 
-def test_a_faulty_file_is_refused_before_the_cluster_is_asked(
+def test_a_faulty_file_is_rejected_before_the_cluster_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = tfjob("W1", name="a")
@@ -80,7 +80,7 @@ def test_a_faulty_file_is_refused_before_the_cluster_is_asked(
     assert "no job in it" in capsys.readouterr().err
 
 
-def test_a_namespace_that_contradicts_the_file_is_refused(
+def test_a_namespace_that_contradicts_the_file_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = tfjob("W1", name="a")

@@ -41,7 +41,7 @@ def test_jobs_are_suspended_and_resumed_by_the_field_of_their_api(
     ]
 
 
-def test_a_job_whose_api_cannot_suspend_it_and_a_finished_one_are_refused(
+def test_a_job_whose_api_cannot_suspend_it_and_a_finished_one_are_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as cluster:

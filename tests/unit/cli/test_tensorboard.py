@@ -62,7 +62,7 @@ async def test_board_that_cannot_run_says_why(cluster: Cluster) -> None:
     assert await tensorboard.address_of(cluster, found) == f"tb does not run: {why}"
 
 
-async def test_board_that_others_run_is_told_by_the_status(cluster: Cluster) -> None:
+async def test_tensorboard_of_another_controller_is_shown_from_the_status(cluster: Cluster) -> None:
     found = await a_job(cluster, tensorboard={"logDir": "/logs"})
     found.manifest["status"] = {"tensorboard": {"note": "TensorBoard [x] is ready"}}
     assert await tensorboard.address_of(cluster, found) == "TensorBoard [x] is ready"

@@ -36,7 +36,7 @@ def record(cluster: ThreadedApiServer, uid: str, *, child: str, rule: str) -> No
     cluster.endpoint.request("POST", EVENTS, event)
 
 
-def test_the_rule_that_deleted_a_pod_is_told(
+def test_the_rule_that_deleted_a_pod_is_printed(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     uid = cluster.put_job(tfjob("W11", name="j"))["metadata"]["uid"]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tfjob.client.backoff import Backoff, exponential_delay, with_jitter
 
 
-def test_delays_double_up_to_the_limit_and_start_anew_after_progress() -> None:
+def test_delays_double_up_to_the_limit_and_are_reset_after_progress() -> None:
     backoff = Backoff(initial=0.1, maximum=1.0, chance=lambda: 0.0)
     assert [backoff.next() for _ in range(6)] == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
     backoff.reset()

@@ -123,7 +123,7 @@ def test_authorities_without_key_identifiers_are_accepted(tmp_path: Path) -> Non
     assert config.tls.check_hostname
 
 
-def test_when_nothing_is_found_what_was_tried_is_told(tmp_path: Path) -> None:
+def test_if_no_configuration_is_found_the_error_lists_the_places(tmp_path: Path) -> None:
     env = {"KUBECONFIG": "/no/such/file", "HOME": str(tmp_path)}
     with pytest.raises(ConfigError) as caught:
         load(environment=env, service_account=tmp_path / "sa")
@@ -149,7 +149,7 @@ async def test_credentials_of_a_kubeconfig(
     assert await config.credentials.header() == header
 
 
-def test_an_auth_provider_is_refused_with_a_way_out(tmp_path: Path) -> None:
+def test_an_auth_provider_is_rejected_with_a_way_out(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path / "config", user={"auth-provider": {"name": "gcp"}})
     with pytest.raises(ConfigError, match="exec plugin instead"):
         from_kubeconfig(path)
@@ -175,14 +175,14 @@ def test_impersonation_is_not_forgotten(tmp_path: Path) -> None:
         ({}, {"client-certificate-data": "AAAA", "client-key-data": "AAAA"}, "matching PEM pair"),
     ],
 )
-def test_broken_certificates_are_told(
+def test_invalid_certificates_are_reported(
     tmp_path: Path, cluster: dict[str, object], user: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         from_kubeconfig(kubeconfig(tmp_path / "config", cluster=cluster, user=user))
 
 
-def test_a_server_that_is_no_url_is_refused(tmp_path: Path) -> None:
+def test_a_server_that_is_no_url_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="must be an http:// or https:// URL"):
         from_kubeconfig(kubeconfig(tmp_path / "config", server="example:6443"))
 

@@ -89,7 +89,7 @@ def test_an_answer_that_never_has_a_body_does_not_wait_for_one() -> None:
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nlonger\r\n",
     ],
 )
-def test_what_is_no_answer_is_refused(text: bytes) -> None:
+def test_what_is_no_answer_is_rejected(text: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         ResponseReader().feed(text)
 

@@ -25,7 +25,7 @@ async def test_a_rotated_token_is_used_within_a_minute(tmp_path: Path) -> None:
     assert await token.header() == "Bearer new"
 
 
-async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
+async def test_a_rejected_token_is_read_again_at_once(tmp_path: Path) -> None:
     path = tmp_path / "token"
     write(path, "old", modified=1)
     token = TokenFile(path)
@@ -34,7 +34,7 @@ async def test_a_refused_token_is_read_again_at_once(tmp_path: Path) -> None:
     assert await token.header() == "Bearer new"
 
 
-async def test_a_refused_token_that_has_not_changed_is_not_worth_another_try(
+async def test_a_rejected_token_that_has_not_changed_is_not_worth_another_try(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "token"

@@ -37,7 +37,7 @@ def test_each_answer_has_its_class(code: int, reason: str, kind: type[errors.Api
     assert type(answer(code, reason=reason)) is kind
 
 
-def test_a_terminating_namespace_is_told_apart_by_its_cause() -> None:
+def test_a_terminating_namespace_is_recognised_by_its_cause() -> None:
     causes = [{"reason": "NamespaceTerminating", "message": "namespace x is being terminated"}]
     error = answer(403, reason="Forbidden", details={"causes": causes})
     assert isinstance(error, errors.NamespaceTerminating)

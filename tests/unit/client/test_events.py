@@ -116,7 +116,7 @@ async def recording(config: EventRecorderConfig | None = None) -> AsyncIterator[
     await running
 
 
-async def test_news_are_stored_under_a_name_that_follows_from_them() -> None:
+async def test_the_name_of_an_event_is_derived_from_its_content() -> None:
     async with recording() as w:
         w.recorder.record(news(), key="Created")
         await settle()
@@ -136,7 +136,7 @@ async def test_recording_never_waits() -> None:
         w.server.hold.set()
 
 
-async def test_news_told_once_are_written_once_however_often_they_are_recorded() -> None:
+async def test_a_one_time_event_is_written_once_however_often_it_is_recorded() -> None:
     async with recording() as w:
         for _ in range(5):
             w.recorder.record(news(), key="Created")
@@ -145,7 +145,7 @@ async def test_news_told_once_are_written_once_however_often_they_are_recorded()
     assert w.server.counts() == [1]
 
 
-async def test_news_told_by_an_earlier_process_are_no_trouble() -> None:
+async def test_an_event_of_an_earlier_process_causes_no_error() -> None:
     async with recording() as w:
         w.recorder.record(news(), key="Created")
         await settle()
@@ -157,7 +157,7 @@ async def test_news_told_by_an_earlier_process_are_no_trouble() -> None:
     assert later.recorder.dropped == 0
 
 
-async def test_repeated_news_are_counted_and_written_at_most_once_a_minute() -> None:
+async def test_a_repeated_event_is_counted_and_written_at_most_once_a_minute() -> None:
     async with recording() as w:
         for _ in range(60):
             w.recorder.record(news(message=f"at {w.time.time()}"), key="Stuck", is_once=False)
@@ -188,7 +188,7 @@ async def test_a_job_that_is_stuck_for_a_day_makes_under_ten_writes() -> None:
         assert w.server.writes < 10
 
 
-async def test_news_that_repeat_for_years_are_still_written() -> None:
+async def test_an_event_that_repeats_for_years_is_still_written() -> None:
     config = EventRecorderConfig(interval=1.0, max_interval=2.0)
     async with recording(config) as w:
         for _ in range(700):
@@ -209,7 +209,7 @@ async def test_a_fault_of_ours_costs_one_event_and_not_the_sender() -> None:
         assert w.recorder.dropped == 1
 
 
-async def test_a_count_goes_on_after_a_restart() -> None:
+async def test_a_count_continues_after_a_restart() -> None:
     async with recording() as w:
         for _ in range(3):
             w.recorder.record(news(), key="Stuck", is_once=False)
@@ -222,7 +222,7 @@ async def test_a_count_goes_on_after_a_restart() -> None:
     assert later.server.counts() == [5]
 
 
-async def test_a_count_goes_on_after_the_server_forgot_the_event() -> None:
+async def test_a_count_continues_after_the_server_forgot_the_event() -> None:
     async with recording() as w:
         w.recorder.record(news(), key="Stuck", is_once=False)
         await settle()
@@ -249,7 +249,7 @@ async def test_an_outage_of_a_minute_loses_no_event() -> None:
         assert w.recorder.dropped == 0
 
 
-async def test_what_the_server_refuses_is_dropped_and_counted() -> None:
+async def test_what_the_server_rejects_is_dropped_and_counted() -> None:
     async with recording() as w:
         w.server.faults = [Forbidden("not you")]
         w.recorder.record(news("a"), key="Created")
@@ -262,7 +262,7 @@ async def test_what_the_server_refuses_is_dropped_and_counted() -> None:
         assert len(w.server.stored) == 2
 
 
-async def test_many_dropped_events_are_told_twice_at_first_and_in_sum(
+async def test_many_dropped_events_are_logged_twice_the_first_and_their_number(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def told() -> list[tuple[str, int | None]]:
@@ -285,7 +285,7 @@ async def test_many_dropped_events_are_told_twice_at_first_and_in_sum(
     assert told()[2:] == [("events are being dropped", None), ("events were dropped", 1)]
 
 
-async def test_each_dropped_event_is_told_to_who_counts_them() -> None:
+async def test_each_dropped_event_is_counted() -> None:
     counted: list[int] = []
     w = World(EventRecorderConfig(max_queued=1), on_drop=lambda: counted.append(1))
     for number in range(3):
@@ -336,7 +336,7 @@ async def test_counts_that_are_kept_are_bounded() -> None:
         assert sorted(w.server.counts()) == [1] * 49 + [2]
 
 
-async def test_ten_thousand_news_told_in_each_pass_are_sent_once() -> None:
+async def test_ten_thousand_events_recorded_in_each_reconcile_are_sent_once() -> None:
     async with recording() as w:
         for _ in range(3):
             for number in range(10_000):
@@ -376,7 +376,7 @@ async def test_closing_takes_no_longer_than_it_may() -> None:
     assert w.time.pending == 0
 
 
-async def test_news_are_told_over_the_wire() -> None:
+async def test_events_are_sent_to_a_server() -> None:
     answers = [refusal(409, "AlreadyExists"), whole({"count": 4}), whole({"metadata": {}})]
     async with FakeApi(answers) as fake, Api(Config(server=fake.url)) as api:
         recorder = EventRecorder(api, component="tfjob-controller")

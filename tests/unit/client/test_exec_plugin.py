@@ -53,7 +53,7 @@ async def test_many_requests_at_once_run_the_program_once(tmp_path: Path) -> Non
     assert len(program.told) == 1
 
 
-async def test_a_refused_token_is_fetched_again_once_for_all_who_were_refused(
+async def test_a_rejected_token_is_fetched_again_once_for_all_who_were_rejected(
     tmp_path: Path,
 ) -> None:
     program = Program(tmp_path)
@@ -66,7 +66,7 @@ async def test_a_refused_token_is_fetched_again_once_for_all_who_were_refused(
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-async def test_the_program_is_told_its_version_and_the_cluster_if_it_asks(
+async def test_the_plugin_gets_its_version_and_the_cluster_if_it_asks_for_it(
     tmp_path: Path, version: str
 ) -> None:
     program = Program(tmp_path)
@@ -100,7 +100,7 @@ async def test_a_missing_program_is_named_with_its_hint(tmp_path: Path) -> None:
         await ExecPlugin(spec, cluster={}).header()
 
 
-def test_an_unknown_version_is_refused_with_the_allowed_ones() -> None:
+def test_an_unknown_version_is_rejected_with_the_allowed_ones() -> None:
     with pytest.raises(ConfigError, match=r"v1, v1beta1, v1alpha1, got 'other/v7'"):
         ExecPlugin(ExecSpec(command="x", api_version="other/v7"), cluster={})
 

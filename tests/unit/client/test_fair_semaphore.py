@@ -170,7 +170,7 @@ async def test_a_waiter_cancelled_as_its_turn_comes_passes_the_place_on() -> Non
     assert "b" not in work.started
 
 
-def test_a_pool_without_places_is_refused() -> None:
+def test_a_pool_without_places_is_rejected() -> None:
     with pytest.raises(ValueError, match="at least 1 slot, got 0"):
         FairSemaphore(0)
 
@@ -221,7 +221,7 @@ async def test_pool_is_calm_while_nobody_waits_for_a_place() -> None:
     assert [await task for task in tasks] == ["a", "b"]
 
 
-async def test_whoever_gives_way_goes_on_when_the_rush_does_not_end() -> None:
+async def test_a_waiter_continues_after_its_time_limit_under_constant_load() -> None:
     work = Work(1)
     tasks = [work.ask("a"), work.ask("b")]
     await settle()

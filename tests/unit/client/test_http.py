@@ -47,7 +47,7 @@ async def test_a_page_keeps_its_token_and_its_items_unread() -> None:
     assert [msgspec.json.decode(item) for item in page.items or ()] == [STORED]
 
 
-async def test_create_asks_for_the_validation_and_dry_run_it_is_told() -> None:
+async def test_create_passes_field_validation_and_dry_run_on() -> None:
     async with connected(whole(STORED, status=201), whole(STORED, status=201)) as (api, fake):
         await api.create(PODS, {"a": 1}, decode=PartialObjectMetadata)
         await api.create(

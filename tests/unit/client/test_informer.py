@@ -59,7 +59,7 @@ class Fed:
         return {text(item) for item in self.informer.store}
 
 
-async def test_changes_are_told_as_old_and_new() -> None:
+async def test_changes_are_reported_as_old_and_new_object() -> None:
     fed = Fed()
     await fed.feed(
         Replaced([thing("a", "1")], "1"),
@@ -71,7 +71,7 @@ async def test_changes_are_told_as_old_and_new() -> None:
     assert fed.stored == {"a3"}
 
 
-async def test_an_equal_version_is_no_news() -> None:
+async def test_an_equal_version_is_not_reported() -> None:
     fed = Fed()
     await fed.feed(Replaced([thing("a", "1")], "1"), Changed(thing("a", "1")))
     await fed.feed(Replaced([thing("a", "1")], "1"))
@@ -94,7 +94,7 @@ async def test_what_could_not_be_read_is_not_taken_for_vanished() -> None:
     assert fed.stored == {"a1"}
 
 
-async def test_an_object_made_anew_under_its_name_is_told_as_gone_and_new() -> None:
+async def test_an_object_recreated_under_its_name_is_reported_as_deleted_and_new() -> None:
     fed = Fed()
     await fed.feed(
         Replaced([thing("a", "1", uid="u1")], "1"), Replaced([thing("a", "5", uid="u2")], "5")
@@ -152,7 +152,7 @@ moves = st.lists(
 
 
 @given(moves=moves)
-async def test_what_was_told_adds_up_to_what_is_stored(moves: list[tuple[str, str]]) -> None:
+async def test_reported_changes_add_up_to_the_store(moves: list[tuple[str, str]]) -> None:
     fed = Fed()
     server: dict[str, Thing] = {}
     events: list[Event[Thing]] = [Replaced([], "0")]

@@ -241,7 +241,7 @@ async def test_a_renewal_whose_answer_was_lost_is_recognised() -> None:
         assert w.server.spec["leaseTransitions"] == 0
 
 
-async def test_a_deleted_lease_is_made_again() -> None:
+async def test_a_deleted_lease_is_recreated() -> None:
     async with election() as w:
         first = w.candidate("a")
         await w.advance(3)
@@ -313,7 +313,7 @@ async def test_of_many_candidates_one_leads_through_every_trouble() -> None:
 @pytest.mark.parametrize(
     ("duration", "deadline", "retry"), [(10, 10.0, 2.0), (15, 2.0, 2.0), (15, 10.0, 0.0)]
 )
-def test_terms_under_which_two_could_lead_are_refused(
+def test_terms_under_which_two_could_lead_are_rejected(
     duration: int, deadline: float, retry: float
 ) -> None:
     with pytest.raises(ValueError, match="retry_period < renew_deadline < duration"):

@@ -78,7 +78,7 @@ async def test_an_odd_object_is_left_out_by_name() -> None:
     assert [event.key for event in odd] == [("", "b")]
 
 
-async def test_a_version_forgotten_before_the_last_page_is_told() -> None:
+async def test_a_version_that_expires_before_the_last_page_raises_gone() -> None:
     pages = Pages([item("a")], [item("b")], expires=True)
     with pytest.raises(Gone):
         await list_all(pages, SCOPE, decoder=LineDecoder(Thing), on_unreadable=print)

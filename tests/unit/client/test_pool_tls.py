@@ -113,7 +113,7 @@ def hung_up_on(kind: LoopFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", LOOPS, ids=lambda each: each.__module__)
-def test_server_that_hangs_up_before_tls_is_told_at_once(kind: LoopFactory) -> None:
+def test_server_that_hangs_up_before_tls_is_reported_immediately(kind: LoopFactory) -> None:
     assert len(hung_up_on(kind)) == 20
 
 

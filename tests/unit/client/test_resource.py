@@ -37,7 +37,7 @@ def test_a_name_cannot_lead_to_another_path() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
-def test_a_name_that_is_a_step_in_a_path_is_refused(name: str) -> None:
+def test_a_name_that_is_a_step_in_a_path_is_rejected(name: str) -> None:
     with pytest.raises(ValueError, match="must not be empty"):
         PODS.item(name, "ns")
 

@@ -59,7 +59,7 @@ def test_without_a_label_nothing_is_indexed_by_label() -> None:
     assert store.labelled("ns", "j1") == []
 
 
-def test_indexes_take_no_room_for_what_is_gone() -> None:
+def test_indexes_use_no_memory_for_deleted_objects() -> None:
     store = Store[Thing](label="job")
     for number in range(5):
         store.put(thing("a", owner=f"u{number}", job=f"j{number}"))

@@ -42,6 +42,6 @@ async def test_an_idle_bucket_holds_no_more_than_its_burst() -> None:
 
 
 @pytest.mark.parametrize(("rate", "burst"), [(0.0, 1), (-1.0, 1), (1.0, 0)])
-def test_a_bucket_that_lets_nothing_through_is_refused(rate: float, burst: int) -> None:
+def test_a_bucket_that_lets_nothing_through_is_rejected(rate: float, burst: int) -> None:
     with pytest.raises(ValueError, match="rate must be above 0"):
         TokenBucket(rate, burst)

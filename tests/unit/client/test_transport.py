@@ -150,7 +150,7 @@ async def test_a_rotated_token_is_used_after_a_refusal(tmp_path: Path) -> None:
     assert sent == ["Bearer old", "Bearer new", "Bearer new"]
 
 
-async def test_a_token_that_cannot_change_is_refused_for_good() -> None:
+async def test_a_token_that_cannot_change_is_rejected_for_good() -> None:
     async with FakeApi(lambda _: refusal(401, "Unauthorized")) as fake:
         transport = Transport(
             Config(server=fake.url, credentials=bearer("t")), tuning=ClientConfig()
@@ -262,7 +262,7 @@ async def test_leaving_a_stream_early_frees_its_connection() -> None:
         never.set()
 
 
-async def test_each_exchange_is_told_to_the_hook() -> None:
+async def test_each_exchange_is_reported_to_the_hook() -> None:
     told: list[tuple[str, str, int]] = []
     answers = [refusal(429, "TooManyRequests", Retry_After="1"), whole({})]
     async with FakeApi(answers) as fake:
@@ -277,7 +277,7 @@ async def test_each_exchange_is_told_to_the_hook() -> None:
     assert told == [("get", "nodes", 429), ("get", "nodes", 200)]
 
 
-async def test_an_exchange_without_an_answer_is_told_too_with_its_time() -> None:
+async def test_an_exchange_without_a_response_is_reported_too_with_its_time() -> None:
     told: list[tuple[int, float]] = []
     ticks = itertools.count(100.0, 7.0)
     async with FakeApi([]) as ended:

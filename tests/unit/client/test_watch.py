@@ -148,7 +148,7 @@ async def test_pages_are_put_together() -> None:
     assert queries(fake)[2] == {"labelSelector": "app=x", "limit": "500", "continue": "more"}
 
 
-async def test_a_page_that_has_expired_starts_the_list_anew() -> None:
+async def test_a_page_that_has_expired_restarts_the_list() -> None:
     first = {"metadata": {"resourceVersion": "1", "continue": "more"}, "items": [item("old", 1)]}
     answers = [refusal(400, "BadRequest"), whole(first), whole(GONE, status=410)]
     async with follower(Faithful(answers)) as (follow, fake):
@@ -202,7 +202,7 @@ async def test_a_silent_watch_is_opened_again_where_it_was() -> None:
     assert queries(fake)[1]["resourceVersion"] == "4"
 
 
-async def test_silence_is_borne_for_less_than_a_long_watch_lasts() -> None:
+async def test_the_idle_limit_is_shorter_than_a_long_watch() -> None:
     silent = Faithful().stream([b"".join([*STATE, STATE_END, CHANGES[4]])])
     quiet_from_the_start = Faithful().stream([])
     answers = [silent, quiet_from_the_start]

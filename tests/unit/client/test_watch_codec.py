@@ -125,7 +125,7 @@ def thing(name: str, version: str) -> Thing:
     return Thing(ObjectMeta(name=name, resource_version=version))
 
 
-def test_the_state_is_whole_once_its_end_is_told() -> None:
+def test_the_initial_state_is_complete_once_the_server_marks_its_end() -> None:
     state = InitialList[Thing]()
     assert state.take(Changed(thing("a", "1"))) is None
     assert state.take(Changed(thing("b", "2"))) is None

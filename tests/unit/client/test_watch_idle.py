@@ -13,7 +13,7 @@ from tfjob.client.watch import Watch
 
 
 @pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (404, "NotFound")])
-async def test_a_watch_that_is_refused_is_idle_for_ever_longer_and_says_so_each_minute(
+async def test_a_watch_that_is_rejected_is_idle_for_ever_longer_and_says_so_each_minute(
     caplog: pytest.LogCaptureFixture, code: int, reason: str
 ) -> None:
     state = Answer(chunks=[*STATE, STATE_END])
@@ -40,7 +40,7 @@ async def test_a_watch_that_is_refused_is_idle_for_ever_longer_and_says_so_each_
     assert vars(lines[-1])["idle_seconds"] > 200
 
 
-async def test_a_watch_that_ends_in_good_order_without_news_is_not_idle() -> None:
+async def test_a_watch_that_ends_normally_without_events_is_not_idle() -> None:
     quiet = [Answer(chunks=[*STATE, STATE_END]), *[Answer()] * 20]
     async with follower(Faithful(quiet)) as (follow, _):
         assert await follow.until(8) == FINAL

@@ -146,7 +146,7 @@ async def test_only_the_pod_that_was_meant_is_deleted(
         assert absent.errors == []
 
 
-async def test_delete_that_is_refused_is_told(controller: Opened[ControllerHarness]) -> None:
+async def test_rejected_delete_is_reported(controller: Opened[ControllerHarness]) -> None:
     async with controller as harness:
         await harness.submit("W1")
         await carried_out(harness, Plan(creates=[POD]))
@@ -163,7 +163,7 @@ async def test_delete_that_is_refused_is_told(controller: Opened[ControllerHarne
         assert any(reason == "FailedDeletePod" for _, reason, _ in told)
 
 
-async def test_a_decision_that_is_carried_out_is_logged_and_told_with_its_rule(
+async def test_a_decision_that_is_carried_out_is_logged_and_recorded_with_its_rule(
     controller: Opened[ControllerHarness], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with controller as harness:
@@ -194,7 +194,7 @@ async def test_a_decision_that_is_carried_out_is_logged_and_told_with_its_rule(
         }
 
 
-async def test_misspelt_field_of_a_template_is_refused_in_the_servers_words(
+async def test_misspelt_field_of_a_template_is_rejected_in_the_servers_words(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -208,7 +208,7 @@ async def test_misspelt_field_of_a_template_is_refused_in_the_servers_words(
         assert await harness.server.names("pods") == []
 
 
-async def test_namespace_that_goes_away_is_hopeless_and_not_told(
+async def test_terminating_namespace_is_not_retried_and_not_reported(
     controller: Opened[ControllerHarness],
 ) -> None:
     def refuse(request: Request) -> ApiError | None:

@@ -76,7 +76,7 @@ async def test_what_is_remembered_is_bounded() -> None:
     assert len(cluster.facts._nodes._values) <= 1000
 
 
-async def test_oldest_answer_makes_room_for_a_new_one() -> None:
+async def test_oldest_answer_is_dropped_for_a_new_one() -> None:
     cluster = Cluster({})
     for number in range(1001):
         await cluster.facts.lost_nodes([f"n{number}"])

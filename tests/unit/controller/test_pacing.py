@@ -87,7 +87,7 @@ def running(active: int) -> Job:
 BEGINS = status(1, ConditionType.RUNNING)
 
 
-def test_news_of_running_replicas_waits_for_a_moment_and_on_a_busy_server_for_seconds() -> None:
+def test_status_of_running_replicas_waits_briefly_and_under_load_for_seconds() -> None:
     harness = World()
     assert harness.defer(BEGINS) == IDLE_STATUS_DELAY
     harness.is_busy, harness.time = True, IDLE_STATUS_DELAY
@@ -147,7 +147,7 @@ def test_first_condition_never_waits() -> None:
         "a start",
     ],
 )
-def test_news_that_somebody_waits_for_is_stored_at_once(after: JobStatus) -> None:
+def test_status_that_users_wait_for_is_stored_immediately(after: JobStatus) -> None:
     harness = World()
     harness.is_busy = True
     assert harness.defer(after) is None
@@ -172,7 +172,7 @@ def test_status_of_a_job_whose_time_is_limited_is_stored_at_once() -> None:
 
 
 @pytest.mark.parametrize("how", ["forget", "forget_job"])
-def test_wait_that_is_forgotten_begins_anew(how: str) -> None:
+def test_dropped_deferral_starts_again(how: str) -> None:
     harness = World()
     harness.is_busy = True
     harness.defer(BEGINS)

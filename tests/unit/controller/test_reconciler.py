@@ -249,7 +249,7 @@ async def test_adoption_that_may_succeed_later_is_waited_for(
         assert (await harness.one_pass()).errors == [error]
 
 
-async def test_stray_that_is_refused_for_good_does_not_stop_its_job(
+async def test_stray_that_is_rejected_for_good_does_not_stop_its_job(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -287,7 +287,7 @@ async def test_limit_that_was_raised_meanwhile_costs_no_pod(
         assert "deletionTimestamp" not in pod["metadata"]
 
 
-async def test_pods_that_an_end_took_away_are_not_made_again_by_a_stale_view(
+async def test_pods_deleted_after_completion_are_not_recreated_from_a_stale_store(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:

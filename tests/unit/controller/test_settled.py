@@ -123,7 +123,7 @@ async def test_clock_that_was_set_back_is_no_reason_to_rest(
         assert watched.decisions == 1
 
 
-async def test_decision_on_a_job_that_was_read_afresh_is_made_again_when_it_is_seen(
+async def test_decision_on_a_job_read_from_the_server_is_repeated_when_the_informer_delivers_it(
     controller: Opened[ControllerHarness],
 ) -> None:
     policy = {"ttlSecondsAfterFinished": 60, "cleanPodPolicy": "All"}

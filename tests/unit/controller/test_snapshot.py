@@ -157,7 +157,7 @@ async def test_job_that_became_unreadable_still_has_its_batch_jobs_and_their_pod
         assert [each.metadata.name for each in found.children.pods] == ["a"]
 
 
-async def test_spec_is_completed_with_a_word_that_no_service_bears_yet() -> None:
+async def test_spec_is_completed_with_a_token_that_no_service_has_yet() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit()
         await harness.server.make(f"{CORE}/services", child("Service", "toy-aaaa-0", job))

@@ -28,7 +28,7 @@ def break_job(harness: ControllerHarness, **parts: bytes) -> None:
 
 @pytest.mark.parametrize("part", ["spec", "status"])
 @pytest.mark.parametrize("depth", DEPTHS)
-async def test_pods_of_a_job_that_became_deep_are_left_alone_and_its_user_is_told(
+async def test_pods_of_a_job_that_became_too_deep_are_left_alone_and_an_event_says_so(
     controller: Opened[ControllerHarness], caplog: pytest.LogCaptureFixture, part: str, depth: int
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -64,7 +64,7 @@ def test_no_dialect_takes_what_cannot_be_parsed_for_a_job(dialect: object, spec:
     assert isinstance(dialect.decode(manifest, Settings()), InvalidJob)
 
 
-def test_a_job_that_another_manages_is_not_even_told_of() -> None:
+def test_a_job_of_another_manager_is_not_even_reported() -> None:
     dialect = DIALECTS[0]
     found = dialect.decode({"metadata": {"name": "j"}, "spec": Unreadable("x")}, Settings())
     assert isinstance(found, InvalidJob)

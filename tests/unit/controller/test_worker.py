@@ -127,21 +127,21 @@ async def test_failed_pass_is_tried_again_ever_less_often() -> None:
         assert harness.counted("error") == len(moments)
 
 
-async def test_refused_creates_are_tried_again_when_their_wait_is_over_and_not_before() -> None:
+async def test_rejected_creates_are_tried_again_when_their_wait_is_over_and_not_before() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(errors=[Forbidden("quota")], refused=1, retry_after=20.0)
         assert await harness.advance(50) == [0, 20, 40]
         assert harness.queue.failures(JOB) == 0
 
 
-async def test_refused_creates_do_not_hold_up_children_that_one_pass_left_over() -> None:
+async def test_rejected_creates_do_not_hold_up_children_that_one_pass_left_over() -> None:
     async with worked() as harness:
         refused = Result(errors=[Forbidden("quota")], refused=1, retry_after=20.0, requeue=True)
         harness.answer = lambda: refused if len(harness.passes) == 1 else Result()
         assert await harness.advance(10) == [0, 0]
 
 
-async def test_other_errors_beside_refused_creates_are_retried_as_ever() -> None:
+async def test_other_errors_beside_rejected_creates_are_retried_as_ever() -> None:
     async with worked() as harness:
         errors: list[ApiError] = [Forbidden("quota"), Transient("500")]
         harness.answer = lambda: Result(errors=errors, refused=1, retry_after=20.0)
@@ -300,7 +300,7 @@ class Endless:
         return Result(requeue_at=at(5))
 
 
-async def test_cancelled_pass_has_no_outcome_and_its_worker_goes_on() -> None:
+async def test_cancelled_reconcile_has_no_result_and_its_worker_continues() -> None:
     async with worked() as harness:
         passer = Endless()
         harness.loop._reconciler = passer

@@ -110,7 +110,7 @@ def test_a_group_that_says_what_it_should_is_left_alone() -> None:
     assert (found.create, found.update) == (None, None)
 
 
-def test_a_group_that_says_something_else_is_mended() -> None:
+def test_a_podgroup_that_differs_is_patched() -> None:
     update = step(a_group({"minMember": 5, "queue": "q"}), fields={"queue": "r"}).update
     assert update is not None
     assert (update.kind, update.name, update.uid) == ("PodGroup", "group", "g")

@@ -53,5 +53,5 @@ def test_a_scheduler_of_the_templates_own_is_kept(own: str | None, expected: str
         ({"spec": {"schedulerName": "mine"}}, True),
     ],
 )
-def test_another_scheduler_refuses_the_gang(template: dict[str, Any], expected: bool) -> None:
+def test_another_scheduler_rejects_the_gang(template: dict[str, Any], expected: bool) -> None:
     assert a_gang().uses_other_scheduler(template) is expected

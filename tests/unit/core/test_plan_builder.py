@@ -42,7 +42,7 @@ def test_a_condition_that_turns_false_has_a_message() -> None:
     assert conditions_of(draft.status) == ["Running=F"]
 
 
-def test_a_condition_that_a_failed_job_refuses_has_no_message() -> None:
+def test_a_condition_that_a_failed_job_rejects_has_no_message() -> None:
     draft = a_draft()
     draft.set_condition(ConditionType.FAILED, PHRASE, params={"what": "failed"})
     assert draft.set_condition(ConditionType.RUNNING, PHRASE, params={"what": "runs"}) is None

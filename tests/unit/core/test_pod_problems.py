@@ -48,7 +48,7 @@ def condition(kind: str, status: str, when: str | None, **fields: str) -> PodCon
     return PodCondition(type=kind, status=status, last_transition_time=when, **fields)
 
 
-def test_a_container_that_failed_is_told_with_its_code_and_words() -> None:
+def test_a_failed_container_is_reported_with_its_exit_code_and_message() -> None:
     pod = a_pod(others=[ended("proxy", 3, reason="OOMKilled", message="too much")], uid="u")
     (event,) = troubles(pod)
     text = "Error pod j-worker-0 container proxy exitCode: 3 terminated message: too much"
@@ -60,7 +60,7 @@ def test_a_container_that_ended_well_is_no_trouble() -> None:
     assert troubles(a_pod(others=[ended("proxy", 0, reason="Completed")])) == []
 
 
-def test_a_container_that_waits_with_a_message_is_told() -> None:
+def test_a_container_that_waits_with_a_message_is_reported() -> None:
     pod = a_pod(phase="Pending", waiting=("ImagePullBackOff", "no such image"), uid="u")
     (event,) = troubles(pod)
     text = "Error pod j-worker-0 container tensorflow waiting message: no such image"
@@ -137,7 +137,7 @@ def test_a_replica_of_an_earlier_run_or_without_a_pod_says_nothing() -> None:
     assert list(pod_problems.exits(JOB, empty)) == []
 
 
-def test_an_exit_is_told_with_namespace_pod_and_code() -> None:
+def test_an_exit_is_reported_with_namespace_pod_and_code() -> None:
     pod = a_pod(phase="Failed", exit_code=3, uid="u", ran=(0, 5))
     (event,) = pod_problems.exits(JOB, instances_of(JOB, pod))
     assert shown([event]) == [("Normal", "ExitedWithCode", "Pod: n.j-worker-0 exited with code 3")]
@@ -148,7 +148,7 @@ def test_a_running_container_and_a_sidecar_have_no_exit_to_tell() -> None:
     assert list(pod_problems.exits(JOB, instances_of(JOB, a_pod(others=[ended("proxy", 1)])))) == []
 
 
-def test_a_success_that_the_status_knows_is_not_told_again() -> None:
+def test_a_stored_success_is_not_reported_again() -> None:
     job = a_job("W1", status={"replicaStatuses": {"Worker": {"completedIndexes": "0"}}})
     instances = instances_of(job, a_pod(phase="Succeeded", exit_code=0))
     assert list(pod_problems.exits(job, instances)) == []

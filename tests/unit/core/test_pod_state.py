@@ -85,7 +85,7 @@ def test_a_pod_in_which_another_container_runs_has_not_ended(policy: str) -> Non
     assert pod_state.has_ended(a_pod(exit_code=0, others=[beside(code=0)]), policy=policy)
 
 
-def test_a_native_sidecar_that_goes_on_does_not_count() -> None:
+def test_a_native_sidecar_that_continues_does_not_count() -> None:
     assert pod_state.has_ended(a_pod(exit_code=0, init=[beside("proxy")]), policy="Never")
 
 

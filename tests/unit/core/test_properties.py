@@ -76,7 +76,7 @@ def test_the_order_of_children_and_of_keys_does_not_matter(
 
 
 @given(cluster=clusters())
-def test_every_law_of_a_pass_holds_in_every_world_that_can_be_reached(
+def test_every_invariant_of_a_reconcile_holds_in_every_reachable_state(
     cluster: ModelCluster,
 ) -> None:
     """Law: all that holds for one pass, see the laws themselves."""
@@ -85,7 +85,7 @@ def test_every_law_of_a_pass_holds_in_every_world_that_can_be_reached(
 
 
 @given(cluster=fuzzed_clusters())
-def test_an_absurd_world_gives_a_bounded_plan_and_no_exception(cluster: ModelCluster) -> None:
+def test_an_absurd_state_gives_a_bounded_plan_and_no_exception(cluster: ModelCluster) -> None:
     """Law: whatever is stored and whatever runs, there is a plan; it is no larger than the job and
     its children, makes nothing beside what is there and takes nothing that it did not see."""
     made = decided(cluster)
@@ -112,7 +112,7 @@ def test_plans_carried_out_come_to_a_fixed_point(cluster: ModelCluster) -> None:
 
 @hypothesis_settings(max_examples=300)
 @given(cluster=clusters() | fuzzed_clusters())
-def test_a_job_that_goes_on_has_nothing_to_add_to_the_status_it_has_written(
+def test_a_second_reconcile_adds_nothing_to_the_status_just_written(
     cluster: ModelCluster,
 ) -> None:
     """Law: a pass that only tells how a job goes on is followed by one with nothing to write, which

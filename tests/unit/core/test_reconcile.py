@@ -75,7 +75,7 @@ def test_a_permanent_exit_code_makes_and_restarts_nothing_either() -> None:
     assert (plan.creates, plan.deletes, plan.restarts) == ([], [], 0)
 
 
-def test_a_restart_is_told_once_per_pod() -> None:
+def test_a_restart_is_reported_once_per_pod() -> None:
     passes = Passes(manifest("W2", restart="OnFailure"))
     failed = a_pod("worker", 1, "Failed", exit_code=1, uid="x")
     keys = []
@@ -95,7 +95,7 @@ def test_the_first_restarting_type_in_order_is_named() -> None:
 
 
 @pytest.mark.scenario(25)
-def test_a_policy_inside_the_template_is_told_once_per_type() -> None:
+def test_a_policy_in_the_template_is_reported_once_per_type() -> None:
     given = manifest("P1 W2")
     for kind in ("PS", "Worker"):
         template = given["spec"]["tfReplicaSpecs"][kind]["template"]

@@ -68,7 +68,7 @@ def test_a_restart_tells_how_often_there_was_one_and_how_often_there_may_be() ->
         assert message_of(job, "Restarting", *pods(worker="KR")) == text
 
 
-def test_a_verdict_can_be_told_as_a_warning() -> None:
+def test_a_result_can_be_recorded_as_a_warning() -> None:
     job = worded(a_job(restart="Never"), failed=MessageTemplate("Failed", "no", type="Warning"))
     assert ("Warning", "Failed", "no") in events_of(decide(job, *pods(worker="F")))
 
@@ -88,7 +88,7 @@ def test_the_pod_that_decides_for_a_batch_job_is_the_one_that_is_named() -> None
     assert message == "j: Chief first ended with 2"
 
 
-def test_the_jobs_own_warnings_are_told_under_one_key_until_its_end() -> None:
+def test_the_jobs_own_warnings_are_recorded_under_one_key_until_it_ends() -> None:
     job = msgspec.structs.replace(a_job(), warnings=[("Odd", "this is odd")])
     first, second = decide(job), decide(stored(job, decide(job)), *pods(worker="R"))
     assert ("Warning", "Odd", "this is odd") in events_of(first)
@@ -98,7 +98,7 @@ def test_the_jobs_own_warnings_are_told_under_one_key_until_its_end() -> None:
     assert "Odd" not in {reason for _, reason, _ in events_of(decide(ended, *pods(worker="S")))}
 
 
-def test_the_jobs_own_notices_are_told_as_good_news() -> None:
+def test_the_jobs_own_notices_are_recorded_as_normal_events() -> None:
     job = msgspec.structs.replace(a_job(), notices=[("Hello", "it is here")])
     assert ("Normal", "Hello", "it is here") in events_of(decide(job))
 

@@ -106,7 +106,7 @@ def test_only_four_exit_codes_are_worth_a_restart(code: int, is_restarted: bool)
     assert bool(plan.deletes) is is_restarted
 
 
-def test_a_failed_pod_is_made_anew_and_counted_once() -> None:
+def test_a_failed_pod_is_recreated_and_counted_once() -> None:
     job = master_job("W2")
     failed = a_pod("worker", 0, "Failed", exit_code=1, uid="old", restarts=5)
     plan = decide(job, failed, *pods(worker="-R"))
@@ -158,7 +158,7 @@ def test_restarts_in_place_do_not_count_towards_backoff_limit() -> None:
     assert deleted_names(plan, "Pod") == ["j-worker-0"]
 
 
-def test_under_always_a_worker_that_ended_well_comes_again_but_the_master_ends_the_job() -> None:
+def test_under_always_a_worker_that_succeeded_is_recreated_but_the_master_ends_the_job() -> None:
     job = master_job("W2", "Always", run_policy={"backoffLimit": 3})
     plan = decide(job, *pods(worker="RS"))
     assert deleted_names(plan, "Pod") == ["j-worker-1"]
@@ -178,7 +178,7 @@ def test_under_always_a_success_at_the_backoff_limit_stays() -> None:
     assert conditions_of(status_after(job, plan)) == ["Created", "Running"]
 
 
-def test_a_container_that_ended_beside_a_sidecar_is_made_anew() -> None:
+def test_a_container_that_ended_beside_a_sidecar_is_recreated() -> None:
     sidecar = ContainerStatus(name="proxy", state=ContainerState(running=Running()))
     plan = decide(master_job("W1"), a_pod("worker", 0, exit_code=1, others=[sidecar]))
     assert deleted_names(plan, "Pod") == ["j-worker-0"]
@@ -199,7 +199,9 @@ def test_an_evicted_master_under_never_fails_the_job() -> None:
 
 @pytest.mark.parametrize("policy", ["Never", "OnFailure", "ExitCode", "Always"])
 @pytest.mark.parametrize("index", [0, 1])
-def test_a_pod_deleted_by_somebody_comes_again_uncounted(policy: str, index: int) -> None:
+def test_a_pod_that_somebody_else_deleted_is_recreated_and_not_counted(
+    policy: str, index: int
+) -> None:
     job = master_job("W2", policy)
     rest = pods(worker="RR")[1 - index]
     job = stored(job, decide(job, rest, a_pod("worker", index, deleted=-5)))

@@ -289,7 +289,7 @@ def test_restarts_of_one_pass_are_recorded_together_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("ran", "streak"), [((-700, -101), 4), ((-700, -100), 1), ((-1000, -1), 1), ((-5, -1), 4)]
 )
-def test_a_streak_goes_on_unless_the_container_ran_ten_minutes(
+def test_a_streak_continues_unless_the_container_ran_ten_minutes(
     ran: tuple[float, float], streak: int
 ) -> None:
     pod = a_pod("worker", 0, "Failed", exit_code=1, uid="x", ran=ran)
@@ -362,7 +362,7 @@ def told(pod: Pod, *, uid: str = "gone", now: float) -> int:
 
 
 @pytest.mark.parametrize(("now", "expected"), [(544, 1), (545, 0)])
-def test_a_restart_is_told_until_the_next_pod_has_run_ten_minutes(
+def test_a_restart_is_recorded_until_the_next_pod_has_run_ten_minutes(
     now: float, expected: int
 ) -> None:
     assert told(a_pod(), now=now) == expected
@@ -376,9 +376,9 @@ def test_a_slow_start_of_the_container_is_no_steady_run(now: float, expected: in
 
 
 @pytest.mark.parametrize("pod", [*pods(worker="P"), *pods(worker="U"), *pods(worker="T")])
-def test_a_restart_is_told_while_the_next_pod_does_not_run(pod: Pod) -> None:
+def test_a_restart_is_recorded_while_the_next_pod_does_not_run(pod: Pod) -> None:
     assert told(pod, now=9999) == 1
 
 
-def test_a_restart_is_told_while_its_own_pod_is_there() -> None:
+def test_a_restart_is_recorded_while_its_pod_exists() -> None:
     assert told(a_pod(uid="x"), uid="x", now=9999) == 1

@@ -39,7 +39,7 @@ def test_restarts_are_forgotten_with_the_next_change_once_their_replicas_run_ste
     assert told(cluster) == [2]
 
 
-def test_restarts_are_told_while_their_replicas_do_not_run_steadily() -> None:
+def test_restarts_are_recorded_until_their_replicas_run_stably() -> None:
     cluster = restarted()
     cluster.advance(STEADILY - 1)
     fail_last(cluster)

@@ -25,7 +25,7 @@ def test_a_pod_already_written_down_costs_no_second_write() -> None:
     assert passes.go(*pods(worker="RT"), now=at(9)).is_empty
 
 
-def test_another_pod_under_the_same_index_is_written_down_anew() -> None:
+def test_another_pod_of_the_same_index_is_recorded_too() -> None:
     passes = Passes(manifest("W1"))
     passes.go(*pods(worker="R"), a_pod("worker", 1, uid="first"))
     passes.go(*pods(worker="R"), a_pod("worker", 1, uid="second"), now=at(9))

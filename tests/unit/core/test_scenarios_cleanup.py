@@ -215,7 +215,7 @@ def test_only_a_time_to_live_that_is_over_deletes_a_finished_job(
 
 
 @pytest.mark.scenario(111, "R12")
-def test_a_suspended_job_with_a_time_to_live_is_left_in_peace() -> None:
+def test_a_suspended_job_with_a_ttl_is_not_deleted() -> None:
     policy = {"ttlSecondsAfterFinished": 10, "suspend": True}
     passes = Passes(manifest("W1", run_policy=policy))
     passes.go(*pods(worker="R"))
@@ -316,7 +316,7 @@ def test_a_stored_success_of_worker_0_ends_the_job_although_its_pod_has_vanished
     assert plan.creates == []
 
 
-def test_a_vanished_replica_that_had_not_succeeded_is_made_again() -> None:
+def test_a_deleted_replica_that_had_not_succeeded_is_recreated() -> None:
     passes = Passes(manifest("W2", restart="Never"))
     passes.go(*pods(worker="RR"))
     assert created_names(passes.go(*pods(worker="R"), now=at(1)), "Pod") == ["j-worker-1"]

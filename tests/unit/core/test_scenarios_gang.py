@@ -234,7 +234,7 @@ def test_a_restart_inside_a_gang_keeps_its_group() -> None:
     assert plan.updates == []
 
 
-def test_a_group_deleted_by_a_user_comes_again() -> None:
+def test_a_group_deleted_by_a_user_is_recreated() -> None:
     plan = decide(a_job("W1", VOLCANO), *pods(worker="R"))
     assert [each.kind for each in plan.creates] == ["PodGroup"]
 

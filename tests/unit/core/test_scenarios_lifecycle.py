@@ -201,7 +201,7 @@ def test_children_are_made_in_a_fixed_order_and_services_before_pods() -> None:
     assert [each.name for each in plan.creates] == order + order
 
 
-def test_a_service_deleted_by_a_user_comes_again_while_the_job_runs() -> None:
+def test_a_service_deleted_by_a_user_is_recreated_while_the_job_runs() -> None:
     found = pods(worker="RR")
     plan = decide(a_job("W2"), *found, services=[a_service("worker", 1)])
     assert both(plan) == ([], ["j-worker-0"])
@@ -256,7 +256,7 @@ def test_a_deleted_job_is_left_to_the_garbage_collector() -> None:
     assert plan == Plan()
 
 
-def test_an_exit_is_told_once_per_pod_and_container_start() -> None:
+def test_an_exit_is_reported_once_per_pod_and_container_start() -> None:
     passes = Passes(manifest("P1 W2", restart="Never"))
     first = passes.go(*pods(ps="R", worker="RS"))
     assert [each.reason for each in first.events] == ["ExitedWithCode"]

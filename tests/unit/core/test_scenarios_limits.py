@@ -85,7 +85,7 @@ def fail_until_the_end(passes: Passes, *, most: int = 20) -> int:
 @pytest.mark.scenario(89, "R6")
 @pytest.mark.parametrize("limit", [1, 2, 3])
 @pytest.mark.parametrize("policy", ["ExitCode", "OnFailure", "Always"])
-def test_as_many_pods_are_made_anew_as_the_limit_allows(policy: str, limit: int) -> None:
+def test_as_many_pods_are_recreated_as_the_limit_allows(policy: str, limit: int) -> None:
     passes = Passes(manifest("W1", restart=policy, run_policy={"backoffLimit": limit}))
     assert fail_until_the_end(passes) == limit
     status = passes.job.status

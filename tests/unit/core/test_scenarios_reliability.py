@@ -44,7 +44,7 @@ def test_a_pod_stuck_on_a_lost_node_is_replaced_once_and_uncounted() -> None:
 
 
 @pytest.mark.scenario("R7")
-def test_an_evaluator_deleted_by_hand_comes_again_and_the_job_never_fails() -> None:
+def test_an_evaluator_deleted_by_a_user_is_recreated_and_the_job_never_fails() -> None:
     passes = Passes(manifest("C1 W1 E1", restart="ExitCode"))
     seen: list[list[str]] = []
     going = a_pod("evaluator", 0, "Failed", exit_code=1, deleted=-5, ran=(-50, -2))

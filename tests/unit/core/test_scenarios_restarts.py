@@ -124,7 +124,7 @@ def test_the_table_of_exit_codes_is_a_setting(table: str, retried: list[int | No
 
 
 @pytest.mark.scenario(82)
-def test_a_ps_under_exit_code_comes_again_after_130_and_stays_after_1() -> None:
+def test_a_ps_under_exit_code_is_recreated_after_130_and_stays_after_1() -> None:
     passes = Passes(manifest("P1 W2", restart="ExitCode"))
     killed = a_pod("ps", 0, "Failed", exit_code=130, uid="old")
     plan = passes.go(killed, *pods(worker="RR"))
@@ -198,7 +198,9 @@ def test_a_final_failure_is_not_hidden_by_the_restart_of_another_replica() -> No
 
 @pytest.mark.scenario(98)
 @pytest.mark.parametrize("policy", ["OnFailure", "Always", "ExitCode"])
-def test_a_running_worker_deleted_from_outside_comes_again_uncounted(policy: str) -> None:
+def test_a_running_worker_that_somebody_else_deleted_is_recreated_and_not_counted(
+    policy: str,
+) -> None:
     passes = Passes(manifest("W2", restart=policy, run_policy={"backoffLimit": 1}))
     passes.go(*pods(worker="RR"))
     plan = passes.go(*pods(worker="RT"), now=at(1))
@@ -237,7 +239,7 @@ def test_a_pending_worker_deleted_from_outside_is_waited_for_under_never() -> No
 @pytest.mark.scenario(100, "R4")
 @pytest.mark.parametrize("reason", ["Evicted", "NodeLost", "Shutdown", "Preempting", "Terminated"])
 @pytest.mark.parametrize("policy", ["OnFailure", "Always", "ExitCode"])
-def test_a_worker_ended_by_its_node_comes_again(policy: str, reason: str) -> None:
+def test_a_worker_ended_by_its_node_is_recreated(policy: str, reason: str) -> None:
     passes = Passes(manifest("W2", restart=policy, run_policy={"backoffLimit": 0}))
     evicted = a_pod("worker", 1, "Failed", pod_reason=reason)
     plan = passes.go(*pods(worker="R"), evicted)
@@ -250,7 +252,7 @@ def test_a_worker_ended_by_its_node_comes_again(policy: str, reason: str) -> Non
 
 
 @pytest.mark.scenario("R4")
-def test_a_pod_that_failed_without_any_word_comes_again_under_on_failure() -> None:
+def test_a_pod_that_failed_without_a_container_status_is_recreated_under_on_failure() -> None:
     job = a_job("W2", restart="OnFailure")
     plan = decide(job, *pods(worker="R"), a_pod("worker", 1, "Failed"))
     assert deleted_names(plan, "Pod") == ["j-worker-1"]
@@ -278,7 +280,7 @@ def test_an_eviction_under_never_fails_the_job_and_is_not_blamed_on_the_limit() 
 
 
 @pytest.mark.scenario(101)
-def test_a_failed_dynamic_worker_stays_and_the_job_goes_on() -> None:
+def test_a_failed_dynamic_worker_stays_and_the_job_continues() -> None:
     passes = Passes(manifest("W3", restart="Never", enableDynamicWorker=True))
     plan = passes.go(*pods(worker="RRF"))
     assert (plan.creates, plan.deletes) == ([], [])

@@ -75,7 +75,7 @@ def test_suspending_a_running_job_removes_its_children_and_keeps_its_start() -> 
 
 
 @pytest.mark.scenario(116)
-def test_resuming_makes_the_children_again_and_starts_the_clock_anew() -> None:
+def test_resuming_recreates_the_children_and_sets_a_new_start_time() -> None:
     passes = Passes(c1_w1(suspend=False))
     passes.go(*pods(chief="R", worker="R"))
     passes.edit(c1_w1(suspend=True))
@@ -125,7 +125,7 @@ def test_a_job_without_manager_or_with_this_one_is_ours(policy: dict[str, str]) 
 
 @pytest.mark.scenario(119)
 @pytest.mark.parametrize("manager", ["", "somebody/else"])
-def test_a_job_of_an_unknown_manager_is_not_even_refused(manager: str) -> None:
+def test_a_job_of_an_unknown_manager_is_not_even_rejected(manager: str) -> None:
     assert reject(rejected(manifest("W1", run_policy={"managedBy": manager})), now=NOW) == Plan()
 
 
@@ -213,7 +213,7 @@ def test_a_pod_made_and_suspended_within_one_second_does_not_fail_the_job() -> N
 
 
 @pytest.mark.scenario("R13")
-def test_after_many_suspensions_the_last_wish_holds_and_no_retry_is_counted() -> None:
+def test_after_many_suspensions_the_last_one_takes_effect_and_no_restart_is_counted() -> None:
     passes = Passes(manifest("W2", restart="OnFailure", run_policy={"backoffLimit": 1}))
     for turn in range(10):
         passes.edit(manifest("W2", restart="OnFailure", run_policy={"suspend": True}))

@@ -35,7 +35,7 @@ def test_a_late_pod_is_waited_for_and_looked_at_again_after_five_minutes() -> No
 
 
 @pytest.mark.parametrize(("seconds", "is_told"), [(299, False), (300, True), (900, True)])
-def test_after_five_minutes_it_is_told_with_one_key(seconds: float, is_told: bool) -> None:
+def test_after_five_minutes_it_is_reported_with_one_key(seconds: float, is_told: bool) -> None:
     found = step(GONE_BY, now=at(seconds))
     assert bool(found.events) is is_told
     assert found.deletes == []
@@ -64,9 +64,7 @@ def test_a_pod_of_a_lost_node_is_taken_by_force_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "is_forced"), [(59, False), (60, True)])
-def test_force_comes_after_the_time_that_the_operator_was_told(
-    seconds: float, is_forced: bool
-) -> None:
+def test_it_is_force_deleted_after_the_configured_time(seconds: float, is_forced: bool) -> None:
     found = step(GONE_BY, now=at(seconds), after=60)
     assert bool(found.deletes) is is_forced
     assert found.requeue_at == at(FIVE_MINUTES if is_forced else 60)

@@ -63,7 +63,7 @@ def test_null_is_the_same_as_absent(question: str, absent: object) -> None:
         ("text", datetime.date(2020, 1, 1), "string", "date"),
     ],
 )
-def test_wrong_type_is_told_with_both_types(
+def test_wrong_type_is_reported_with_both_types(
     question: str, value: object, wanted: str, found: str
 ) -> None:
     reader = Reader()
@@ -100,13 +100,13 @@ def test_whole_number_may_be_written_with_a_point() -> None:
         (10**400, "less than or equal to 2147483647"),
     ],
 )
-def test_number_out_of_bounds_is_told_with_the_bound(value: int, rule: str) -> None:
+def test_number_out_of_bounds_is_reported_with_the_bound(value: int, rule: str) -> None:
     reader = Reader()
     assert reader.integer(value, "spec.x") is None
     assert [fault.detail for fault in reader.faults] == [f"spec.x in body should be {rule}"]
 
 
-def test_word_outside_a_list_is_told_with_the_list() -> None:
+def test_value_outside_an_enum_is_reported_with_the_enum() -> None:
     reader = Reader()
     assert reader.choice("c", "x", ("b", "a")) is None
     assert reader.choice("b", "x", ("b", "a")) == "b"
@@ -119,7 +119,7 @@ def test_word_outside_a_list_is_told_with_the_list() -> None:
 
 
 @pytest.mark.parametrize("value", [1, None, ["a"], {}, True])
-def test_label_that_is_no_text_is_told_by_its_key(value: object) -> None:
+def test_label_that_is_no_text_is_reported_by_its_key(value: object) -> None:
     reader = Reader()
     assert reader.labels({"good": "x", "bad": value}, "labels") == {}
     assert [fault.path for fault in reader.faults] == ["labels.bad"]
@@ -142,7 +142,7 @@ def test_amounts_are_whole_numbers_or_quantities(amount: object) -> None:
 
 
 @pytest.mark.parametrize("amount", ["", "1 Gi", "Gi", "1gi", "1\n", "e3", "1e", 1.5, True, [], {}])
-def test_what_is_no_amount_is_refused(amount: object) -> None:
+def test_what_is_no_amount_is_rejected(amount: object) -> None:
     reader = Reader()
     assert not reader.is_quantity(amount, "x.cpu")
     assert [fault.path for fault in reader.faults] == ["x.cpu"]
@@ -168,12 +168,12 @@ def test_json_is_json(document: object) -> None:
         (math.nan, "manifest: Invalid value: NaN: "),
     ],
 )
-def test_what_json_cannot_carry_is_told_by_its_place(document: object, text: str) -> None:
+def test_what_json_cannot_represent_is_reported_with_its_path(document: object, text: str) -> None:
     assert faults_of(document) == [f"{text}must be a value that JSON can carry"]
 
 
 @pytest.mark.parametrize("key", [1, True, None, 1.5, datetime.date(2020, 1, 1), (1, 2), "\ud800"])
-def test_key_that_is_no_text_is_told(key: object) -> None:
+def test_key_that_is_no_text_is_reported(key: object) -> None:
     (text,) = faults_of({"spec": {key: "x"}})
     assert text.startswith("spec: Invalid value: ")
     assert text.endswith(": keys must be strings")
@@ -193,13 +193,13 @@ def test_nesting_is_bounded() -> None:
     assert faults_of(nested(100_000)) == [f"manifest: Invalid value: {rule}"]
 
 
-def test_document_that_contains_itself_is_refused() -> None:
+def test_document_that_contains_itself_is_rejected() -> None:
     document: dict[str, Any] = {}
     document["spec"] = document
     assert len(faults_of(document)) == 1
 
 
-def test_few_lines_that_mean_a_trillion_values_are_refused() -> None:
+def test_few_lines_that_mean_a_trillion_values_are_rejected() -> None:
     (text,) = faults_of(yaml.safe_load(BOMB))
     assert text.endswith(f"{MAX_VALUES} values")
 

@@ -151,7 +151,7 @@ def test_job_of_the_lists_that_is_taken_is_taken_by_both(job: Json) -> None:
 
 
 @pytest.mark.parametrize("job", REFUSED, ids=range(len(REFUSED)))
-def test_job_of_the_lists_that_is_refused_is_refused_by_both(job: Json) -> None:
+def test_job_of_the_lists_that_is_rejected_is_rejected_by_both(job: Json) -> None:
     _, said = judged(dialect_of(job), named(job))
     assert said != []
     assert dialect_of(job).validate(job) != []

@@ -125,14 +125,14 @@ def test_ten_megabytes_of_template_are_read() -> None:
     run(KubeflowV1(), document, Settings(), Children())
 
 
-def test_template_of_too_many_values_is_refused() -> None:
+def test_template_of_too_many_values_is_rejected() -> None:
     document = manifest("W3")
     (container,) = document["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"]
     container["args"] = ["x"] * 1_000_000
     assert len(KubeflowV1().validate(document)) == 1
 
 
-def test_deep_template_is_refused_and_still_decoded() -> None:
+def test_deep_template_is_rejected_and_still_decoded() -> None:
     deep: Any = 0
     for _ in range(50_000):
         deep = {"a": deep}
@@ -148,7 +148,7 @@ def test_deep_template_is_refused_and_still_decoded() -> None:
     [{1: "a"}, {None: "a"}, {True: "a"}, float("nan"), float("-inf"), b"raw", {(1, 2): 3}],
     ids=repr,
 )
-def test_what_only_yaml_can_say_is_refused(odd: object) -> None:
+def test_what_only_yaml_can_say_is_rejected(odd: object) -> None:
     document = manifest()
     document["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["odd"] = odd
     (fault,) = KubeflowV1().validate(document)
@@ -156,7 +156,7 @@ def test_what_only_yaml_can_say_is_refused(odd: object) -> None:
 
 
 @pytest.mark.parametrize("key", [1, True, None, 1.5])
-def test_type_that_is_no_text_is_refused(key: object) -> None:
+def test_type_that_is_no_text_is_rejected(key: object) -> None:
     document = manifest()
     document["spec"]["tfReplicaSpecs"][key] = None
     assert [fault.path for fault in KubeflowV1().validate(document)] == ["spec.tfReplicaSpecs"]

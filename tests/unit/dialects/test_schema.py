@@ -74,7 +74,7 @@ def test_pattern_of_quantities_takes_what_kubernetes_takes(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".", "1K", "1 k", "one", "1e", "1ee3", "0x1", "1Kii"])
-def test_pattern_of_quantities_refuses_what_kubernetes_refuses(text: str) -> None:
+def test_pattern_of_quantities_rejects_what_kubernetes_rejects(text: str) -> None:
     assert not re.search(schema.QUANTITY, text)
 
 

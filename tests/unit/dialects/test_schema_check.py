@@ -90,7 +90,7 @@ def test_right_value_is_the_same_object() -> None:
         ({"wide": -1}, "x.wide", None),
     ],
 )
-def test_what_is_refused_is_noted_and_left_out(change: Any, path: str, rest: Any) -> None:
+def test_what_is_rejected_is_noted_and_left_out(change: Any, path: str, rest: Any) -> None:
     found, faults = read(RIGHT | change)
     (key,) = change
     assert [each for each, _ in faults] == [path]

@@ -95,7 +95,7 @@ def test_the_refusal_names_the_field_the_limit_and_the_remedy(
     assert dialect.validate(job) == [fault]
 
 
-def test_longer_names_leave_room_for_fewer() -> None:
+def test_longer_names_allow_fewer_replicas() -> None:
     wide = named(tfjob("W2000", name="n" * 40), namespace="s" * 40)
     assert isinstance(read(named(tfjob("W2000"))), Job)
     assert isinstance(read(wide), InvalidJob)
@@ -106,7 +106,7 @@ def test_workers_that_do_not_know_one_another_may_be_many() -> None:
     assert isinstance(read(named(tfjob("P4900 W2", enableDynamicWorker=True))), InvalidJob)
 
 
-def test_more_replicas_than_any_job_may_have_are_refused_by_their_number() -> None:
+def test_more_replicas_than_any_job_may_have_are_rejected_by_their_number() -> None:
     refused = read(named(tfjob("W5001", enableDynamicWorker=True)))
     assert isinstance(refused, InvalidJob)
     assert "less than or equal to 5000" in refused.faults[0].text

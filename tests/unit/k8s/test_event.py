@@ -82,12 +82,12 @@ def test_the_name_is_the_objects_name_and_sixteen_hex_digits() -> None:
     assert event_name(EVENT, "created/mnist-worker-0") == "mnist.fa443293d78da489"
 
 
-def test_the_same_news_has_the_same_name() -> None:
+def test_the_same_event_has_the_same_name() -> None:
     told_again = msgspec.structs.replace(EVENT, message="other words", resource_version="43")
     assert event_name(EVENT, "key") == event_name(told_again, "key")
 
 
-def test_other_news_and_another_object_have_other_names() -> None:
+def test_another_event_or_object_has_another_name() -> None:
     reborn = msgspec.structs.replace(EVENT, uid="5d1c0d0e-0000-4000-8000-000000000002")
     names = {event_name(EVENT, "a"), event_name(EVENT, "b"), event_name(reborn, "a")}
     assert len(names) == 3

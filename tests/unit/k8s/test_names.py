@@ -52,11 +52,11 @@ def test_dns1035_label_is_accepted(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "00test", "-a", "a-", "A", "a.b", "a_b", "é", "a\n"])
-def test_what_is_no_dns1035_label_is_refused(text: str) -> None:
+def test_what_is_no_dns1035_label_is_rejected(text: str) -> None:
     assert names.dns1035_label_problems(text) == (DNS1035,)
 
 
-def test_a_long_dns1035_label_is_refused_for_its_length() -> None:
+def test_a_long_dns1035_label_is_rejected_for_its_length() -> None:
     assert names.dns1035_label_problems("a" * 64) == (TOO_LONG,)
 
 
@@ -79,7 +79,7 @@ def test_dns1123_label_is_accepted(text: str) -> None:
         ("a" * 63 + ".a", (TOO_LONG, "must not contain dots")),
     ],
 )
-def test_what_is_no_dns1123_label_is_refused(text: str, problems: tuple[str, ...]) -> None:
+def test_what_is_no_dns1123_label_is_rejected(text: str, problems: tuple[str, ...]) -> None:
     assert names.dns1123_label_problems(text) == problems
 
 
@@ -89,11 +89,11 @@ def test_dns1123_subdomain_is_accepted(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".a", "a.", "a..b", "a.-b", "A.b"])
-def test_what_is_no_dns1123_subdomain_is_refused(text: str) -> None:
+def test_what_is_no_dns1123_subdomain_is_rejected(text: str) -> None:
     assert names.dns1123_subdomain_problems(text) == (SUBDOMAIN,)
 
 
-def test_a_long_subdomain_is_refused_for_its_length() -> None:
+def test_a_long_subdomain_is_rejected_for_its_length() -> None:
     problem = "must be no more than 253 characters"
     assert names.dns1123_subdomain_problems("a" * 254) == (problem,)
 
@@ -115,7 +115,7 @@ def test_label_key_is_accepted(text: str) -> None:
         ("a/b/c", (f"a qualified name {NAME} {PREFIX}",)),
     ],
 )
-def test_what_is_no_label_key_is_refused(text: str, problems: tuple[str, ...]) -> None:
+def test_what_is_no_label_key_is_rejected(text: str, problems: tuple[str, ...]) -> None:
     assert names.label_key_problems(text) == problems
 
 
@@ -128,7 +128,7 @@ def test_label_value_is_accepted(text: str) -> None:
     ("text", "problems"),
     [("-", (VALUE,)), ("a b", (VALUE,)), ("a/b", (VALUE,)), ("_" * 64, (TOO_LONG, VALUE))],
 )
-def test_what_is_no_label_value_is_refused(text: str, problems: tuple[str, ...]) -> None:
+def test_what_is_no_label_value_is_rejected(text: str, problems: tuple[str, ...]) -> None:
     assert names.label_value_problems(text) == problems
 
 

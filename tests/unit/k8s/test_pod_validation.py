@@ -33,7 +33,7 @@ def test_containers_of_all_lists_share_their_names() -> None:
         ("-a", "must not begin or end with a hyphen"),
     ],
 )
-def test_port_name_that_no_service_can_have_is_refused(name: str, problem: str) -> None:
+def test_port_name_that_no_service_can_have_is_rejected(name: str, problem: str) -> None:
     assert problem in port_name_problems(name)
     assert f'spec.containers[0].ports[0].name: Invalid value: "{name}": {problem}' in refused_of(
         ports=[{"name": name, "containerPort": 1}]

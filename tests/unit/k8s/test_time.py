@@ -106,7 +106,7 @@ def test_truncate_keeps_the_zone_and_drops_the_fraction() -> None:
     assert time.truncate(MOMENT.replace(microsecond=7)) == MOMENT
 
 
-def test_a_naive_moment_is_refused_because_its_zone_would_be_a_guess() -> None:
+def test_a_naive_moment_is_rejected_because_its_zone_would_be_a_guess() -> None:
     naive = MOMENT.replace(tzinfo=None)
     with pytest.raises(ValueError, match="naive 2026-01-02T03:04:05"):
         time.render(naive)

@@ -46,7 +46,9 @@ def hand_over(path: Path) -> None:
 
 
 @only_root
-async def test_a_folder_of_another_user_is_refused_before_its_token_is_read(tmp_path: Path) -> None:
+async def test_a_folder_of_another_user_is_rejected_before_its_token_is_read(
+    tmp_path: Path,
+) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "token").write_text("known\n")
@@ -61,7 +63,7 @@ async def test_a_folder_of_another_user_is_refused_before_its_token_is_read(tmp_
 
 @only_root
 @pytest.mark.parametrize("name", ["token", "objects.sqlite", "lock", "kubeconfig", "node"])
-def test_a_file_of_another_user_in_our_folder_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_of_another_user_in_our_folder_is_rejected(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("theirs")
     hand_over(tmp_path / name)
     with pytest.raises(DataFolderError, match=f"{tmp_path / name}: belongs to another user"):
@@ -69,7 +71,7 @@ def test_a_file_of_another_user_in_our_folder_is_refused(tmp_path: Path, name: s
 
 
 @only_root
-def test_a_link_of_another_user_to_our_folder_is_refused(tmp_path: Path) -> None:
+def test_a_link_of_another_user_to_our_folder_is_rejected(tmp_path: Path) -> None:
     prepare(tmp_path / "data")
     (tmp_path / "link").symlink_to(tmp_path / "data")
     hand_over(tmp_path / "link")
@@ -99,7 +101,7 @@ async def _started_and_stopped(data: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o722])
-def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_folder_that_others_can_write_to_is_rejected(tmp_path: Path, mode: int) -> None:
     data = tmp_path / "data"
     data.mkdir()
     data.chmod(mode)
@@ -116,7 +118,7 @@ def test_our_own_link_to_our_own_folder_is_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["token", "objects.sqlite", "tfjob.log", "format", "node"])
-def test_a_link_inside_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_link_inside_the_folder_is_rejected(tmp_path: Path, name: str) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
     (tmp_path / "elsewhere").write_text("kept")
@@ -126,7 +128,7 @@ def test_a_link_inside_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "elsewhere").read_text() == "kept"
 
 
-def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+def test_a_link_that_leads_nowhere_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "data").symlink_to(tmp_path / "missing")
     with pytest.raises(DataFolderError, match="cannot be used as data folder"):
         prepare(tmp_path / "data")

@@ -14,7 +14,7 @@ from tfjob.client.http import Api
 from tfjob.manager.app import Operator
 
 
-def test_operator_makes_jobs_true_and_ends_when_told() -> None:
+def test_operator_reconciles_jobs_and_stops_on_request() -> None:
     async def act(server: InMemoryApiServer) -> None:
         one = operator(server)
         running = asyncio.create_task(one.run())
@@ -228,7 +228,7 @@ def test_operator_of_one_namespace_leaves_the_others_alone() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "is_healed"), [(0, False), (60, True)])
-def test_resync_looks_again_at_what_no_event_told(seconds: int, *, is_healed: bool) -> None:
+def test_resync_reconciles_jobs_without_an_event(seconds: int, *, is_healed: bool) -> None:
     async def act(server: InMemoryApiServer) -> None:
         one = operator(server, with_(resync=timedelta(seconds=seconds)))
         running = asyncio.create_task(one.run())

@@ -59,7 +59,7 @@ def test_file_that_cannot_be_used_is_named_with_the_reason(
     assert "the operator does not start" in str(caught.value)
 
 
-def test_missing_file_and_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_missing_file_and_bytes_that_are_no_text_are_rejected(tmp_path: Path) -> None:
     odd = tmp_path / "odd.yaml"
     odd.write_bytes(b"\xff\xfe")
     for file in (tmp_path / "none.yaml", odd):

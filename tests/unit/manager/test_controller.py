@@ -98,7 +98,7 @@ def test_unknown_fields_are_logged_once_at_debug_level(
     assert fields == (["spec.colour, spec.size"] if level == logging.DEBUG else [])
 
 
-def test_optional_api_that_comes_later_is_told_and_followed(
+def test_optional_api_that_is_installed_later_is_logged_and_watched(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def act(world: SimulatedCluster) -> None:
@@ -122,7 +122,7 @@ def test_optional_api_that_comes_later_is_told_and_followed(
     assert [vars(each)["api"] for each in told] == ["boards.example/v1/boards"]
 
 
-def test_optional_api_without_rights_is_told_and_keeps_nobody_from_being_served(
+def test_optional_api_without_permission_is_logged_and_blocks_no_job(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def refuse(request: Request) -> Answer | None:

@@ -82,7 +82,7 @@ def test_trouble_is_waited_out() -> None:
     virtual_time.run(act())
 
 
-def test_missing_api_is_told_once_and_found_soon_after_it_has_come() -> None:
+def test_missing_api_is_reported_once_and_found_soon_after_it_is_installed() -> None:
     async def act() -> None:
         told: list[float] = []
         loop = asyncio.get_running_loop()

@@ -33,7 +33,7 @@ async def test_probes_tell_life_and_readiness_apart() -> None:
         await server.cleanup()
 
 
-async def test_probe_that_fails_by_a_bug_is_told_and_does_not_end_the_server(
+async def test_probe_that_fails_by_a_bug_is_logged_and_does_not_stop_the_server(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     answers = iter([ZeroDivisionError("a bug of ours")])
@@ -74,12 +74,12 @@ async def test_server_can_be_off(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["8080x", "localhost", "127.0.0.1:", ":99999", "a:b:c"])
-async def test_address_that_is_none_is_refused_in_words(address: str) -> None:
+async def test_address_that_is_none_is_rejected_in_words(address: str) -> None:
     with pytest.raises(AddressError, match="is not an address; use :8080"):
         await health.serve(health.probes_app(lambda: True), address)
 
 
-async def test_port_that_is_taken_is_refused_in_words() -> None:
+async def test_port_that_is_taken_is_rejected_in_words() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

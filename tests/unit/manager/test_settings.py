@@ -101,14 +101,14 @@ def test_environment_is_read_where_no_flag_says_otherwise() -> None:
 
 
 @pytest.mark.scenario(134)
-def test_scheme_tfjob_is_served_in_any_case_and_an_unknown_one_is_refused() -> None:
+def test_scheme_tfjob_is_served_in_any_case_and_an_unknown_one_is_rejected() -> None:
     assert read("--enable-scheme", "TFJob").notes == ()
     assert read("--enable-scheme", "tfjob").notes == ()
     with pytest.raises(SettingsError, match=r"^scheme nosuch is not supported yet$"):
         read("--enable-scheme", "nosuch")
 
 
-def test_scheme_of_another_kind_is_told_and_ignored() -> None:
+def test_scheme_of_another_kind_is_logged_and_ignored() -> None:
     found = read("--enable-scheme=tfjob", "--enable-scheme=PyTorchJob")
     assert found.notes == (
         "--enable-scheme PyTorchJob: only TensorFlow jobs are supported; ignored",
@@ -140,7 +140,7 @@ def test_configuration_is_read_from_the_file_that_a_flag_names(flag: str, tmp_pa
     assert read(*words).jobs.options == expected
 
 
-def test_configuration_that_nobody_has_made_is_told_and_empty(tmp_path: Path) -> None:
+def test_missing_configuration_is_logged_and_empty(tmp_path: Path) -> None:
     found = read("--controller-config-file", str(tmp_path))
     assert found.jobs.options == {}
     assert found.notes == (
@@ -148,7 +148,7 @@ def test_configuration_that_nobody_has_made_is_told_and_empty(tmp_path: Path) ->
     )
 
 
-def test_configuration_that_cannot_be_read_is_refused_by_its_path(tmp_path: Path) -> None:
+def test_configuration_that_cannot_be_read_is_rejected_by_its_path(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=f"^--controller-config-file {tmp_path}/none: cannot"):
         read("--controller-config-file", str(tmp_path / "none"))
 
@@ -179,7 +179,7 @@ def test_backend_of_groups_is_one_of_three() -> None:
         "v",
     ],
 )
-def test_flag_without_meaning_here_is_accepted_and_told_once(flag: str) -> None:
+def test_flag_without_effect_is_accepted_and_logged_once(flag: str) -> None:
     assert read(f"--{flag}", "x").notes == (f"--{flag} has no effect in this operator",)
 
 
@@ -207,7 +207,7 @@ def test_switches_of_the_first_operator_may_stand_alone() -> None:
         (["--zap-log-level", "0"], "'0' is not a log level"),
     ],
 )
-def test_value_that_cannot_be_obeyed_is_refused(words: list[str], sentence: str) -> None:
+def test_value_that_cannot_be_obeyed_is_rejected(words: list[str], sentence: str) -> None:
     with pytest.raises(argparse.ArgumentError) as caught:
         read(*words)
     assert sentence in str(caught.value)

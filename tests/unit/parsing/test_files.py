@@ -29,7 +29,7 @@ DEEP = "nested more than 100 levels deep"
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_a_deep_kubeconfig_is_refused(depth: int, tmp_path: Path) -> None:
+def test_a_deep_kubeconfig_is_rejected(depth: int, tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_bytes(b"clusters: " + nested(depth))
     with pytest.raises(ConfigError, match=f"kubeconfig {file}: .*{DEEP}"):
@@ -37,7 +37,7 @@ def test_a_deep_kubeconfig_is_refused(depth: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
-def test_a_deep_configuration_file_is_refused(depth: int, tmp_path: Path) -> None:
+def test_a_deep_configuration_file_is_rejected(depth: int, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_bytes(b"accelerators: " + nested(depth))
     [flag] = [flag for each in DESCRIPTORS for flag in each.file_flags]
@@ -46,7 +46,7 @@ def test_a_deep_configuration_file_is_refused(depth: int, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [b"a: 2026-13-45\n", b"\xff\xfe\x00", b"a: \x00", b"&a [*a]"])
-def test_an_odd_kubeconfig_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_an_odd_kubeconfig_is_rejected(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_bytes(content)
     with pytest.raises(ConfigError):
@@ -74,7 +74,7 @@ def test_any_body_is_read_or_a_bad_request(text: bytes | str) -> None:
             decode.parse_body(body, media)
 
 
-def test_aliases_that_mean_too_much_are_refused() -> None:
+def test_aliases_that_mean_too_much_are_rejected() -> None:
     bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 10)}]\n" for n in range(9)
     )

@@ -65,7 +65,7 @@ def test_the_other_items_of_a_list_stay_whole(depth: int) -> None:
 
 
 @given(TEXTS, st.integers(1, 3))
-def test_what_was_cut_can_be_scanned_and_decoded_or_refused(text: bytes, level: int) -> None:
+def test_what_was_cut_can_be_scanned_and_decoded_or_rejected(text: bytes, level: int) -> None:
     try:
         value = msgspec.json.decode(pruned(text, level=level))
     except (msgspec.DecodeError, UnicodeError):

@@ -27,7 +27,7 @@ def test_module_that_does_not_exist_is_noticed() -> None:
     assert missing("controller.pacing, controller.apply") == {"controller.apply"}
 
 
-def test_every_room_on_the_page_exists_and_no_other() -> None:
+def test_the_page_lists_exactly_the_existing_packages() -> None:
     rows = re.findall(r"^\| `([a-z0-9]+)` \| ", PAGE.read_text("utf-8"), re.MULTILINE)
     folders = {each.name for each in PACKAGES.iterdir() if (each / "__init__.py").is_file()}
     assert set(rows) == folders

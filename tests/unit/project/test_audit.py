@@ -48,7 +48,7 @@ def test_a_service_that_cannot_be_reached_is_one_line_for_all_locks(
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_a_lock_without_an_answer_is_told_beside_the_others(
+def test_a_lock_without_an_answer_is_reported_with_the_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def half(lock: str) -> str:

@@ -20,7 +20,7 @@ def test_a_target_reads_its_seeds_and_lets_no_noise_through_as_a_crash(
         run(each)
 
 
-def test_a_target_that_does_not_exist_is_refused_by_name(
+def test_a_target_that_does_not_exist_is_rejected_by_name(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):

@@ -87,11 +87,11 @@ def test_a_package_that_imports_upwards_or_sideways_breaks_the_contract(
     assert_broken(tmp_path, modules, "A package imports only the packages below it")
 
 
-def test_a_new_room_needs_a_decision(tmp_path: Path) -> None:
+def test_a_new_package_needs_a_decision(tmp_path: Path) -> None:
     assert_broken(tmp_path, {"attic.a": ""}, "A package imports only the packages below it")
 
 
-def test_no_pure_room_may_reach_outside(tmp_path: Path) -> None:
+def test_no_pure_package_may_import_io(tmp_path: Path) -> None:
     modules = {
         f"{package}.a": "\n".join(f"import {each}" for each in OUTSIDE) for package in PURE_PACKAGES
     }
@@ -101,7 +101,7 @@ def test_no_pure_room_may_reach_outside(tmp_path: Path) -> None:
             assert f"tfjob.{package} is not allowed to import {module}:" in done.stdout
 
 
-def test_a_pure_room_may_not_reach_outside_through_a_part_of_a_module(tmp_path: Path) -> None:
+def test_a_pure_package_may_not_import_io_through_a_submodule(tmp_path: Path) -> None:
     contract = "Pure packages use no clock, no randomness and no IO"
     assert_broken(tmp_path, {"core.a": "from os.path import join"}, contract)
 

@@ -31,11 +31,11 @@ def value_at(path: str) -> Any:
 
 
 @pytest.mark.parametrize("path", TOLD)
-def test_each_value_that_is_told_of_exists(path: str) -> None:
+def test_each_value_on_the_page_exists(path: str) -> None:
     assert value_at(path) is not None
 
 
-def test_values_are_told_of() -> None:
+def test_the_page_names_values() -> None:
     assert {"image.repository", "namespaced.enabled", "operator.exitCodeTable"} <= {*TOLD}
 
 

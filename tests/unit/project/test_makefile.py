@@ -70,7 +70,7 @@ def test_units_are_tested_first() -> None:
     assert folders[0] == "tests/unit"
 
 
-def test_an_older_python_is_told_so_before_anything_is_made(tmp_path: Path) -> None:
+def test_an_older_python_is_rejected_before_anything_is_created(tmp_path: Path) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path)
     for name in ("pyproject.toml", "requirements/build.txt", "requirements/dev.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -81,7 +81,7 @@ def test_suite_needs_no_module_and_its_entry_no_excuse(
     assert "core/test_gone of SUITES does not exist" in gone
 
 
-def test_long_module_without_a_test_file_is_refused_unless_it_is_tested_elsewhere(
+def test_long_module_without_a_test_file_is_rejected_unless_it_is_tested_elsewhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tree(tmp_path, src__tfjob__core__gang=LONG_MODULE, src__tfjob__core__short="\n")

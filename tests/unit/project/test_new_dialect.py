@@ -55,7 +55,7 @@ def test_chart_knows_its_switch_its_flag_and_its_rights(checkout: FakeCheckout) 
     assert '"tfjob.rules.toy.boards"' in rules
 
 
-def test_operator_can_be_told_to_serve_it_and_takes_its_flag(checkout: FakeCheckout) -> None:
+def test_operator_serves_it_and_accepts_its_flag(checkout: FakeCheckout) -> None:
     told = " ".join(checkout.tfjob("operator", "--help").split())
     assert "tensorflowtrainingjob, toyjob" in told
     assert "--toy-boards {off,on}" in told

@@ -37,7 +37,7 @@ def test_a_reason_that_a_test_has_made_untrue_is_a_fault() -> None:
         'title = "It holds"\nthreads = []\nlimit = 1',
     ],
 )
-def test_a_promise_of_another_shape_is_refused(row: str) -> None:
+def test_a_promise_of_another_shape_is_rejected(row: str) -> None:
     with pytest.raises(promises.PromiseListError, match="R3: expected title"):
         promises.promises_of(f"[R3]\n{row}\n")
 

@@ -38,7 +38,7 @@ def test_what_leads_somewhere_passes(tmp_path: Path, text: str) -> None:
         ("```\nmake coffee\n```", "docs/a.md: there is no `make coffee`"),
     ],
 )
-def test_what_leads_nowhere_is_refused(
+def test_what_leads_nowhere_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, fault: str
 ) -> None:
     assert prose.main(checkout(tmp_path, text)) == 1

@@ -33,7 +33,7 @@ def test_the_same_lock_gives_the_same_bill_and_another_one_another_number() -> N
     assert other["serialNumber"] != sbom.bill_of(TEXT)["serialNumber"]
 
 
-def test_a_line_that_pins_nothing_is_refused_by_its_number() -> None:
+def test_a_line_that_pins_nothing_is_rejected_by_its_number() -> None:
     with pytest.raises(sbom.LockError, match="line 7: expected NAME==VERSION"):
         sbom.bill_of(TEXT + "yarl>=1\n")
 

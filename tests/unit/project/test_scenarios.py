@@ -59,7 +59,7 @@ def test_a_scenario_says_its_claim_and_either_offline_or_its_need(row: str) -> N
         scenarios.groups_of(f'[[group]]\ntitle = "Life"\n[group.scenarios]\n3 = {row}\n')
 
 
-def test_a_scenario_listed_twice_is_refused() -> None:
+def test_a_scenario_listed_twice_is_rejected() -> None:
     with pytest.raises(scenarios.ScenarioListError, match="listed more than once: 1, A-01"):
         scenarios.groups_of(LIST + LIST)
 
@@ -94,7 +94,7 @@ def test_a_checkout_that_shows_its_scenarios_passes(tmp_path: Path) -> None:
     assert scenarios.main(root) == 0
 
 
-def test_a_checkout_that_does_not_is_refused(
+def test_a_checkout_that_does_not_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert scenarios.main(checkout(tmp_path, "def test_b() -> None: ...\n")) == 1

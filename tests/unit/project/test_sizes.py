@@ -23,7 +23,7 @@ def test_a_file_and_a_function_at_their_limits_pass(tmp_path: Path) -> None:
     assert sizes.main(["src"], root=root) == 0
 
 
-def test_a_file_over_its_limit_is_refused(
+def test_a_file_over_its_limit_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tree(tmp_path, "\n" * (sizes.FILE_LINES + 1))
@@ -31,7 +31,7 @@ def test_a_file_over_its_limit_is_refused(
     assert "src/a.py: 401 lines, at most 400" in capsys.readouterr().out
 
 
-def test_a_function_over_its_limit_is_refused(
+def test_a_function_over_its_limit_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tree(tmp_path, function_of(sizes.FUNCTION_LINES + 1, head="async "))

@@ -24,7 +24,7 @@ CLOCK = '"""A module."""\n\nfrom datetime import UTC, datetime\n\nNOW = datetime
 
 
 @pytest.mark.parametrize("room", ["k8s", "core", "dialects", "dashboard"])
-def test_a_clock_is_refused_where_time_is_an_argument(room: str) -> None:
+def test_a_clock_is_rejected_where_time_is_an_argument(room: str) -> None:
     assert codes_of(CLOCK, path=f"src/tfjob/{room}/a.py") == {"TID251"}
 
 
@@ -34,7 +34,7 @@ def test_a_clock_is_allowed_in_the_rooms_with_io(room: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["datetime.today()", "datetime.utcnow()"])
-def test_other_ways_to_the_clock_are_refused_too(call: str) -> None:
+def test_other_ways_to_the_clock_are_rejected_too(call: str) -> None:
     source = f'"""A module."""\n\nfrom datetime import datetime\n\nNOW = {call}\n'
     assert "TID251" in codes_of(source, path="src/tfjob/core/a.py")
 
@@ -50,11 +50,11 @@ def test_other_ways_to_the_clock_are_refused_too(call: str) -> None:
         ('"""A module."""\n\ntry:\n    A = 1\nexcept Exception:\n    A = 2\n', "BLE001"),
     ],
 )
-def test_the_linter_refuses(source: str, code: str) -> None:
+def test_the_linter_rejects(source: str, code: str) -> None:
     assert code in codes_of(source, path="src/tfjob/core/a.py")
 
 
-def test_the_type_checker_refuses_an_unannotated_function(tmp_path: Path) -> None:
+def test_the_type_checker_rejects_an_unannotated_function(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def f(a):\n    return a\n")
     command = [str(BIN / "mypy"), "--cache-dir", str(tmp_path / "cache"), str(tmp_path / "a.py")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -51,7 +51,7 @@ def test_an_innocent_word_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize(
     "name", ["src/tfjob/utils.py", "src/tfjob/common/a.py", "tests/Helpers.py", "lib/constants.tar"]
 )
-def test_a_drawer_without_a_concept_is_refused(name: str) -> None:
+def test_a_drawer_without_a_concept_is_rejected(name: str) -> None:
     (fault,) = words.faults_in_name(name)
     assert fault.remedy == "name it after the concept it holds"
 

@@ -183,6 +183,6 @@ def test_conditions_of_others_are_kept() -> None:
     assert condition(pod_status.running(gated, NOW), "mine") == {"type": "mine", "status": "True"}
 
 
-def test_unknown_container_is_refused_by_name() -> None:
+def test_unknown_container_is_rejected_by_name() -> None:
     with pytest.raises(LookupError, match="pod worker-0: has no container 'main', only tensorflow"):
         pod_status.exited(running(), NOW, container="main", how=Exit(code=0))

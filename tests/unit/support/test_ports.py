@@ -15,7 +15,7 @@ def test_port_is_below_the_kernels_own_range(tmp_path: Path) -> None:
     ports.release()
 
 
-def test_reserved_port_is_refused_to_others_until_released(tmp_path: Path) -> None:
+def test_reserved_port_is_rejected_to_others_until_released(tmp_path: Path) -> None:
     mine, yours = Ports(tmp_path), Ports(tmp_path)
     port = mine.take()
     assert not yours.reserve(port)
@@ -24,7 +24,7 @@ def test_reserved_port_is_refused_to_others_until_released(tmp_path: Path) -> No
     yours.release()
 
 
-def test_port_on_which_somebody_listens_is_refused(tmp_path: Path) -> None:
+def test_port_on_which_somebody_listens_is_rejected(tmp_path: Path) -> None:
     with socket.create_server((LOOPBACK, 0)) as listener:
         assert not Ports(tmp_path).reserve(listener.getsockname()[1])
 

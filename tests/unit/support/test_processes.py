@@ -49,7 +49,7 @@ def test_child_that_ends_by_itself_is_named_and_leaves_its_last_words(
     assert processes.last_words("child") == "no disk"
 
 
-def test_log_goes_on_when_a_child_is_started_again(processes: Processes) -> None:
+def test_log_continues_when_a_child_is_started_again(processes: Processes) -> None:
     for word in ("first", "second"):
         processes.start("child", ["echo", word])
         os.waitid(os.P_PID, processes.pid("child"), os.WEXITED | os.WNOWAIT)

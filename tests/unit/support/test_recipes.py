@@ -35,7 +35,7 @@ def test_every_go_module_is_used() -> None:
     assert folders == {tool.folder for tool in TOOLS.values()}
 
 
-def test_binary_is_told_its_version() -> None:
+def test_binary_is_built_with_its_version() -> None:
     assert "version.gitVersion=v1.36.3" in TOOLS["kubectl"].linker_flags
 
 

@@ -104,7 +104,9 @@ def test_only_the_pinned_training_operator_will_do(machine: Machine) -> None:
     assert machine.toolchain().find("training-operator") is None
 
 
-def test_machine_without_go_is_told_what_is_skipped_and_how_to_get_it(machine: Machine) -> None:
+def test_machine_without_go_gets_a_message_with_what_is_skipped_and_a_remedy(
+    machine: Machine,
+) -> None:
     with pytest.raises(Unavailable) as missing:
         machine.toolchain().provide("kube-apiserver")
     line = str(missing.value)
@@ -186,7 +188,7 @@ def test_command_prints_paths(
     assert capsys.readouterr().out.split() == [str(path) for path in paths]
 
 
-def test_command_builds_ours_when_told_to(
+def test_command_builds_the_local_server_on_request(
     go_machine: Machine, set_environ: Callable[[], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     set_environ()
@@ -203,7 +205,7 @@ def test_command_fails_with_the_reason(
     assert "NO etcd 3.6.16" in capsys.readouterr().err
 
 
-def test_command_refuses_a_name_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_rejects_a_name_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["kubelet"])
     assert "unknown: kubelet; known: etcd" in capsys.readouterr().err

@@ -60,7 +60,7 @@ def test_unknown_type_is_answered_by_the_likely_one(key: str, remedy: str) -> No
     assert hints.for_type(key, api.TYPES) == remedy
 
 
-def test_template_without_a_training_container_is_told_what_is_there_to_name() -> None:
+def test_template_without_a_training_container_gets_a_hint_with_its_containers() -> None:
     no_containers = of_types(Worker=replica(containers=[]))
     assert advice_on(no_containers) == [hints.NO_CONTAINERS] * 2
     other_name = of_types(Worker=replica(containers=[container("main")]))

@@ -129,7 +129,7 @@ def test_dynamic_job_tells_other_types_of_nobody(kind: str) -> None:
     )
 
 
-def test_single_dynamic_worker_is_told_of_itself() -> None:
+def test_single_dynamic_worker_sees_itself() -> None:
     assert tf_configs(dynamic("W1"))["j-worker-0"] == (
         '{"cluster":{"worker":{"0":"j-worker-0.n.svc:2222"},"ps":[]},'
         '"task":{"type":"worker","index":0}}'

@@ -43,7 +43,7 @@ def test_bounds_of_replicas() -> None:
     assert (REPLICA["replicas"]["minimum"], REPLICA["replicas"]["maximum"]) == (0, 5_000)
 
 
-def test_null_replica_is_kept_so_that_it_can_be_refused() -> None:
+def test_null_replica_is_kept_so_that_it_can_be_rejected() -> None:
     assert SPEC["tfReplicaSpecs"]["additionalProperties"]["nullable"] is True
 
 

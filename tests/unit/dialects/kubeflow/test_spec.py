@@ -77,7 +77,7 @@ def test_run_policy_wins_over_the_older_place_of_the_clean_policy() -> None:
 
 @pytest.mark.parametrize("key", NUMBERS)
 @pytest.mark.parametrize("value", [-1, "1", True, 1.5, [], {}])
-def test_bad_number_is_refused_in_both_places(key: str, value: object) -> None:
+def test_bad_number_is_rejected_in_both_places(key: str, value: object) -> None:
     assert faults_of(run_policy={key: value}).startswith(f"spec.runPolicy.{key}: Invalid value: ")
     assert faults_of(**{key: value}).startswith(f"spec.{key}: Invalid value: ")
     assert faults_of(run_policy={key: 1}, **{key: value}).startswith(f"spec.{key}: ")
@@ -145,19 +145,19 @@ def test_deadline_alone_may_be_wide() -> None:
         ),
     ],
 )
-def test_value_outside_its_kind_is_refused(fields: dict[str, Any], text: str) -> None:
+def test_value_outside_its_kind_is_rejected(fields: dict[str, Any], text: str) -> None:
     assert faults_of(**fields) == text
 
 
 @pytest.mark.parametrize("key", ["minAvailable", "scheduleTimeoutSeconds"])
 @pytest.mark.parametrize("value", [-1, "1", 2**31])
-def test_bad_number_of_the_scheduling_policy_is_refused(key: str, value: object) -> None:
+def test_bad_number_of_the_scheduling_policy_is_rejected(key: str, value: object) -> None:
     path = f"spec.runPolicy.schedulingPolicy.{key}"
     assert faults_of(run_policy={"schedulingPolicy": {key: value}}).startswith(f"{path}: Invalid")
 
 
 @pytest.mark.parametrize("key", ["queue", "priorityClass"])
-def test_bad_text_of_the_scheduling_policy_is_refused(key: str) -> None:
+def test_bad_text_of_the_scheduling_policy_is_rejected(key: str) -> None:
     path = f"spec.runPolicy.schedulingPolicy.{key}"
     assert faults_of(run_policy={"schedulingPolicy": {key: 1}}).startswith(f"{path}: Invalid")
 
@@ -200,6 +200,6 @@ def test_jobs_of_other_managers_are_external(policy: dict[str, Any] | None, expe
 
 
 @pytest.mark.parametrize("spec", [None, [], "x", {"runPolicy": []}, {"runPolicy": "x"}])
-def test_job_that_cannot_be_read_is_ours_to_refuse(spec: object) -> None:
+def test_job_that_cannot_be_read_is_ours_to_reject(spec: object) -> None:
     assert is_external(manifest() | {"spec": spec}) is False
     assert read(manifest() | {"spec": spec})[1] != ""

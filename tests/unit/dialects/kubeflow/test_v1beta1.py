@@ -85,7 +85,7 @@ def test_fields_of_v1_come_back_from_the_annotation() -> None:
     assert job.annotations == {"other": "stays"}
 
 
-def test_stored_object_that_came_as_v1beta1_is_told_by_its_annotation() -> None:
+def test_stored_object_written_as_v1beta1_is_recognised_by_its_annotation() -> None:
     given = old(kept={"runPolicy": {"suspend": True}}) | {"apiVersion": "kubeflow.org/v1"}
     job = KubeflowV1().decode(given, Settings())
     assert isinstance(job, Job)

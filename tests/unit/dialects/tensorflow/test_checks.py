@@ -105,7 +105,7 @@ def refused_by(given: Json, settings: Settings) -> bool:
         (None, "metadata.name"),
     ],
 )
-def test_bad_names_are_refused(metadata: object, path: str) -> None:
+def test_bad_names_are_rejected(metadata: object, path: str) -> None:
     faults = DIALECT.validate({**tfjob(entry()), "metadata": metadata})
     assert path in {fault.path for fault in faults}
 

@@ -199,7 +199,7 @@ def test_extras_and_unknown_fields_are_lost_by_name() -> None:
     ], "these are said in the hub's own way"
 
 
-def test_places_in_the_source_are_told() -> None:
+def test_losses_have_the_paths_of_the_source() -> None:
     found = up(entry(policy="Never"), entry("WORKER", tfPort=3333))
     worker, port = "spec.tfReplicaSpecs[Worker]", "template.spec.containers[0].ports[0]"
     assert found.origins[worker] == "spec.replicaSpecs[1]"

@@ -56,7 +56,7 @@ def test_good_job_is_taken(why: str) -> None:
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_bad_job_is_refused_in_the_contract_s_words(why: str) -> None:
+def test_bad_job_is_rejected_in_the_contract_s_words(why: str) -> None:
     given, text = REFUSED[why]
     assert any(text in message for message in judged(given))
 

@@ -79,7 +79,7 @@ def test_volume_of_that_name_stays_the_user_s() -> None:
     assert server(found)["volumes"] == volumes
 
 
-def test_types_without_replicas_are_not_told_to_the_server() -> None:
+def test_types_without_replicas_are_not_passed_to_the_server() -> None:
     found = built(tfjob(entry(), entry("WORKER", 0), {"tfReplicaType": "PS"}))
     command = training(found["Job", "ps-76no-0"])["command"]
     assert command[3] == "master|master-76no-0:2222,ps|ps-76no-0:2222"

@@ -126,7 +126,7 @@ def test_completing_twice_is_completing_once(spec: Any, flags: Settings) -> None
     assert twice == once
 
 
-def test_deep_template_is_refused_and_still_decoded() -> None:
+def test_deep_template_is_rejected_and_still_decoded() -> None:
     deep: Any = 0
     for _ in range(50_000):
         deep = {"a": deep}
@@ -136,7 +136,7 @@ def test_deep_template_is_refused_and_still_decoded() -> None:
     assert isinstance(DIALECT.decode(document, Settings()), Job)
 
 
-def test_deep_policy_is_refused_and_crashes_nothing() -> None:
+def test_deep_policy_is_rejected_and_crashes_nothing() -> None:
     deep: Any = 0
     for _ in range(50_000):
         deep = {"a": deep}

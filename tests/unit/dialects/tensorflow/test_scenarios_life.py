@@ -136,7 +136,7 @@ def test_batch_job_of_a_master_that_failed_for_good_is_suspended_once() -> None:
 
 
 @pytest.mark.scenario("A-15")
-def test_master_killed_with_137_goes_on() -> None:
+def test_master_killed_with_137_continues() -> None:
     life = running()
     life.go(around(life.job, a_pod(state=up(), last=end(137))))
     assert life.shown == ("Running", "Running")
@@ -224,7 +224,7 @@ def test_next_operator_makes_no_child_twice_and_leaves_finished_jobs_alone() -> 
 
 
 @pytest.mark.scenario("A-28")
-def test_deleted_service_comes_again_while_the_job_runs_and_not_afterwards() -> None:
+def test_deleted_service_is_recreated_while_the_job_runs_and_not_afterwards() -> None:
     life = running()
     life.go(around(life.job, missing=["Service/ps-76no-0"]))
     assert life.made() == ["Service/ps-76no-0"]
@@ -234,7 +234,7 @@ def test_deleted_service_comes_again_while_the_job_runs_and_not_afterwards() -> 
 
 
 @pytest.mark.scenario("A-30")
-def test_refused_child_is_reported_until_it_is_allowed() -> None:
+def test_rejected_child_is_reported_until_it_is_allowed() -> None:
     life = Life(example()).go(Children())
     found = around(life.job, missing=["Job/master-76no-0"])
     life.go(found, create_error="exceeded quota: q")
@@ -307,7 +307,7 @@ def test_clean_up_keeps_a_master_whose_phase_lags_behind_its_container() -> None
     assert life.shown == ("Done", "Succeeded")
 
 
-def test_names_that_are_set_anew_make_no_replica_run_twice() -> None:
+def test_changed_naming_makes_no_replica_run_twice() -> None:
     life = Life(example()).go(Children()).go()
     there = around(life.job, a_pod())
     later = Life(example(), set_up(has_job_in_names=True))

@@ -86,7 +86,7 @@ def test_final_status_never_changes(phase: str, state: str) -> None:
     assert life.status == status
 
 
-def test_pass_over_a_job_that_goes_on_decides_nothing_new() -> None:
+def test_second_reconcile_of_an_unchanged_job_changes_nothing() -> None:
     given = example()
     given["metadata"]["creationTimestamp"] = "2026-01-02T03:04:05Z"
     life = Life(given).go(Children()).go().go()
@@ -136,7 +136,7 @@ def test_counts_are_in_the_order_of_the_spec() -> None:
     assert kinds == ["MASTER", "WORKER", "PS"]
 
 
-def test_trouble_of_a_job_that_has_ended_is_not_told() -> None:
+def test_create_error_of_a_finished_job_is_not_shown() -> None:
     life = Life(example()).go(Children()).go()
     life.go(around(life.job, succeeded=["master-76no-0"]), create_error="no")
     assert (life.status["phase"], life.status["reason"]) == ("Done", "")
@@ -162,7 +162,7 @@ def test_job_that_became_unreadable_after_its_verdict_keeps_it() -> None:
     assert DIALECT.encode_status(job, job.status, StatusContext(stored=before)) == before
 
 
-def test_refused_job_is_rejected_once() -> None:
+def test_rejected_job_is_rejected_once() -> None:
     job = DIALECT.decode({**tfjob(), "status": {"phase": "Failed", "reason": "r"}}, SETTINGS)
     assert isinstance(job, InvalidJob)
     failed = job.status.condition(ConditionType.FAILED)

@@ -161,7 +161,7 @@ def test_nothing_is_lost_in_silence() -> None:
     ], "these are said in the hub's own words"
 
 
-def test_places_in_the_source_are_told() -> None:
+def test_losses_have_the_paths_of_the_source() -> None:
     found = up(
         entry("ps"),
         entry(),

@@ -64,7 +64,7 @@ def test_template_is_as_it_is_without_a_mode() -> None:
         (Start(), ["c"], ["d"]),
     ],
 )
-def test_resumed_type_starts_as_far_as_it_is_told(
+def test_resumed_type_uses_what_its_resume_spec_sets(
     start: Start, command: list[str], args: list[str]
 ) -> None:
     modes = Modes(resume={"worker": start})

@@ -63,7 +63,7 @@ def test_job_waits_for_the_last_of_its_pods() -> None:
     assert play.conditions["Initialized"] == "True"
 
 
-def test_creation_and_start_are_told_once_each() -> None:
+def test_creation_and_start_are_reported_once_each() -> None:
     play = Play(training_job("W1"))
     told: list[tuple[str, str]] = []
     worlds = ((), (pod("worker", 0, "Pending"),), (pod(),), (pod(),))
@@ -166,7 +166,7 @@ def pausable(**pause: Any) -> Json:
 
 
 @pytest.mark.scenario("B-30")
-def test_job_is_paused_and_resumed_as_it_was_told() -> None:
+def test_job_is_paused_and_resumed() -> None:
     given = training_job("W2", runMode=pausable())
     for each in given["spec"]["replicaSpecs"]:
         each["template"]["spec"]["containers"][0]["args"] = ["b"]

@@ -34,7 +34,7 @@ def test_failed_master_fails_a_job_that_never_restarts(policy: str | None) -> No
 
 
 @pytest.mark.scenario("B-12")
-def test_failed_master_is_made_again_under_on_failure() -> None:
+def test_failed_master_is_recreated_under_on_failure() -> None:
     play = running("W2", restart="OnFailure")
     failed = pod("worker", 0, "Failed", code=1)
     plan = play.go(*but("W2", failed))
@@ -60,7 +60,7 @@ def test_failed_master_is_made_again_under_on_failure() -> None:
 
 @pytest.mark.scenario("B-13")
 @pytest.mark.parametrize("code", [130, 137, 138, 143])
-def test_codes_after_which_a_replica_is_made_again(code: int) -> None:
+def test_codes_after_which_a_replica_is_recreated(code: int) -> None:
     play = running("W2", restart="ExitCode")
     plan = play.go(*but("W2", pod("worker", 0, "Failed", code=code)))
     assert deleted_names(plan, "Pod") == [W0]
@@ -80,7 +80,7 @@ def test_other_codes_of_the_master_fail_the_job_at_once(code: int) -> None:
 
 
 @pytest.mark.scenario("B-15")
-def test_failed_worker_stays_and_its_job_goes_on() -> None:
+def test_failed_worker_stays_and_its_job_continues() -> None:
     play = running("W3", restart="ExitCode")
     failed = pod("worker", 2, "Failed", code=1)
     for _ in range(2):
@@ -153,7 +153,7 @@ def test_success_in_time_counts_although_it_is_seen_too_late() -> None:
 
 
 @pytest.mark.scenario("B-20")
-def test_evicted_replica_is_made_again_and_counted() -> None:
+def test_evicted_replica_is_recreated_and_counted() -> None:
     play = running("W2", restart="ExitCode")
     plan = play.go(*but("W2", pod("worker", 1, "Failed", reason="Evicted")))
     assert deleted_names(plan, "Pod") == [W1]
@@ -162,7 +162,7 @@ def test_evicted_replica_is_made_again_and_counted() -> None:
 
 
 @pytest.mark.scenario("B-21")
-def test_pod_that_somebody_deletes_is_made_again_and_not_counted() -> None:
+def test_pod_that_somebody_deletes_is_recreated_and_not_counted() -> None:
     play = running("W2")
     play.go(*but("W2", pod("worker", 1, deleted=at(-1))))
     plan = play.go(pod("worker", 0))

@@ -109,7 +109,7 @@ def test_type_in_capitals_is_helped() -> None:
     assert fault.remedy == "did you mean worker?"
 
 
-def test_missing_master_is_told_beside_other_faults() -> None:
+def test_missing_master_is_reported_beside_other_faults() -> None:
     paths = [path for path, _ in faults_of(training_job("P2", runPolicy={"backoffLimit": -1}))]
     assert sorted(paths) == ["spec.replicaSpecs", "spec.runPolicy.backoffLimit"]
 
@@ -124,7 +124,7 @@ def test_missing_master_is_told_beside_other_faults() -> None:
         ({"generateName": "A-"}, "metadata.generateName"),
     ],
 )
-def test_bad_name_is_refused_where_it_stands(metadata: Json, path: str) -> None:
+def test_bad_name_is_rejected_where_it_stands(metadata: Json, path: str) -> None:
     faults = DIALECT.validate({**training_job(), "metadata": metadata})
     assert {fault.path for fault in faults} == {path}
 
@@ -153,7 +153,7 @@ def test_unknown_fields_are_no_fault() -> None:
 
 
 @pytest.mark.parametrize("odd", [float("nan"), {1: "a"}], ids=repr)
-def test_what_only_yaml_can_say_is_refused(odd: Any) -> None:
+def test_what_only_yaml_can_say_is_rejected(odd: Any) -> None:
     (fault,) = DIALECT.validate(training_job(odd=odd))
     assert fault.path == "spec.odd"
 

@@ -153,7 +153,9 @@ def test_one_volume_serves_all_folders_of_a_claim() -> None:
     ],
     ids=["minio", "s3", "http"],
 )
-def test_logs_that_only_the_vendors_kind_reads_are_told_and_hold_nothing_up(logs: Json) -> None:
+def test_logs_that_only_the_vendors_kind_reads_are_reported_and_do_not_block_the_job(
+    logs: Json,
+) -> None:
     play = Play(board(**logs))
     job, plan = first(play)
     assert made(job, plan, "Deployment") == {}
@@ -239,7 +241,7 @@ def test_queue_and_resources_are_passed_on() -> None:
     assert "schedulerName" not in other["spec"]
 
 
-def test_tensorboard_that_cannot_be_made_is_told_and_holds_nothing_up() -> None:
+def test_tensorboard_that_cannot_be_created_is_reported_and_does_not_block_the_job() -> None:
     play = Play(board(**LOGS))
     play.go(pod(), create_error="deployments.apps is forbidden")
     told = play.status["tensorboard"]

@@ -29,7 +29,7 @@ def test_good_job_is_taken(why: str) -> None:
 
 @pytest.mark.scenario("B-25", "B-26", "B-27", "B-34")
 @pytest.mark.parametrize("why", REFUSED)
-def test_bad_job_is_refused_with_a_reason_and_a_remedy(why: str) -> None:
+def test_bad_job_is_rejected_with_a_reason_and_a_remedy(why: str) -> None:
     job, texts = REFUSED[why]
     answer = said(job)
     assert [text for text in texts if text not in answer] == [], answer
@@ -46,7 +46,7 @@ def test_only_pause_and_the_sleep_of_tensorboard_can_be_edited(why: str) -> None
     assert (EDITS[why].says in answer) if EDITS[why].says else (answer == "")
 
 
-def test_every_fault_of_a_job_is_told_at_once() -> None:
+def test_every_fault_of_a_job_is_reported_immediately() -> None:
     job, _ = REFUSED["several faults"]
     paths = [fault.path for fault in DIALECT.validate(job)]
     assert paths == ["spec.replicaSpecs[0].replicas", "spec.replicaSpecs[1].restartPolicy"]

@@ -43,7 +43,7 @@ def test_every_namespace_has_an_account(backend: Backend) -> None:
     assert account_in(backend, "new")
 
 
-def test_an_account_that_the_disk_refused_follows_with_the_next_change(
+def test_an_account_that_the_disk_rejected_follows_with_the_next_change(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_the_disk_refuse_accounts(backend, monkeypatch)

@@ -73,7 +73,7 @@ def test_what_cannot_be_decided_is_an_evaluation_error(text: str) -> None:
         ("(" * 200 + "1" + ")" * 200, "nested"),
     ],
 )
-def test_what_is_outside_the_subset_is_refused_by_name(text: str, named: str) -> None:
+def test_what_is_outside_the_subset_is_rejected_by_name(text: str, named: str) -> None:
     with pytest.raises(CelError, match=named):
         compile_rule(text, variables=NAMES)
 

@@ -27,7 +27,7 @@ def definition(schema: Json, **spec: Any) -> Json:
     return {"metadata": {"name": "widgets.example.com"}, "spec": {**body, **spec}}
 
 
-def test_unknown_fields_are_taken_out_and_told() -> None:
+def test_unknown_fields_are_removed_and_reported() -> None:
     schema = structural(properties={"a": {"type": "string"}})
     obj = {"metadata": {}, "spec": {"a": "x", "b": 1}, "c": 2}
     assert schema.prune(obj) == ["spec.b", "c"]
@@ -62,7 +62,7 @@ def test_defaults_are_not_shared_between_objects() -> None:
     assert other["spec"]["l"] == []
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     schema = structural(
         required=["must"],
         properties={
@@ -133,11 +133,11 @@ def test_rules_wait_until_the_schema_holds() -> None:
         ),
     ],
 )
-def test_a_schema_that_cannot_be_served_is_refused_by_name(schema: Json, path: str) -> None:
+def test_a_schema_that_cannot_be_served_is_rejected_by_name(schema: Json, path: str) -> None:
     assert any(path in fault.text for fault in faults(definition(schema)))
 
 
-def test_conversion_by_webhook_is_refused_by_name() -> None:
+def test_conversion_by_webhook_is_rejected_by_name() -> None:
     found = faults(definition({"type": "object"}, conversion={"strategy": "Webhook"}))
     assert any("conversion by webhook is not supported" in fault.text for fault in found)
 

@@ -172,7 +172,7 @@ def test_a_set_whose_name_is_taken_is_left_alone(world: World) -> None:
     assert (world.sizes(), world.all("pods")) == ({"own": 0}, [])
 
 
-def test_scaling_is_told(world: World) -> None:
+def test_scaling_is_reported(world: World) -> None:
     world.make()
     name = world.all(SETS)[0]["metadata"]["name"]
     told = [

@@ -197,7 +197,7 @@ def test_pods_of_a_job_that_went_before_a_crash_are_let_go(world: World) -> None
     assert pod["metadata"]["name"] not in names
 
 
-def test_what_was_done_is_told(world: World) -> None:
+def test_creates_and_deletes_are_recorded_as_events(world: World) -> None:
     world.make()
     name = world.pods("Pending")[0]["metadata"]["name"]
     world.finish("Succeeded")

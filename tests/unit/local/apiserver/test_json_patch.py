@@ -107,7 +107,7 @@ def test_an_operation_that_does_not_fit_is_named(operation: Any, reason: str) ->
         ),
     ],
 )
-def test_a_malformed_patch_is_refused(operations: Any, message: str) -> None:
+def test_a_malformed_patch_is_rejected(operations: Any, message: str) -> None:
     with pytest.raises(PatchError) as refused:
         json_patch({}, operations)
     assert str(refused.value) == message
@@ -133,7 +133,7 @@ def test_the_result_shares_nothing_with_its_inputs() -> None:
 
 
 @given(JSON, JSON | st.lists(st.fixed_dictionaries({"op": JSON, "path": JSON, "value": JSON})))
-def test_arbitrary_json_is_applied_or_refused_by_a_patch_error(
+def test_arbitrary_json_is_applied_or_rejected_by_a_patch_error(
     target: Any, operations: Any
 ) -> None:
     before = repr((target, operations))

@@ -27,6 +27,6 @@ def test_paths_lead_to_values(path: str, found: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("path", [".a[", ".a[?(@.b>1)]", ".a[(x)]"])
-def test_a_path_outside_the_subset_is_refused(path: str) -> None:
+def test_a_path_outside_the_subset_is_rejected(path: str) -> None:
     with pytest.raises(jsonpath.PathError):
         jsonpath.parse(path)

@@ -44,13 +44,13 @@ def test_ports_of_a_service_are_read() -> None:
     ]
 
 
-def test_a_kind_outside_the_table_is_refused_by_name() -> None:
+def test_a_kind_outside_the_table_is_rejected_by_name() -> None:
     with pytest.raises(StatusError, match="is a Deployment in protobuf") as refused:
         protobuf.parse(envelope("Deployment", b""))
     assert refused.value.code == 415
 
 
 @pytest.mark.parametrize("body", [b"\x0a\xff", b"\x0f", b"\xff" * 30, b"\x08\x01\x0a"])
-def test_broken_bytes_are_refused(body: bytes) -> None:
+def test_broken_bytes_are_rejected(body: bytes) -> None:
     with pytest.raises(StatusError):
         protobuf.parse(protobuf.MAGIC + body)

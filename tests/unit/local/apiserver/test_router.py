@@ -162,7 +162,7 @@ def test_any_patch_gets_a_verdict(
     ask(backend, "DELETE", path, {})
 
 
-def test_scale_without_readable_metadata_is_refused(backend: Backend) -> None:
+def test_scale_without_readable_metadata_is_rejected(backend: Backend) -> None:
     ask(backend, "POST", ROOTS["Widget"], {**widget_head("Widget"), "metadata": {"name": "w"}})
     path, media = f"{ROOTS['Widget']}/w/scale", "application/merge-patch+json"
     refused = ask(backend, "PATCH", path, {"metadata": True}, media=media)

@@ -142,7 +142,7 @@ def test_selector_prints_sorted_and_without_blanks(text: str, rendered: str) -> 
         ("a in (b,", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
     ],
 )
-def test_bad_syntax_is_refused_saying_what_was_expected(text: str, message: str) -> None:
+def test_bad_syntax_is_rejected_saying_what_was_expected(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as refused:
         parse_labels(text)
     assert str(refused.value) == message
@@ -157,14 +157,14 @@ def test_bad_syntax_is_refused_saying_what_was_expected(text: str, message: str)
         ("a<99999999999999999999", "unable to parse requirement: values[0]: Invalid value"),
     ],
 )
-def test_a_bad_key_or_value_is_refused_as_a_field_error(text: str, start: str) -> None:
+def test_a_bad_key_or_value_is_rejected_as_a_field_error(text: str, start: str) -> None:
     with pytest.raises(SelectorError) as refused:
         parse_labels(text)
     assert str(refused.value).startswith(start)
 
 
 @given(st.text(alphabet="ab in=!(),<>-\t") | st.text())
-def test_any_text_is_read_or_refused_by_a_selector_error(text: str) -> None:
+def test_any_text_is_read_or_rejected_by_a_selector_error(text: str) -> None:
     try:
         selector = parse_labels(text)
     except SelectorError:
@@ -231,7 +231,7 @@ def test_an_empty_object_selects_everything(body: object) -> None:
         ),
     ],
 )
-def test_a_bad_object_is_refused(body: object, message: str) -> None:
+def test_a_bad_object_is_rejected(body: object, message: str) -> None:
     with pytest.raises(SelectorError) as refused:
         labels_from_object(body)
     assert str(refused.value) == message
@@ -255,7 +255,7 @@ def test_every_fault_of_a_requirement_is_named() -> None:
         },
     )
 )
-def test_arbitrary_json_is_read_or_refused_by_a_selector_error(body: object) -> None:
+def test_arbitrary_json_is_read_or_rejected_by_a_selector_error(body: object) -> None:
     try:
         selector = labels_from_object(body)
     except SelectorError:
@@ -302,7 +302,7 @@ def test_field_selector_that_does_not_select(text: str) -> None:
         ("a=b\\", "invalid field selector: invalid escape sequence: \\"),
     ],
 )
-def test_a_bad_field_selector_is_refused(text: str, message: str) -> None:
+def test_a_bad_field_selector_is_rejected(text: str, message: str) -> None:
     with pytest.raises(SelectorError) as refused:
         parse_fields(text)
     assert str(refused.value) == message
@@ -323,7 +323,7 @@ def test_field_selectors_survive_the_round_trip(terms: list[FieldTerm]) -> None:
 
 
 @given(st.text(alphabet="ab,=!\\ ") | st.text())
-def test_any_field_text_is_read_or_refused_by_a_selector_error(text: str) -> None:
+def test_any_field_text_is_read_or_rejected_by_a_selector_error(text: str) -> None:
     try:
         selector = parse_fields(text)
     except SelectorError:

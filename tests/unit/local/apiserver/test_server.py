@@ -44,7 +44,7 @@ async def client(server: ApiServer) -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def test_without_the_token_nothing_is_told(server: ApiServer) -> None:
+async def test_without_the_token_nothing_is_returned(server: ApiServer) -> None:
     async with aiohttp.ClientSession(server.url) as stranger:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}):
             async with stranger.get("/api/v1/secrets", headers=headers) as answer:
@@ -52,29 +52,29 @@ async def test_without_the_token_nothing_is_told(server: ApiServer) -> None:
                 assert (await answer.json())["reason"] == "Unauthorized"
 
 
-async def test_health_is_told_to_anybody(server: ApiServer) -> None:
+async def test_health_needs_no_token(server: ApiServer) -> None:
     async with aiohttp.ClientSession(server.url) as stranger, stranger.get("/readyz") as answer:
         assert (answer.status, await answer.text()) == (200, "ok")
 
 
-async def test_a_rebound_name_is_refused(client: aiohttp.ClientSession) -> None:
+async def test_a_rebound_name_is_rejected(client: aiohttp.ClientSession) -> None:
     async with client.get(MAPS, headers={"Host": "evil.example.com:80"}) as answer:
         assert answer.status == 403
 
 
-async def test_another_origins_page_is_refused(client: aiohttp.ClientSession) -> None:
+async def test_another_origins_page_is_rejected(client: aiohttp.ClientSession) -> None:
     for origin in ("https://evil.example.com", "null", "http://127.0.0.1.evil.example.com"):
         async with client.post(MAPS, data="{}", headers={"Origin": origin}) as answer:
             assert answer.status == 403
 
 
-async def test_a_huge_body_is_refused(client: aiohttp.ClientSession) -> None:
+async def test_a_huge_body_is_rejected(client: aiohttp.ClientSession) -> None:
     async with client.post(MAPS, data=io.BytesIO(b" " * (BODY_LIMIT + 1))) as answer:
         assert answer.status == 413
         assert (await answer.json())["reason"] == "RequestEntityTooLarge"
 
 
-async def test_a_path_that_climbs_is_refused(server: ApiServer) -> None:
+async def test_a_path_that_climbs_is_rejected(server: ApiServer) -> None:
     paths = [
         f"{MAPS}/..",
         f"{MAPS}/%2e%2e",
@@ -101,7 +101,7 @@ async def test_a_path_that_climbs_is_refused(server: ApiServer) -> None:
         ("eviction", "delete the pod"),
     ],
 )
-async def test_subresources_left_out_are_refused_by_name(
+async def test_subresources_left_out_are_rejected_by_name(
     client: aiohttp.ClientSession, subresource: str, hint: str
 ) -> None:
     async with client.post(f"/api/v1/namespaces/default/pods/a/{subresource}") as answer:
@@ -129,7 +129,7 @@ async def test_a_full_disk_is_named_and_stops_nothing_else(
         assert answer.status == 201
 
 
-async def test_a_protobuf_body_of_an_unknown_shape_is_refused(
+async def test_a_protobuf_body_of_an_unknown_shape_is_rejected(
     client: aiohttp.ClientSession,
 ) -> None:
     headers = {"Content-Type": "application/vnd.kubernetes.protobuf"}
@@ -155,12 +155,12 @@ async def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> Non
             assert await answer.json() == made
 
 
-async def test_a_second_server_on_the_folder_is_refused(tmp_path: Path, server: ApiServer) -> None:
+async def test_a_second_server_on_the_folder_is_rejected(tmp_path: Path, server: ApiServer) -> None:
     with pytest.raises(StoreError, match="in use by another server"):
         await ApiServer(tmp_path, tls=False).start()
 
 
-async def test_a_port_in_use_is_told_and_nothing_is_left_open(
+async def test_a_port_in_use_is_reported_and_nothing_is_left_open(
     tmp_path: Path, server: ApiServer
 ) -> None:
     other = ApiServer(tmp_path / "other", tls=False, port=server.port)

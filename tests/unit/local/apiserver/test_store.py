@@ -130,14 +130,14 @@ def test_objects_are_found_by_uid_while_they_live(store: Store) -> None:
     assert store.find_uid("uid-a") is None
 
 
-def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path) -> None:
+def test_a_second_server_on_the_same_folder_is_rejected(tmp_path: Path) -> None:
     first = Store(tmp_path / "objects.sqlite")
     with pytest.raises(StoreError, match="in use by another server"):
         Store(tmp_path / "objects.sqlite")
     first.close()
 
 
-def test_a_folder_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
+def test_a_folder_of_a_newer_version_is_rejected_untouched(tmp_path: Path) -> None:
     path = tmp_path / "objects.sqlite"
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 99")
@@ -146,7 +146,7 @@ def test_a_folder_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> Non
         Store(path)
 
 
-def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_rejected_untouched(tmp_path: Path) -> None:
     path = tmp_path / "objects.sqlite"
     path.write_bytes(b"this is a letter, not a database" * 50)
     with pytest.raises(StoreError, match="not a data file"):
@@ -154,7 +154,7 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None
     assert path.read_bytes().startswith(b"this is a letter")
 
 
-def test_a_full_disk_refuses_the_write_and_loses_nothing(store: Store) -> None:
+def test_a_full_disk_rejects_the_write_and_loses_nothing(store: Store) -> None:
     store.put(*thing("a"))
     store._db.execute("PRAGMA max_page_count = 1")
     with pytest.raises(StoreFullError, match=r"the data folder .* nothing was stored"):

@@ -73,7 +73,7 @@ def test_pods_inside_templates_are_merged_too() -> None:
     assert strategic(target, change) == spec(template=spec(containers=containers))
 
 
-def test_service_ports_are_told_apart_by_port_not_by_container_port() -> None:
+def test_service_ports_are_merged_by_port_not_by_container_port() -> None:
     target = spec(ports=[{"port": 2222, "name": "tfjob-port"}])
     change = spec(ports=[{"port": 2222, "targetPort": 2223}])
     merged = spec(ports=[{"port": 2222, "name": "tfjob-port", "targetPort": 2223}])
@@ -201,7 +201,7 @@ def test_the_table_can_be_given() -> None:
         ),
     ],
 )
-def test_a_patch_that_does_not_fit_is_refused(change: Any, reason: str) -> None:
+def test_a_patch_that_does_not_fit_is_rejected(change: Any, reason: str) -> None:
     target = {"metadata": {"finalizers": ["a"]}, "spec": {}}
     with pytest.raises(PatchError) as refused:
         strategic(target, change)
@@ -247,7 +247,7 @@ DIRECTED = st.recursive(
 
 
 @given(DIRECTED, DIRECTED)
-def test_arbitrary_json_is_merged_or_refused_by_a_patch_error(target: Any, change: Any) -> None:
+def test_arbitrary_json_is_merged_or_rejected_by_a_patch_error(target: Any, change: Any) -> None:
     before = repr((target, change))
     with contextlib.suppress(PatchError):
         strategic(target, change)

@@ -46,7 +46,7 @@ def test_a_live_watch_sees_changes_in_order(store: Store, hub: WatchBroadcaster)
     assert taken(watch) == [("ADDED", "a", 1), ("MODIFIED", "a", 2)]
 
 
-def test_other_resources_are_not_told(store: Store, hub: WatchBroadcaster) -> None:
+def test_changes_of_other_resources_are_not_delivered(store: Store, hub: WatchBroadcaster) -> None:
     watch = hub.open("others", after=0)
     put(store, "a")
     assert taken(watch) == []
@@ -76,7 +76,7 @@ def test_a_slow_reader_loses_nothing(
     assert [revision for _, _, revision in taken(watch)] == list(range(1, 101))
 
 
-def test_changes_during_a_replay_are_told_once(
+def test_changes_during_a_replay_are_delivered_once(
     store: Store, hub: WatchBroadcaster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watchers, "REPLAY_BATCH", 3)
@@ -124,7 +124,7 @@ def test_a_closed_watch_is_forgotten(store: Store, hub: WatchBroadcaster) -> Non
     assert not watch.has_more
 
 
-async def test_waiting_ends_with_news_or_with_time(store: Store, hub: WatchBroadcaster) -> None:
+async def test_waiting_ends_with_a_change_or_a_timeout(store: Store, hub: WatchBroadcaster) -> None:
     watch = hub.open("things", after=0)
     assert await watch.wait(0) is False
     put(store, "a")

@@ -94,7 +94,7 @@ async def test_a_finished_pod_is_deleted_without_a_change_of_its_verdict(tmp_pat
     assert {status["phase"] for _, status in api.statuses[seen:]} <= {"Succeeded"}
 
 
-async def test_a_killed_node_leaves_no_process_and_the_next_one_goes_on(tmp_path: Path) -> None:
+async def test_a_killed_node_leaves_no_process_and_the_next_one_continues(tmp_path: Path) -> None:
     script = (
         "setsid sleep 60 & echo $! >> pids; echo x >> runs; "
         '[ "$(wc -l < runs)" -ge 3 ] || sleep 60; exit 0'

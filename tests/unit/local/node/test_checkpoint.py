@@ -57,7 +57,7 @@ def test_only_the_owner_may_look_into_a_pods_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", ".", "a/b", "../x"])
-def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
+def test_names_that_lead_elsewhere_are_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match="one path segment"):
         container_folder(tmp_path, "u1", name)
 

@@ -62,7 +62,7 @@ async def test_a_pod_lives_and_dies_through_the_api(cluster: Cluster) -> None:
     await cluster.until("the pod is gone", is_gone)
 
 
-async def test_the_node_is_shown_and_events_are_told(cluster: Cluster) -> None:
+async def test_the_node_is_registered_and_events_are_recorded(cluster: Cluster) -> None:
     await cluster.create(pod("p", "exit 0"))
     await cluster.until_phase("p", "Succeeded")
     node = await cluster.get("nodes/local")

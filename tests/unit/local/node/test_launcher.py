@@ -88,7 +88,7 @@ async def test_last_words_become_the_message(api: FakeApi) -> None:
     assert api.container("p", 1)["state"]["terminated"]["message"] == "from the log\n"
 
 
-async def test_an_unwritable_log_folder_is_said_and_others_go_on(
+async def test_an_unwritable_log_folder_is_said_and_others_continue(
     api: FakeApi, tmp_path: Path
 ) -> None:
     blocked = pod("blocked", "true")

@@ -166,7 +166,7 @@ async def test_following_reads_every_file_that_was_rotated_between_two_looks(
     assert reader.text.splitlines() == ["first", *(f"line {number}" for number in range(8))]
 
 
-async def test_following_goes_on_with_the_oldest_file_if_its_own_is_deleted(
+async def test_following_continues_with_the_oldest_file_if_its_own_is_deleted(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "0.log"

@@ -51,7 +51,7 @@ async def test_a_pod_removed_by_force_is_killed(api: FakeApi, tmp_path: Path) ->
     await until(lambda: start_time_of(process) is None)
 
 
-async def test_a_container_without_a_command_is_refused(api: FakeApi) -> None:
+async def test_a_container_without_a_command_is_rejected(api: FakeApi) -> None:
     api.create(pod("p", containers=[{"name": "c0", "image": "tensorflow:2"}]))
     assert await finished(api) == "Failed"
     status = api.pods["p"]["status"]

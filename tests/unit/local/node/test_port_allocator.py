@@ -80,7 +80,7 @@ def test_no_port_left_is_said_clearly(tmp_path: Path, locks: PortLocks) -> None:
         ports.claim("ns", ["w0"], 2222)
 
 
-def test_an_unreadable_table_is_begun_anew(tmp_path: Path, locks: PortLocks) -> None:
+def test_an_unreadable_table_is_replaced(tmp_path: Path, locks: PortLocks) -> None:
     (tmp_path / "ports.json").write_text("{")
     assert table(tmp_path, locks).claim("ns", ["w0"], 2222) == 100
 

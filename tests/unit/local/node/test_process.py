@@ -200,7 +200,7 @@ async def test_recover_ends_what_still_runs_and_calls_it_lost(tmp_path: Path) ->
     await process.wait()
 
 
-async def test_a_full_disk_is_told_and_the_command_goes_on(tmp_path: Path) -> None:
+async def test_a_full_disk_is_reported_and_the_command_continues(tmp_path: Path) -> None:
     troubles: list[str] = []
     launch = launch_of(tmp_path, "sh", "-c", "echo lost; sleep 0.05; exit 6")
     full = msgspec.structs.replace(launch, log="/dev/full")
@@ -209,7 +209,7 @@ async def test_a_full_disk_is_told_and_the_command_goes_on(tmp_path: Path) -> No
     assert troubles == ["log lines were lost: /dev/full: No space left on device"]
 
 
-async def test_an_exit_record_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_an_exit_record_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     troubles: list[str] = []
     launch = launch_of(tmp_path, "sh", "-c", "exit 6")
     nowhere = msgspec.structs.replace(launch, exit=str(tmp_path / "none" / "0.exit"))

@@ -135,7 +135,7 @@ def test_a_huge_count_of_crashes_stays_at_the_limit() -> None:
     assert delay(100_000, Backoff()) == 300
 
 
-def test_a_long_run_begins_the_count_anew() -> None:
+def test_a_long_run_resets_the_count() -> None:
     assert crashes_after(7, ran_seconds=599, backoff=Backoff()) == 8
     assert crashes_after(7, ran_seconds=600, backoff=Backoff()) == 1
 

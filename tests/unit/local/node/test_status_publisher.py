@@ -69,7 +69,7 @@ async def test_an_address_that_could_not_be_stored_is_tried_again(api: FakeApi, 
     assert shown_url(api.pods["p"]) == "http://127.0.0.1:6006/"
 
 
-async def test_news_is_told_once(api: FakeApi, one: Pod) -> None:
+async def test_an_event_is_recorded_once(api: FakeApi, one: Pod) -> None:
     showing = StatusPublisher(one, api=api, clock=lambda: NOW)
     waiting = record(one, Waiting("CrashLoopBackOff"))
     for _ in range(2):
