@@ -128,7 +128,7 @@ async def test_queue_can_be_set_once(fixture: JobFixture) -> None:
 
 
 @pytest.mark.scenario("R42")
-async def test_jobs_are_taken_while_the_operator_is_away(fixture: JobFixture) -> None:
+async def test_jobs_are_accepted_while_the_operator_is_down(fixture: JobFixture) -> None:
     fixture.env.operator.kill()
     await fixture.submit("W1")
     assert "Required value" in await fixture.refused(without_specs({}))

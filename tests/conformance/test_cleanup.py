@@ -78,7 +78,7 @@ async def test_parameter_servers_stay_or_go_as_the_policy_says(
 
 @pytest.mark.scenario(110)
 @pytest.mark.parametrize("code", [0, 1])
-async def test_job_goes_when_its_time_to_live_is_over(fixture: JobFixture, code: int) -> None:
+async def test_job_is_deleted_when_its_ttl_has_expired(fixture: JobFixture, code: int) -> None:
     fixture.kubelet.script("*", runs, exits(code))
     await fixture.submit("W1", run_policy={"ttlSecondsAfterFinished": 1})
     await fixture.submit("W1", name="kept")
@@ -114,7 +114,7 @@ async def test_job_that_ended_a_day_ago_goes_at_once(
 
 
 @pytest.mark.scenario(111, "R12")
-async def test_time_to_live_0_stores_the_end_first_and_a_suspended_job_stays(
+async def test_ttl_0_stores_the_end_first_and_a_suspended_job_stays(
     fixture: JobFixture,
 ) -> None:
     fixture.kubelet.script("*", runs, exits(0))

@@ -254,7 +254,7 @@ async def test_failures_of_workers_and_servers_are_shown_and_do_not_fail_the_job
 
 
 @pytest.mark.scenario("A-20b")
-async def test_final_exit_counts_although_a_second_pod_was_made(jobs: Jobs) -> None:
+async def test_final_exit_counts_although_a_second_pod_was_created(jobs: Jobs) -> None:
     template = pod_template(restartPolicy="Never")
     rid = await started(jobs, tf_job(entry(template=template)))
     first = await jobs.pod(f"master-{rid}-0")

@@ -206,7 +206,7 @@ async def test_taken_name_is_reported_and_used_once_it_is_free(jobs: Jobs) -> No
 
 @only_kubernetes
 @pytest.mark.scenario("A-30")
-async def test_rejected_child_is_reported_and_made_once_it_is_allowed(jobs: Jobs) -> None:
+async def test_rejected_child_is_reported_and_created_once_it_is_allowed(jobs: Jobs) -> None:
     """Only a real server counts quotas; the rest of the story is the same everywhere."""
     jobs.fixture.kubelet.script("*", runs)
     quotas = f"/api/v1/namespaces/{jobs.fixture.namespace}/resourcequotas"

@@ -220,7 +220,7 @@ async def test_debug_mode_starts_pods_without_the_training(jobs: Jobs) -> None:
 
 @pytest.mark.scenario("B-29", "B-31")
 @pytest.mark.parametrize("key", ["enabled", "enable"])
-async def test_job_born_paused_has_no_pod(jobs: Jobs, key: str) -> None:
+async def test_job_created_paused_has_no_pod(jobs: Jobs, key: str) -> None:
     await begun(jobs, "worker=2", runMode={"pause": {key: True}})
     job = await jobs.comes_to("Paused")
     assert condition_of(job, "Paused")["status"] == "True"

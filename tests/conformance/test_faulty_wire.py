@@ -44,7 +44,7 @@ async def operator_behind(
 
 @pytest.mark.scenario("R22", "R37", "R38")
 @pytest.mark.parametrize("story", STORIES)
-async def test_job_ends_well_with_each_child_made_once(
+async def test_job_succeeds_with_each_child_created_once(
     fixture: JobFixture, tmp_path: Path, story: str
 ) -> None:
     fault = STORIES[story]

@@ -107,7 +107,7 @@ async def test_smoke_job_tells_of_seven_pods_and_seven_services(fixture: JobFixt
 
 
 @pytest.mark.scenario(53)
-async def test_chief_that_ends_well_ends_the_job_while_workers_run(fixture: JobFixture) -> None:
+async def test_chief_that_succeeds_ends_the_job_while_workers_run(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs)
     await fixture.create(of_types(Chief=replica(1), Ps=replica(2), Worker=replica(4)))
     await fixture.until("workers run", lambda job: counts_of(job) == {"active": 4})
@@ -122,7 +122,7 @@ async def test_chief_that_ends_well_ends_the_job_while_workers_run(fixture: JobF
 
 
 @pytest.mark.scenario(54)
-async def test_worker_0_that_ends_well_ends_the_job(fixture: JobFixture) -> None:
+async def test_worker_0_that_succeeds_ends_the_job(fixture: JobFixture) -> None:
     fixture.kubelet.script("j-worker-0", runs, exits(0))
     fixture.kubelet.script("*", runs)
     await fixture.submit("P2 W4")

@@ -234,7 +234,7 @@ async def test_a_job_runs_a_script_of_a_config_map(machine: Machine) -> None:
     assert (machine.folder / "told").read_text() == "--job_name ps"
 
 
-async def test_a_deleted_job_takes_its_running_pods_along(machine: Machine) -> None:
+async def test_a_deleted_job_deletes_its_running_pods(machine: Machine) -> None:
     await machine.create(JOBS, job("sleep 600", policy="OnFailure"))
     await machine.until(PODS, lambda found: found["items"] and phase_of(found) == "Running")
     await machine.api.delete(f"{JOBS}/j")

@@ -107,7 +107,7 @@ async def test_clean_up_of_what_runs_keeps_the_failed_pod(fixture: JobFixture) -
 
 
 @pytest.mark.scenario("R11")
-async def test_time_to_live_runs_on_while_the_operator_is_away(fixture: JobFixture) -> None:
+async def test_ttl_runs_on_while_the_operator_is_down(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs, exits(0))
     await fixture.submit("W1", run_policy={"ttlSecondsAfterFinished": 2})
     await fixture.comes_to("Succeeded")
@@ -132,7 +132,7 @@ async def test_last_of_many_quick_suspensions_takes_effect(fixture: JobFixture) 
 
 
 @pytest.mark.scenario("R14")
-async def test_pods_made_after_resuming_follow_the_template_of_then(fixture: JobFixture) -> None:
+async def test_pods_created_after_resuming_follow_the_template_of_then(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs)
     job = await fixture.submit("W1")
     await fixture.reaches("Created", "Running")

@@ -103,7 +103,7 @@ async def test_container_that_the_kubelet_restarts_is_no_matter_of_the_operator(
 
 @pytest.mark.scenario(84, 85)
 @pytest.mark.parametrize("policy", ["OnFailure", "Never"])
-async def test_ps_that_ends_well_is_not_run_again(fixture: JobFixture, policy: str) -> None:
+async def test_ps_that_succeeds_is_not_run_again(fixture: JobFixture, policy: str) -> None:
     fixture.kubelet.script("j-ps-0", runs, exits(0))
     fixture.kubelet.script("*", runs)
     await fixture.submit(f"P1:{policy} W1")

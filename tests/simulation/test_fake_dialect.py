@@ -58,7 +58,7 @@ def test_job_goes_from_creation_to_success_beside_a_job_of_another_dialect() -> 
     simulated(act, a_world)
 
 
-def test_nothing_is_made_before_the_completed_spec_is_stored() -> None:
+def test_nothing_is_created_before_the_completed_spec_is_stored() -> None:
     async def act(cluster: SimulatedCluster) -> None:
         operator, running = await started(cluster)
         await cluster.ask("POST", JOBS, fake_job())
@@ -118,7 +118,9 @@ def test_status_follows_the_children_where_the_neutral_one_stays_the_same() -> N
     simulated(act, SimulatedCluster)
 
 
-def test_optional_kind_is_made_once_there_and_kept_as_the_job_says_also_after_its_end() -> None:
+def test_object_of_an_optional_kind_is_created_once_it_is_served_and_kept_in_sync_after_the_job_has_ended() -> (
+    None
+):
     async def act(cluster: SimulatedCluster) -> None:
         await cluster.start(KubeflowV1(), FakeDialect())
         await cluster.ask("POST", DEFINITIONS, board_crd())
@@ -244,7 +246,7 @@ def test_deleted_job_takes_everything_with_it() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_job_ends_right_and_is_made_once_under_faults(seed: int) -> None:
+def test_job_ends_right_and_is_created_once_under_faults(seed: int) -> None:
     async def act(cluster: SimulatedCluster) -> None:
         await cluster.start(KubeflowV1(), FakeDialect())
         cluster.injector.is_calm, cluster.injector.fault_rate = False, 0.2

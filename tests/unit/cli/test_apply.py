@@ -42,7 +42,9 @@ async def stored(cluster: Cluster, path: str) -> Json:
     return found
 
 
-async def test_everything_is_created_in_its_namespace_which_is_made(cluster: Cluster) -> None:
+async def test_everything_is_created_in_its_namespace_which_is_created_first(
+    cluster: Cluster,
+) -> None:
     job = tfjob()
     job["metadata"]["namespace"] = "team"
     words = config_map("words", a="1")

@@ -32,7 +32,7 @@ def pod(kind: str, index: object, *, owner: str = UID) -> Pod:
     return msgspec.convert(body, type=Pod)
 
 
-def test_pods_stand_as_their_replicas_are_made_and_by_number() -> None:
+def test_pods_stand_as_their_replicas_are_created_and_by_number() -> None:
     shuffled = [pod("worker", 10), pod("worker", 9), pod("ps", 0), pod("chief", 0)]
     shown = jobs.in_order(found("C1 P1 W12"), shuffled)
     assert [each.metadata.name for each in shown] == [
@@ -47,7 +47,7 @@ def test_pods_of_somebody_else_are_left_out() -> None:
     assert jobs.in_order(found("W1"), [pod("worker", 0, owner="u-2")]) == []
 
 
-def test_a_pod_with_an_odd_index_does_not_stop_the_others() -> None:
+def test_a_pod_with_a_malformed_index_does_not_stop_the_others() -> None:
     shown = jobs.in_order(found("W2"), [pod("worker", 1), pod("worker", "²")])
     assert [each.metadata.name for each in shown] == ["j-worker-²", "j-worker-1"]
 

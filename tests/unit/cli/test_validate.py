@@ -175,7 +175,7 @@ def test_strict_makes_a_warning_count(tmp_path: Path, command: Command) -> None:
         "apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {runPolicy: !!set {a, b}, x: .nan}\n",
     ],
 )
-def test_odd_document_gives_faults_and_no_traceback(
+def test_malformed_document_gives_faults_and_no_traceback(
     tmp_path: Path, command: Command, text: str
 ) -> None:
     done = command("validate", written(tmp_path, text))

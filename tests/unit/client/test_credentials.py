@@ -42,7 +42,9 @@ async def test_a_rejected_token_that_has_not_changed_is_not_worth_another_try(
     assert not TokenFile(path).renew("Bearer same")
 
 
-async def test_the_last_token_holds_while_the_file_is_away_or_empty(tmp_path: Path) -> None:
+async def test_the_last_token_stays_in_use_while_the_file_is_missing_or_empty(
+    tmp_path: Path,
+) -> None:
     path, time = tmp_path / "token", FakeTime()
     write(path, "kept", modified=1)
     token = TokenFile(path, clock=time.time)

@@ -158,7 +158,7 @@ async def test_releasing_what_is_not_held_touches_nothing() -> None:
         assert w.leader() == "a"
 
 
-async def test_releasing_while_the_server_is_away_does_not_raise() -> None:
+async def test_releasing_while_the_server_is_down_does_not_raise() -> None:
     async with election() as w:
         first = w.candidate("a")
         await w.advance(1)

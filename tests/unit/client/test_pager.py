@@ -65,7 +65,7 @@ async def test_pages_add_up_to_the_collection() -> None:
     ]
 
 
-async def test_an_odd_object_is_left_out_by_name() -> None:
+async def test_a_malformed_object_is_left_out_by_name() -> None:
     odd: list[Unreadable] = []
     whole = await list_all(
         Pages([item("a"), item("b", size="large")]),

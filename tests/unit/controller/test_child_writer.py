@@ -67,7 +67,7 @@ async def test_pod_that_is_on_its_way_out_is_waited_for(
         assert (report.errors, report.retries_soon) == ([], True)
 
 
-async def test_pod_of_our_own_counts_as_made_with_its_version(
+async def test_pod_of_our_own_counts_as_created_with_its_version(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -270,7 +270,7 @@ async def test_trouble_is_that_of_the_first_child_in_the_order_of_the_plan(
         assert (await carried_out(harness, Plan())).first_create_error == ""
 
 
-async def test_companion_of_our_own_counts_as_made_whatever_its_labels_say(
+async def test_companion_of_our_own_counts_as_created_whatever_its_labels_say(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:

@@ -308,7 +308,7 @@ async def test_pods_deleted_after_completion_are_not_recreated_from_a_stale_stor
         assert result.errors == []
 
 
-async def test_time_to_live_that_was_taken_back_meanwhile_saves_the_job(
+async def test_ttl_that_was_removed_meanwhile_keeps_the_job(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -326,7 +326,7 @@ async def test_time_to_live_that_was_taken_back_meanwhile_saves_the_job(
         assert (await harness.job())["kind"] == "TFJob"
 
 
-async def test_wide_job_is_made_in_several_passes(
+async def test_wide_job_is_created_in_several_passes(
     controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child_writer, "MAX_CREATES", 3)

@@ -12,7 +12,7 @@ from tfjob.client.request import Request
 from tfjob.controller.job_object import JobObject
 
 
-async def test_operator_that_lost_its_lead_in_a_pass_writes_no_more(
+async def test_operator_that_lost_its_lead_in_a_reconcile_writes_no_more(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:

@@ -88,7 +88,7 @@ async def test_what_is_not_tried_counts_as_neither_failed_nor_made(
         assert len(await harness.server.names("pods")) == 10
 
 
-async def test_services_are_made_while_pods_are_rejected(
+async def test_services_are_created_while_pods_are_rejected(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -100,7 +100,7 @@ async def test_services_are_made_while_pods_are_rejected(
         assert report.refused == 1
 
 
-async def test_no_create_is_sent_before_its_time_whatever_brings_the_job_to_a_pass(
+async def test_no_create_is_sent_before_its_time_whatever_brings_the_job_to_a_reconcile(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
@@ -120,7 +120,7 @@ async def test_no_create_is_sent_before_its_time_whatever_brings_the_job_to_a_pa
         assert later.retry_after == pytest.approx(2 * INITIAL_BACKOFF)
 
 
-async def test_more_children_than_one_pass_makes_are_no_reason_to_hurry_rejected_ones(
+async def test_more_children_than_one_reconcile_makes_are_no_reason_to_hurry_rejected_ones(
     controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child_writer, "MAX_CREATES", 5)

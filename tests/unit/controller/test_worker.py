@@ -96,7 +96,7 @@ def failing(*errors: ApiError) -> Answer:
     return lambda: Result(errors=list(errors))
 
 
-async def test_pass_that_ends_well_leaves_nothing_behind() -> None:
+async def test_reconcile_that_succeeds_leaves_nothing_behind() -> None:
     async with worked() as harness:
         assert await harness.advance(3600) == [0]
         assert (len(harness.queue), harness.queue.delayed, len(harness.expectations)) == (0, 0, 0)
@@ -134,7 +134,7 @@ async def test_rejected_creates_are_tried_again_when_their_wait_is_over_and_not_
         assert harness.queue.failures(JOB) == 0
 
 
-async def test_rejected_creates_do_not_hold_up_children_that_one_pass_left_over() -> None:
+async def test_rejected_creates_do_not_hold_up_children_that_one_reconcile_left_over() -> None:
     async with worked() as harness:
         refused = Result(errors=[Forbidden("quota")], refused=1, retry_after=20.0, requeue=True)
         harness.answer = lambda: refused if len(harness.passes) == 1 else Result()
@@ -203,7 +203,7 @@ async def test_fault_of_our_own_is_retried_and_ends_nothing(
     assert vars(caplog.records[0])["job"] == "j"
 
 
-async def test_api_error_that_a_pass_raises_is_retried() -> None:
+async def test_api_error_that_a_reconcile_raises_is_retried() -> None:
     async with worked() as harness:
 
         def refused() -> Result:

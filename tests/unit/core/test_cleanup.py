@@ -121,7 +121,7 @@ def test_batch_jobs_go_with_their_services_like_pods(
     assert [each.name for each in going if each.kind == "Service"] == expected
 
 
-def test_a_job_expires_its_time_to_live_after_its_end() -> None:
+def test_a_job_expires_its_ttl_after_its_end() -> None:
     assert cleanup.expires_at(NOW, timedelta(seconds=5)) == at(5)
     assert cleanup.expires_at(NOW, timedelta(0)) == NOW
     assert cleanup.expires_at(None, timedelta(seconds=5)) is None

@@ -56,7 +56,7 @@ def step(
     )
 
 
-def test_a_missing_group_is_made_with_all_it_should_say() -> None:
+def test_a_missing_group_is_created_with_all_it_should_say() -> None:
     found = step(fields={"queue": "q"}, annotations={"a": "b"})
     assert found.update is None
     assert found.create is not None
@@ -97,7 +97,7 @@ def test_a_group_on_its_way_out_admits_nobody() -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_pods_wait_for_a_group_that_is_made_each_time_until_it_stands(waits: bool) -> None:
+def test_pods_wait_for_a_group_that_is_created_each_time_until_it_stands(waits: bool) -> None:
     found = step(waits_for_group=waits)
     assert found.create is not None
     assert found.may_create_pods is not waits

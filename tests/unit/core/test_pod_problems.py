@@ -56,7 +56,7 @@ def test_a_failed_container_is_reported_with_its_exit_code_and_message() -> None
     assert event.key == "pod/u/OOMKilled/proxy/2"
 
 
-def test_a_container_that_ended_well_is_no_trouble() -> None:
+def test_a_container_that_succeeded_is_no_trouble() -> None:
     assert troubles(a_pod(others=[ended("proxy", 0, reason="Completed")])) == []
 
 

@@ -60,7 +60,7 @@ def test_a_permanent_exit_code_is_blamed_before_other_failures() -> None:
     assert message(job, plan) == 'job "j" is failing because "Worker" replica(s) failed.'
 
 
-def test_a_pass_that_ends_the_job_makes_and_restarts_nothing() -> None:
+def test_a_reconcile_that_ends_the_job_makes_and_restarts_nothing() -> None:
     given = manifest("P1 W3", restart="OnFailure")
     given["spec"]["tfReplicaSpecs"]["PS"]["restartPolicy"] = "Never"
     job = decoded(given)

@@ -135,7 +135,7 @@ def test_the_newest_of_two_pods_of_the_chief_counts() -> None:
     assert verdict(look(job, new, old), job) == ["Created", "Failed"]
 
 
-def test_a_permanent_end_of_the_chief_counts_although_another_pod_was_made() -> None:
+def test_a_permanent_end_of_the_chief_counts_although_another_pod_was_created() -> None:
     job = chief_job()
     old = a_batch_pod("chief", 2, created=-100, name="old")
     new = a_pod("chief", 0, name="new", created=-10, restarts=1, waiting=("Starting", ""))

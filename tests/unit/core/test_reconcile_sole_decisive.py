@@ -279,7 +279,9 @@ def test_where_nobody_decides_alone_the_deadline_holds() -> None:
 
 
 @pytest.mark.parametrize(("roles", "kind"), [("C1 W1", "chief"), ("W2", "worker")])
-def test_a_job_born_paused_has_services_and_companions_but_no_pods(roles: str, kind: str) -> None:
+def test_a_job_created_paused_has_services_and_companions_but_no_pods(
+    roles: str, kind: str
+) -> None:
     board = Companion(kind="Deployment", name="board", manifest={})
     job = msgspec.structs.replace(
         master_job(roles, run_policy={"suspend": True}), companions=[board]
@@ -340,7 +342,7 @@ def test_only_the_master_shows_whether_the_job_runs() -> None:
     assert conditions_after(master_job("W2"), worker="RP") == ["Created", "Running"]
 
 
-def test_a_companion_that_is_there_is_not_made_again() -> None:
+def test_a_companion_that_is_there_is_not_recreated() -> None:
     board = Companion(kind="Deployment", name="board", manifest={})
     job = msgspec.structs.replace(master_job("W1"), companions=[board])
     there = {("Deployment", "board"): CompanionObject(metadata=ObjectMeta(name="board"))}

@@ -34,11 +34,11 @@ def test_each_missing_pod_is_named_with_its_place() -> None:
 
 
 @pytest.mark.parametrize("letter", ["P", "R", "F", "S", "T", "U"])
-def test_nothing_is_made_beside_a_pod_that_is_still_there(letter: str) -> None:
+def test_nothing_is_created_beside_a_pod_that_is_still_there(letter: str) -> None:
     assert missing(a_job("W1"), pods=pods(worker=letter)) == ([], None)
 
 
-def test_a_replica_that_has_succeeded_is_not_made_again() -> None:
+def test_a_replica_that_has_succeeded_is_not_recreated() -> None:
     job = stored(a_job("W3"), Worker=ReplicaStatus(completed=frozenset({0, 2})))
     creates, _ = missing(job)
     assert [each.name for each in creates] == ["j-worker-1"]
@@ -64,18 +64,18 @@ def test_each_missing_service_is_named_with_its_place() -> None:
     ]
 
 
-def test_batch_jobs_are_made_where_those_run_the_replicas() -> None:
+def test_batch_jobs_are_created_where_those_run_the_replicas() -> None:
     job = msgspec.structs.replace(a_job("W2"), workload=Workload.JOB)
     creates, _ = missing(job, pods=pods(worker="-R"), jobs=[a_batch_job("worker", 0)])
     assert creates == [Create(kind="Job", name="j-worker-1", type="Worker", index=1)]
 
 
-def test_a_batch_job_that_has_succeeded_is_not_made_again() -> None:
+def test_a_batch_job_that_has_succeeded_is_not_recreated() -> None:
     job = stored(a_job("W1"), Worker=ReplicaStatus(completed=frozenset({0})))
     assert missing(msgspec.structs.replace(job, workload=Workload.JOB)) == ([], None)
 
 
-def test_missing_companions_are_made_as_property_of_the_job() -> None:
+def test_missing_companions_are_created_as_property_of_the_job() -> None:
     board = Companion(
         kind="Deployment",
         name="board",

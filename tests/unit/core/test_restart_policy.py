@@ -274,7 +274,7 @@ def test_the_first_record_of_an_index_starts_a_streak() -> None:
     )
 
 
-def test_restarts_of_one_pass_are_recorded_together_in_their_order() -> None:
+def test_restarts_of_one_reconcile_are_recorded_together_in_their_order() -> None:
     again = [a_pod("worker", index, "Failed", uid=f"w{index}") for index in (0, 2, 1)]
     entries = restart_policy.records_after_replacement(
         instances_of(*again), stored=recorded_as("old", streak=1), now=NOW

@@ -53,7 +53,7 @@ def test_a_record_that_could_be_shorter_is_no_reason_to_write() -> None:
     assert told(cluster) == [0, 1]
 
 
-def test_a_pass_that_forgets_is_followed_by_rest() -> None:
+def test_a_reconcile_that_drops_records_is_followed_by_no_write() -> None:
     cluster = restarted()
     cluster.advance(STEADILY)
     model_kubelet.leave(cluster, "j-worker-2", code=0)

@@ -190,7 +190,7 @@ def test_a_type_that_left_the_spec_of_a_failed_job_has_nothing_active() -> None:
 
 @pytest.mark.scenario(110, 111, "R11")
 @pytest.mark.parametrize("kind", ["Succeeded", "Failed"])
-def test_a_finished_job_goes_when_its_time_to_live_is_over(kind: str) -> None:
+def test_a_finished_job_is_deleted_when_its_ttl_has_expired(kind: str) -> None:
     job = a_job("W1", run_policy={"ttlSecondsAfterFinished": 3}, status=ended(kind))
     early = decide(job, *pods(worker="S"), now=at(2.9))
     assert (early.deletes_job, early.requeue_at) == (False, at(3))
@@ -207,7 +207,7 @@ def test_a_finished_job_goes_when_its_time_to_live_is_over(kind: str) -> None:
         pytest.param({"ttlSecondsAfterFinished": 0}, NOW, True, id="none-at-all"),
     ],
 )
-def test_only_a_time_to_live_that_is_over_deletes_a_finished_job(
+def test_only_a_ttl_that_is_over_deletes_a_finished_job(
     policy: dict[str, int], completed: datetime, is_deleted: bool
 ) -> None:
     job = a_job("W1", run_policy=policy, status=ended(at_time=completed))
@@ -235,7 +235,7 @@ def test_a_missing_completion_time_is_that_of_the_verdict() -> None:
 
 
 @pytest.mark.scenario(113)
-def test_a_job_is_woken_at_the_end_of_its_time_to_live_and_only_then() -> None:
+def test_a_job_is_woken_at_the_end_of_its_ttl_and_only_then() -> None:
     policy = {"ttlSecondsAfterFinished": 5}
     running = a_job("W1", run_policy=policy)
     assert decide(running, *pods(worker="R")).requeue_at is None
@@ -246,7 +246,7 @@ def test_a_job_is_woken_at_the_end_of_its_time_to_live_and_only_then() -> None:
     assert decide(endless).requeue_at is None
 
 
-def test_a_verdict_is_stored_before_a_time_to_live_of_0_runs() -> None:
+def test_a_verdict_is_stored_before_a_ttl_of_0_runs() -> None:
     policy = {"ttlSecondsAfterFinished": 0, "backoffLimit": 0}
     passes = Passes(manifest("W1", restart="OnFailure", run_policy=policy))
     plan = passes.go(*pods(worker="F"))

@@ -81,7 +81,7 @@ def test_running_pods_are_counted_and_make_the_job_running() -> None:
 
 
 @pytest.mark.scenario(45)
-def test_missing_children_are_made_beside_pending_ones() -> None:
+def test_missing_children_are_created_beside_pending_ones() -> None:
     job = a_job("W4 P2")
     plan = decide(job, *pods(worker="PP", ps="P"))
     missing = ["j-ps-1", "j-worker-2", "j-worker-3"]
@@ -90,7 +90,7 @@ def test_missing_children_are_made_beside_pending_ones() -> None:
 
 
 @pytest.mark.scenario(46)
-def test_one_running_worker_makes_the_job_running_while_others_are_made() -> None:
+def test_one_running_worker_makes_the_job_running_while_others_are_created() -> None:
     job = a_job("W4 P2")
     plan = decide(job, *pods(worker="PPR", ps="P"))
     assert both(plan) == (["j-ps-1", "j-worker-3"], ["j-ps-1", "j-worker-3"])
@@ -194,7 +194,7 @@ def test_the_end_of_worker_0_ends_a_job_without_chief() -> None:
     assert conditions_of(status) == ["Created", "Succeeded"]
 
 
-def test_children_are_made_in_a_fixed_order_and_services_before_pods() -> None:
+def test_children_are_created_in_a_fixed_order_and_services_before_pods() -> None:
     plan = decide(a_job("E1 W1 P1 C1"))
     order = ["j-chief-0", "j-ps-0", "j-worker-0", "j-evaluator-0"]
     assert [each.kind for each in plan.creates] == ["Service"] * 4 + ["Pod"] * 4
@@ -214,7 +214,7 @@ def test_a_lost_created_condition_comes_back_first() -> None:
     assert conditions_of(status) == ["Created", "Running"]
 
 
-def test_a_pass_over_a_settled_job_asks_for_nothing() -> None:
+def test_a_reconcile_over_a_settled_job_asks_for_nothing() -> None:
     passes = Passes(manifest("W2 P1"))
     passes.go()
     passes.go(*pods(worker="RR", ps="R"), now=at(1))

@@ -69,7 +69,7 @@ def test_a_failed_ps_under_never_fails_the_job_at_once() -> None:
 
 
 @pytest.mark.scenario("R29")
-def test_a_job_that_ends_within_one_pass_shows_its_conditions_in_order() -> None:
+def test_a_job_that_ends_within_one_reconcile_shows_its_conditions_in_order() -> None:
     job = a_job("W1")
     status = status_after(job, decide(job, *pods(worker="S")))
     assert conditions_of(status) == ["Created", "Succeeded"]

@@ -155,7 +155,7 @@ def test_a_ps_under_on_failure_is_left_to_its_node_after_a_failure() -> None:
 
 
 @pytest.mark.scenario(84)
-def test_a_ps_under_on_failure_that_ended_well_stays_so() -> None:
+def test_a_ps_under_on_failure_that_succeeded_stays_so() -> None:
     passes = Passes(manifest("P1 W1", restart="OnFailure"))
     plan = passes.go(*pods(ps="S", worker="R"))
     assert (plan.creates, plan.deletes) == ([], [])

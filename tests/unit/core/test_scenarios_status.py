@@ -119,7 +119,7 @@ F1 = "TFJob n/j has failed because {} replica(s) failed."
         ),
     ],
 )
-def test_conditions_after_one_pass(
+def test_conditions_after_one_reconcile(
     roles: str, spec: dict[str, Any], found: dict[str, str], expected: list[str]
 ) -> None:
     job = a_job(roles, **spec)

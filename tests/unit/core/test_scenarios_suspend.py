@@ -33,7 +33,7 @@ def c1_w1(*, suspend: bool, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.scenario(114)
-def test_a_job_born_suspended_has_no_children_and_no_start() -> None:
+def test_a_job_created_suspended_has_no_children_and_no_start() -> None:
     passes = Passes(c1_w1(suspend=True))
     plan = passes.go()
     assert (plan.creates, plan.deletes) == ([], [])
@@ -228,7 +228,7 @@ def test_after_many_suspensions_the_last_one_takes_effect_and_no_restart_is_coun
     assert passes.conditions == ["Created", "Suspended"]
 
 
-def test_a_resumption_is_stored_before_any_pod_is_made() -> None:
+def test_a_resumption_is_stored_before_any_pod_is_created() -> None:
     passes = Passes(manifest("W1", run_policy={"suspend": True}))
     passes.go()
     passes.edit(manifest("W1", run_policy={"suspend": False}))
@@ -248,7 +248,7 @@ def test_a_pod_that_survived_suspension_is_replaced_at_resumption(created: float
     assert passes.conditions == ["Created", "Suspended=F"]
 
 
-def test_no_child_is_deleted_twice_in_one_pass() -> None:
+def test_no_child_is_deleted_twice_in_one_reconcile() -> None:
     passes = Passes(manifest("W1", run_policy={"suspend": True}))
     passes.go(*pods(worker="RR"))
     passes.edit(manifest("W1", run_policy={"suspend": False}))
@@ -257,7 +257,7 @@ def test_no_child_is_deleted_twice_in_one_pass() -> None:
 
 
 @pytest.mark.scenario("R14")
-def test_pods_made_after_resuming_follow_the_template_as_it_is_then() -> None:
+def test_pods_created_after_resuming_follow_the_template_as_it_is_then() -> None:
     passes = Passes(manifest("W1", run_policy={"suspend": True}))
     passes.go()
     given = manifest("W1", run_policy={"suspend": False})

@@ -54,7 +54,7 @@ def test_a_folder_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
         cluster(tmp_path / "file" / "data")
 
 
-def test_a_newer_folder_is_rejected_before_anything_is_made(tmp_path: Path) -> None:
+def test_a_newer_folder_is_rejected_before_anything_is_created(tmp_path: Path) -> None:
     (tmp_path / "format").write_text("2\n")
     with pytest.raises(DataFolderError, match=r"newer tfjob \(format 2, this one knows 1\)"):
         cluster(tmp_path)

@@ -46,7 +46,7 @@ def test_a_deep_configuration_file_is_rejected(depth: int, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [b"a: 2026-13-45\n", b"\xff\xfe\x00", b"a: \x00", b"&a [*a]"])
-def test_an_odd_kubeconfig_is_rejected(content: bytes, tmp_path: Path) -> None:
+def test_a_malformed_kubeconfig_is_rejected(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_bytes(content)
     with pytest.raises(ConfigError):

@@ -40,7 +40,7 @@ def test_absent_policies_say_nothing() -> None:
     assert not (found.succeeds_with_all_workers)
 
 
-def test_types_come_in_the_order_in_which_children_are_made() -> None:
+def test_types_come_in_the_order_in_which_children_are_created() -> None:
     kinds = ["Evaluator", "Worker", "PS", "Chief"]
     given = manifest(tfReplicaSpecs={kind: replica_spec() for kind in kinds})
     found, _ = read(given)

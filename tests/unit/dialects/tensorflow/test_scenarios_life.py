@@ -151,7 +151,7 @@ def test_master_that_ran_out_of_memory_has_failed() -> None:
 
 
 @pytest.mark.scenario("A-17")
-def test_master_that_ended_well_has_succeeded_whatever_came_before() -> None:
+def test_master_that_exited_with_0_has_succeeded_whatever_came_before() -> None:
     life = running()
     life.go(around(life.job, a_pod(state=end(0), last=end(143))))
     assert life.shown == ("Done", "Succeeded")
@@ -193,7 +193,7 @@ def test_of_two_pods_the_newer_counts() -> None:
 
 
 @pytest.mark.scenario("A-20b")
-def test_final_exit_counts_although_a_second_pod_was_made() -> None:
+def test_final_exit_counts_although_a_second_pod_was_created() -> None:
     life = running()
     first = a_pod(state=end(2), phase="Failed", suffix="one")
     second = a_pod(state=up(), suffix="two", started="2026-01-02T03:00:09Z")

@@ -52,7 +52,7 @@ def test_phase_tells_the_conditions(phase: Any, state: Any, expected: list[str])
 
 
 @pytest.mark.parametrize("odd", [None, 1, "x", [], {"replicaStatuses": 3}])
-def test_odd_status_is_no_status(odd: Any) -> None:
+def test_malformed_status_is_no_status(odd: Any) -> None:
     assert decode(odd) == JobStatus()
 
 
@@ -64,12 +64,12 @@ def test_counts_are_read() -> None:
 
 
 @pytest.mark.parametrize("odd", [-1, True, "3", None, 2**80])
-def test_odd_counts_are_harmless(odd: Any) -> None:
+def test_malformed_counts_are_harmless(odd: Any) -> None:
     shown = [{"tf_replica_type": "PS", "ReplicasStates": {"Running": odd}}, 3, {}]
     assert 0 <= decode({"replicaStatuses": shown}).of("PS").active < 2**31
 
 
-def test_job_started_when_it_was_made() -> None:
+def test_job_started_when_it_was_created() -> None:
     given = stored(tfjob(entry()))
     given["metadata"]["creationTimestamp"] = "2026-01-02T03:04:05Z"
     assert decoded({**given, "status": {"phase": "Running"}}).status.start_time == NOW

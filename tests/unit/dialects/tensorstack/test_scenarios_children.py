@@ -206,7 +206,7 @@ def test_scheduler_of_the_template_gives_way_to_the_one_of_the_job() -> None:
 
 
 @pytest.mark.scenario("B-24")
-def test_no_pod_is_made_where_the_group_cannot_be() -> None:
+def test_no_pod_is_created_where_the_group_cannot_be() -> None:
     play = Play(training_job("W4", scheduler=T9K))
     for _ in range(3):
         plan = play.go(has_services=False, create_error="no matches for kind PodGroup")
@@ -274,6 +274,6 @@ def planned(given: Json, children: Children) -> Plan:
     return play.go(*children.pods)
 
 
-def test_pod_that_is_there_is_not_made_again() -> None:
+def test_pod_that_is_there_is_not_recreated() -> None:
     plan = planned(training_job("W2"), Children(pods=[pod("worker", 0)]))
     assert [each.name for each in plan.creates if each.kind == "Pod"] == [name_of("worker", 1)]

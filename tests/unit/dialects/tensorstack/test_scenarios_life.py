@@ -219,7 +219,7 @@ def test_resumed_job_runs_only_when_all_its_new_pods_do() -> None:
     assert play.status["phase"] == "Running"
 
 
-def test_time_of_a_job_runs_from_when_all_of_it_was_made() -> None:
+def test_time_of_a_job_runs_from_when_all_of_it_was_created() -> None:
     play = Play(training_job("W2", runPolicy={"activeDeadlineSeconds": 60}))
     play.go()
     play.go(pod("worker", 0), now=at(100))
@@ -233,7 +233,7 @@ def test_time_of_a_job_runs_from_when_all_of_it_was_made() -> None:
 
 
 @pytest.mark.parametrize(("index", "is_begun"), [(1, True), (2, False)])
-def test_job_that_ends_at_first_sight_began_if_all_of_it_was_made(
+def test_job_that_ends_at_first_sight_began_if_all_of_it_was_created(
     index: int, is_begun: bool
 ) -> None:
     play = Play(training_job("W2"))

@@ -87,7 +87,7 @@ def test_tensorboard_stays_after_the_end(policy: str) -> None:
 
 
 @pytest.mark.scenario("B-33")
-def test_a_deployment_and_a_service_are_made_where_the_kind_is_missing() -> None:
+def test_a_deployment_and_a_service_are_created_where_the_kind_is_missing() -> None:
     job, plan = first(Play(board(**LOGS)))
     deployment = made(job, plan, "Deployment")[NAME]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -213,7 +213,7 @@ def test_tensorboard_that_stands_stays_of_its_kind(
 
 
 @pytest.mark.parametrize("stored", [3, {"dependent": 3}, {"dependent": {"uid": 1, "kind": []}}])
-def test_odd_status_of_a_tensorboard_says_nothing(stored: Any) -> None:
+def test_malformed_status_of_a_tensorboard_says_nothing(stored: Any) -> None:
     given = {**board(**LOGS), "status": {"tensorboard": stored}}
     assert [each.kind for each in decoded(given, served=SERVED).companions] == ["TensorBoard"]
 

@@ -105,7 +105,7 @@ def test_transition_rules_judge_changes_only() -> None:
     assert texts(schema, {"a": "y"}, old={"a": "x"}) == ["spec: Invalid value: a is fixed"]
 
 
-def test_a_rule_that_fails_to_evaluate_is_a_fault_not_a_pass() -> None:
+def test_a_rule_that_fails_to_evaluate_is_a_fault() -> None:
     schema = structural(**{"x-kubernetes-validations": [{"rule": "self.none == 1"}]})
     assert texts(schema, {}) == ["spec: Invalid value: rule evaluation error: no such key: none"]
 

@@ -149,7 +149,7 @@ def test_a_crash_between_owner_and_dependents_is_healed_at_the_next_start(tmp_pa
     assert after.names() == []
 
 
-def test_a_deleted_namespace_takes_its_content_along(world: World) -> None:
+def test_a_deleted_namespace_deletes_its_content(world: World) -> None:
     world.make("a")
     obj = {"metadata": {"name": "ns", "uid": "uid-ns"}, "spec": {"finalizers": ["kubernetes"]}}
     world.backend.store.put(Key("namespaces", "", "ns"), obj)

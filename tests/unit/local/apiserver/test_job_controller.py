@@ -168,7 +168,7 @@ def test_pods_belong_to_their_job_and_carry_its_labels(world: World) -> None:
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
-def test_a_deleted_job_takes_its_pods_along(world: World, policy: str) -> None:
+def test_a_deleted_job_deletes_its_pods(world: World, policy: str) -> None:
     world.make(parallelism=2, completions=2)
     world.finish("Failed")
     world.delete(RESOURCE, "j", policy=policy)

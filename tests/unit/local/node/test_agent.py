@@ -34,7 +34,7 @@ async def test_a_pod_recreated_under_its_name_is_another_pod(api: FakeApi, tmp_p
     await until(lambda: start_time_of(process) is None)
 
 
-async def test_an_api_server_that_is_away_is_waited_for(api: FakeApi) -> None:
+async def test_an_api_server_that_is_down_is_waited_for(api: FakeApi) -> None:
     api.create(pod("p", "sleep 0.05"))
     await until(lambda: api.phase("p") == "Running")
     api.is_down = True
@@ -68,7 +68,7 @@ async def test_a_pod_that_is_never_restarted_fails_when_its_node_stops(tmp_path:
     assert api.exit_code("p") == 137
 
 
-async def test_pods_deleted_while_the_node_was_away_are_cleaned_up(tmp_path: Path) -> None:
+async def test_pods_deleted_while_the_node_was_down_are_cleaned_up(tmp_path: Path) -> None:
     api = FakeApi()
     one = pod("p", "sleep 60")
     async with node(api, tmp_path):

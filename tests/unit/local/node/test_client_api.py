@@ -113,7 +113,7 @@ async def test_a_pod_is_given_to_the_node_by_a_binding() -> None:
             await port.bind(one, "local")
 
 
-async def test_an_api_server_that_is_away_is_worth_another_try() -> None:
+async def test_an_api_server_that_is_down_is_worth_another_try() -> None:
     async with Api(Config(server="http://127.0.0.1:1")) as api:
         port = ClientApi(api, EventRecorder(api, component="node"))
         with pytest.raises(UnavailableError):
