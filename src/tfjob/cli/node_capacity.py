@@ -67,7 +67,9 @@ def never_fits(pod: Json, nodes: Sequence[Node]) -> str:
     largest, asked = max(amounts, key=lambda each: each.nano), requests_of(pod)[name]
     if asked.nano <= largest.nano:
         return "no single node has all the resources that it requests"
-    return f"it requests {asked.render()} {name}, and the largest node has {largest.render()}"
+    return (
+        f"it requests {asked.render()} {name} of one node, and the largest has {largest.render()}"
+    )
 
 
 def _repelled(pod: Json, nodes: Sequence[Node]) -> str:

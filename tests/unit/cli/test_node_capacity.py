@@ -33,7 +33,7 @@ def with_spec(given: Json, **more: Any) -> Json:
     ("asked", "nodes", "why"),
     [
         (pod(cpu="4"), [node()], ""),
-        (pod(gpu="8"), [node(gpus="4"), node("n2")], "8 nvidia.com/gpu, and the largest node has 4"),
+        (pod(gpu="8"), [node(gpus="4"), node("n2")], "8 nvidia.com/gpu of one node"),
         (pod(cpu="8", gpu="1"), [node(gpus="1"), node("n2", cpu="9")], "no single node has all"),
         (pod(cpu="1"), [node(unschedulable=True)], "no node is ready and schedulable"),
         (pod(cpu="1"), [node(ready="False")], "no node is ready and schedulable"),
