@@ -78,7 +78,7 @@ def _plan_one(checked: CheckedDocument, settings: Settings) -> int:
     if checked.dialect is None or checked.faults:
         place = f"{document.file}: document {document.number}, {checked.title}"
         return _fail([f"{place}: has faults and is not planned", *checked.report()])
-    job = checked.dialect.decode(_as_new(document.value), settings)
+    job = checked.dialect.decode(as_new(document.value), settings)
     if not isinstance(job, Job):
         return _fail(fault.text for fault in job.faults)
     for warning in placed_advice(checked, job):
@@ -93,7 +93,7 @@ def _plan_one(checked: CheckedDocument, settings: Settings) -> int:
     return 0
 
 
-def _as_new(manifest: Manifest) -> Manifest:
+def as_new(manifest: Manifest) -> Manifest:
     """The job as it is on creation, even if the file holds one that has already run.
 
     A `generateName` is completed with five times x.

@@ -1,0 +1,125 @@
+"""Whether the nodes of a cluster have room for pods: ever, and now.
+
+It considers requests, node selectors and taints. Affinity, topology and preemption are left to the
+scheduler.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tfjob.k8s import quantity
+from tfjob.k8s.quantity import Quantity
+from tfjob.local.node.resource_fit import ZERO, requests_of, shortages, sum_of
+
+Json = Mapping[str, Any]
+
+_REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node with its free resources."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: Sequence[Json]
+    allocatable: Mapping[str, Quantity]
+    used: Mapping[str, Quantity]
+
+
+def read_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> list[Node]:
+    """The nodes that accept pods, with what the given pods use of them."""
+    by_node: dict[str, list[Json]] = {}
+    for pod in pods:
+        if (pod.get("status") or {}).get("phase") not in _ENDED:
+            by_node.setdefault((pod.get("spec") or {}).get("nodeName") or "", []).append(pod)
+    found = []
+    for node in nodes:
+        spec, metadata = node.get("spec") or {}, node.get("metadata") or {}
+        if spec.get("unschedulable") or not _is_ready(node):
+            continue
+        amounts = (node.get("status") or {}).get("allocatable") or {}
+        parsed = {name: quantity.parse(text) for name, text in amounts.items()}
+        found.append(
+            Node(
+                name=metadata.get("name", ""),
+                labels=metadata.get("labels") or {},
+                taints=spec.get("taints") or (),
+                allocatable={name: each for name, each in parsed.items() if each is not None},
+                used=sum_of(by_node.get(metadata.get("name", ""), ())),
+            )
+        )
+    return found
+
+
+def never_fits(pod: Json, nodes: Sequence[Node]) -> str:
+    """Why the pod fits on no node, even an empty one; empty if it does on one."""
+    candidates = [node for node in nodes if _accepts(node, pod)]
+    if not candidates:
+        return _repelled(pod, nodes)
+    short = [shortages(pod, used={}, allocatable=each.allocatable) for each in candidates]
+    if not all(short):
+        return ""
+    name = min(short, key=len)[0]
+    amounts = [each.allocatable.get(name, ZERO) for each in candidates]
+    largest, asked = max(amounts, key=lambda each: each.nano), requests_of(pod)[name]
+    if asked.nano <= largest.nano:
+        return "no single node has all the resources that it requests"
+    return (
+        f"it requests {asked.render()} {name} of one node, and the largest has {largest.render()}"
+    )
+
+
+def _repelled(pod: Json, nodes: Sequence[Node]) -> str:
+    selector = (pod.get("spec") or {}).get("nodeSelector") or {}
+    if not nodes:
+        return "no node is ready and schedulable"
+    if any(_is_selected(node, selector) for node in nodes):
+        return "the nodes that it may use have taints that it does not tolerate"
+    wanted = ", ".join(f"{key}={value}" for key, value in selector.items())
+    return f"no ready node has the labels of its nodeSelector: {wanted}"
+
+
+def waiting_pods(pods: Iterable[Json], nodes: Sequence[Node]) -> list[str]:
+    """The names of the pods that would wait for room now, if placed one after the other."""
+    used = {node.name: dict(node.used) for node in nodes}
+    waiting = []
+    for pod in pods:
+        for node in nodes:
+            free = used[node.name]
+            if _accepts(node, pod) and not shortages(pod, used=free, allocatable=node.allocatable):
+                used[node.name] = sum_of([pod], before=free)
+                break
+        else:
+            waiting.append(str((pod.get("metadata") or {}).get("name", "")))
+    return waiting
+
+
+def _is_ready(node: Json) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    ready = [each.get("status") for each in conditions if each.get("type") == "Ready"]
+    return ready[:1] in ([], ["True"])
+
+
+def _accepts(node: Node, pod: Json) -> bool:
+    spec = pod.get("spec") or {}
+    if not _is_selected(node, spec.get("nodeSelector") or {}):
+        return False
+    tolerations = spec.get("tolerations") or ()
+    repelling = [each for each in node.taints if each.get("effect") in _REPELLING]
+    return all(any(_tolerates(each, taint) for each in tolerations) for taint in repelling)
+
+
+def _is_selected(node: Node, selector: Mapping[str, str]) -> bool:
+    return all(node.labels.get(key) == value for key, value in selector.items())
+
+
+def _tolerates(toleration: Json, taint: Json) -> bool:
+    if toleration.get("effect") not in {None, "", taint.get("effect")}:
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in {None, "", taint.get("key")}
+    is_same_key = toleration.get("key") == taint.get("key")
+    return is_same_key and toleration.get("value", "") == taint.get("value", "")

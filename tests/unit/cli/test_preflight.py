@@ -1,0 +1,40 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.local_apiserver.serving import PODS, api_server_in_thread
+from tests.support.other_jobs import old_job, training_job
+from tests.support.tfjobs import tfjob
+from tfjob.cli.main import main
+
+
+def written(folder: Path, job: Any) -> str:
+    path = folder / "job.yaml"
+    path.write_text(yaml.safe_dump(job))
+    return str(path)
+
+
+@pytest.mark.parametrize("job", [tfjob("C1 W2"), old_job("MASTER"), training_job("worker")])
+def test_job_of_any_api_that_would_start_creates_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], job: Any
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["preflight", written(tmp_path, job), *cluster.flags]) == 0
+        assert cluster.endpoint.request("GET", PODS)["items"] == []
+        assert cluster.job_names() == []
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.endswith("j: would start now, as far as it can be judged")
+    verdicts = {line.split()[1]: line.split()[0] for line in lines}
+    known = dict.fromkeys(("job", "pods", "objects", "quota", "queue"), "ok")
+    assert verdicts == {**known, "nodes": "unknown"}  # this cluster has none
+
+
+def test_a_faulty_file_is_refused_before_the_cluster_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tfjob("W1")
+    del job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["image"]
+    assert main(["preflight", written(tmp_path, job), "--kubeconfig", "/nowhere"]) == 2
+    assert "image" in capsys.readouterr().err

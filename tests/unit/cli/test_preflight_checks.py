@@ -1,0 +1,86 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.tfjobs import tfjob
+from tfjob.cli.main import main
+
+NODES = "/api/v1/nodes"
+NO_ACCOUNT = 'error looking up service account default/robot: serviceaccount "robot" not found'
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ThreadedApiServer]:
+    """A server with one node of 4 CPUs."""
+    with api_server_in_thread(tmp_path / "data") as up:
+        node = {
+            "metadata": {"name": "n1"},
+            "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
+        }
+        up.endpoint.request("POST", NODES, node)
+        yield up
+
+
+def written(folder: Path, *jobs: Any) -> str:
+    path = folder / "job.yaml"
+    path.write_text(yaml.safe_dump_all(jobs))
+    return str(path)
+
+
+def with_requests(job: Any, **requests: str) -> Any:
+    for replica in job["spec"]["tfReplicaSpecs"].values():
+        replica["template"]["spec"]["containers"][0]["resources"] = {"requests": requests}
+    return job
+
+
+def template(job: Any) -> Any:
+    return job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+
+
+def test_everything_that_is_missing_is_named_at_once(
+    cluster: ThreadedApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = with_requests(tfjob("W2", name="big"), cpu="3")
+    template(job)["volumes"] = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
+    template(job)["serviceAccountName"] = "robot"
+    job["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "gone"}
+    cluster.put_job(tfjob("W1", name="big"))
+    assert main(["preflight", "-o", "json", written(tmp_path, job), *cluster.flags]) == 1
+    [found] = json.loads(capsys.readouterr().out)
+    assert found["startsNow"] is False
+    failing = [(e["check"], e["message"]) for e in found["findings"] if e["verdict"] == "fails"]
+    assert failing == [
+        ("job", "a job of this name exists"),
+        ("pods", f'pods "big-worker-0" is forbidden: {NO_ACCOUNT}'),
+        ("objects", "PersistentVolumeClaim 'data' does not exist"),
+        ("objects", "ServiceAccount 'robot' does not exist"),
+        ("nodes", "1 of 2 pods would wait for room: big-worker-1"),
+        ("queue", "LocalQueue 'gone' does not exist in the namespace"),
+    ]
+    assert all(each["remedy"] for each in found["findings"] if each["verdict"] == "fails")
+
+
+def test_a_pod_larger_than_every_node_is_named_with_the_largest(
+    cluster: ThreadedApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = with_requests(tfjob("W3", name="big"), cpu="64")
+    assert main(["preflight", written(tmp_path, job), *cluster.flags]) == 1
+    out = capsys.readouterr().out
+    assert "TFJob default/big: would not start now" in out
+    why = "big-worker-0 (and 2 more): it requests 64 cpu of one node, and the largest has 4"
+    assert why in out
+
+
+def test_a_missing_namespace_is_named_once(
+    cluster: ThreadedApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["preflight", "-n", "team", written(tmp_path, tfjob("W1")), *cluster.flags]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    failing = [line for line in lines if "FAILS" in line]
+    assert len(failing) == 1
+    assert 'namespaces "team" not found' in failing[0]
