@@ -7,6 +7,7 @@ case, so no rule rejects an absent key.
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.schema import Schema, has_path, rule
 from tfjob.dialects.tensorflow import api, validation_messages
+from tfjob.k8s.field import FaultKind
 
 _TYPE = "self.tfReplicaType"
 _MAX_ID_LENGTH = api.MAX_RUNTIME_ID_LENGTH
@@ -82,7 +83,9 @@ def of_log_dir() -> list[Schema]:
 
 def _is_immutable() -> Schema:
     has_none = "!has(oldSelf.RuntimeId) || oldSelf.RuntimeId == ''"
-    return rule(f"{has_none} || self == oldSelf", validation_messages.IMMUTABLE, is_forbidden=True)
+    return rule(
+        f"{has_none} || self == oldSelf", validation_messages.IMMUTABLE, kind=FaultKind.FORBIDDEN
+    )
 
 
 def _chief_is_present() -> Schema:

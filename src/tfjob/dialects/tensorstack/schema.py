@@ -47,9 +47,12 @@ def spec() -> Schema:
     return record(
         "What shall run. Only runMode.pause.enabled and tensorboardSpec.suspend can change later.",
         {
-            "replicaSpecs": ruled(
-                {**array("The replicas.", _replica(), at_most=_MAX_ENTRIES), "minItems": 1},
-                cel_rules.of_replicas(),
+            "replicaSpecs": hinted(
+                ruled(
+                    {**array("The replicas.", _replica(), at_most=_MAX_ENTRIES), "minItems": 1},
+                    cel_rules.of_replicas(),
+                ),
+                absent=(validation_messages.NO_REPLICAS, hints.NO_REPLICAS),
             ),
             "runPolicy": _run_policy(),
             "scheduler": record(
