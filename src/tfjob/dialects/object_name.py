@@ -11,7 +11,7 @@ import msgspec
 
 from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.rule_check import RuleTree, check_rules
+from tfjob.dialects.rule_check import RuleTree, violations
 from tfjob.dialects.schema import GIVEN_NAME, RESERVED, Schema
 from tfjob.k8s import field
 from tfjob.k8s.names import GENERATED_SUFFIX
@@ -54,12 +54,17 @@ def rules_of(schema: Schema) -> RuleTree:
 def check_job(
     reader: Reader, rules: RuleTree, *, name: ObjectName | None, spec: Any, place: int
 ) -> None:
-    """Check the rules of a job whose parts match the schema; see `check_rules` for `place`."""
+    """Check the rules of a job whose parts match the schema.
+
+    Faults that come first are inserted before the others, at `place`.
+    """
     value: dict[str, Any] = {"metadata": {"name": name.whole} if name else {}}
     if spec is not None:
         value["spec"] = spec
     variables = {GIVEN_NAME: name.text, RESERVED: len(name.suffix)} if name else {}
-    check_rules(reader, rules, value, place=place, variables=variables)
+    found = violations(rules, value, variables=variables, is_broken=bool(reader.faults))
+    reader.faults[place:place] = [each.fault for each in found if each.order < 0]
+    reader.faults += [each.fault for each in found if each.order >= 0]
     if name is not None and name.path != _NAME:
         reader.faults[:] = [
             msgspec.structs.replace(fault, path=name.path) if fault.path == _NAME else fault

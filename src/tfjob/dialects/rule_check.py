@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tfjob.dialects.field_reader import ROOT, Reader
+from tfjob.dialects.field_reader import ROOT
 from tfjob.dialects.schema import REASONS, REPORT, RULES, Report, Schema
 from tfjob.k8s import field
 from tfjob.k8s.cel import BudgetError, Env, Meter, Program, compile_rule
@@ -28,7 +28,9 @@ _SMALLER = "remove what the job can do without"
 _BUG = "this is a bug of tfjob: report it together with the job"
 
 
-class _Violation(NamedTuple):
+class Violation(NamedTuple):
+    """A fault, and the order of its report."""
+
     fault: Fault
     order: int = 0
     is_internal: bool = False
@@ -69,16 +71,16 @@ class RuleTree:
         for tree in (*self._fields.values(), self._entries, self._items):
             yield from tree.reports() if tree else ()
 
-    def violations(self, value: Any, place: _Place) -> Iterator[_Violation]:
+    def violations(self, value: Any, place: _Place) -> Iterator[Violation]:
         """The violations below a value and then its own. Bad entries can hide what is below."""
-        found: list[_Violation] = []
+        found: list[Violation] = []
         hidden: set[Any] = set()
         for each in self._rules:
             found += each.violations(value, place, hidden)
         yield from self._below(value, place, hidden)
         yield from found
 
-    def _below(self, value: Any, place: _Place, hidden: set[Any]) -> Iterator[_Violation]:
+    def _below(self, value: Any, place: _Place, hidden: set[Any]) -> Iterator[Violation]:
         if isinstance(value, Mapping):
             for key, each in value.items():
                 tree, path = self._fields.get(key), f"{place.path}.{key}".removeprefix(".")
@@ -91,29 +93,24 @@ class RuleTree:
                 yield from self._items.violations(each, place.below(f"{place.path}[{index}]"))
 
 
-def check_rules(
-    reader: Reader, tree: RuleTree, value: Any, *, place: int, variables: Mapping[str, Any]
-) -> None:
-    """Report the violated rules. Those that come first are inserted at `place`.
+def violations(
+    rules: RuleTree, value: Any, *, variables: Mapping[str, Any], is_broken: bool = False
+) -> list[Violation]:
+    """The violated rules in their order.
 
-    Of a value with other faults, invalid parts are missing, and rules that need them have no
-    verdict.
+    A broken value lacks its invalid parts, so rules without a verdict are no fault of ours.
     """
-    is_broken = bool(reader.faults)
-    found: list[_Violation] = []
+    found: list[Violation] = []
     try:
-        for each in tree.violations(value, _Place("", variables, Meter(MAX_STEPS))):
+        for each in rules.violations(value, _Place("", variables, Meter(MAX_STEPS))):
             if not (is_broken and each.is_internal):
                 found.append(each)
             if len(found) >= MAX_FAULTS:
                 break
     except BudgetError:
-        found.append(
-            _Violation(Fault(ROOT, FaultKind.INVALID, detail=OUT_OF_BUDGET, remedy=_SMALLER))
-        )
-    found.sort(key=lambda each: each.order)
-    reader.faults[place:place] = [each.fault for each in found if each.order < 0]
-    reader.faults += [each.fault for each in found if each.order >= 0]
+        fault = Fault(ROOT, FaultKind.INVALID, detail=OUT_OF_BUDGET, remedy=_SMALLER)
+        found.append(Violation(fault))
+    return sorted(found, key=lambda each: each.order)
 
 
 class _ReportedRule:
@@ -122,7 +119,7 @@ class _ReportedRule:
         self._report: Report = spec.get(REPORT, Report())
         self._variables = variables
 
-    def violations(self, value: Any, place: _Place, hidden: set[Any]) -> Iterator[_Violation]:
+    def violations(self, value: Any, place: _Place, hidden: set[Any]) -> Iterator[Violation]:
         env = self.rule.env(value, meter=place.meter)
         try:
             if self.rule.holds(env):
@@ -130,14 +127,14 @@ class _ReportedRule:
         except EvaluationError as error:
             detail = f"the rule {self.rule.text!r} cannot be evaluated: {error}"
             fault = field.internal(self._path(place), detail, remedy=_BUG)
-            yield _Violation(fault, is_internal=True)
+            yield Violation(fault, is_internal=True)
             return
         try:
             faults = list(self._located({**env, **place.variables}, place, hidden))
         except EvaluationError:
             faults = []
         for fault in faults or [self._plain(env, place)]:
-            yield _Violation(fault, self._report.order)
+            yield Violation(fault, self._report.order)
 
     def _located(self, env: Env, place: _Place, hidden: set[Any]) -> Iterator[Fault]:
         """The faults as the report describes them."""

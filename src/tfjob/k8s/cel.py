@@ -36,7 +36,8 @@ Program = Callable[[Env], Any]
 METER = ""
 """The key of the Meter among the variables: no variable can have this name."""
 _FIELD_ESCAPES = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__underscores__": "__"}
-_BYTES_PER_STEP = 64
+_LENGTH_OF_A_STEP = 64
+"""Functions read this many characters or elements in the time of one step."""
 
 
 class BudgetError(Exception):
@@ -159,12 +160,12 @@ def _applied(name: str, function: Callable[..., Any], parts: list[Program]) -> P
 
 
 def _metered(target: Program) -> Program:
-    """The target of a method, whose length counts: functions read all of it."""
+    """The target of a method, whose length counts: methods read all of it."""
 
     def run(env: Env) -> Any:
         value = target(env)
-        if isinstance(value, (str, *LISTS)):
-            env.get(METER, _UNLIMITED).spend(1 + len(value) // _BYTES_PER_STEP)
+        if isinstance(value, (str, *LISTS)) and len(value) > _LENGTH_OF_A_STEP:
+            env.get(METER, _UNLIMITED).spend(len(value) // _LENGTH_OF_A_STEP)
         return value
 
     return run
@@ -210,38 +211,60 @@ def _macro(
     programs = [_compiled(node, inner) for node in body]
     test = programs[0]
 
-    def each(env: Env) -> Iterator[tuple[Any, Env]]:
-        """The elements, and the one scope that holds each of them in turn."""
+    def scoped(env: Env) -> tuple[list[Any], dict[str, Any]]:
+        """The elements, and the one scope that is to hold each of them in turn."""
         elements = _elements(of(env))
         env.get(METER, _UNLIMITED).spend(1 + len(elements))
-        scope = dict(env)
+        return elements, dict(env)
+
+    if name in {"all", "exists"}:
+        return _quantified(scoped, test, variable, decisive=name == "exists")
+    keep = programs[-1] if name == "map" else None
+    has_test = keep is None or len(programs) == 2
+    chosen = _chosen(scoped, variable, test=test if has_test else None, keep=keep)
+    if name in {"exists_one", "existsOne"}:
+        return lambda env: len(chosen(env)) == 1
+    return chosen
+
+
+_Scoped = Callable[[Env], tuple[list[Any], dict[str, Any]]]
+
+
+def _chosen(
+    scoped: _Scoped, variable: str, *, test: Program | None, keep: Program | None
+) -> Program:
+    """The elements that pass the test, or what `keep` makes of them."""
+
+    def run(env: Env) -> list[Any]:
+        elements, scope = scoped(env)
+        found = []
         for item in elements:
             scope[variable] = item
-            yield item, scope
+            if test is None or truth(test(scope)):
+                found.append(item if keep is None else keep(scope))
+        return found
 
-    if name == "map":
-        keep = programs[-1]
-        if len(programs) == 1:
-            return lambda env: [keep(scope) for _, scope in each(env)]
-        return lambda env: [keep(scope) for _, scope in each(env) if truth(test(scope))]
-    if name == "filter":
-        return lambda env: [item for item, scope in each(env) if truth(test(scope))]
-    if name in {"exists_one", "existsOne"}:
-        return lambda env: sum(truth(test(scope)) for _, scope in each(env)) == 1
-    return lambda env: _quantified(each(env), test, decisive=name == "exists")
+    return run
 
 
-def _quantified(scopes: Iterator[tuple[Any, Env]], test: Program, *, decisive: bool) -> bool:
-    failure: EvaluationError | None = None
-    for _, scope in scopes:
-        try:
-            if truth(test(scope)) is decisive:
-                return decisive
-        except EvaluationError as error:
-            failure = error
-    if failure is not None:
-        raise failure
-    return not decisive
+def _quantified(scoped: _Scoped, test: Program, variable: str, *, decisive: bool) -> Program:
+    """`all` and `exists`: one element may decide alone, even if the test fails for others."""
+
+    def run(env: Env) -> bool:
+        elements, scope = scoped(env)
+        failure: EvaluationError | None = None
+        for item in elements:
+            scope[variable] = item
+            try:
+                if truth(test(scope)) is decisive:
+                    return decisive
+            except EvaluationError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+        return not decisive
+
+    return run
 
 
 def _elements(value: object) -> list[Any]:

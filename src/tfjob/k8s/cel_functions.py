@@ -133,6 +133,14 @@ def _find(text: str, pattern: str) -> str:
     return found[0] if found else ""
 
 
+def _lower_ascii(text: str) -> str:
+    return text.lower() if text.isascii() else text.translate(_TO_LOWER)
+
+
+def _upper_ascii(text: str) -> str:
+    return text.upper() if text.isascii() else text.translate(_TO_UPPER)
+
+
 def _sorted(values: list[Any]) -> bool:
     return all(one <= other for one, other in itertools.pairwise(values))
 
@@ -165,8 +173,8 @@ METHODS: Mapping[str, Function] = {
     "startsWith": ((2,), str.startswith),
     "endsWith": ((2,), str.endswith),
     "contains": ((2,), lambda text, part: part in text),
-    "lowerAscii": ((1,), lambda text: text.translate(_TO_LOWER)),
-    "upperAscii": ((1,), lambda text: text.translate(_TO_UPPER)),
+    "lowerAscii": ((1,), _lower_ascii),
+    "upperAscii": ((1,), _upper_ascii),
     "trim": ((1,), str.strip),
     "replace": ((3, 4), str.replace),
     "split": ((2,), str.split),
