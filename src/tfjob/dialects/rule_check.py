@@ -6,7 +6,6 @@ evaluated is reported as an internal error, so that no job is accepted unchecked
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,6 +23,7 @@ MAX_STEPS = 100_000
 MAX_FAULTS = 100
 _KINDS = {reason: kind for kind, reason in REASONS.items()}
 _ENTRY = frozenset({"k", "e", "before"})
+_EXPRESSIONS = ("entries", "is_bad", "value", "argument")
 _SMALLER = "remove what the job can do without"
 _BUG = "this is a bug of tfjob: report it together with the job"
 
@@ -64,12 +64,6 @@ class RuleTree:
     @property
     def is_empty(self) -> bool:
         return not (self._rules or self._fields or self._entries or self._items)
-
-    def reports(self) -> Iterator["_ReportedRule"]:
-        """All rules with the way they are reported."""
-        yield from self._rules
-        for tree in (*self._fields.values(), self._entries, self._items):
-            yield from tree.reports() if tree else ()
 
     def violations(self, value: Any, place: _Place) -> Iterator[Violation]:
         """The violations below a value and then its own. Bad entries can hide what is below."""
@@ -117,7 +111,7 @@ class _ReportedRule:
     def __init__(self, spec: Schema, variables: frozenset[str]) -> None:
         self.rule = ValidationRule(spec)
         self._report: Report = spec.get(REPORT, Report())
-        self._variables = variables
+        self._programs = _programs(self._report, variables)
 
     def violations(self, value: Any, place: _Place, hidden: set[Any]) -> Iterator[Violation]:
         env = self.rule.env(value, meter=place.meter)
@@ -126,7 +120,7 @@ class _ReportedRule:
                 return
         except EvaluationError as error:
             detail = f"the rule {self.rule.text!r} cannot be evaluated: {error}"
-            fault = field.internal(self._path(place), detail, remedy=_BUG)
+            fault = field.internal(self._path(place) or ROOT, detail, remedy=_BUG)
             yield Violation(fault, is_internal=True)
             return
         try:
@@ -147,19 +141,18 @@ class _ReportedRule:
             yield self._fault(scope, self._path(place) + self._report.at.replace("{}", str(key)))
 
     def _bad_entries(self, env: Env) -> Iterator[tuple[Any, Env]]:
-        entries = self.entries(env)
-        is_map = isinstance(entries, Mapping)
+        entries, is_bad = self._programs["entries"](env), self._programs["is_bad"]
         before: list[Any] = []
-        for key in sorted(entries) if is_map else range(len(entries)):
+        for key in sorted(entries) if isinstance(entries, Mapping) else range(len(entries)):
             scope = {**env, "k": key, "e": entries[key], "before": before}
-            if self.is_bad(scope) is True:
+            if is_bad(scope) is True:
                 yield key, scope
             before.append(entries[key])
 
     def _fault(self, env: Env, path: str) -> Fault:
         report, rule = self._report, self.rule
-        value = self.value(env) if report.value else _at(env["self"], rule.field_path)
-        argument = self.argument(env) if report.argument else None
+        value = self._result("value", env, _at(env["self"], rule.field_path))
+        argument = self._result("argument", env, None)
         detail = (
             rule.message_for(env) if report.detail is None else _filled(report.detail, argument)
         )
@@ -169,39 +162,27 @@ class _ReportedRule:
             else report.remedy(value, argument)
         )
         kind = report.kind or _KINDS.get(rule.reason, FaultKind.INVALID)
-        return Fault(path, kind, value, detail, remedy)
+        return Fault(path or ROOT, kind, value, detail, remedy)
+
+    def _result(self, expression: str, env: Env, default: Any) -> Any:
+        program = self._programs.get(expression)
+        return default if program is None else program(env)
 
     def _plain(self, env: Env, place: _Place) -> Fault:
         """The fault as an API server describes it."""
         rule = self.rule
         value = _at(env["self"], rule.field_path)
         kind = _KINDS.get(rule.reason, FaultKind.INVALID)
-        return Fault(self._path(place), kind, value, rule.message_for(env))
+        return Fault(self._path(place) or ROOT, kind, value, rule.message_for(env))
 
     def _path(self, place: _Place) -> str:
-        return f"{place.path}{self.rule.field_path}".removeprefix(".") or ROOT
+        return f"{place.path}{self.rule.field_path}".removeprefix(".")
 
-    # Compiled when they are first needed: most rules are never violated.
 
-    @cached_property
-    def entries(self) -> Program:
-        return compile_rule(self._report.entries, variables=self._names)
-
-    @cached_property
-    def is_bad(self) -> Program:
-        return compile_rule(self._report.is_bad, variables=self._names)
-
-    @cached_property
-    def value(self) -> Program:
-        return compile_rule(self._report.value, variables=self._names)
-
-    @cached_property
-    def argument(self) -> Program:
-        return compile_rule(self._report.argument, variables=self._names)
-
-    @property
-    def _names(self) -> frozenset[str]:
-        return frozenset({"self", "oldSelf"}) | _ENTRY | self._variables
+def _programs(report: Report, variables: frozenset[str]) -> Mapping[str, Program]:
+    names = frozenset({"self", "oldSelf"}) | _ENTRY | variables
+    given = {key: getattr(report, key) for key in _EXPRESSIONS}
+    return {key: compile_rule(text, variables=names) for key, text in given.items() if text}
 
 
 def _subtree(schema: Schema | None, variables: frozenset[str]) -> RuleTree | None:

@@ -46,7 +46,7 @@ def validate(manifest: Manifest) -> list[Fault]:
         read_spec(reader, given, is_stored=False)
     if reader.faults:
         return reader.faults
-    found = decode(manifest, Settings())
+    found = decode(manifest, Settings(), is_checked=True)
     return list(found.faults) if isinstance(found, InvalidJob) else []
 
 

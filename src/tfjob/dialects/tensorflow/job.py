@@ -56,7 +56,7 @@ def validate(manifest: Manifest) -> list[Fault]:
         read(reader, given, Settings())
     if reader.faults:
         return reader.faults
-    found = decode(manifest, Settings())
+    found = decode(manifest, Settings(), is_checked=True)
     return list(found.faults) if isinstance(found, InvalidJob) else []
 
 

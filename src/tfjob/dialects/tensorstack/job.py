@@ -49,7 +49,7 @@ def validate(manifest: Manifest) -> list[Fault]:
         read_spec(reader, reader.mapping(manifest, ROOT))
     if reader.faults:
         return reader.faults
-    found = decode(manifest, Settings())
+    found = decode(manifest, Settings(), is_checked=True)
     return list(found.faults) if isinstance(found, InvalidJob) else []
 
 
