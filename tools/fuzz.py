@@ -81,8 +81,9 @@ def _documents() -> Target:
 
 
 def _cel() -> Target:
-    from tfjob.local.apiserver.cel import EvaluationError, compile_rule  # noqa: PLC0415
-    from tfjob.local.apiserver.cel_syntax import CelError  # noqa: PLC0415
+    from tfjob.k8s.cel import compile_rule  # noqa: PLC0415
+    from tfjob.k8s.cel_functions import EvaluationError  # noqa: PLC0415
+    from tfjob.k8s.cel_syntax import CelError  # noqa: PLC0415
 
     env = {"self": {"a": 1, "b": [1, 2], "c": "text", "d": {"e": None}}}
 

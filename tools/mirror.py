@@ -42,7 +42,7 @@ ELSEWHERE: Mapping[str, str] = {
     "core/completion": "tests/unit/core/test_reconcile.py",
     "dialects/tensorstack/schema": "tests/unit/dialects/tensorstack/test_crd.py",
     "local/apiserver/admission": _CASES,
-    "local/apiserver/cel_syntax": "tests/unit/local/apiserver/test_cel.py",
+    "k8s/cel_syntax": "tests/unit/k8s/test_cel.py",
     "local/apiserver/defaults": _CASES,
     "local/apiserver/builtin_validation": _CASES,
     "local/apiserver/schema": _CASES,

@@ -70,7 +70,13 @@ class FakeDialect:
             return []
         return [field.invalid("spec.replicas", manifest["spec"]["replicas"], "must be positive")]
 
-    def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+    def decode(
+        self,
+        manifest: Manifest,
+        settings: Settings,
+        *,
+        is_checked: bool = False,  # noqa: ARG002 - of the protocol; this API has no rules
+    ) -> Job | InvalidJob:
         meta = manifest["metadata"]
         namespace, uid = meta.get("namespace", "default"), meta.get("uid", "")
         owner = Owner(f"{GROUP}/{VERSION}", KIND, meta["name"], namespace, uid)

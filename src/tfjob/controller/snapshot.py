@@ -13,6 +13,7 @@ import msgspec
 
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import HasMetadata, Key
+from tfjob.controller.checked_specs import CheckedSpecs
 from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
@@ -86,6 +87,7 @@ class SnapshotReader:
         self.now = now
         self._token = token
         self._unparsed: set[str] = set()
+        self._checked = CheckedSpecs()
 
     async def read(self, key: Key) -> Snapshot | None:
         """The snapshot of a job; None if there is no such job."""
@@ -93,7 +95,7 @@ class SnapshotReader:
         if stored is None:
             return None
         manifest = stored.manifest()
-        job = self._decode(manifest)
+        job = self._decode(stored, manifest)
         snapshot = Snapshot(stored=stored, manifest=manifest, job=job)
         if isinstance(job, InvalidJob):
             snapshot.children = self._children_of_invalid(job.owner)
@@ -134,13 +136,17 @@ class SnapshotReader:
         return is_named and not any(pod.metadata.is_terminating for pod in snapshot.children.pods)
 
     def decode(self, stored: JobObject) -> Job | InvalidJob:
-        return self._decode(stored.manifest())
+        return self._decode(stored, stored.manifest())
 
-    def _decode(self, manifest: Manifest) -> Job | InvalidJob:
+    def _decode(self, stored: JobObject, manifest: Manifest) -> Job | InvalidJob:
         """Decode a job. A job that cannot be parsed is marked, and then left alone."""
-        job = self._dialect.decode(manifest, self.settings)
+        is_checked = self._checked.holds(stored)
+        job = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
+        if not isinstance(job, InvalidJob):
+            self._checked.add(stored)
+            return job
         spec = manifest["spec"]
-        if not isinstance(spec, Unreadable) or not isinstance(job, InvalidJob):
+        if not isinstance(spec, Unreadable):
             return job
         self._log_unparsed(job, spec.reason)
         fault = field.forbidden("spec", f"{spec.reason}; {_UNPARSED}")

@@ -126,8 +126,13 @@ class Dialect(Protocol):
     def unknown_fields(self, manifest: Manifest) -> list[str]:
         """Paths of fields that an API server stores but that have no meaning."""
 
-    def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-        """Decode a stored job."""
+    def decode(
+        self, manifest: Manifest, settings: Settings, *, is_checked: bool = False
+    ) -> Job | InvalidJob:
+        """Decode a stored job.
+
+        With `is_checked`, the rules of the CRD are known to hold and are not evaluated again.
+        """
 
     def defaulted_spec(
         self,

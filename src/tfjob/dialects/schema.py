@@ -4,8 +4,12 @@ Each takes the description for `kubectl explain`. A schema may also carry hints 
 value is rejected; these are not published in the CRD.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import msgspec
+
+from tfjob.k8s.field import FaultKind
 
 Schema = dict[str, Any]
 
@@ -15,8 +19,49 @@ REMEDY = "x-tfjob-remedy"
 """Hint for a rejected value of this field."""
 ABSENT = "x-tfjob-absent"
 """Message and hint for a required field that is absent."""
+REPORT = "x-tfjob-report"
+"""How the offline check reports the violation of a rule."""
+RULES = "x-kubernetes-validations"
+GIVEN_NAME = "givenName"
+"""Variable of reports: the name of the job as its user wrote it."""
+RESERVED = "reserved"
+"""Variable of reports: how many characters the API server appends to that name."""
 _KEEPS_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
-_RULES = "x-kubernetes-validations"
+REASONS = {
+    FaultKind.REQUIRED: "FieldValueRequired",
+    FaultKind.FORBIDDEN: "FieldValueForbidden",
+}
+"""The reason of a rule, by the kind of its faults; without one, they are of invalid values."""
+_HINTS = frozenset({REMEDY, ABSENT, REPORT})
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """How the offline check reports a violated rule, where it can be more precise than the CRD.
+
+    The rule alone decides whether there is a violation. `entries`, `is_bad`, `value` and `argument`
+    are CEL over `self` and the variables of the check.
+    """
+
+    entries: str = ""
+    """A map or list whose bad entries are reported one by one."""
+    is_bad: str = ""
+    """Whether the entry `e` at the key or index `k`, after the entries `before`, is a bad one."""
+    at: str = ""
+    """The path of the fault below that of the rule; `{}` is the key or index of the entry."""
+    value: str = ""
+    """The rejected value; without it, the value at the path of the rule."""
+    argument: str = ""
+    """What `{}` in the detail and the remedy stands for."""
+    kind: FaultKind | None = None
+    """The kind of the fault; without it, the reason of the rule."""
+    detail: str | None = None
+    """The text of the fault; without it, the message of the rule."""
+    remedy: str | Callable[[Any, Any], str] = ""
+    """A hint for the user, or a function of the value and the argument that returns it."""
+    order: int = 0
+    """Faults are sorted by this number; negative ones precede those of the plain schema."""
+    hides_entries: bool = False
+    """Bad entries are not checked any further."""
 
 
 def hinted(schema: Schema, *, remedy: str = "", absent: tuple[str, str] | None = None) -> Schema:
@@ -28,7 +73,7 @@ def hinted(schema: Schema, *, remedy: str = "", absent: tuple[str, str] | None =
 def published(schema: Any) -> Any:
     """The schema as published in the CRD, without hints."""
     if isinstance(schema, dict):
-        return {key: published(each) for key, each in schema.items() if key not in {REMEDY, ABSENT}}
+        return {key: published(each) for key, each in schema.items() if key not in _HINTS}
     return [published(each) for each in schema] if isinstance(schema, list) else schema
 
 
@@ -112,8 +157,8 @@ def rule(
     *,
     message_expression: str = "",
     at: str = "",
-    is_required: bool = False,
-    is_forbidden: bool = False,
+    kind: FaultKind = FaultKind.INVALID,
+    report: Report | None = None,
 ) -> Schema:
     """A CEL validation rule and its message.
 
@@ -127,19 +172,20 @@ def rule(
         found["messageExpression"] = message_expression
     if at:
         found["fieldPath"] = at
-    if is_required:
-        found["reason"] = "FieldValueRequired"
-    if is_forbidden:
-        found["reason"] = "FieldValueForbidden"
+    if kind in REASONS:
+        found["reason"] = REASONS[kind]
     if "oldSelf.hasValue()" in expression:
         found["optionalOldSelf"] = True
+    if report is not None:
+        found[REPORT] = report
     return found
 
 
-def needs_text(name: str, message: str) -> Schema:
+def needs_text(name: str, message: str, *, remedy: str) -> Schema:
     """A rule that a field must be present and not empty."""
     is_said = f"has(self.{name}) && self.{name} != ''"
-    return rule(is_said, message, at=f".{name}", is_required=True)
+    report = Report(remedy=remedy)
+    return rule(is_said, message, at=f".{name}", kind=FaultKind.REQUIRED, report=report)
 
 
 def pod_metadata() -> Schema:
@@ -166,4 +212,4 @@ def has_path(root: str, path: str) -> str:
 
 def ruled(schema: Schema, rules: Sequence[Schema]) -> Schema:
     """The schema with validation rules."""
-    return {**schema, _RULES: list(rules)} if rules else schema
+    return {**schema, RULES: list(rules)} if rules else schema

@@ -1,10 +1,12 @@
 """Validates values against the schema of the CRD: types, bounds and enums.
 
 All constraints come from the schema. Invalid parts are reported with the messages of an API server
-and removed, so that later code sees only values of the right types. A valid value is returned
-unchanged, as the same object. Null is the same as absent, except as an item of a list.
+and removed, so that later code sees only values of the right types. Null is the same as absent,
+except as an item of a list, and is removed as well. A valid value is returned unchanged, as the
+same object. Of a list or object that is too long, only the allowed number of entries is checked.
 """
 
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +16,7 @@ from tfjob.k8s import field
 
 _MAX_INTEGERS = {"int32": 2**31 - 1, "int64": 2**63 - 1}
 _EMPTY: Mapping[str, Any] = {"object": {}, "array": [], "string": ""}
+_ADD = "add what is missing"
 _FEWER = "remove what the job does not need"
 _Check = Callable[[Reader, Any, Schema, str], Any]
 
@@ -31,6 +34,7 @@ def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
     if not isinstance(value, Mapping):
         reader.wrong_type(path, value, "object")
         return None
+    value = _bounded(reader, value, schema, path)
     known, others = schema.get("properties", {}), schema.get("additionalProperties")
     changes: dict[str, Any] = {}
     for key, each in value.items():
@@ -40,27 +44,47 @@ def _object(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
         is_entry = key not in known and piece.get("type") == "object"
         own = f"{path}[{key}]" if is_entry else f"{path}.{key}"
         found = valid_part(reader, each, piece, own)
-        if found is not each:
+        if found is not each or (found is None and not piece.get("nullable")):
             changes[key] = found
     for key in schema.get("required", ()):
-        if value.get(key) is None and ABSENT in known[key]:
-            rule, remedy = known[key][ABSENT]
-            reader.note(field.required(f"{path}.{key}", rule, remedy=remedy))
-    merged = {**value, **changes} if changes else value
-    if others is None or others.get("nullable") or None not in merged.values():
-        return merged
-    return {key: each for key, each in merged.items() if each is not None}
+        if value.get(key) is None:
+            _note_absent(reader, known[key], f"{path}.{key}")
+    if not changes:
+        return value
+    kept = {key: each for key, each in value.items() if key not in changes}
+    nullable = bool(others and others.get("nullable"))
+    return kept | {key: each for key, each in changes.items() if each is not None or nullable}
+
+
+def _bounded(
+    reader: Reader, value: Mapping[str, Any], schema: Schema, path: str
+) -> Mapping[str, Any]:
+    """The object without the properties that are too many."""
+    most = schema.get("maxProperties", len(value))
+    if len(value) <= most:
+        return value
+    rule = f"{path} in body should have at most {most} properties"
+    reader.note(field.invalid(path, len(value), rule, remedy=schema.get(REMEDY, _FEWER)))
+    return dict(itertools.islice(value.items(), most))
+
+
+def _note_absent(reader: Reader, schema: Schema, path: str) -> None:
+    rule, remedy = schema.get(ABSENT, ("", _ADD))
+    reader.note(field.required(path, rule, remedy=remedy))
 
 
 def _array(reader: Reader, value: Any, schema: Schema, path: str) -> Any:
     if not isinstance(value, list | tuple):
         reader.wrong_type(path, value, "array")
         return None
+    if len(value) < schema.get("minItems", 0):
+        _note_absent(reader, schema, path)
     most = schema.get("maxItems", len(value))
     if len(value) > most:
         rule = f"{path} in body should have at most {most} items"
         remedy = schema.get(REMEDY, _FEWER)
         reader.note(field.invalid(path, len(value), rule, remedy=remedy))
+        value = value[:most]
     items = schema["items"]
     found = [_item(reader, each, items, f"{path}[{place}]") for place, each in enumerate(value)]
     is_same = all(new is old for new, old in zip(found, value, strict=True))

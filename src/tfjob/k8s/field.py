@@ -22,9 +22,10 @@ class FaultKind(enum.StrEnum):
     UNSUPPORTED = "Unsupported value"
     DUPLICATE = "Duplicate value"
     NOT_FOUND = "Not found"
+    INTERNAL = "Internal error"
 
 
-_WITHOUT_VALUE = frozenset({FaultKind.REQUIRED, FaultKind.FORBIDDEN})
+_WITHOUT_VALUE = frozenset({FaultKind.REQUIRED, FaultKind.FORBIDDEN, FaultKind.INTERNAL})
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -82,6 +83,11 @@ def not_found(path: str, value: object) -> Fault:
 def duplicate(path: str, value: object, *, remedy: str = "") -> Fault:
     """A repeated value that must be unique."""
     return Fault(path, FaultKind.DUPLICATE, value, remedy=remedy)
+
+
+def internal(path: str, detail: str, *, remedy: str = "") -> Fault:
+    """A check that failed for a reason that is not the user's."""
+    return Fault(path, FaultKind.INTERNAL, detail=detail, remedy=remedy)
 
 
 def summary(faults: Iterable[Fault]) -> str:

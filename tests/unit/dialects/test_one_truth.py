@@ -1,5 +1,8 @@
 """The definition and the operator agree: what an API server takes is what a job can be made of.
 
+Both evaluate the same rules, but on different paths: the server drops unknown fields and nulls and
+sets defaults first; the operator reads what is stored, and the offline check what a user wrote.
+
 The definition of the oldest API is weaker on purpose: it cannot see keys in other letters, so it
 refuses nothing for being absent. What the operator refuses beyond it is listed here.
 """
@@ -10,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from tests.unit.dialects import almost_right, verdicts
 from tests.unit.dialects.almost_right import as_sent, is_sendable
@@ -72,9 +76,9 @@ def judged(dialect: Dialect, job: Json) -> tuple[Json, list[str]]:
     return stored, [finding.text for finding in server.faults(stored)]
 
 
-def of_api(dialect: Dialect, spec: Any) -> Json:
+def of_api(dialect: Dialect, spec: Any, name: str = "j") -> Json:
     api = f"{dialect.group}/{dialect.version}"
-    return {"apiVersion": api, "kind": dialect.kind, "metadata": {"name": "j"}, "spec": spec}
+    return {"apiVersion": api, "kind": dialect.kind, "metadata": {"name": name}, "spec": spec}
 
 
 def check(dialect: Dialect, job: Json) -> None:
@@ -85,18 +89,25 @@ def check(dialect: Dialect, job: Json) -> None:
         assert isinstance(dialect.decode(stored, Settings()), Job)
 
 
+NAME = st.one_of(
+    st.just("j"),
+    st.integers(40, 64).map(lambda length: "a" * length),
+    st.text(alphabet="aZ0-.\n", min_size=1, max_size=5),
+)
+
+
 @settings(max_examples=150)
-@given(almost_right.SENT_SPEC)
-@example({"tfReplicaSpecs": {"Worker": {"template": NULL_LABEL}}})
-def test_definition_of_tfjobs_and_the_operator_agree(spec: Any) -> None:
+@given(almost_right.SENT_SPEC, NAME)
+@example({"tfReplicaSpecs": {"Worker": {"template": NULL_LABEL}}}, "j")
+def test_definition_of_tfjobs_and_the_operator_agree(spec: Any, name: str) -> None:
     for dialect in STRICT[:2]:
-        check(dialect, of_api(dialect, spec))
+        check(dialect, of_api(dialect, spec, name))
 
 
 @settings(max_examples=150)
-@given(of_training_jobs.SPEC.filter(is_sendable).map(as_sent))
-def test_definition_of_training_jobs_and_the_operator_agree(spec: Any) -> None:
-    check(STRICT[2], of_api(STRICT[2], spec))
+@given(of_training_jobs.SPEC.filter(is_sendable).map(as_sent), NAME)
+def test_definition_of_training_jobs_and_the_operator_agree(spec: Any, name: str) -> None:
+    check(STRICT[2], of_api(STRICT[2], spec, name))
 
 
 @settings(max_examples=150)

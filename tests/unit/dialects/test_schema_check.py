@@ -1,4 +1,4 @@
-"""Invalid parts are reported and removed; a valid value is returned as the same object."""
+"""Invalid parts and nulls are removed; a valid value is returned as the same object."""
 
 from typing import Any
 
@@ -49,11 +49,11 @@ RIGHT: dict[str, Any] = {
     "ports": [{"number": 1, "other": {"x": None}}],
     "words": ["x"],
     "labels": {"a": "b"},
-    "entries": {"x": {"flag": None}, "y": None},
+    "entries": {"x": {"flag": True}, "y": None},
     "amounts": {"cpu": 1, "memory": "1Gi"},
     "wide": 2**40,
     "stranger": [1],
-    "unhinted": None,
+    "unhinted": "u",
 }
 
 
@@ -79,12 +79,12 @@ def test_right_value_is_the_same_object() -> None:
         ({"ports": {}}, "x.ports", None),
         ({"ports": [{"number": 1}, 5]}, "x.ports[1]", [{"number": 1}, {}]),
         ({"ports": [None]}, "x.ports[0]", [{}]),
-        ({"ports": [{"number": 10}]}, "x.ports[0].number", [{"number": None}]),
-        ({"ports": [{"number": 0}]}, "x.ports[0].number", [{"number": None}]),
+        ({"ports": [{"number": 10}]}, "x.ports[0].number", [{}]),
+        ({"ports": [{"number": 0}]}, "x.ports[0].number", [{}]),
         ({"words": ["a", None]}, "x.words[1]", ["a", ""]),
         ({"labels": {"a": 1, "b": "c"}}, "x.labels.a", {"b": "c"}),
         ({"entries": {"z": []}}, "x.entries[z]", {"z": None}),
-        ({"entries": {"z": {"flag": 1}}}, "x.entries[z].flag", {"z": {"flag": None}}),
+        ({"entries": {"z": {"flag": 1}}}, "x.entries[z].flag", {"z": {}}),
         ({"amounts": {"cpu": "much"}}, "x.amounts.cpu", {}),
         ({"wide": 2**63}, "x.wide", None),
         ({"wide": -1}, "x.wide", None),
@@ -95,7 +95,8 @@ def test_what_is_rejected_is_noted_and_left_out(change: Any, path: str, rest: An
     (key,) = change
     assert [each for each, _ in faults] == [path]
     assert all(remedy for _, remedy in faults)
-    assert found == RIGHT | {key: rest}
+    left = {each: value for each, value in RIGHT.items() if each != key}
+    assert found == (left if rest is None else left | {key: rest})
 
 
 @pytest.mark.parametrize("name", ["", "abcd"])
@@ -115,7 +116,28 @@ def test_null_entry_of_a_map_is_left_out_as_an_api_server_does() -> None:
 
 def test_null_is_absent() -> None:
     assert read(None) == (None, [])
-    assert read(dict.fromkeys(RIGHT))[1] == []
+    found, faults = read(dict.fromkeys(RIGHT))
+    assert found == {"stranger": None}
+    assert faults == [("x.unhinted", "add what is missing")]
+
+
+def test_object_with_too_many_entries_is_read_as_far_as_it_may_be_long() -> None:
+    schema = mapping("M.", {"type": "string"}, at_most=2)
+    reader = Reader()
+    found = valid_part(reader, {"a": "1", "b": "2", "c": 3}, schema, "x")
+    assert found == {"a": "1", "b": "2"}
+    assert [fault.text for fault in reader.faults] == [
+        "x: Invalid value: 3: x in body should have at most 2 properties"
+    ]
+
+
+def test_list_with_too_few_entries_is_as_good_as_absent() -> None:
+    schema = hinted(
+        {**array("A.", {"type": "string"}), "minItems": 1}, absent=("must be there", "add it")
+    )
+    reader = Reader()
+    valid_part(reader, [], schema, "x")
+    assert [fault.text for fault in reader.faults] == ["x: Required value: must be there"]
 
 
 def test_whole_number_with_a_point_is_one() -> None:
@@ -134,4 +156,4 @@ def test_anything_is_read_without_an_exception(odd: Any) -> None:
     read(odd)
     for key in RIGHT:
         found, _ = read(RIGHT | {key: odd})
-        assert read(found)[1] == [] or key in {"name", "ports", "words"}
+        assert read(found)[1] == [] or key in {"name", "ports", "words", "unhinted"}

@@ -3,19 +3,22 @@
 An object stored before a rule existed can still be updated and deleted as long as the part that
 violates the rule does not change. Where a rule covers one part only, API servers do this
 themselves (ratcheting); the other rules compare with the old object. Rules iterate over the new
-object only, because the cost estimate bounds the size of no other.
+object only, because the cost estimate bounds the size of no other. The offline check and the
+operator evaluate the same rules; reports say how they word a violation.
 """
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
 from tfjob.core.naming import MAX_NAME_LENGTH
-from tfjob.dialects.kubeflow import api, validation_messages
-from tfjob.dialects.schema import Schema, needs_text, rule
+from tfjob.dialects.kubeflow import api, hints, validation_messages
+from tfjob.dialects.schema import GIVEN_NAME, RESERVED, Report, Schema, needs_text, rule
+from tfjob.k8s.field import FaultKind
 
 _TYPES = [kind.lower() for kind in api.TYPES]
 _LEADERS = [kind.lower() for kind in api.DECISIVE_TYPES]
 _SUPPORTED = ", ".join(f'"{kind}"' for kind in sorted(api.TYPES))
 _CONTAINERS = ".template.spec.containers"
 _OLD = "oldSelf.value()"
+_NAME_FIRST, _UNKNOWN_LATER, _TOTAL_LATER, _LENGTH_LAST = -1, 1, 2, 3
 
 
 def of_object() -> list[Schema]:
@@ -44,14 +47,19 @@ def of_queue() -> list[Schema]:
 def of_types() -> list[Schema]:
     """Rules on the map of replica types as a whole."""
     return [
-        rule("size(self) > 0", validation_messages.REQUIRED, is_required=True),
+        rule(
+            "size(self) > 0",
+            validation_messages.REQUIRED,
+            kind=FaultKind.REQUIRED,
+            report=Report(remedy=hints.NO_TYPES),
+        ),
         rule(
             "self.all(k, self[k] != null)",
             validation_messages.NO_CONTAINERS,
             message_expression=_message_expression(
                 f"{{}} {validation_messages.NO_CONTAINERS}", "self.filter(k, self[k] == null)[0]"
             ),
-            is_required=True,
+            kind=FaultKind.REQUIRED,
         ),
         _types_are_known(),
         _types_are_unique(),
@@ -71,19 +79,21 @@ def of_replica() -> list[Schema]:
             f"{is_there} && size({containers}) > 0",
             validation_messages.NO_CONTAINERS,
             at=_CONTAINERS,
-            is_required=True,
+            kind=FaultKind.REQUIRED,
+            report=Report(remedy=hints.NO_CONTAINERS),
         ),
         rule(
             f"{is_there} && {containers}.exists(c, {is_training})",
             validation_messages.NO_TRAINING_CONTAINER,
             at=_CONTAINERS,
-            is_required=True,
+            kind=FaultKind.REQUIRED,
+            report=Report(remedy=hints.for_containers),
         ),
     ]
 
 
 def of_container() -> list[Schema]:
-    return [needs_text("image", validation_messages.REQUIRED)]
+    return [needs_text("image", validation_messages.REQUIRED, remedy=hints.NO_IMAGE)]
 
 
 def _spec_is_present() -> Schema:
@@ -91,7 +101,8 @@ def _spec_is_present() -> Schema:
         f"has(self.spec) || (oldSelf.hasValue() && !has({_OLD}.spec))",
         validation_messages.REQUIRED,
         at=".spec.tfReplicaSpecs",
-        is_required=True,
+        kind=FaultKind.REQUIRED,
+        report=Report(remedy=hints.NO_TYPES),
     )
 
 
@@ -113,6 +124,7 @@ def _name_is_label() -> Schema:
             f"{is_short} ? {no_label} : {is_label} ? {too_long} : {both}",
         ),
         at=".metadata.name",
+        report=Report(value=GIVEN_NAME, argument=_room(), remedy=hints.for_name, order=_NAME_FIRST),
     )
 
 
@@ -132,7 +144,22 @@ def _child_names_fit() -> Schema:
             f"{MAX_NAME_LENGTH} - {new}.map(k, {is_longest}, {_tail(new)})[0]",
         ),
         at=".metadata.name",
+        report=Report(
+            value=GIVEN_NAME,
+            argument=_room(),
+            detail=validation_messages.LONG_NAME,
+            remedy=hints.LONG_NAME,
+            order=_LENGTH_LAST,
+        ),
     )
+
+
+def _room() -> str:
+    """CEL: how long a name may be so that the names of all children are valid."""
+    specs = "self.spec.tfReplicaSpecs"
+    tails = f"{specs}.map(k, {_tail(specs)})"
+    has_any = f"has(self.spec) && has({specs}) && size({specs}) > 0"
+    return f"{MAX_NAME_LENGTH} - {RESERVED} - ({has_any} ? {tails}.max() : 0)"
 
 
 def _types_are_known() -> Schema:
@@ -142,6 +169,16 @@ def _types_are_known() -> Schema:
         message_expression=_message_expression(
             f'Unsupported value: "{{}}": supported values: {_SUPPORTED}',
             f"self.filter(k, !({_is_among(_TYPES)}))[0]",
+        ),
+        report=Report(
+            entries="self",
+            is_bad=f"!({_is_among(_TYPES)})",
+            value="k",
+            kind=FaultKind.UNSUPPORTED,
+            detail=f"supported values: {_SUPPORTED}",
+            remedy=hints.for_type,
+            order=_UNKNOWN_LATER,
+            hides_entries=True,
         ),
     )
 
@@ -156,6 +193,15 @@ def _types_are_unique() -> Schema:
         message_expression=_message_expression(
             'Duplicate value: "{}"', f"self.filter(k, {has_twin})[0]"
         ),
+        report=Report(
+            entries="self",
+            is_bad=has_twin,
+            value="k",
+            kind=FaultKind.DUPLICATE,
+            detail="",
+            remedy=hints.DUPLICATE_TYPE,
+            order=_UNKNOWN_LATER,
+        ),
     )
 
 
@@ -165,7 +211,8 @@ def _one_type_leads() -> Schema:
     return rule(
         f"!{chief} || !{master} || (oldSelf.hasValue() && {was_so})",
         validation_messages.TWO_LEADERS,
-        is_forbidden=True,
+        kind=FaultKind.FORBIDDEN,
+        report=Report(remedy=hints.TWO_LEADERS),
     )
 
 
@@ -178,15 +225,26 @@ def _leader_is_one() -> Schema:
         message_expression=_message_expression(
             validation_messages.MANY_LEADERS, f"self.filter(k, {is_many})[0]"
         ),
+        report=Report(
+            entries="self",
+            is_bad=is_many,
+            at="[{}].replicas",
+            value="e.replicas",
+            argument="k",
+            detail=validation_messages.MANY_LEADERS,
+            remedy=hints.MANY_LEADERS,
+        ),
     )
 
 
 def _total_is_bounded() -> Schema:
     counts = ", ".join(_count_of(kind) for kind in _TYPES)
     was_so = f"self.all(k, k in {_OLD} && {_count('self')} <= {_count(_OLD)})"
+    report = Report(value=f"[{counts}].sum()", remedy=hints.MANY_REPLICAS, order=_TOTAL_LATER)
     return rule(
         f"[{counts}].sum() <= {MAX_REPLICAS} || (oldSelf.hasValue() && {was_so})",
         validation_messages.MANY_REPLICAS,
+        report=report,
     )
 
 

@@ -2,11 +2,11 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
+from tfjob.dialects.kubeflow import api
 
-NO_NAME = "add metadata.name"
 LONG_NAME = "shorten it to {} characters or less"
 MANAGER = "leave the field out to have this operator run the job"
 NO_TYPES = "add at least one replica type with its template, for example Worker"
@@ -21,7 +21,7 @@ NO_IMAGE = "add the image that the container runs, for example tensorflow/tensor
 NO_PORT = "add containerPort, or remove the entry"
 
 
-def for_name(name: str, *, longest: int) -> str:
+def for_name(name: str, longest: int) -> str:
     """Suggest a valid name close to the given one."""
     kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     whole = kept if kept[:1].isalpha() else f"job-{kept}"
@@ -33,10 +33,16 @@ def for_name(name: str, *, longest: int) -> str:
     return f"use a name such as {legal}"
 
 
-def for_type(key: str, known: Iterable[str]) -> str:
+def for_type(key: str, _: object) -> str:
     """Suggest the replica type that was probably meant."""
-    choices = {each.lower(): each for each in known}
+    choices = {each.lower(): each for each in api.TYPES}
     close = difflib.get_close_matches(key.lower(), choices, n=1)
     if close:
         return f"did you mean {choices[close[0]]}?"
     return "use one of the supported types"
+
+
+def for_containers(containers: object, _: object) -> str:
+    """What to do about containers none of which trains."""
+    is_given = isinstance(containers, Sequence) and bool(containers)
+    return NO_TRAINING_CONTAINER if is_given else NO_CONTAINERS

@@ -46,11 +46,11 @@ def validate(manifest: Manifest) -> list[Fault]:
         read_spec(reader, given, is_stored=False)
     if reader.faults:
         return reader.faults
-    found = decode(manifest, Settings())
+    found = decode(manifest, Settings(), is_checked=True)
     return list(found.faults) if isinstance(found, InvalidJob) else []
 
 
-def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) -> Job | InvalidJob:
     """Decode a stored job."""
     reader = Reader()
     given = restored(reader, reader.mapping(manifest, ROOT))
@@ -58,7 +58,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
     stored = status.decode(given.get("status"))
     external = is_external(given)
     deleting = is_deleting(given)
-    spec = read_spec(reader, given, is_stored=True)
+    spec = read_spec(reader, given, is_stored=True, is_checked=is_checked)
     if reader.faults:
         return InvalidJob(
             owner=owner,

@@ -4,7 +4,7 @@ Pod templates are stored as written; only the fields that the rules need are dec
 """
 
 from tfjob.core.job import MAX_REPLICAS
-from tfjob.dialects.kubeflow import api, cel_rules, hints
+from tfjob.dialects.kubeflow import api, cel_rules, hints, validation_messages
 from tfjob.dialects.schema import (
     Schema,
     array,
@@ -51,11 +51,14 @@ def spec(clean_pod_policy: str | None = None) -> Schema:
     return record(
         "The desired state of the job.",
         {
-            "tfReplicaSpecs": mapping(
-                f"The replicas by type: {types}. Types are case-insensitive.",
-                _replica(),
-                at_most=MAX_TYPES,
-                rules=cel_rules.of_types(),
+            "tfReplicaSpecs": hinted(
+                mapping(
+                    f"The replicas by type: {types}. Types are case-insensitive.",
+                    _replica(),
+                    at_most=MAX_TYPES,
+                    rules=cel_rules.of_types(),
+                ),
+                absent=(validation_messages.REQUIRED, hints.NO_TYPES),
             ),
             "runPolicy": _run_policy(),
             "successPolicy": text(

@@ -10,9 +10,7 @@ from typing import Any
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER, ServicePort
-from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.kubeflow import api, hints, validation_messages
-from tfjob.k8s import field
+from tfjob.dialects.kubeflow import api
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -24,32 +22,12 @@ class Template(msgspec.Struct, frozen=True):
     has_restart_policy: bool = False
 
 
-def read_template(reader: Reader, given: Mapping[str, Any], path: str) -> Template:
-    """Read a template that matches the schema."""
-    spec = given.get("spec") or {}
-    containers = spec.get("containers") or ()
-    place = _check_containers(reader, containers, f"{path}.spec.containers")
-    if place is None or reader.faults:
-        return Template()
-    return _with_port(given, spec, containers, place)
-
-
-def _check_containers(reader: Reader, containers: Sequence[Any], path: str) -> int | None:
-    """The index of the training container; all faults of the list are reported."""
-    if not containers:
-        reader.note(
-            field.required(path, validation_messages.NO_CONTAINERS, remedy=hints.NO_CONTAINERS)
-        )
-    for place, container in enumerate(containers):
-        if not container.get("image"):
-            own, rule = f"{path}[{place}].image", validation_messages.REQUIRED
-            reader.note(field.required(own, rule, remedy=hints.NO_IMAGE))
+def read_template(given: Mapping[str, Any]) -> Template:
+    """Read a valid template."""
+    spec = given["spec"]
+    containers = spec["containers"]
     names = [container.get("name") for container in containers]
-    if TRAINING_CONTAINER in names:
-        return names.index(TRAINING_CONTAINER)
-    remedy = hints.NO_TRAINING_CONTAINER if containers else hints.NO_CONTAINERS
-    reader.note(field.required(path, validation_messages.NO_TRAINING_CONTAINER, remedy=remedy))
-    return None
+    return _with_port(given, spec, containers, names.index(TRAINING_CONTAINER))
 
 
 def _with_port(

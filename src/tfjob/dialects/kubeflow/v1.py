@@ -15,8 +15,10 @@ class KubeflowV1(TFJobDialect):
     def validate(self, manifest: Manifest) -> list[Fault]:
         return kubeflow_job.validate(manifest)
 
-    def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-        return kubeflow_job.decode(manifest, settings)
+    def decode(
+        self, manifest: Manifest, settings: Settings, *, is_checked: bool = False
+    ) -> Job | InvalidJob:
+        return kubeflow_job.decode(manifest, settings, is_checked=is_checked)
 
     def to_hub(self, manifest: Manifest) -> Conversion:
         return Conversion(dict(manifest))

@@ -1,13 +1,18 @@
 """CEL validation rules for TfJobs, which the API server evaluates; there is no webhook.
 
 A rule sees a key only in its usual spelling. A key that seems absent may be present in another
-case, so no rule rejects an absent key.
+case, so no rule rejects an absent key. The offline check and the operator evaluate the same rules
+after they have restored the usual spelling and set defaults; reports say how they word a violation
+and in which order.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.schema import Schema, has_path, rule
-from tfjob.dialects.tensorflow import api, validation_messages
+from tfjob.dialects.schema import Report, Schema, has_path, rule
+from tfjob.dialects.tensorflow import api, hints, validation_messages
+from tfjob.k8s.field import FaultKind
 
+OF_ENTRY, OF_CHIEF, OF_BOARD, OF_DUPLICATES, OF_NUMBERS, OF_INDEX, OF_ID, OF_POLICY = range(8)
+"""The order of faults. A failed job shows its first fault, so it is part of the API."""
 _TYPE = "self.tfReplicaType"
 _MAX_ID_LENGTH = api.MAX_RUNTIME_ID_LENGTH
 
@@ -19,7 +24,8 @@ def of_spec() -> list[Schema]:
 def of_runtime_id() -> list[Schema]:
     """Empty is the same as absent."""
     is_label = f"self.matches('{api.RUNTIME_ID_PATTERN}') && size(self) <= {_MAX_ID_LENGTH}"
-    return [rule(f"self == '' || ({is_label})", validation_messages.BAD_RUNTIME_ID)]
+    report = Report(remedy=hints.RUNTIME_ID, order=OF_ID)
+    return [rule(f"self == '' || ({is_label})", validation_messages.BAD_RUNTIME_ID, report=report)]
 
 
 def of_entries() -> list[Schema]:
@@ -32,6 +38,16 @@ def of_entries() -> list[Schema]:
             validation_messages.DUPLICATE_TYPE.format("one type"),
             message_expression=f"{_quoted(validation_messages.DUPLICATE_TYPE, '%s')}"
             f".format([{kinds}.filter(t, {is_twin})[0]])",
+            report=Report(
+                entries="self",
+                is_bad=f"before.exists(o, {_is_type('o', 'e.tfReplicaType')})",
+                at="[{}].tfReplicaType",
+                value="e.tfReplicaType",
+                argument="e.tfReplicaType",
+                detail=validation_messages.DUPLICATE_TYPE,
+                remedy=hints.DUPLICATE_TYPE,
+                order=OF_DUPLICATES,
+            ),
         )
     ]
 
@@ -45,12 +61,18 @@ def of_entry() -> list[Schema]:
     is_there = f"has(self.template.spec) && has({containers})"
     trains = f"{containers}.exists(c, has(c.name) && c.name == '{TRAINING_CONTAINER}')"
     return [
-        rule(is_one, validation_messages.MANY_MASTERS, at=".replicas"),
+        rule(
+            is_one,
+            validation_messages.MANY_MASTERS,
+            at=".replicas",
+            report=Report(remedy=hints.MASTERS, order=OF_ENTRY),
+        ),
         rule(
             types,
             validation_messages.BAD_TYPE.format("unknown"),
             message_expression=f"{_quoted(validation_messages.BAD_TYPE, '%s')}.format([{_TYPE}])",
             at=".tfReplicaType",
+            report=Report(remedy=hints.TYPE, order=OF_ENTRY),
         ),
         rule(
             f"!({is_judged}) || ({is_there} && {trains})",
@@ -58,31 +80,44 @@ def of_entry() -> list[Schema]:
             message_expression=f"{_quoted(validation_messages.NO_TRAINING_CONTAINER, '%s')}"
             f".format([{_TYPE}])",
             at=".template",
+            report=Report(
+                at=".spec.containers",
+                kind=FaultKind.REQUIRED,
+                remedy=hints.CONTAINER,
+                order=OF_ENTRY,
+            ),
         ),
         rule(
             "!has(self.replicas) || self.replicas >= 0",
             validation_messages.NEGATIVE,
             at=".replicas",
+            report=Report(remedy=hints.NUMBER, order=OF_NUMBERS),
         ),
         rule(
             "!has(self.tfPort) || (self.tfPort >= 1 && self.tfPort <= 65535)",
             validation_messages.BAD_PORT,
             at=".tfPort",
+            report=Report(remedy=hints.PORT, order=OF_NUMBERS),
         ),
     ]
 
 
 def of_restart_policy() -> list[Schema]:
-    return [rule("self in ['', 'OnFailure', 'Never']", validation_messages.BAD_RESTART_POLICY)]
+    allowed = "self in ['', 'OnFailure', 'Never']"
+    report = Report(remedy=hints.RESTART_POLICY, order=OF_POLICY)
+    return [rule(allowed, validation_messages.BAD_RESTART_POLICY, report=report)]
 
 
 def of_log_dir() -> list[Schema]:
-    return [rule("self != ''", validation_messages.NO_LOG_DIR)]
+    report = Report(kind=FaultKind.REQUIRED, remedy=hints.LOG_DIR, order=OF_BOARD)
+    return [rule("self != ''", validation_messages.NO_LOG_DIR, report=report)]
 
 
 def _is_immutable() -> Schema:
     has_none = "!has(oldSelf.RuntimeId) || oldSelf.RuntimeId == ''"
-    return rule(f"{has_none} || self == oldSelf", validation_messages.IMMUTABLE, is_forbidden=True)
+    return rule(
+        f"{has_none} || self == oldSelf", validation_messages.IMMUTABLE, kind=FaultKind.FORBIDDEN
+    )
 
 
 def _chief_is_present() -> Schema:
@@ -96,6 +131,7 @@ def _chief_is_present() -> Schema:
         validation_messages.NO_CHIEF.format("terminationPolicy"),
         message_expression=f"{_quoted(validation_messages.NO_CHIEF, '%s')}.format([{chief}])",
         at=".replicaSpecs",
+        report=Report(kind=FaultKind.REQUIRED, remedy=hints.CHIEF, order=OF_CHIEF),
     )
 
 
@@ -114,6 +150,7 @@ def _chief_is_in_range() -> Schema:
         message_expression=f"{_quoted(validation_messages.BAD_CHIEF_INDEX, '%d')}"
         f".format([{chief}.replicaIndex])",
         at=".terminationPolicy.chief.replicaIndex",
+        report=Report(remedy=hints.CHIEF_INDEX, order=OF_INDEX),
     )
 
 

@@ -1,44 +1,67 @@
-"""Semantic validation of TfJobs, beyond the types of fields.
+"""Semantic validation of TfJobs: the rules of the CRD, and what these cannot say.
 
 A failed job shows its first fault, so the order of the checks is part of the API.
 """
 
+import functools
 import json
-import re
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.core.naming import MAX_NAME_LENGTH
-from tfjob.dialects.tensorflow import api, hints, validation_messages
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.rule_check import RuleTree, violations
+from tfjob.dialects.schema_check import valid_part
+from tfjob.dialects.tensorflow import api, cel_rules, hints, schema, validation_messages
 from tfjob.dialects.tensorflow.names import Names
-from tfjob.dialects.tensorflow.spec import SPECS, Entry, Spec
-from tfjob.dialects.tensorflow.template import has_training_container, pod_spec
+from tfjob.dialects.tensorflow.spec import SPECS, Entry, Spec, usual_spelling
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
-_PORTS = range(1, 65536)
-_RESTART_POLICIES = ("", "OnFailure", "Never")
 _TERMINATION = "spec.terminationPolicy"
+_SPEC = schema.spec()
+Found = Mapping[int, Sequence[Fault]]
+"""Violated rules by their order."""
 
 
-def faults_of(spec: Spec, *, names: Names) -> Iterator[Fault]:
+def faults_of(spec: Spec, *, names: Names, is_checked: bool = False) -> Iterator[Fault]:
+    """All faults in their order. `is_checked` skips the rules of the CRD."""
+    found = {} if is_checked else _violated_rules(spec)
     yield from _of_termination(spec)
     if not spec.entries:
         yield field.required(SPECS, validation_messages.NO_REPLICAS, remedy=hints.REPLICAS)
-    for entry in spec.entries:
-        yield from _of_entry(entry)
-    yield from _of_chief(spec)
-    yield from _of_tensorboard(spec)
-    yield from _of_duplicates(spec)
-    for entry in spec.entries:
-        yield from _of_numbers(entry)
+    yield from _of_entries(spec, found)
+    for order in (
+        cel_rules.OF_CHIEF,
+        cel_rules.OF_BOARD,
+        cel_rules.OF_DUPLICATES,
+        cel_rules.OF_NUMBERS,
+    ):
+        yield from found.get(order, ())
     yield from _of_total(spec)
-    yield from _of_chief_index(spec)
-    yield from _of_runtime_id(spec)
+    for order in (cel_rules.OF_INDEX, cel_rules.OF_ID):
+        yield from found.get(order, ())
     yield from _of_names(spec, names)
-    for entry in spec.entries:
-        yield from _of_restart_policy(entry)
+    yield from found.get(cel_rules.OF_POLICY, ())
+
+
+@functools.cache
+def _rules() -> RuleTree:
+    """Compiled when first needed: most commands check no job."""
+    return RuleTree(schema.schema())
+
+
+def _violated_rules(spec: Spec) -> Found:
+    """The rules of the CRD that the spec violates in its usual spelling and with its defaults."""
+    reader = Reader()
+    right = valid_part(reader, usual_spelling(spec), _SPEC, "spec")
+    found: dict[int, list[Fault]] = defaultdict(list)
+    for each in violations(_rules(), {"spec": right}, variables={}, is_broken=bool(reader.faults)):
+        found[each.order].append(each.fault)
+    found[cel_rules.OF_POLICY] += reader.faults
+    return found
 
 
 def _of_termination(spec: Spec) -> Iterator[Fault]:
@@ -47,57 +70,18 @@ def _of_termination(spec: Spec) -> Iterator[Fault]:
         yield field.required(f"{_TERMINATION}.chief", rule, remedy=hints.TERMINATION)
 
 
-def _of_entry(entry: Entry) -> Iterator[Fault]:
-    if entry.type != api.PS and entry.template is None:
-        rule = validation_messages.NO_TEMPLATE.format(_json(_shown(entry)))
-        yield field.required(f"{entry.path}.template", rule, remedy=hints.TEMPLATE)
-    if entry.type == api.MASTER and entry.count != 1:
-        path, rule = f"{entry.path}.replicas", validation_messages.MANY_MASTERS
-        yield field.invalid(path, entry.count, rule, remedy=hints.MASTERS)
-    if entry.type not in api.TYPES:
-        path, rule = (
-            f"{entry.path}.tfReplicaType",
-            validation_messages.BAD_TYPE.format(_plain(entry.type)),
-        )
-        yield field.invalid(path, entry.type, rule, remedy=hints.TYPE)
-    elif entry.template is not None and not has_training_container(entry.template):
-        path = f"{entry.path}.template.spec.containers"
-        rule = validation_messages.NO_TRAINING_CONTAINER.format(entry.type)
-        yield field.required(path, rule, remedy=hints.CONTAINER)
-
-
-def _of_chief(spec: Spec) -> Iterator[Fault]:
-    chief = spec.chief
-    if not chief.is_missing and all(entry.type != chief.type for entry in spec.entries):
-        rule = validation_messages.NO_CHIEF.format(_plain(chief.type))
-        yield field.required(SPECS, rule, remedy=hints.CHIEF)
-
-
-def _of_tensorboard(spec: Spec) -> Iterator[Fault]:
-    if spec.tensorboard is not None and not spec.tensorboard.log_dir:
-        rule, remedy = validation_messages.NO_LOG_DIR, hints.LOG_DIR
-        yield field.required("spec.tensorboard.logDir", rule, remedy=remedy)
-
-
-def _of_duplicates(spec: Spec) -> Iterator[Fault]:
-    seen: set[str] = set()
+def _of_entries(spec: Spec, found: Found) -> Iterator[Fault]:
+    """The CRD cannot require a template, whose key may be spelt in any case."""
+    violated: dict[str, list[Fault]] = defaultdict(list)
+    for fault in found.get(cel_rules.OF_ENTRY, ()):
+        violated[fault.path.partition("]")[0]].append(fault)
     for entry in spec.entries:
-        if entry.type in seen:
-            path, rule = (
-                f"{entry.path}.tfReplicaType",
-                validation_messages.DUPLICATE_TYPE.format(_plain(entry.type)),
-            )
-            yield field.invalid(path, entry.type, rule, remedy=hints.DUPLICATE_TYPE)
-        seen.add(entry.type)
-
-
-def _of_numbers(entry: Entry) -> Iterator[Fault]:
-    if entry.count < 0:
-        path, rule = f"{entry.path}.replicas", validation_messages.NEGATIVE
-        yield field.invalid(path, entry.count, rule, remedy=hints.NUMBER)
-    if entry.port not in _PORTS:
-        path, rule = f"{entry.path}.tfPort", validation_messages.BAD_PORT
-        yield field.invalid(path, entry.port, rule, remedy=hints.PORT)
+        if entry.type != api.PS and entry.template is None:
+            rule = validation_messages.NO_TEMPLATE.format(_json(_shown(entry)))
+            yield field.required(f"{entry.path}.template", rule, remedy=hints.TEMPLATE)
+        yield from violated.pop(entry.path.removesuffix("]"), ())
+    for rest in violated.values():
+        yield from rest
 
 
 def _of_total(spec: Spec) -> Iterator[Fault]:
@@ -106,23 +90,6 @@ def _of_total(spec: Spec) -> Iterator[Fault]:
         yield field.invalid(
             SPECS, total, validation_messages.MANY_REPLICAS, remedy=hints.MANY_REPLICAS
         )
-
-
-def _of_chief_index(spec: Spec) -> Iterator[Fault]:
-    chief = spec.chief
-    counts = [entry.count for entry in spec.entries if entry.type == chief.type]
-    if counts and not 0 <= chief.index < counts[0]:
-        path, rule = f"{_TERMINATION}.chief.replicaIndex", validation_messages.BAD_CHIEF_INDEX
-        rule = rule.format(chief.index)
-        yield field.invalid(path, chief.index, rule, remedy=hints.CHIEF_INDEX)
-
-
-def _of_runtime_id(spec: Spec) -> Iterator[Fault]:
-    given = spec.runtime_id
-    is_label = re.fullmatch(api.RUNTIME_ID_PATTERN[1:-1], given) is not None
-    if given and (not is_label or len(given) > api.MAX_RUNTIME_ID_LENGTH):
-        path, rule = "spec.RuntimeId", validation_messages.BAD_RUNTIME_ID
-        yield field.invalid(path, given, rule, remedy=hints.RUNTIME_ID)
 
 
 def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
@@ -141,16 +108,6 @@ def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
         )
 
 
-def _of_restart_policy(entry: Entry) -> Iterator[Fault]:
-    given = pod_spec(entry.template).get("restartPolicy") or ""
-    if given not in _RESTART_POLICIES:
-        path, rule = (
-            f"{entry.path}.template.spec.restartPolicy",
-            validation_messages.BAD_RESTART_POLICY,
-        )
-        yield field.invalid(path, given, rule, remedy=hints.RESTART_POLICY)
-
-
 def _shown(entry: Entry) -> Mapping[str, Any]:
     """An entry without a template, as it is stored."""
     return {"replicas": entry.count, "tfPort": entry.port, "tfReplicaType": entry.type}
@@ -162,8 +119,3 @@ def _json(value: object) -> str:
         return json.dumps(value, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         return f"<{type(value).__name__}>"
-
-
-def _plain(text: str) -> str:
-    """The text with lone surrogates escaped, since they cannot be stored."""
-    return text.encode("utf-8", "backslashreplace").decode()

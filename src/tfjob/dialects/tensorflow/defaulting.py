@@ -10,7 +10,7 @@ from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.stored_values import is_deleting
 from tfjob.dialects.tensorflow import job, status
-from tfjob.dialects.tensorflow.spec import Entry, Spec
+from tfjob.dialects.tensorflow.spec import Spec, with_defaults
 
 _MAX_DRAWS = 10
 
@@ -61,21 +61,10 @@ def _stored(spec: Spec, *, runtime_id: str) -> dict[str, Any]:
     found = {
         **spec.given,
         "RuntimeId": runtime_id,
-        "replicaSpecs": [_entry(each) for each in spec.entries],
+        "replicaSpecs": [with_defaults(each) for each in spec.entries],
         "terminationPolicy": spec.termination,
         "tfImage": spec.image,
     }
     if spec.tensorboard is not None:
         found["tensorboard"] = spec.tensorboard.given
     return found
-
-
-def _entry(entry: Entry) -> dict[str, Any]:
-    return {
-        **entry.given,
-        "IsDefaultPS": entry.is_default_server,
-        "replicas": entry.count,
-        "template": entry.template,
-        "tfPort": entry.port,
-        "tfReplicaType": entry.type,
-    }

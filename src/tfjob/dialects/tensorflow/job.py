@@ -56,17 +56,19 @@ def validate(manifest: Manifest) -> list[Fault]:
         read(reader, given, Settings())
     if reader.faults:
         return reader.faults
-    found = decode(manifest, Settings())
+    found = decode(manifest, Settings(), is_checked=True)
     return list(found.faults) if isinstance(found, InvalidJob) else []
 
 
-def read(reader: Reader, manifest: Manifest, settings: Settings) -> Spec:
+def read(
+    reader: Reader, manifest: Manifest, settings: Settings, *, is_checked: bool = False
+) -> Spec:
     """Read and check the spec; semantic checks run only if all types are right."""
     is_typed = not reader.faults
     spec = read_spec(reader, manifest, settings)
     if is_typed and not reader.faults:
         names = names_of(manifest, spec.runtime_id, settings)
-        for fault in checks.faults_of(spec, names=names):
+        for fault in checks.faults_of(spec, names=names, is_checked=is_checked):
             reader.note(fault)
     return spec
 
@@ -79,14 +81,14 @@ def names_of(manifest: Manifest, runtime_id: str, settings: Settings) -> Names:
     )
 
 
-def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) -> Job | InvalidJob:
     """Decode a stored job."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
     owner = _owner(given)
     stored = status.decode(given.get("status"), created=metadata_of(given).get("creationTimestamp"))
     deleting = is_deleting(given)
-    spec = read(reader, given, settings)
+    spec = read(reader, given, settings, is_checked=is_checked)
     if reader.faults:
         return InvalidJob(
             owner=owner,

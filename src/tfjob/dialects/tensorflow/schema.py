@@ -6,10 +6,10 @@ the rules need are declared.
 
 from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, ruled, text
 from tfjob.dialects.tensorflow import api, cel_rules
-from tfjob.dialects.tensorflow.template import MAX_CONTAINERS
 
 _MAX_ENTRIES = 10
 """More than there are types, so that an unknown type gets an error that names it."""
+_MAX_CONTAINERS = 100
 _INT32 = 2**31
 
 
@@ -20,14 +20,14 @@ def schema() -> Schema:
             "apiVersion": text(f"Always {api.API_VERSION}."),
             "kind": text(f"Always {api.KIND}."),
             "metadata": {"type": "object"},
-            "spec": _spec(),
+            "spec": spec(),
             "status": _status(),
         },
         required=["spec"],
     )
 
 
-def _spec() -> Schema:
+def spec() -> Schema:
     runtime_id = text("Identifier in the names of all children; generated if absent.")
     runtime_id = ruled(runtime_id, cel_rules.of_runtime_id())
     entries = array("One entry per replica type.", _entry(), at_most=_MAX_ENTRIES)
@@ -82,7 +82,7 @@ def _template() -> Schema:
                 "A PodSpec; all fields that the API server knows for pods are allowed.",
                 {
                     "containers": array(
-                        "Containers of the pod.", container, at_most=MAX_CONTAINERS
+                        "Containers of the pod.", container, at_most=_MAX_CONTAINERS
                     ),
                     "restartPolicy": policy,
                 },

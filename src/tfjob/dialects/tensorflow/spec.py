@@ -76,6 +76,31 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], settings: Settings) -
     )
 
 
+def usual_spelling(spec: Spec) -> Mapping[str, Any]:
+    """The spec with its keys in the usual spelling, and with its defaults."""
+    found: dict[str, Any] = {
+        "RuntimeId": spec.runtime_id,
+        "replicaSpecs": [with_defaults(each) for each in spec.entries],
+        "terminationPolicy": spec.termination,
+        "tfImage": spec.image,
+    }
+    if spec.tensorboard is not None:
+        found["tensorboard"] = {**spec.tensorboard.given, "logDir": spec.tensorboard.log_dir}
+    return found
+
+
+def with_defaults(entry: Entry) -> dict[str, Any]:
+    """An entry as it is stored."""
+    return {
+        **entry.given,
+        "IsDefaultPS": entry.is_default_server,
+        "replicas": entry.count,
+        "template": entry.template,
+        "tfPort": entry.port,
+        "tfReplicaType": entry.type,
+    }
+
+
 def _read_entry(reader: Reader, value: Mapping[str, Any], path: str, *, image: str) -> Entry:
     given = key_aliases.normalised(value, key_aliases.REPLICA)
     kind = reader.text(given.get("tfReplicaType"), f"{path}.tfReplicaType") or api.MASTER

@@ -8,10 +8,8 @@ from typing import Any
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.field_reader import Reader
-from tfjob.k8s import field
 
 Json = Mapping[str, Any]
-MAX_CONTAINERS = 100
 
 
 def check_template(reader: Reader, value: object, path: str) -> Json:
@@ -67,12 +65,7 @@ def added(given: Iterable[Json], more: Iterable[Json]) -> list[Json]:
 
 
 def _check_containers(reader: Reader, value: object, path: str) -> None:
-    found = list(reader.objects(value, path))
-    if len(found) > MAX_CONTAINERS:
-        rule = f"{path} in body should have at most {MAX_CONTAINERS} items"
-        remedy = "remove containers that the replica does not need"
-        reader.note(field.invalid(path, len(found), rule, remedy=remedy))
-    for own_path, container in found:
+    for own_path, container in reader.objects(value, path):
         _check_container(reader, container, own_path)
 
 

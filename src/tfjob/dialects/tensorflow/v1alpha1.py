@@ -41,8 +41,10 @@ class TensorflowV1alpha1:
     def validate(self, manifest: Manifest) -> list[Fault]:
         return tf_job.validate(manifest)
 
-    def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-        return tf_job.decode(manifest, settings)
+    def decode(
+        self, manifest: Manifest, settings: Settings, *, is_checked: bool = False
+    ) -> Job | InvalidJob:
+        return tf_job.decode(manifest, settings, is_checked=is_checked)
 
     def unknown_fields(self, manifest: Manifest) -> list[str]:
         return unknown_fields(manifest)

@@ -1,13 +1,23 @@
 """CEL validation rules for these jobs, which the API server evaluates; there is no webhook.
 
 Rules that compare with the old object make the spec immutable, except for the two fields that a
-user may change at any time.
+user may change at any time. The offline check and the operator evaluate the same rules; reports
+say how they word a violation.
 """
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.core.naming import MAX_NAME_LENGTH
-from tfjob.dialects.schema import Schema, has_path, needs_text, rule
-from tfjob.dialects.tensorstack import api, validation_messages
+from tfjob.dialects.schema import (
+    GIVEN_NAME,
+    RESERVED,
+    Report,
+    Schema,
+    has_path,
+    needs_text,
+    rule,
+)
+from tfjob.dialects.tensorstack import api, hints, validation_messages
+from tfjob.k8s.field import FaultKind
 
 _SPECS = "self.spec.replicaSpecs"
 _CONTAINERS = ".template.spec.containers"
@@ -21,11 +31,13 @@ def of_object() -> list[Schema]:
     name = "self.metadata.name"
     last = f"{_SPECS}.map(r, {_count('r')}).max() - 1"
     digits = f"(has(self.spec) && size({_SPECS}) > 0 ? size(string({last})) : 1)"
+    room = f"{_ROOM} - {RESERVED} - {digits}"
     return [
         rule(
             f"oldSelf.hasValue() || {name}.matches('^{api.LABEL}$')",
             validation_messages.BAD_NAME,
             at=".metadata.name",
+            report=Report(value=GIVEN_NAME, argument=room, remedy=hints.for_name),
         ),
         rule(
             f"oldSelf.hasValue() || size({name}) + {digits} <= {_ROOM}",
@@ -33,6 +45,12 @@ def of_object() -> list[Schema]:
             message_expression=f"'{validation_messages.LONG_NAME.replace('{}', '%d')}'"
             f".format([{_ROOM} - {digits}])",
             at=".metadata.name",
+            report=Report(
+                value=GIVEN_NAME,
+                argument=room,
+                detail=validation_messages.LONG_NAME,
+                remedy=hints.LONG_NAME,
+            ),
         ),
     ]
 
@@ -51,21 +69,37 @@ def of_spec() -> list[Schema]:
 def of_replicas() -> list[Schema]:
     """Rules on the list of replicas as a whole."""
     is_leading = f"r.type == '{api.CHIEF}' || (r.type == '{api.WORKER}' && {_count('r')} > 0)"
-    is_odd_chief = f"r.type == '{api.CHIEF}' && {_count('r')} != 1"
+    total = f"self.map(r, {_count('r')}).sum()"
     return [
-        _is_unique("self", "type"),
-        rule(f"!self.exists(r, {is_odd_chief})", validation_messages.ONE_CHIEF),
-        rule(f"self.exists(r, {is_leading})", validation_messages.NO_MASTER, is_required=True),
+        _is_unique("self", "type", remedy=hints.DUPLICATE_TYPE),
         rule(
-            f"self.map(r, {_count('r')}).sum() <= {validation_messages.MAX_REPLICAS}",
+            f"!self.exists(r, {_is_odd_chief('r')})",
+            validation_messages.ONE_CHIEF,
+            report=Report(
+                entries="self",
+                is_bad=_is_odd_chief("e"),
+                at="[{}].replicas",
+                value="e.replicas",
+                remedy=hints.ONE_CHIEF,
+            ),
+        ),
+        rule(
+            f"self.exists(r, {is_leading})",
+            validation_messages.NO_MASTER,
+            kind=FaultKind.REQUIRED,
+            report=Report(remedy=hints.NO_MASTER),
+        ),
+        rule(
+            f"{total} <= {validation_messages.MAX_REPLICAS}",
             validation_messages.MANY_REPLICAS,
+            report=Report(value=total, remedy=hints.MANY_REPLICAS),
         ),
     ]
 
 
 def of_modes() -> list[Schema]:
     """Rules on the entries of one run mode."""
-    return [_is_unique("self", "type")]
+    return [_is_unique("self", "type", remedy=hints.TWO_MODES)]
 
 
 def of_replica() -> list[Schema]:
@@ -78,37 +112,48 @@ def of_replica() -> list[Schema]:
             f"{is_there} && {containers}.exists(c, {is_training})",
             validation_messages.NO_CONTAINERS,
             at=_CONTAINERS,
-            is_required=True,
+            kind=FaultKind.REQUIRED,
+            report=Report(remedy=hints.NO_CONTAINERS),
         )
     ]
 
 
 def of_container() -> list[Schema]:
-    return [needs_text("image", validation_messages.NO_IMAGE)]
+    return [needs_text("image", validation_messages.NO_IMAGE, remedy=hints.NO_IMAGE)]
 
 
 def of_board() -> list[Schema]:
-    return [needs_text("image", validation_messages.NO_IMAGE)]
+    return [needs_text("image", validation_messages.NO_IMAGE, remedy=hints.NO_IMAGE_OF_BOARD)]
 
 
 def of_clean_up() -> list[Schema]:
     allowed = "self.lowerAscii() in ['none', 'all', 'unfinished']"
-    return [rule(allowed, validation_messages.CLEAN_UP)]
+    report = Report(
+        kind=FaultKind.UNSUPPORTED,
+        detail='supported values: "All", "None", "Unfinished"',
+        remedy=hints.CLEAN_UP,
+    )
+    return [rule(allowed, validation_messages.CLEAN_UP, report=report)]
 
 
 def of_fileset() -> list[Schema]:
-    return [rule(f"self.matches('^{api.FILESET}$')", validation_messages.FILESET)]
+    is_fileset, report = f"self.matches('^{api.FILESET}$')", Report(remedy=hints.FILESET)
+    return [rule(is_fileset, validation_messages.FILESET, report=report)]
 
 
 def of_scheduler() -> list[Schema]:
-    return [needs_text("queue", validation_messages.NO_QUEUE)]
+    return [needs_text("queue", validation_messages.NO_QUEUE, remedy=hints.NO_QUEUE)]
+
+
+def _is_odd_chief(replica: str) -> str:
+    return f"{replica}.type == '{api.CHIEF}' && {_count(replica)} != 1"
 
 
 def _count(replica: str) -> str:
     return f"(has({replica}.replicas) ? {replica}.replicas : 1)"
 
 
-def _is_unique(entries: str, key: str) -> Schema:
+def _is_unique(entries: str, key: str, *, remedy: str) -> Schema:
     """No two entries may have the same value of `key`."""
     is_twice = f"{entries}.exists_one(o, o.{key} == r.{key})"
     first = f"{entries}.filter(r, !{is_twice})[0].{key}"
@@ -117,6 +162,15 @@ def _is_unique(entries: str, key: str) -> Schema:
         validation_messages.DUPLICATE_TYPE.format("of an entry"),
         message_expression=f"'{validation_messages.DUPLICATE_TYPE.replace('{}', '%s')}'"
         f".format([{first}])",
+        report=Report(
+            entries=entries,
+            is_bad=f"before.exists(o, o.{key} == e.{key})",
+            at=f"[{{}}].{key}",
+            value=f"e.{key}",
+            kind=FaultKind.DUPLICATE,
+            detail="",
+            remedy=remedy,
+        ),
     )
 
 
@@ -131,6 +185,15 @@ def _names_known_types(mode: str, field: str) -> Schema:
         message_expression=f"'{validation_messages.ABSENT_TYPE.replace('{}', '%s')}'"
         f".format([{unknown}])",
         at=f".{path}",
+        report=Report(
+            entries=entries,
+            is_bad=f"!{is_known}",
+            at="[{}].type",
+            value="e.type",
+            argument="e.type == '' ? '\"\"' : e.type",
+            detail=validation_messages.ABSENT_TYPE,
+            remedy=hints.ABSENT_TYPE,
+        ),
     )
 
 

@@ -5,7 +5,6 @@ import re
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.tensorstack.validation_messages import MAX_REPLICAS
 
-NO_NAME = "add metadata.name"
 LONG_NAME = "shorten it to {} characters or less"
 NO_REPLICAS = "add an entry with type, replicas and template, for example of type worker"
 NO_TYPE = "add type: chief, worker, ps or evaluator"
@@ -24,7 +23,7 @@ NO_CLAIM = "add the name of the PersistentVolumeClaim that holds the logs"
 NO_IMAGE_OF_BOARD = "add the image, for example t9kpublic/tensorboard:2.11.0"
 
 
-def for_name(name: str, *, longest: int) -> str:
+def for_name(name: str, longest: int) -> str:
     """Suggest a valid name close to the given one."""
     kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     whole = kept if kept[:1].isalpha() else f"job-{kept}"

@@ -49,17 +49,17 @@ def validate(manifest: Manifest) -> list[Fault]:
         read_spec(reader, reader.mapping(manifest, ROOT))
     if reader.faults:
         return reader.faults
-    found = decode(manifest, Settings())
+    found = decode(manifest, Settings(), is_checked=True)
     return list(found.faults) if isinstance(found, InvalidJob) else []
 
 
-def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
+def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) -> Job | InvalidJob:
     """Decode a stored job."""
     reader = Reader()
     given = reader.mapping(manifest, ROOT)
     owner = owner_of(given, api_version=api.API_VERSION, kind=api.KIND)
     stored = mapping(given.get("status"))
-    spec = read_spec(reader, given)
+    spec = read_spec(reader, given, is_checked=is_checked)
     deleting = is_deleting(given)
     if reader.faults:
         return InvalidJob(

@@ -3,17 +3,13 @@
 Debug mode is applied last, so it takes precedence over the commands of a resumed job.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.tensorstack import hints, validation_messages
-from tfjob.k8s import field
 
-_PATH = "spec.runMode"
 _IDLE = ("sleep", "inf")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
@@ -33,15 +29,14 @@ class Modes(msgspec.Struct, frozen=True):
     resume: Mapping[str, Start] = {}
 
 
-def read_modes(reader: Reader, given: Mapping[str, Any], *, types: Iterable[str]) -> Modes:
+def read_modes(given: Mapping[str, Any]) -> Modes:
+    """Read a valid runMode."""
     debug, pause = given.get("debug") or {}, given.get("pause") or {}
-    known = frozenset(types)
-    starts, resumptions = f"{_PATH}.debug.replicaSpecs", f"{_PATH}.pause.resumeSpecs"
     return Modes(
         is_debugged=_is_enabled(debug),
-        debug=_read_starts(reader, debug.get("replicaSpecs"), starts, types=known),
+        debug=_starts_of(debug.get("replicaSpecs") or ()),
         is_paused=_is_enabled(pause),
-        resume=_read_starts(reader, pause.get("resumeSpecs"), resumptions, types=known),
+        resume=_starts_of(pause.get("resumeSpecs") or ()),
     )
 
 
@@ -62,27 +57,15 @@ def _is_enabled(given: Mapping[str, Any]) -> bool:
     return bool(given.get("enable") if newer is None else newer)
 
 
-def _read_starts(
-    reader: Reader,
-    entries: Sequence[Mapping[str, Any]] | None,
-    path: str,
-    *,
-    types: frozenset[str],
-) -> Mapping[str, Start]:
-    found: dict[str, Start] = {}
-    for place, given in enumerate(entries or ()):
-        kind, own_path = given.get("type") or "", f"{path}[{place}].type"
-        if kind not in types:
-            rule, remedy = validation_messages.ABSENT_TYPE.format(kind or '""'), hints.ABSENT_TYPE
-            reader.note(field.invalid(own_path, kind, rule, remedy=remedy))
-        elif kind in found:
-            reader.note(field.duplicate(own_path, kind, remedy=hints.TWO_MODES))
-        found[kind] = Start(
+def _starts_of(entries: Sequence[Mapping[str, Any]]) -> Mapping[str, Start]:
+    return {
+        given["type"]: Start(
             skips_init=bool(given.get("skipInitContainer")),
             command=given.get("command") or (),
             args=given.get("args") or (),
         )
-    return found
+        for given in entries
+    }
 
 
 def _resumed(template: Mapping[str, Any], start: Start) -> Mapping[str, Any]:

@@ -48,12 +48,15 @@ def spec() -> Schema:
         "The desired state of the job. Immutable, except for runMode.pause.enabled and"
         " tensorboardSpec.suspend.",
         {
-            "replicaSpecs": ruled(
-                {
-                    **array("One entry per replica type.", _replica(), at_most=_MAX_ENTRIES),
-                    "minItems": 1,
-                },
-                cel_rules.of_replicas(),
+            "replicaSpecs": hinted(
+                ruled(
+                    {
+                        **array("One entry per replica type.", _replica(), at_most=_MAX_ENTRIES),
+                        "minItems": 1,
+                    },
+                    cel_rules.of_replicas(),
+                ),
+                absent=(validation_messages.NO_REPLICAS, hints.NO_REPLICAS),
             ),
             "runPolicy": _run_policy(),
             "scheduler": record(

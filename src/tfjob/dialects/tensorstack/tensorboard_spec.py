@@ -3,17 +3,11 @@
 Log sources have two equivalent spellings: a list of URLs, and the newer `logDir`.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from tfjob.dialects.field_reader import Reader
-from tfjob.dialects.tensorstack import api, hints, validation_messages
-from tfjob.k8s import field
-
-_PATH = "spec.tensorboardSpec"
 _CLAIM = "t9k://pvc/"
 
 
@@ -36,18 +30,15 @@ class Board(msgspec.Struct, frozen=True):
     """The field as written by the user."""
 
 
-def read_board(reader: Reader, given: Mapping[str, Any] | None) -> Board | None:
+def read_board(given: Mapping[str, Any] | None) -> Board | None:
+    """Read a valid tensorboardSpec."""
     if given is None:
         return None
-    image = given.get("image") or ""
-    if not image:
-        rule, remedy = validation_messages.NO_IMAGE, hints.NO_IMAGE_OF_BOARD
-        reader.note(field.required(f"{_PATH}.image", rule, remedy=remedy))
-    filesets = list(_filesets(reader, given.get("trainingLogFilesets") or ()))
+    filesets = given.get("trainingLogFilesets") or ()
     folders, elsewhere = _log_dir(given.get("logDir") or {})
     scheduler = given.get("scheduler") or {}
     return Board(
-        image=image,
+        image=given["image"],
         sources=[*filter(None, map(_source_of, filesets)), *folders],
         elsewhere=[*(each for each in filesets if _source_of(each) is None), *elsewhere],
         is_suspended=bool(given.get("suspend")),
@@ -55,15 +46,6 @@ def read_board(reader: Reader, given: Mapping[str, Any] | None) -> Board | None:
         resources=given.get("resources") or {},
         given=given,
     )
-
-
-def _filesets(reader: Reader, given: Sequence[str]) -> Iterator[str]:
-    for place, each in enumerate(given):
-        if re.fullmatch(api.FILESET, each) is None:
-            path, rule = f"{_PATH}.trainingLogFilesets[{place}]", validation_messages.FILESET
-            reader.note(field.invalid(path, each, rule, remedy=hints.FILESET))
-            continue
-        yield each
 
 
 def _source_of(fileset: str) -> Source | None:

@@ -35,8 +35,10 @@ class TensorStackV1beta1:
     def validate(self, manifest: Manifest) -> list[Fault]:
         return tensorstack_job.validate(manifest)
 
-    def decode(self, manifest: Manifest, settings: Settings) -> Job | InvalidJob:
-        return tensorstack_job.decode(manifest, settings)
+    def decode(
+        self, manifest: Manifest, settings: Settings, *, is_checked: bool = False
+    ) -> Job | InvalidJob:
+        return tensorstack_job.decode(manifest, settings, is_checked=is_checked)
 
     def unknown_fields(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
         return []

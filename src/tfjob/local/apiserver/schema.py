@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from tfjob.local.apiserver.cel import Program, compile_rule, mentions
-from tfjob.local.apiserver.cel_syntax import CelError
+from tfjob.k8s.cel_functions import regex
+from tfjob.k8s.validation_rule import RuleError, ValidationRule
 
 Json = dict[str, Any]
 
@@ -57,7 +57,6 @@ _KNOWN = frozenset(
 )
 _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean"})
 _HEAD = ("apiVersion", "kind", "metadata")
-_MAIN_VARIABLES = frozenset({"self", "oldSelf"})
 
 
 class SchemaError(ValueError):
@@ -69,28 +68,12 @@ class SchemaError(ValueError):
         self.value = value
 
 
-class Rule:
-    """A compiled `x-kubernetes-validations` entry."""
-
-    def __init__(self, spec: Json, path: str) -> None:
-        self.text = str(spec.get("rule", ""))
-        self.message = str(spec.get("message", ""))
-        self.reason = str(spec.get("reason") or "FieldValueInvalid")
-        self.field_path = str(spec.get("fieldPath", ""))
-        self.is_optional = bool(spec.get("optionalOldSelf"))
-        self.is_transition = not self.is_optional and mentions(self.text, "oldSelf")
-        self.holds = _program(self.text, f"{path}.rule")
-        expression = spec.get("messageExpression")
-        self.message_of = (
-            _program(str(expression), f"{path}.messageExpression") if expression else None
-        )
-
-
-def _program(text: str, path: str) -> Program:
+def _rule(spec: Json, path: str) -> ValidationRule:
     try:
-        return compile_rule(text, variables=_MAIN_VARIABLES)
-    except CelError as error:
-        raise SchemaError(path, text, f"compilation failed: {error}") from error
+        return ValidationRule(spec)
+    except RuleError as error:
+        message = f"compilation failed: {error}"
+        raise SchemaError(f"{path}.{error.keyword}", error.text, message) from error
 
 
 class Node:
@@ -121,7 +104,7 @@ class Node:
         self.pattern = self._pattern(path)
         rules = spec.get("x-kubernetes-validations") or ()
         at = f"{path}.x-kubernetes-validations"
-        self.rules = tuple(Rule(rule, f"{at}[{i}]") for i, rule in enumerate(rules))
+        self.rules = tuple(_rule(rule, f"{at}[{i}]") for i, rule in enumerate(rules))
         self.has_default = "default" in spec
 
     def _check_keywords(self, path: str) -> None:
@@ -149,8 +132,7 @@ class Node:
         if text is None:
             return None
         try:
-            # `$` is the very end in Go; in Python a newline may follow it.
-            return re.compile(re.sub(r"(?<!\\)\$$", r"\\Z", text))
+            return regex(text)
         except re.error as error:
             raise SchemaError(
                 f"{path}.pattern", text, f"must be a valid regular expression: {error}"

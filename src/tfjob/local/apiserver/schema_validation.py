@@ -6,14 +6,18 @@ only where the plain schema holds.
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from tfjob.local.apiserver.cel import EvaluationError, Optional
-from tfjob.local.apiserver.schema import Node, Rule
+from tfjob.k8s.cel import BudgetError, Meter
+from tfjob.k8s.cel_functions import EvaluationError
+from tfjob.k8s.validation_rule import OUT_OF_BUDGET, ValidationRule
+from tfjob.local.apiserver.schema import Node
 from tfjob.local.apiserver.status import FieldError
 
 Json = dict[str, Any]
 _INT32 = range(-(2**31), 2**31)
+_MAX_STEPS = 1_000_000
+"""Steps of CEL evaluation per object: more than any rule needs that a kube-apiserver accepts."""
 _BLOCKING = frozenset(
     {
         "FieldValueNotSupported",
@@ -66,7 +70,7 @@ def _after(found: list[FieldError], node: Node, value: Json, old: Json | None) -
     if any(finding.cause in _BLOCKING for finding in found):
         has_rules = any(each.rules for each in node.walk())
         return [FieldError("<nil>", "FieldValueInvalid", _UNCHECKED)] if has_rules else []
-    return list(_ruled(node, value, old, ""))
+    return list(_all_ruled(node, value, old))
 
 
 _GO_TYPES: dict[type, str] = {
@@ -303,24 +307,40 @@ def _loosened(spec: Json) -> Json:
 # -- rules ---------------------------------------------------------------------------------------
 
 
-def _ruled(node: Node, value: object, old: object, path: str) -> Iterator[FieldError]:
+class _Place(NamedTuple):
+    """Where the walk is: the path, the previous state of the value, and the budget of the walk."""
+
+    path: str
+    old: object
+    meter: Meter
+
+
+def _all_ruled(node: Node, value: Json, old: Json | None) -> Iterator[FieldError]:
+    """The violated rules of an object, up to the one that exceeds the budget."""
+    try:
+        yield from _ruled(node, value, _Place("", old, Meter(_MAX_STEPS)))
+    except BudgetError:
+        yield FieldError("<nil>", "FieldValueInvalid", f'Invalid value: "": {OUT_OF_BUDGET}')
+
+
+def _ruled(node: Node, value: object, at: _Place) -> Iterator[FieldError]:
     if value is None:
         return
     for rule in node.rules:
-        finding = _judged(rule, value, old, path)
+        finding = _judged(rule, value, at)
         if finding is not None:
             yield finding
     if isinstance(value, dict):
         for key, item in value.items():
             child = node.child(key)
             if child is not None:
-                before = old.get(key) if isinstance(old, dict) else None
-                at = _below(path, key) if key in node.properties else f"{path}[{key}]"
-                yield from _ruled(child, item, before, at)
+                before = at.old.get(key) if isinstance(at.old, dict) else None
+                path = _below(at.path, key) if key in node.properties else f"{at.path}[{key}]"
+                yield from _ruled(child, item, _Place(path, before, at.meter))
     elif isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
-            before = _same_element(node, item, old)
-            yield from _ruled(node.items, item, before, f"{path}[{index}]")
+            before = _same_element(node, item, at.old)
+            yield from _ruled(node.items, item, _Place(f"{at.path}[{index}]", before, at.meter))
 
 
 def _same_element(node: Node, item: object, old: object) -> object:
@@ -335,27 +355,16 @@ def _same_element(node: Node, item: object, old: object) -> object:
     return None
 
 
-def _judged(rule: Rule, value: object, old: object, path: str) -> FieldError | None:
-    if rule.is_transition and old is None:
+def _judged(rule: ValidationRule, value: object, at: _Place) -> FieldError | None:
+    if not rule.applies(at.old):
         return None
-    env = {"self": value, "oldSelf": Optional(old) if rule.is_optional else old}
-    at = f"{path}{rule.field_path}".lstrip(".") or "<nil>"
+    env = rule.env(value, old=at.old, meter=at.meter)
     try:
-        if rule.holds(env) is True:
+        if rule.holds(env):
             return None
-        message = _message(rule, env)
+        message = rule.message_for(env)
     except EvaluationError as error:
         message = f"rule evaluation error: {error}"
+    path = f"{at.path}{rule.field_path}".lstrip(".") or "<nil>"
     prefix = _PREFIXES.get(rule.reason, "Invalid value")
-    return FieldError(at, rule.reason, f"{prefix}: {message}")
-
-
-def _message(rule: Rule, env: Json) -> str:
-    if rule.message_of is not None:
-        try:
-            text = rule.message_of(env)
-        except EvaluationError:
-            text = ""
-        if isinstance(text, str) and text.strip() and "\n" not in text:
-            return text
-    return rule.message or f"failed rule: {rule.text}"
+    return FieldError(path, rule.reason, f"{prefix}: {message}")

@@ -21,8 +21,9 @@ def read(*containers: Any, **template: Any) -> tuple[Template, list[str]]:
 
 def read_whole(given: Any) -> tuple[Template, list[str]]:
     reader = Reader()
-    right = valid_part(reader, given, TEMPLATE, "template") or {}
-    return read_template(reader, right, "template"), [fault.path for fault in reader.faults]
+    right = valid_part(reader, given, TEMPLATE, "template")
+    faults = [fault.path for fault in reader.faults]
+    return (Template() if faults else read_template(right)), faults
 
 
 def service_ports(*ports: dict[str, Any]) -> list[tuple[str, int, str]]:

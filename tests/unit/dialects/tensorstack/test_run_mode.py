@@ -22,11 +22,9 @@ TEMPLATE: Json = {
 
 def read(value: object) -> Modes:
     reader = Reader()
-    found = read_modes(
-        reader, valid_part(reader, value, MODES, "spec.runMode") or {}, types=["worker"]
-    )
+    found = valid_part(reader, value, MODES, "spec.runMode")
     assert reader.faults == []
-    return found
+    return read_modes(found)
 
 
 def main_of(template: object) -> Json:
@@ -111,5 +109,5 @@ def test_all_types_are_debugged_and_those_without_an_entry_sleep() -> None:
 )
 def test_wrong_value_is_named_by_its_path(value: Json, path: str) -> None:
     reader = Reader()
-    read_modes(reader, valid_part(reader, value, MODES, "spec.runMode") or {}, types=["worker"])
+    valid_part(reader, value, MODES, "spec.runMode")
     assert path in {fault.path for fault in reader.faults}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.dialects.tensorstack.jobs import Json
+from tests.unit.dialects.tensorstack.jobs import DIALECT, Json, training_job
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.schema_check import valid_part
 from tfjob.dialects.tensorstack import schema
@@ -14,16 +14,14 @@ PATH = "spec.tensorboardSpec"
 
 def read(**fields: object) -> Board:
     reader = Reader()
-    found = read_board(reader, valid_part(reader, {"image": "i", **fields}, BOARD, PATH))
+    found = read_board(valid_part(reader, {"image": "i", **fields}, BOARD, PATH))
     assert reader.faults == []
     assert found is not None
     return found
 
 
 def test_no_block_is_no_tensorboard() -> None:
-    reader = Reader()
-    assert read_board(reader, None) is None
-    assert reader.faults == []
+    assert read_board(None) is None
 
 
 @pytest.mark.parametrize(
@@ -80,6 +78,5 @@ def test_places_that_are_no_volumes() -> None:
     ],
 )
 def test_wrong_value_is_named_by_its_path(fields: Json, path: str) -> None:
-    reader = Reader()
-    read_board(reader, valid_part(reader, {"image": "i", **fields}, BOARD, PATH))
-    assert f"spec.tensorboardSpec.{path}" in {fault.path for fault in reader.faults}
+    job = training_job(tensorboardSpec={"image": "i", **fields})
+    assert f"{PATH}.{path}" in {fault.path for fault in DIALECT.validate(job)}

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from tfjob.local.apiserver.cel import EvaluationError, Optional, compile_rule
-from tfjob.local.apiserver.cel_syntax import CelError
+from tfjob.k8s.cel import METER, BudgetError, Meter, compile_rule
+from tfjob.k8s.cel_functions import EvaluationError, Optional
+from tfjob.k8s.cel_syntax import CelError
 
 NAMES = frozenset({"self", "oldSelf"})
 
@@ -83,3 +84,34 @@ def test_an_optional_says_whether_it_is_there() -> None:
     assert run("oldSelf.hasValue() && oldSelf.value().a == 1", old=Optional({"a": 1})) is True
     with pytest.raises(EvaluationError):
         run("oldSelf.value()", old=Optional(None))
+
+
+def test_end_of_a_pattern_is_the_very_end() -> None:
+    assert run("!self.matches('^a$')", "a\n") is True
+    assert run("self.matches('^a$')", "a") is True
+
+
+@pytest.mark.parametrize("text", ["'a' * 1000000000", "[1] * 1000000000", "1 in 'abc'"])
+def test_operator_takes_no_types_that_cel_refuses(text: str) -> None:
+    with pytest.raises(EvaluationError):
+        run(text)
+
+
+def metered(text: str, value: Any, *, steps: int) -> Any:
+    env = {"self": value, "oldSelf": None, METER: Meter(steps)}
+    return compile_rule(text, variables=NAMES)(env)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "steps"),
+    [
+        ("self.all(a, self.exists(b, a == b))", list(range(100)), 5_000),
+        ("self.all(a, self.all(b, self.all(c, true)))", list(range(30)), 20_000),
+        ("self.all(a, self.filter(b, b.contains(a)).size() > 0)", ["x" * 9_999] * 20, 20_000),
+        ("false && self.all(a, true) || self.all(a, true) || true", list(range(99)), 50),
+    ],
+)
+def test_work_that_a_value_can_cause_is_bounded(text: str, value: Any, steps: int) -> None:
+    assert metered(text, value, steps=10**7) is True
+    with pytest.raises(BudgetError):
+        metered(text, value, steps=steps)

@@ -119,9 +119,7 @@ class _Parser:
         while True:
             if self._accept("."):
                 if self._peek() == "?":
-                    raise CelError(
-                        "optional selection `.?` is not supported by the local API server of tfjob"
-                    )
+                    raise CelError("optional selection `.?` is not supported")
                 name = self._name()
                 node = (
                     Call(name, node, self._arguments()) if self._accept("(") else Select(node, name)

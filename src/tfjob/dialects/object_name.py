@@ -1,0 +1,72 @@
+"""The name of a job, also one that the API server has yet to complete, in the check of its rules.
+
+Offline, a job may have a generateName only. The rules then judge the longest name that can become
+of it, and their faults are those of the generateName.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tfjob.core.naming import MAX_NAME_LENGTH
+from tfjob.dialects.field_reader import Reader
+from tfjob.dialects.rule_check import RuleTree, violations
+from tfjob.dialects.schema import GIVEN_NAME, RESERVED, Schema
+from tfjob.k8s import field
+from tfjob.k8s.names import GENERATED_SUFFIX
+
+_NAME, _PREFIX = "metadata.name", "metadata.generateName"
+
+
+class ObjectName(NamedTuple):
+    """A name, or a generateName with a placeholder `suffix` for what the API server appends."""
+
+    path: str
+    text: str
+    suffix: str = ""
+
+    @property
+    def whole(self) -> str:
+        kept = self.text[: MAX_NAME_LENGTH - len(self.suffix)] if self.suffix else self.text
+        return kept + self.suffix
+
+
+def read_name(reader: Reader, manifest: Mapping[str, Any]) -> ObjectName | None:
+    """The name of an object; None, with a fault, if it has none that can be used."""
+    metadata = reader.mapping(manifest.get("metadata"), "metadata")
+    text = reader.text(metadata.get("name"), _NAME)
+    if text or not isinstance(metadata.get("name"), str | None):
+        return ObjectName(_NAME, text) if text else None
+    prefix = reader.text(metadata.get("generateName"), _PREFIX)
+    if prefix:
+        return ObjectName(_PREFIX, prefix, GENERATED_SUFFIX)
+    rule = "name or generateName is required"
+    reader.note(field.required(_NAME, rule, remedy="add metadata.name"))
+    return None
+
+
+def rules_of(schema: Schema) -> RuleTree:
+    """The rules of a job's schema."""
+    return RuleTree(schema, variables=frozenset({GIVEN_NAME, RESERVED}))
+
+
+def check_job(
+    reader: Reader, rules: RuleTree, *, name: ObjectName | None, spec: Any, place: int
+) -> None:
+    """Check the rules of a job whose parts match the schema.
+
+    Faults that come first are inserted before the others, at `place`.
+    """
+    value: dict[str, Any] = {"metadata": {"name": name.whole} if name else {}}
+    if spec is not None:
+        value["spec"] = spec
+    variables = {GIVEN_NAME: name.text, RESERVED: len(name.suffix)} if name else {}
+    found = violations(rules, value, variables=variables, is_broken=bool(reader.faults))
+    reader.faults[place:place] = [each.fault for each in found if each.order < 0]
+    reader.faults += [each.fault for each in found if each.order >= 0]
+    if name is not None and name.path != _NAME:
+        reader.faults[:] = [
+            msgspec.structs.replace(fault, path=name.path) if fault.path == _NAME else fault
+            for fault in reader.faults
+        ]
