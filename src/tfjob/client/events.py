@@ -57,8 +57,8 @@ class EventRecorderConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     max_queued: int = 50_000
     """Events in the queue, of about 1 kB each. Beyond that, events are dropped."""
-    max_sent: int = 50_000
-    """Sent events that are not sent again; up to twice as many are kept, of 80 bytes each."""
+    max_sent: int = 100_000
+    """Sent events that are remembered and not sent again, in 8 bytes each."""
     max_series: int = 4_096
     """Repeated events whose count is kept."""
     interval: float = 60.0
