@@ -231,7 +231,7 @@ class EventRecorder:
     def _drop(self, identity: _Id, cause: object) -> None:
         """Drop an event. The first of many is logged at once, their number when it is over."""
         self._release(identity)
-        self._queue.forget(identity)
+        self._queue.discard(identity)
         if not self._dropped_lately:
             trace = cause if isinstance(cause, Exception) else None
             facts = {"event": identity, "fault": str(cause)}

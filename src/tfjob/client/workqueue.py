@@ -174,6 +174,16 @@ class WorkQueue(Generic[K]):
         """Reset the backoff of a key."""
         self._failures.pop(key, None)
 
+    def discard(self, key: K) -> None:
+        """Drop a key with its delay and its backoff. One that is being processed is not stopped."""
+        self._failures.pop(key, None)
+        pending = self._delays.pop(key, None)
+        if pending is not None:
+            pending.handle.cancel()
+        priority = self._wanted.pop(key, None)
+        if priority is not None:
+            self._lanes[priority].discard(key)
+
     def is_working(self, key: K) -> bool:
         """Whether the key is being processed."""
         return key in self._working
