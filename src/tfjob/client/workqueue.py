@@ -153,6 +153,12 @@ class WorkQueue(Generic[K]):
         handle = timers.call_at(when, lambda: self._on_timer(key))
         self._delays[key] = _Delay(when, handle, priority)
 
+    def cancel_delay(self, key: K) -> None:
+        """Do not queue a delayed key. One that is queued already still runs."""
+        pending = self._delays.pop(key, None)
+        if pending is not None:
+            pending.handle.cancel()
+
     def demote(self, key: K) -> None:
         """Queue a key at normal priority, even if it is delayed with a higher one."""
         pending = self._delays.get(key)
@@ -177,9 +183,7 @@ class WorkQueue(Generic[K]):
     def discard(self, key: K) -> None:
         """Drop a key with its delay and its backoff. One that is being processed is not stopped."""
         self._failures.pop(key, None)
-        pending = self._delays.pop(key, None)
-        if pending is not None:
-            pending.handle.cancel()
+        self.cancel_delay(key)
         priority = self._wanted.pop(key, None)
         if priority is not None:
             self._lanes[priority].discard(key)
