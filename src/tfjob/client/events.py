@@ -356,4 +356,7 @@ class EventRecorder:
         self._drop(identity, str(fault))
 
     def _time(self) -> float:
-        return (self._timers or asyncio.get_running_loop()).time()
+        if self._timers is None:
+            # Looked up once: that costs a system call on Python 3.11.
+            self._timers = asyncio.get_running_loop()
+        return self._timers.time()

@@ -141,7 +141,7 @@ class WorkQueue(Generic[K]):
         if seconds <= 0:
             self.add(key, priority)
             return
-        timers = self._timers or asyncio.get_running_loop()
+        timers = self._timers or self._running_loop()
         when = timers.time() + seconds
         pending = self._delays.get(key)
         if pending is not None:
@@ -253,6 +253,11 @@ class WorkQueue(Generic[K]):
     def _on_timer(self, key: K) -> None:
         priority = self._delays.pop(key).priority
         self.add(key, priority)
+
+    def _running_loop(self) -> Timers:
+        """The event loop, looked up once: that costs a system call on Python 3.11."""
+        self._timers = asyncio.get_running_loop()
+        return self._timers
 
     async def _wait(self, min_priority: Priority) -> None:
         getter = asyncio.get_running_loop().create_future()
