@@ -42,6 +42,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
+        # Looking up the running loop costs a system call on Python 3.11.
+        self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[Response] | None = None
         self._reader = ResponseReader()
         self.is_open = False
@@ -80,7 +82,7 @@ class Connection(asyncio.Protocol):
         if self._transport is None or not self.is_open:
             raise BrokenConnectionError("the connection is closed", was_silent=True)
         self._reader = ResponseReader()
-        self._waiter = asyncio.get_running_loop().create_future()
+        self._waiter = self._loop.create_future()
         self._transport.write(request)
         try:
             return await self._waiter

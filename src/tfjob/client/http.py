@@ -106,12 +106,11 @@ class Api:
         dry_run: bool = False,
     ) -> T:
         """Create an object. After a ServerTimeout it may exist."""
-        params = _given({"fieldValidation": field_validation, "dryRun": "All" if dry_run else None})
         request = Request(
             verb="create",
             method="POST",
             path=path,
-            query=query(params),
+            query=_create_query(field_validation, dry_run=dry_run),
             body=_encoded(body),
             is_repeatable=False,
             may_send=self._may_write,
@@ -192,6 +191,13 @@ class Api:
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+@cache
+def _create_query(field_validation: str | None, *, dry_run: bool) -> str:
+    return query(
+        _given({"fieldValidation": field_validation, "dryRun": "All" if dry_run else None})
+    )
 
 
 def _encoded(body: object) -> bytes:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tfjob.client.connection import BrokenConnectionError, Connection, Response
+from tfjob.client.timing import REAL
 
 _MAX_IDLE: Final = 15.0
 """Seconds after which an idle connection is closed; load balancers drop them silently."""
@@ -101,7 +102,7 @@ class Pool:
 
     def _take_idle(self) -> Connection | None:
         """The most recently used idle connection, so that surplus ones expire."""
-        oldest = asyncio.get_running_loop().time() - _MAX_IDLE
+        oldest = REAL.clock() - _MAX_IDLE
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open and connection.idle_since >= oldest:
@@ -112,7 +113,7 @@ class Pool:
 
     def _put_idle(self, connection: Connection) -> None:
         if connection.is_open:
-            connection.idle_since = asyncio.get_running_loop().time()
+            connection.idle_since = REAL.clock()
             self._idle.append(connection)
         else:
             self._all.discard(connection)

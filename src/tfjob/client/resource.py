@@ -3,6 +3,7 @@
 Names are user input and are quoted, so that a name cannot change the path of a request.
 """
 
+import re
 from typing import Final, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -11,6 +12,8 @@ import msgspec
 from tfjob.client.errors import NotFound
 
 T = TypeVar("T")
+_UNRESERVED: Final = re.compile(r"[a-z0-9.-]+")
+"""Names that need no quotes, which nearly all are."""
 
 
 class Resource(msgspec.Struct, frozen=True):
@@ -45,7 +48,7 @@ class Resource(msgspec.Struct, frozen=True):
 def _segment(name: str) -> str:
     if name in {"", ".", ".."}:
         raise ValueError(f"an object's name must not be empty, '.' or '..', got {name!r}")
-    return quote(name, safe="")
+    return name if _UNRESERVED.fullmatch(name) else quote(name, safe="")
 
 
 PODS: Final = Resource("", "v1", "pods")

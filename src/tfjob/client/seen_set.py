@@ -1,33 +1,50 @@
-"""A bounded set of recently seen items that stores only their hashes.
+"""A set of recently seen items in a table of fixed size: it never grows, however many are added.
 
-The latest `size` items are always known, and at most twice as many are kept. Seeing an item again
-makes it recent. Two items with the same 64-bit hash count as one, which is very unlikely.
+Only the hashes are stored, 8 bytes each. Two items with the same 64-bit hash count as one, which is
+very unlikely. A full row of the table forgets the item that was seen longest ago.
 """
 
+from array import array
 from collections.abc import Hashable
+from typing import Final
+
+_WIDTH: Final = 16
+"""Items in a row. The wider the rows, the fewer recent items are forgotten before older ones."""
+_EMPTY: Final = 0
 
 
 class SeenSet:
-    """Two generations: when the young one is full, it replaces the old one."""
+    """Remembers about `size` items; at most 16 are remembered exactly in the order of their use."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._young: set[int] = set()
-        self._old: set[int] = set()
-
-    def __len__(self) -> int:
-        return len(self._young | self._old)
+        self._width = min(size, _WIDTH)
+        self._rows = -(-size // self._width)
+        self._table = array("q", bytes(8 * self._rows * self._width))
 
     def add(self, thing: Hashable) -> None:
-        if len(self._young) >= self._size:
-            self._old, self._young = self._young, set()
-        self._young.add(hash(thing))
+        """Remember an item as the latest one."""
+        number = _number(thing)
+        row = self._row(number)
+        kept = self._table[row]
+        if number in kept:
+            kept.remove(number)
+        else:
+            del kept[0]
+        kept.append(number)
+        self._table[row] = kept
 
     def saw(self, thing: Hashable) -> bool:
-        """Whether the item was seen recently; if so, it becomes recent again."""
-        number = hash(thing)
-        if number not in self._young and number not in self._old:
+        """Whether the item was seen recently; if so, it becomes the latest one again."""
+        number = _number(thing)
+        if number not in self._table[self._row(number)]:
             return False
-        if number not in self._young:
-            self.add(thing)
+        self.add(thing)
         return True
+
+    def _row(self, number: int) -> slice:
+        start = number % self._rows * self._width
+        return slice(start, start + self._width)
+
+
+def _number(thing: Hashable) -> int:
+    return hash(thing) or ~_EMPTY

@@ -141,7 +141,7 @@ class WorkQueue(Generic[K]):
         if seconds <= 0:
             self.add(key, priority)
             return
-        timers = self._timers or asyncio.get_running_loop()
+        timers = self._timers or self._running_loop()
         when = timers.time() + seconds
         pending = self._delays.get(key)
         if pending is not None:
@@ -152,6 +152,12 @@ class WorkQueue(Generic[K]):
             pending.handle.cancel()
         handle = timers.call_at(when, lambda: self._on_timer(key))
         self._delays[key] = _Delay(when, handle, priority)
+
+    def cancel_delay(self, key: K) -> None:
+        """Do not queue a delayed key. One that is queued already still runs."""
+        pending = self._delays.pop(key, None)
+        if pending is not None:
+            pending.handle.cancel()
 
     def demote(self, key: K) -> None:
         """Queue a key at normal priority, even if it is delayed with a higher one."""
@@ -173,6 +179,14 @@ class WorkQueue(Generic[K]):
     def forget(self, key: K) -> None:
         """Reset the backoff of a key."""
         self._failures.pop(key, None)
+
+    def discard(self, key: K) -> None:
+        """Drop a key with its delay and its backoff. One that is being processed is not stopped."""
+        self._failures.pop(key, None)
+        self.cancel_delay(key)
+        priority = self._wanted.pop(key, None)
+        if priority is not None:
+            self._lanes[priority].discard(key)
 
     def is_working(self, key: K) -> bool:
         """Whether the key is being processed."""
@@ -239,6 +253,11 @@ class WorkQueue(Generic[K]):
     def _on_timer(self, key: K) -> None:
         priority = self._delays.pop(key).priority
         self.add(key, priority)
+
+    def _running_loop(self) -> Timers:
+        """The event loop, looked up once: that costs a system call on Python 3.11."""
+        self._timers = asyncio.get_running_loop()
+        return self._timers
 
     async def _wait(self, min_priority: Priority) -> None:
         getter = asyncio.get_running_loop().create_future()

@@ -7,7 +7,7 @@ if the object is terminating.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -82,8 +82,6 @@ class Report(msgspec.Struct):
 
 
 class ChildWriter:
-    """Applies the part of a plan that concerns children."""
-
     def __init__(
         self,
         api: Api,
@@ -109,7 +107,8 @@ class ChildWriter:
         deletes = [partial(writes.delete, each) for each in plan.deletes]
         creates = self._due_creates(writes, job, plan.creates) if isinstance(job, Job) else {}
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._run_all(writes, deletes))
+            if deletes:
+                group.create_task(self._run_all(writes, deletes))
             for child_group, each in creates.items():
                 group.create_task(self._slow_start(writes, child_group, each))
         writes.report.has_more = bool(writes.remaining)
@@ -196,12 +195,17 @@ class ChildWriter:
             writes.defer(first, refusal, seconds=self._backoff.seconds_left(refusal))
 
     async def _run_all(
-        self, writes: "_ChildWrites", pieces: Iterable[Callable[[], Awaitable[None]]]
+        self, writes: "_ChildWrites", pieces: Sequence[Callable[[], Awaitable[None]]]
     ) -> None:
+        """Run the writes concurrently. A single one needs no task of its own."""
+        leads = (partial(self._as_leader, each) for each in pieces)
+        runs = [self._pool.run(writes.lane, each, tenant=writes.namespace) for each in leads]
+        if len(runs) == 1:
+            await runs[0]
+            return
         async with asyncio.TaskGroup() as group:
-            for each in pieces:
-                lead = partial(self._as_leader, each)
-                group.create_task(self._pool.run(writes.lane, lead, tenant=writes.namespace))
+            for run in runs:
+                group.create_task(run)
 
     async def _as_leader(self, writes: Callable[[], Awaitable[None]]) -> None:
         """Check leadership before each write: it may be lost during a long reconcile."""
@@ -242,10 +246,8 @@ class _ChildWrites:
 
     def first_create_error(self, creates: Sequence[Create]) -> str:
         """The first error in plan order, so that the message is stable between reconciles."""
-        if not self._create_errors:
-            return ""
         found = (self._create_errors.get((each.kind, each.name)) for each in creates)
-        return next(text for text in found if text is not None)
+        return next((text for text in found if text is not None), "")
 
     @property
     def job(self) -> Job:
@@ -394,6 +396,5 @@ class _ChildWrites:
 
 
 def _is_to_be_released(job: Job, create: Create, found: ObjectMeta) -> bool:
-    """Whether the existing child's labels no longer match. Children with a given body are not
-    claimed by labels."""
+    """Whether the labels no longer match. Children with a given body are not claimed by labels."""
     return create.body is None and claim_of(job, found) is Claim.RELEASE

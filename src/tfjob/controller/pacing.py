@@ -6,7 +6,7 @@ end or deletion of a child is handled at once. An event waits at most `event_del
 here may be dropped at any time without changing a result. With pacing off, nothing is deferred.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -27,8 +27,9 @@ from tfjob.k8s.pod import Pod
 
 BATCH_WINDOW: Final = 0.1
 """Seconds that a routine child change waits for others, so that one reconcile handles them all."""
-BATCH_WINDOW_STARTING: Final = 0.5
-"""The same under load, for a pod that starts while other pods of its job are pending."""
+BATCH_WINDOW_STARTING: Final = 1.5
+"""The same under load, for a pod that starts while other pods of its job are pending or being
+created. With the delay of the status, Running is shown within 3.5 seconds."""
 BATCH_WINDOW_CREATED: Final = 120.0
 """The same under load, for the creation of a child of a job in progress. Our own creates change
 no decision; the reconcile is a safeguard in case another client created the child."""
@@ -63,6 +64,8 @@ class LoadSignals(msgspec.Struct, frozen=True, kw_only=True):
     """Events that are due to be sent."""
     is_in_progress: Callable[[Key], bool] = lambda _key: False
     """Whether a job is being reconciled or has unmet expectations."""
+    is_reconciling: Callable[[Key], bool] = lambda _key: False
+    """Whether a job is being reconciled: its children may still be created."""
 
     def is_busy(self) -> bool:
         if self.queued_jobs() or self.has_queued_creates():
@@ -76,7 +79,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     key: Key
     old: HasMetadata | None
     new: HasMetadata | None
-    siblings: Callable[[], Iterable[Pod]] = tuple
+    siblings: Callable[[], Sequence[Pod]] = tuple
 
 
 class Schedule(NamedTuple):
@@ -139,7 +142,7 @@ class Pacer:
             return BATCH_WINDOW
         if predicates.was_created(change.old, change.new):
             return BATCH_WINDOW_CREATED if self._load.is_in_progress(change.key) else BATCH_WINDOW
-        waits = starts and any(map(predicates.is_pending, change.siblings()))
+        waits = starts and (self._load.is_reconciling(change.key) or _has_pending(change))
         return min(BATCH_WINDOW_STARTING, self._config.status_delay) if waits else BATCH_WINDOW
 
     def is_first_status(self, stored: JobObject, plan: Plan) -> bool:
@@ -269,6 +272,11 @@ def _without_routine(status: JobStatus) -> tuple[object, ...]:
         if (counts := msgspec.structs.replace(each, active=0, selector="")) != _NO_COUNTS
     }
     return conditions, replicas, status.completion_time, status.last_reconcile_time
+
+
+def _has_pending(change: Change) -> bool:
+    """Whether a pod of the job is pending. The latest pods are looked at first: they start last."""
+    return any(map(predicates.is_pending, reversed(change.siblings())))
 
 
 def _is_new_job(change: Change) -> bool:

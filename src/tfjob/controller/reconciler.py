@@ -60,6 +60,8 @@ class Result(msgspec.Struct):
     """Seconds until the deferred status is reconsidered."""
     settled_version: str | None = None
     """The version of the job that needs no reconcile until its children change."""
+    is_gone: bool = False
+    """There is no such job, so that no deadline of it is left."""
 
 
 class Reconciler:
@@ -90,7 +92,7 @@ class Reconciler:
             return Result(requeue_at=settled.until)
         snapshot = await self._reader.read(key)
         if snapshot is None:
-            return Result()
+            return Result(is_gone=True)
         if self._needs_defaulting(snapshot):
             return await self._store_defaulted_spec(snapshot.stored)
         claimed, refused = await self._claim(snapshot)

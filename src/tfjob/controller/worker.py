@@ -130,6 +130,9 @@ class Worker:
             self._queue.demote(key)
             self._observe("requeue", started)
             return
+        if result.is_gone:
+            # Its TTL or deadline may be days away.
+            self._queue.cancel_delay(key)
         poll_interval = SHORT_POLL_INTERVAL if result.requeue else POLL_INTERVAL
         self._expectations.expect(key, result.versions, poll_interval=poll_interval)
         if result.deferred_for is not None:

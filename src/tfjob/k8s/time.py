@@ -6,6 +6,7 @@ This module does not read the clock.
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _RFC3339 = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])"
@@ -13,13 +14,21 @@ _RFC3339 = re.compile(
 )
 _MAX_SECONDS = 100 * 365 * 24 * 3600
 """Longer durations are cut to a century, so that sums with them stay valid dates."""
+_MAX_LENGTH = 64
+"""Longer text is not a time. It is refused before it is cached: a user may write any text."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def parse(text: object) -> datetime | None:
     """Parse an RFC 3339 time, truncated to microseconds; None for anything else."""
-    match = _RFC3339.fullmatch(text) if isinstance(text, str) else None
+    return _parsed(text) if isinstance(text, str) and len(text) <= _MAX_LENGTH else None
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> datetime | None:
+    """Cached, because many objects of a job have the same times."""
+    match = _RFC3339.fullmatch(text)
     if match is None:
         return None
     date, clock, fraction, zone = match.groups()
@@ -68,4 +77,4 @@ def _utc(moment: datetime) -> datetime:
             f"timestamp: a datetime with a zone is needed, got the naive {moment.isoformat()}; "
             "nothing was rendered"
         )
-    return moment.astimezone(UTC).replace(tzinfo=None)
+    return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).replace(tzinfo=None)

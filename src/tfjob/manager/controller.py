@@ -285,6 +285,7 @@ class Controller:
             has_queued_creates=lambda: not shared.pool.is_idle,
             pending_events=lambda: shared.recorder.due_count,
             is_in_progress=self._is_worked_on,
+            is_reconciling=self.queue.is_working,
         )
 
     def _is_worked_on(self, key: Key) -> bool:

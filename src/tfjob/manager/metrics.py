@@ -205,11 +205,15 @@ class ReconcileMetrics:
     ) -> None:
         self._controller = controller
         self._results = results
+        self._results_by: dict[str, Counter] = {}
         self._errors = errors.labels(controller)
         self._lengths = lengths.labels(controller)
 
     def reconciled(self, *, result: str, seconds: float) -> None:
-        self._results.labels(self._controller, result).inc()
+        found = self._results_by.get(result)
+        if found is None:
+            found = self._results_by[result] = self._results.labels(self._controller, result)
+        found.inc()
         self._lengths.observe(seconds)
         if result == "error":
             self._errors.inc()

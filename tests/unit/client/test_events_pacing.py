@@ -128,6 +128,23 @@ async def test_flood_in_one_namespace_drops_no_event_of_another() -> None:
     assert kept == [*flooded, *(f"quiet/events/job-{number}" for number in range(5))]
 
 
+async def test_event_that_gives_way_to_another_namespace_is_counted_and_leaves_nothing() -> None:
+    config, dropped = EventRecorderConfig(max_queued=10), list[int]()
+    recorder = EventRecorder(
+        Server(),
+        component="c",
+        config=config,
+        timers=FakeTime(),
+        on_drop=lambda: dropped.append(1),
+    )
+    for number in range(10):
+        recorder.record(elsewhere(f"job-{number}", "first"), key="Created")
+    for number in range(500):
+        recorder.record(elsewhere(f"job-{number}", f"namespace-{number}"), key="Created")
+    assert len(dropped) == recorder.dropped == 500
+    assert recorder.due_count == 10
+
+
 async def test_no_event_is_dropped_below_fifty_thousand() -> None:
     recorder = EventRecorder(Server(), component="c", timers=FakeTime())
     for number in range(50_000):

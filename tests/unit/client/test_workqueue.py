@@ -271,6 +271,32 @@ async def test_no_add_is_ever_lost(moves: list[tuple[str, str]], last: str) -> N
     assert model.runs[last] == before + 1
 
 
+async def test_discarded_key_is_neither_queued_nor_delayed_and_its_backoff_starts_again() -> None:
+    time = FakeTime()
+    queue = WorkQueue[str](timers=time)
+    for key in "abc":
+        queue.add(key)
+    assert await queue.get() == "a"
+    queue.retry("a")
+    queue.done("a")
+    queue.discard("a")
+    queue.discard("b")
+    queue.discard("unknown")
+    assert (len(queue), queue.delayed, queue.failures("a")) == (1, 0, 0)
+    await time.advance(600)
+    assert await taken(queue) == ["c"]
+
+
+async def test_key_that_is_discarded_while_it_is_processed_does_not_run_again() -> None:
+    queue = WorkQueue[str]()
+    queue.add("a")
+    await queue.get()
+    queue.add("a")
+    queue.discard("a")
+    queue.done("a")
+    assert len(queue) == 0
+
+
 @given(adds=st.integers(1, 9))
 async def test_any_number_of_adds_in_work_makes_one_more_run(adds: int) -> None:
     queue = WorkQueue[str]()

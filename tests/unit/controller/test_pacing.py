@@ -44,9 +44,12 @@ class World:
     """A pacer whose clock and load the test sets."""
 
     def __init__(self, config: PacingConfig | None = None, *, shows_children: bool = False) -> None:
-        self.time, self.is_busy, self.is_in_progress = 0.0, False, True
+        self.time, self.is_busy = 0.0, False
+        self.is_in_progress, self.is_reconciling = True, False
         load = LoadSignals(
-            has_queued_creates=lambda: self.is_busy, is_in_progress=self._is_worked_on
+            has_queued_creates=lambda: self.is_busy,
+            is_in_progress=self._is_worked_on,
+            is_reconciling=lambda key: self.is_reconciling and key == ("n", "j"),
         )
         self.pacer = Pacer(
             config, load=load, clock=lambda: self.time, shows_children=shows_children
@@ -209,6 +212,17 @@ def test_start_of_a_pod_waits_for_the_others_of_its_job_on_a_busy_server() -> No
     assert harness.turn(pending, up, up, up) == Schedule(BATCH_WINDOW, Priority.HIGH)
     assert harness.turn(up, up, pending) == Schedule(BATCH_WINDOW, Priority.NORMAL)
     assert BATCH_WINDOW_STARTING + BOUND < 5.0
+
+
+def test_start_of_a_pod_waits_for_those_that_are_being_created_on_a_busy_server() -> None:
+    harness = World()
+    harness.is_reconciling = True
+    pending, up = a_pod(phase="Pending"), a_pod(phase="Running")
+    assert harness.turn(pending, up, up) == Schedule(BATCH_WINDOW, Priority.HIGH)
+    harness.is_busy = True
+    assert harness.turn(pending, up, up) == Schedule(BATCH_WINDOW_STARTING, Priority.HIGH)
+    harness.is_reconciling = False
+    assert harness.turn(pending, up, up) == Schedule(BATCH_WINDOW, Priority.HIGH)
 
 
 def test_child_that_was_just_created_is_no_reason_to_look_at_a_job_that_is_worked_on() -> None:

@@ -110,6 +110,17 @@ async def test_job_is_looked_at_again_when_it_asked_to_be() -> None:
         assert harness.counted("requeue_after") == 1
 
 
+async def test_deadline_of_a_job_that_is_gone_leaves_nothing_behind() -> None:
+    async with worked() as harness:
+        harness.answer = lambda: Result(requeue_at=at(7 * 86_400))
+        assert await harness.advance(1) == [0]
+        assert harness.queue.delayed == 1
+        harness.answer = lambda: Result(is_gone=True)
+        harness.queue.add(JOB)
+        assert await harness.advance(1) == [1]
+        assert harness.queue.delayed == 0
+
+
 async def test_job_whose_next_moment_has_passed_is_not_reconciled_in_a_hot_loop() -> None:
     async with worked() as harness:
         harness.answer = lambda: Result(requeue_at=at(-40) if len(harness.passes) == 1 else None)
