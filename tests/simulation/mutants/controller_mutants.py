@@ -137,7 +137,7 @@ MUTANTS = [
     Mutant(
         "stale-cache-trusted",
         "pods are made from the cache, without a look at the job as it is",
-        [Patch(Reconciler, "_recheck_before_create", lambda _before: _sure_of_cache)],
+        [Patch(Reconciler, "_recheck", lambda _before: _sure_of_cache)],
     ),
     Mutant(
         "event-before-status",
