@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from tests.support.histories.server import ENDED, JOBS, PODS, Json, Key
+from tests.support.histories import nodes
+from tests.support.histories.server import ENDED, JOBS, PODS, SERVICES, Json, Key
 from tests.support.histories.truth import JobFacts, controller_of, place_of
-from tests.support.histories.world import World
+from tests.support.histories.world import DEEP, HUGE, World
 
 _MOST_ROUNDS: Final = 400
 _REST: Final = 4000.0
@@ -41,11 +42,13 @@ def _stop_faults(world: World) -> None:
         if not operator.leads:
             operator.lead()
     for node in world.server.lost_nodes:
-        world.clean_lost(node)
-    for key in world.keys(PODS):
+        nodes.clean_lost(world, node)
+    while world.arrive(0, 0) is not None:
+        continue
+    for key in (*world.keys(PODS), *world.keys(JOBS)):
         if world.server.objects[key]["metadata"].get("finalizers"):
             world.server.let_go(key, [])
-    for key in world.keys(PODS):
+    for key in (*world.keys(PODS), *world.keys(SERVICES)):
         job = world.truth.jobs.get(controller_of(world.server.objects[key]["metadata"]))
         if job is None or job.namespace != key[1]:
             world.server.delete(key, grace=0)
@@ -87,14 +90,16 @@ def _run_pod(world: World, key: Key) -> bool:
     pod = world.server.objects[key]
     kind = pod["metadata"]["labels"].get("training.kubeflow.org/replica-type")
     is_endless = kind == "ps" or pod["spec"].get("restartPolicy") == "Always"
-    return world.take_step(key, 0, is_ending=not is_endless) is not None
+    return nodes.take_step(world, key, 0, is_ending=not is_endless) is not None
 
 
 def _faults_of(world: World, key: Key) -> list[str]:
-    if key[2] == "deep":
+    if key[2] == DEEP:
         return []
     uid = world.server.objects[key]["metadata"]["uid"]
     job = world.truth.jobs[uid]
+    if key[2] == HUGE:
+        return [] if job.verdict == "Failed" else [f"{HUGE} is not refused"]
     pods = [
         each
         for each in world.server.listed(PODS)

@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from tests.support.histories import nodes, tenants
 from tests.support.histories.ending import end_well
 from tests.support.histories.loop import BusyLoopError
 from tests.support.histories.world import Action, World
@@ -23,7 +24,7 @@ _WIDTH: Final = 1 << 16
 _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (lambda world, which, _: world.answer(which), 300),
     (World.deliver, 300),
-    (World.kubelet, 260),
+    (nodes.kubelet, 260),
     (World.wait, 60),
     (World.answer_with_fault, 50),
     (World.submit, 25),
@@ -39,11 +40,13 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.scale, 8),
     (World.suspend, 10),
     (World.delete_job, 4),
-    (World.spoof, 10),
-    (World.hold, 6),
-    (World.deep, 1),
-    (World.evict, 14),
-    (World.lose_node, 3),
+    (tenants.spoof, 10),
+    (tenants.hold, 6),
+    (tenants.deep, 1),
+    (tenants.huge, 1),
+    (World.arrive, 10),
+    (nodes.evict, 14),
+    (nodes.lose_node, 3),
 )
 _ACTIONS: Final = [action for action, _ in _WEIGHTS]
 _BOUNDS: Final = list(accumulate(weight for _, weight in _WEIGHTS))

@@ -15,6 +15,7 @@ from tfjob.dialects.kubeflow import status as stored_status
 
 Place = tuple[str, int]
 """Label of the replica type, and index."""
+MOST_REPLICAS: Final = 5_000
 _DISRUPTIONS: Final = frozenset({"Evicted", "NodeLost", "Preempting", "NodeShutdown"})
 
 
@@ -26,6 +27,8 @@ class PodFacts(msgspec.Struct):
     owner: str = ""
     maker: str = ""
     is_disrupted: bool = False
+    is_marked: bool = False
+    """It carries the mark of a disruption, which may be younger than its end."""
     is_terminating: bool = False
     code: int | None = None
     """How the training container ended for good; None while it has not."""
@@ -53,8 +56,8 @@ class JobFacts(msgspec.Struct):
     verdict: str = ""
     finished_at: int = 0
     """The step at which the verdict was stored."""
+    terminating_at: int = 0
     gone_at: int = 0
-    was_suspended: bool = False
     failed_uids: dict[str, set[str]] = msgspec.field(default_factory=dict)
     completed_at: dict[Place, int] = msgspec.field(default_factory=dict)
 
@@ -66,6 +69,11 @@ class JobFacts(msgspec.Struct):
     @property
     def is_suspended(self) -> bool:
         return bool(self.run_policy.get("suspend"))
+
+    @property
+    def is_refused(self) -> bool:
+        """It asks for more than can ever start."""
+        return any(each["replicas"] > MOST_REPLICAS for each in self.replicas.values())
 
     @property
     def replicas(self) -> Json:
@@ -122,7 +130,8 @@ class Truth:
             job = JobFacts(uid, meta["name"], meta["namespace"], seen["spec"])
             self.jobs[uid] = job
         job.spec = seen["spec"]
-        job.was_suspended |= job.is_suspended
+        if "deletionTimestamp" in seen["metadata"]:
+            job.terminating_at = job.terminating_at or self.step
 
     def _observe_pod(self, change: Change) -> None:
         pod = change.new or change.old or {}
@@ -147,9 +156,10 @@ def _observe_end(facts: PodFacts, pod: Json) -> None:
     status = pod["status"]
     for each in status.get("containerStatuses", ()):
         facts.restarts = max(facts.restarts, each["restartCount"])
+    facts.is_marked |= is_evicted(status)
     if facts.has_ended:
         return
-    facts.is_disrupted |= "deletionTimestamp" in pod["metadata"] or is_evicted(status)
+    facts.is_disrupted |= "deletionTimestamp" in pod["metadata"] or facts.is_marked
     code = _exit_code(facts, status)
     if code is not None or status.get("phase") in ENDED:
         facts.has_ended, facts.code = True, code
