@@ -30,6 +30,22 @@ def end_well(world: World) -> list[str]:
 
 def _stop_faults(world: World) -> None:
     """Clocks are right, one operator leads, tenants take back what is theirs."""
+    world.server_skew, world.node_skews = 0, {}
+    while world.arrive(0, 0) is not None:
+        continue
+    _elect_one(world)
+    for node in world.server.lost_nodes:
+        nodes.clean_lost(world, node)
+    for key in (*world.keys(PODS), *world.keys(JOBS)):
+        if world.server.objects[key]["metadata"].get("finalizers"):
+            world.server.let_go(key, [])
+    for key in (*world.keys(PODS), *world.keys(SERVICES)):
+        job = world.truth.jobs.get(controller_of(world.server.objects[key]["metadata"]))
+        if job is None or job.namespace != key[1]:
+            world.server.delete(key, grace=0)
+
+
+def _elect_one(world: World) -> None:
     while len(world.operators) > 1:
         leaders = [each for each in world.operators if each.leads]
         gone = next(each for each in world.operators if each is not leaders[0])
@@ -41,29 +57,18 @@ def _stop_faults(world: World) -> None:
             channel.stalled_until = 0.0
         if not operator.leads:
             operator.lead()
-    for node in world.server.lost_nodes:
-        nodes.clean_lost(world, node)
-    while world.arrive(0, 0) is not None:
-        continue
-    for key in (*world.keys(PODS), *world.keys(JOBS)):
-        if world.server.objects[key]["metadata"].get("finalizers"):
-            world.server.let_go(key, [])
-    for key in (*world.keys(PODS), *world.keys(SERVICES)):
-        job = world.truth.jobs.get(controller_of(world.server.objects[key]["metadata"]))
-        if job is None or job.namespace != key[1]:
-            world.server.delete(key, grace=0)
 
 
 def _round(world: World) -> bool:
     """Let everybody do what they have to do; whether anything was done or is still due."""
-    is_busy = _talk(world)
+    is_busy = talk(world)
     for key in world.keys(PODS):
         if key in world.server.objects:
             is_busy |= _run_pod(world, key)
     while world.server.collect() is not None:
         is_busy = True
     if is_busy:
-        _talk(world)
+        talk(world)
     left = world.loop.next_timer()
     if left is not None and (is_busy or left <= _REST):
         world.loop.advance(min(left, 30.0) if is_busy else left)
@@ -72,7 +77,7 @@ def _round(world: World) -> bool:
     return is_busy
 
 
-def _talk(world: World) -> bool:
+def talk(world: World) -> bool:
     """Answer every request and deliver every event."""
     has_talked = False
     for _ in range(10_000):
@@ -90,7 +95,7 @@ def _run_pod(world: World, key: Key) -> bool:
     pod = world.server.objects[key]
     kind = pod["metadata"]["labels"].get("training.kubeflow.org/replica-type")
     is_endless = kind == "ps" or pod["spec"].get("restartPolicy") == "Always"
-    return nodes.take_step(world, key, 0, is_ending=not is_endless) is not None
+    return nodes.take_step(world, key, world.last_code, is_ending=not is_endless) is not None
 
 
 def _faults_of(world: World, key: Key) -> list[str]:
@@ -156,9 +161,9 @@ def _rest_is_kept(world: World) -> list[str]:
     before = operator.api.writes, world.server.version
     passes = operator.watched.passes
     operator.resync()
-    _talk(world)
+    talk(world)
     world.loop.advance(_REST)
-    _talk(world)
+    talk(world)
     after = operator.api.writes, world.server.version
     found = []
     if before != after:

@@ -21,8 +21,10 @@ from tests.support.histories.world import Action, World
 
 Step = tuple[int, int, int]
 _WIDTH: Final = 1 << 16
-_WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
-    (lambda world, which, _: world.answer(which), 300),
+Weights = Sequence[tuple[Action, int]]
+"""What can happen, and how often. The first four let everything go on."""
+WEIGHTS: Final[Weights] = (
+    (World.answer_well, 300),
     (World.deliver, 300),
     (nodes.kubelet, 260),
     (World.wait, 60),
@@ -33,6 +35,7 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.collect, 25),
     (World.crash, 12),
     (World.second_leader, 3),
+    (World.lose_lease, 6),
     (World.hand_over, 12),
     (World.skew, 6),
     (World.delete_pod, 12),
@@ -48,9 +51,7 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (nodes.evict, 14),
     (nodes.lose_node, 3),
 )
-_ACTIONS: Final = [action for action, _ in _WEIGHTS]
-_BOUNDS: Final = list(accumulate(weight for _, weight in _WEIGHTS))
-_PROGRESS: Final = _ACTIONS[:4]
+_GOING_ON: Final = 4
 
 
 class Result(msgspec.Struct):
@@ -61,21 +62,29 @@ class Result(msgspec.Struct):
     story: list[str]
 
 
-def steps_of(seed: int, number: int) -> list[Step]:
+def steps_of(seed: int, number: int, weights: Weights = WEIGHTS) -> list[Step]:
     """The steps that a seed decides on. It begins with a job."""
     chance = random.Random(seed)  # noqa: S311 - a run must be repeatable
-    first: Step = (_bound_of(World.submit), chance.randrange(_WIDTH), chance.randrange(_WIDTH))
+    bounds = _bounds(weights)
+    kinds = [action for action, _ in weights]
+    creates = next(place for place, each in enumerate(kinds) if each.__name__ == "submit")
     draw = chance.randrange
-    return [first, *((draw(_BOUNDS[-1]), draw(_WIDTH), draw(_WIDTH)) for _ in range(number - 1))]
+    first: Step = (bounds[creates] - 1, draw(_WIDTH), draw(_WIDTH))
+    return [first, *((draw(bounds[-1]), draw(_WIDTH), draw(_WIDTH)) for _ in range(number - 1))]
 
 
 def run(steps: Sequence[Step], *, is_told: bool = False) -> Result:
     """Live through the steps, then let everything come to rest, and check the laws all the time."""
-    world = World()
+    return run_in(World(), steps, is_told=is_told)
+
+
+def run_in(
+    world: World, steps: Sequence[Step], *, weights: Weights = WEIGHTS, is_told: bool = False
+) -> Result:
     story: list[str] = []
-    with _quiet(), world.loop.running():
+    with quiet(), world.loop.running():
         try:
-            _live(world, steps, story, is_told=is_told)
+            _live(world, steps, weights, story if is_told else None)
             if not world.laws.broken:
                 story.append("the faults end")
                 world.laws.broken += end_well(world)
@@ -106,28 +115,29 @@ def shrink(steps: Sequence[Step]) -> list[Step]:
     return found
 
 
-def _live(world: World, steps: Sequence[Step], story: list[str], *, is_told: bool) -> None:
+def _live(world: World, steps: Sequence[Step], weights: Weights, story: list[str] | None) -> None:
+    actions, bounds = [action for action, _ in weights], _bounds(weights)
     world.start_operator()
     for number, (kind, which, how) in enumerate(steps):
         world.truth.step = number + 1
-        said = _ACTIONS[bisect(_BOUNDS, kind)](world, which, how)
-        for other in _PROGRESS if said is None else ():
+        said = actions[bisect(bounds, kind)](world, which, how)
+        for other in actions[:_GOING_ON] if said is None else ():
             said = other(world, which, how)
             if said is not None:
                 break
         world.settle()
-        if is_told:
+        if story is not None:
             story.append(f"{number + 1:4}. {said}")
         if world.laws.broken:
             return
 
 
-def _bound_of(action: Action) -> int:
-    return _BOUNDS[_ACTIONS.index(action)] - 1
+def _bounds(weights: Weights) -> list[int]:
+    return list(accumulate(weight for _, weight in weights))
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Failed passes are part of every history, and not worth a line in a log."""
     log = logging.getLogger("tfjob")
     level = log.level

@@ -35,7 +35,7 @@ class Laws(Listener):
         self._break(f"a reconcile of {key[0]}/{key[1]} raised {error!r}")
 
     def told(self, event: Event) -> None:
-        """Events leave after the status that proves them. A job that is gone has none to compare."""
+        """Events leave after the status that proves them; that of a job that is gone is unknown."""
         kind = _ENDS.get(event.reason)
         job = self._truth.jobs.get(event.uid)
         if kind is None or job is None or job.gone_at:

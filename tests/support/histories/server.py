@@ -1,9 +1,9 @@
 """An API server as a model: objects as plain JSON in memory, and the rules that writers meet.
 
 It has versions, UIDs and generations, the status subresource, optimistic concurrency,
-preconditions, graceful deletion of pods, and finalizers. A pod that is removed is first updated to a
-grace period of zero: watches see both. Garbage is collected by `collect`, when somebody calls it. A
-stored object is never changed: a write stores another one.
+preconditions, graceful deletion of pods, and finalizers. A pod that is removed first gets a grace
+period of zero: watches see both changes. Garbage is collected by `collect`, when somebody calls it.
+A stored object is never changed: a write stores another one.
 """
 
 from collections.abc import Callable

@@ -26,6 +26,8 @@ class PodFacts(msgspec.Struct):
     place: Place | None
     owner: str = ""
     maker: str = ""
+    made_at: int = 0
+    """The step at which it was created."""
     is_disrupted: bool = False
     is_marked: bool = False
     """It carries the mark of a disruption, which may be younger than its end."""
@@ -139,7 +141,7 @@ class Truth:
         facts = self.pods.get(meta["uid"])
         if facts is None:
             facts = PodFacts(meta["uid"], meta["name"], meta["namespace"], place_of(meta))
-            facts.maker = change.by
+            facts.maker, facts.made_at = change.by, self.step
             facts.policy = pod["spec"].get("restartPolicy", "Always")
             self.pods[facts.uid] = facts
         facts.owner = controller_of(meta)

@@ -43,6 +43,8 @@ class World:
         self.laws = Laws(self.server, self.truth)
         self.operators: list[SimulatedOperator] = []
         self.codes: Sequence[int] = CODES
+        self.last_code = 0
+        """How programs end once the faults have ended."""
         self.server_skew = 0
         self.node_skews: dict[str, int] = {}
         """Seconds by which clocks are wrong."""
@@ -95,6 +97,9 @@ class World:
         operator.api.answer(call, fault)
         what = "" if fault is None else f": {fault.value}"
         return f"{operator.name}: {call.title}{what}"
+
+    def answer_well(self, which: int, _: int) -> str | None:
+        return self.answer(which)
 
     def answer_with_fault(self, which: int, how: int) -> str | None:
         return self.answer(which, FAULTS[how % len(FAULTS)])
@@ -160,16 +165,32 @@ class World:
         if not self.operators:
             return None
         operator = self.operators.pop(which % len(self.operators))
-        arrived = [call for place, call in enumerate(operator.api.pending) if how >> place & 1]
-        for call in arrived:
-            with suppress(ApiError):
-                operator.api.carry_out(call)
+        arrived = self._arriving(operator, how)
         operator.crash()
         self.settle()
         if not self.operators:
             self.start_operator()
-        which_arrived = ", ".join(call.title for call in arrived) or "nothing"
-        return f"{operator.name} dies; of its requests arrived: {which_arrived}"
+        return f"{operator.name} dies; of its requests arrived: {arrived}"
+
+    def lose_lease(self, which: int, how: int) -> str | None:
+        """An operator loses the lease, with requests on their way, or gets it back."""
+        if len(self.operators) != 1:
+            return None
+        operator = self.operators[0]
+        if not operator.leads:
+            operator.lead()
+            return f"{operator.name} leads again"
+        arrived = self._arriving(operator, how if which % 2 else 0)
+        operator.step_down()
+        return f"{operator.name} loses the lease; of its requests arrived: {arrived}"
+
+    def _arriving(self, operator: SimulatedOperator, how: int) -> str:
+        """Let some of the requests on their way take effect; nobody sees the answers."""
+        calls = [call for place, call in enumerate(operator.api.pending) if how >> place & 1]
+        for call in calls:
+            with suppress(ApiError):
+                operator.api.carry_out(call)
+        return ", ".join(call.title for call in calls) or "nothing"
 
     def second_leader(self, _: int, __: int) -> str | None:
         if len(self.operators) > 1:
