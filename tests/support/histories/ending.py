@@ -122,7 +122,7 @@ def _faults_of(world: World, key: Key) -> list[str]:
 
 
 def _faults_of_finished(job: JobFacts, pods: list[Json], title: str) -> list[str]:
-    policy = job.run_policy["cleanPodPolicy"]
+    policy = job.run_policy.get("cleanPodPolicy", "None")
     if "ttlSecondsAfterFinished" in job.run_policy:
         return [f"{title} has outlived its time to live"]
     if policy == "All" and pods:

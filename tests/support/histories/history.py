@@ -9,6 +9,7 @@ import random
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import accumulate
 from typing import Final
 
@@ -21,7 +22,7 @@ from tests.support.histories.world import Action, World
 
 Step = tuple[int, int, int]
 _WIDTH: Final = 1 << 16
-Weights = Sequence[tuple[Action, int]]
+Weights = tuple[tuple[Action, int], ...]
 """What can happen, and how often. The first four let everything go on."""
 WEIGHTS: Final[Weights] = (
     (World.answer_well, 300),
@@ -62,14 +63,15 @@ class Result(msgspec.Struct):
     story: list[str]
 
 
-def steps_of(seed: int, number: int, weights: Weights = WEIGHTS) -> list[Step]:
-    """The steps that a seed decides on. It begins with a job."""
+def steps_of(
+    seed: int, number: int, *, weights: Weights = WEIGHTS, creates: Action = World.submit
+) -> list[Step]:
+    """The steps that a seed decides on. They begin with a job."""
     chance = random.Random(seed)  # noqa: S311 - a run must be repeatable
     bounds = _bounds(weights)
-    kinds = [action for action, _ in weights]
-    creates = next(place for place, each in enumerate(kinds) if each.__name__ == "submit")
+    place = [each for each, _ in weights].index(creates)
     draw = chance.randrange
-    first: Step = (bounds[creates] - 1, draw(_WIDTH), draw(_WIDTH))
+    first: Step = (bounds[place] - 1, draw(_WIDTH), draw(_WIDTH))
     return [first, *((draw(bounds[-1]), draw(_WIDTH), draw(_WIDTH)) for _ in range(number - 1))]
 
 
@@ -116,12 +118,12 @@ def shrink(steps: Sequence[Step]) -> list[Step]:
 
 
 def _live(world: World, steps: Sequence[Step], weights: Weights, story: list[str] | None) -> None:
-    actions, bounds = [action for action, _ in weights], _bounds(weights)
+    going_on = [each for each, _ in weights[:_GOING_ON]]
     world.start_operator()
     for number, (kind, which, how) in enumerate(steps):
         world.truth.step = number + 1
-        said = actions[bisect(bounds, kind)](world, which, how)
-        for other in actions[:_GOING_ON] if said is None else ():
+        said = action(weights, kind)(world, which, how)
+        for other in going_on if said is None else ():
             said = other(world, which, how)
             if said is not None:
                 break
@@ -132,7 +134,13 @@ def _live(world: World, steps: Sequence[Step], weights: Weights, story: list[str
             return
 
 
-def _bounds(weights: Weights) -> list[int]:
+def action(weights: Weights, kind: int) -> Action:
+    """The action that the first number of a step means."""
+    return weights[bisect(_bounds(weights), kind)][0]
+
+
+@cache
+def _bounds(weights: Weights) -> Sequence[int]:
     return list(accumulate(weight for _, weight in weights))
 
 

@@ -27,6 +27,8 @@ class Laws(Listener):
         self._server = server
         self._truth = truth
         self.broken: list[str] = []
+        self.overlaps: list[int] = []
+        """The steps at which two operators led at the same time."""
 
     def begun(self) -> None:
         CURRENT.set(Pass(self._truth.step))
@@ -87,10 +89,18 @@ class Laws(Listener):
             self._break(f"{call.title} without a place")
         elif job.terminating_at and job.terminating_at < begun:
             self._break(f"{call.title} for a job that is being deleted")
-        elif job.verdict and job.finished_at < begun:
+        elif job.verdict and job.finished_at < begun and not self._is_shared(job):
             self._break(f"{call.title} after its job had ended as {job.verdict}")
         elif place in job.completed_at and job.completed_at[place] < begun:
             self._break(f"{call.title} although this replica has a stored success")
+
+    def _is_shared(self, job: JobFacts) -> bool:
+        """Whether two operators led between the creation of a job and that of its first pod.
+
+        An operator does not read a job again that appeared while it led: no other may write then.
+        """
+        until = job.first_pod_at or self._truth.step
+        return any(job.made_at <= step <= until for step in self.overlaps)
 
     def _check_only_one(self, pod: Json) -> None:
         """No replica runs twice; pods that a tenant made are no operator's doing."""
@@ -128,8 +138,7 @@ class Laws(Listener):
             return
         if pod.place is None or pod.place[0] not in {each.lower() for each in job.replicas}:
             return
-        recorded = {each.uid for kind in job.status.replicas.values() for each in kind.records}
-        if pod.uid not in recorded:
+        if pod.uid not in job.recorded_uids:
             self._break(f"{call.title} before anything about it was stored")
 
     def _check_patch(self, call: Call) -> None:
@@ -214,6 +223,7 @@ class Laws(Listener):
     def _check_counts(self, job: JobFacts, before: JobStatus, status: JobStatus) -> None:
         """Each failed pod is counted once, by its UID, and a disrupted one never."""
         for kind, found in status.replicas.items():
+            job.recorded_uids |= {each.uid for each in found.records}
             failed = job.failed_uids.setdefault(kind, set())
             new = {each.uid for each in found.records if each.cause is RecordCause.FAILED} - failed
             failed |= new

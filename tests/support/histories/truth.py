@@ -58,8 +58,12 @@ class JobFacts(msgspec.Struct):
     verdict: str = ""
     finished_at: int = 0
     """The step at which the verdict was stored."""
+    made_at: int = 0
+    first_pod_at: int = 0
     terminating_at: int = 0
     gone_at: int = 0
+    recorded_uids: set[str] = msgspec.field(default_factory=set)
+    """Pods of which the status has had a record."""
     failed_uids: dict[str, set[str]] = msgspec.field(default_factory=dict)
     completed_at: dict[Place, int] = msgspec.field(default_factory=dict)
 
@@ -130,6 +134,7 @@ class Truth:
         if job is None:
             meta = seen["metadata"]
             job = JobFacts(uid, meta["name"], meta["namespace"], seen["spec"])
+            job.made_at = self.step
             self.jobs[uid] = job
         job.spec = seen["spec"]
         if "deletionTimestamp" in seen["metadata"]:
@@ -145,6 +150,9 @@ class Truth:
             facts.policy = pod["spec"].get("restartPolicy", "Always")
             self.pods[facts.uid] = facts
         facts.owner = controller_of(meta)
+        job = self.jobs.get(facts.owner)
+        if job is not None and facts.maker:
+            job.first_pod_at = job.first_pod_at or self.step
         facts.is_gone = change.new is None
         facts.is_terminating |= "deletionTimestamp" in meta
         if not facts.is_gone:

@@ -16,7 +16,7 @@ from tests.support.histories.laws import Laws
 from tests.support.histories.loop import ManualLoop
 from tests.support.histories.operator import SimulatedOperator
 from tests.support.histories.server import JOBS, PODS, Json, Key, ModelServer
-from tests.support.histories.truth import Truth
+from tests.support.histories.truth import Place, Truth
 from tfjob.client.errors import ApiError
 from tfjob.k8s import time
 
@@ -45,6 +45,9 @@ class World:
         self.codes: Sequence[int] = CODES
         self.last_code = 0
         """How programs end once the faults have ended."""
+        self.cases: list[tuple[int, Place | None]] = []
+        """What a proof counts: the step, and the replica where it matters."""
+        self.disturbances = 0
         self.server_skew = 0
         self.node_skews: dict[str, int] = {}
         """Seconds by which clocks are wrong."""
@@ -81,6 +84,8 @@ class World:
         for operator in self.operators:
             operator.start_when_synced()
         self.loop.settle()
+        if sum(each.leads for each in self.operators) > 1:
+            self.laws.overlaps.append(self.truth.step)
 
     def calls(self) -> list[tuple[SimulatedOperator, Call]]:
         return [(each, call) for each in self.operators for call in each.api.pending]
