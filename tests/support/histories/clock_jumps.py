@@ -20,9 +20,10 @@ from tests.support.histories.world import World
 JUMPS: Final = (-600, 600)
 _NODES: Final = ("n0", "n1", "n2")
 _QUIET_SECONDS: Final = 1800.0
-"""Longer than any delay, even one that two wrong clocks stretch: no event meets a job that waits."""
+"""Longer than any delay, also one that two wrong clocks stretch: no event meets a waiting job."""
 _CHANCE: Final = 0.2
 """Of a jump, between any two things that happen."""
+_EVENTS: Final = 60
 _MOST_TALK: Final = 10_000
 Snapshot = list[str]
 
@@ -42,11 +43,21 @@ def _delete_pod(world: World, which: int, _: int) -> str | None:
     return world.delete_pod(which, 1)
 
 
+def _lose_node(world: World, which: int, _: int) -> str | None:
+    """A node is lost and cleaned up after at once: when to do so by force is a matter of time."""
+    if world.server.lost_nodes:
+        return None
+    node = f"n{which % 3}"
+    world.server.lost_nodes.add(node)
+    nodes.clean_lost(world, node)
+    return f"node {node} is lost with its pods"
+
+
 EVENTS: Final[Weights] = (
     (nodes.kubelet, 400),
     (_submit, 20),
     (nodes.evict, 20),
-    (nodes.lose_node, 3),
+    (_lose_node, 3),
     (_delete_pod, 20),
     (World.suspend, 15),
     (World.scale, 10),
@@ -54,9 +65,18 @@ EVENTS: Final[Weights] = (
 )
 
 
-def decisions(seed: int, number: int, *, jumps: bool) -> list[Snapshot]:
+def difference(seed: int) -> str:
+    """The first event after which jumping clocks make a difference; empty if none does."""
+    still, jumping = (decisions(seed, jumps=each) for each in (False, True))
+    for place, (one, other) in enumerate(zip(still, jumping, strict=True)):
+        if one != other:
+            return f"event {place + 1}: {one} with clocks that are right, {other} with others"
+    return ""
+
+
+def decisions(seed: int, *, jumps: bool) -> list[Snapshot]:
     """What is stored after each event of a history."""
-    steps = history.steps_of(seed, number, weights=EVENTS, creates=_submit)
+    steps = history.steps_of(seed, _EVENTS, weights=EVENTS, creates=_submit)
     chance = random.Random(seed)  # noqa: S311 - a run must be repeatable
     world = World()
     with history.quiet(), world.loop.running():
