@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from tests.simulation.mutants.patching import Mutant, Patch, always
-from tfjob.controller import snapshot
+from tfjob.controller import reconciler, snapshot
 from tfjob.core import (
     cleanup,
     limits,
@@ -140,6 +140,25 @@ def _by_clock(_before: Any) -> Any:
     return is_of_earlier_run
 
 
+def _not_ending(before: Callable[..., Any]) -> Callable[..., Any]:
+    def decide(*, job: Any, children: Any, now: Any) -> Any:
+        stays = msgspec.structs.replace(job, is_deleting=False)
+        return before(job=stays, children=children, now=now)
+
+    return decide
+
+
+def _last_grace(before: Callable[..., bool]) -> Callable[..., bool]:
+    """The final deletion by a kubelet is taken for the request: every end came before it."""
+
+    def ended_before_deletion(pod: Any) -> bool:
+        if pod.metadata.deletion_grace_period_seconds == 0:
+            return pod.terminated("tensorflow") is not None
+        return before(pod)
+
+    return ended_before_deletion
+
+
 MUTANTS = [
     Mutant(
         "lost-count",
@@ -209,6 +228,16 @@ MUTANTS = [
         "run-by-clock",
         "whether a pod is of an earlier run is told by comparing times of two clocks",
         [Patch(observe, "_is_of_earlier_run", _by_clock)],
+    ),
+    Mutant(
+        "last-grace-misread",
+        "the final deletion by a kubelet is taken for the moment at which it was asked for",
+        [Patch(pod_state, "_ended_before_deletion", _last_grace)],
+    ),
+    Mutant(
+        "creates-while-deleted",
+        "a job that is being deleted still gets pods",
+        [Patch(reconciler, "reconcile", _not_ending)],
     ),
     Mutant(
         "any-success",
