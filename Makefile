@@ -145,9 +145,10 @@ STEPS ?= 200
 HISTORIES ?= 1000
 JOBS ?= 2
 .PHONY: simulate
-simulate: setup ## Simulate histories of the controller (SEED=, HISTORIES=, STEPS=, JOBS=, MUTANTS=1)
+simulate: setup ## Simulate histories of the controller (SEED=, HISTORIES=, STEPS=, JOBS=, MUTANTS=1, PROVE=1, WRITE=1)
 	PYTHONPATH=src $(BIN)/python -m tools.simulate --seed $(SEED) --steps $(STEPS) \
-	  --histories $(HISTORIES) --jobs $(JOBS) $(if $(MUTANTS),--mutants)
+	  --histories $(HISTORIES) --jobs $(JOBS) $(if $(MUTANTS),--mutants) $(if $(PROVE),--prove) \
+	  $(if $(WRITE),--write)
 
 # Parsing of untrusted bytes can differ between versions of Python.
 PARSING := tests/unit/parsing tests/unit/k8s tests/unit/controller/test_job_object.py \

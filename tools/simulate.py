@@ -1,7 +1,7 @@
-"""Simulate many histories of the controller, or find mutants that no history detects.
+"""Simulate histories of the controller, hunt mutants, or run the proofs that count their cases.
 
 A seed determines a history. A history that violates an invariant is shrunk and printed step by
-step. See docs/simulation.md.
+step. With `--write` the result enters docs/simulation-results.md. See docs/simulation.md.
 """
 
 import argparse
@@ -10,14 +10,21 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 
 from tests.simulation.mutants.catalogue import MUTANTS
 from tests.simulation.mutants.patching import alive
-from tests.support.histories import history
+from tests.support.histories import clock_jumps, history
+from tests.support.histories.proofs import PROOFS, tally
+from tools import simulation_results
+from tools.simulation_results import Table
 
 _CHUNK = 50
 _PRINTED = 3
 """This many failed histories are printed step by step; of the others only the seed."""
+CASES = {"deletions": 1000, "backoff": 1000, "suspend": 1000}
+_JUMPING = 1000
+_JUMPS = "histories with all clocks jumping by ten minutes; every decision is as without jumps"
 
 
 def main() -> int:
@@ -26,14 +33,22 @@ def main() -> int:
     parser.add_argument("--histories", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--mutants", action="store_true", help="run the mutants instead")
+    parser.add_argument("--mutants", action="store_true", help="hunt the mutants instead")
+    parser.add_argument("--prove", action="store_true", help="run the proofs instead")
+    parser.add_argument("--write", action="store_true", help="store the result in the docs")
     given = parser.parse_args()
     if given.mutants:
-        return _hunt(given.seed, given.histories, steps=given.steps, jobs=given.jobs)
-    return _simulate(given.seed, given.histories, steps=given.steps, jobs=given.jobs)
+        is_good, table = _hunt(given.seed, given.histories, steps=given.steps, jobs=given.jobs)
+    elif given.prove:
+        is_good, table = _prove(given.seed, jobs=given.jobs)
+    else:
+        is_good, table = _simulate(given.seed, given.histories, steps=given.steps, jobs=given.jobs)
+    if given.write:
+        simulation_results.store(Path.cwd(), table)
+    return 0 if is_good else 1
 
 
-def _simulate(first: int, number: int, *, steps: int, jobs: int) -> int:
+def _simulate(first: int, number: int, *, steps: int, jobs: int) -> tuple[bool, Table]:
     started = time.perf_counter()
     broken: list[int] = []
     with ProcessPoolExecutor(jobs) as pool:
@@ -43,15 +58,16 @@ def _simulate(first: int, number: int, *, steps: int, jobs: int) -> int:
                 if len(broken) <= _PRINTED:
                     _print_steps(seed, steps)
     seconds = time.perf_counter() - started
-    done = number * steps
     print(
         f"{number} histories of {steps} steps in {seconds:.0f} seconds "
-        f"({done / seconds:.0f} steps per second, {jobs} processes):"
+        f"({number * steps / seconds:.0f} steps per second, {jobs} processes):"
         f" {len(broken)} violated an invariant"
     )
     if broken:
         print(f"seeds: {' '.join(map(str, broken))}")
-    return 1 if broken else 0
+    used = f"{seconds:.0f} s, {jobs} processes"
+    row = (f"{number:,} histories of {steps} steps, seeds from {first}", used, str(len(broken)))
+    return not broken, Table(f"histories-{number}", [row])
 
 
 def _chunks(first: int, number: int) -> Iterator[range]:
@@ -70,17 +86,20 @@ def _print_steps(seed: int, steps: int) -> None:
         print(f"  {line}")
 
 
-def _hunt(first: int, most: int, *, steps: int, jobs: int) -> int:
+def _hunt(first: int, most: int, *, steps: int, jobs: int) -> tuple[bool, Table]:
     """Run each mutant until a history violates an invariant."""
+    rows = []
     missed = 0
     with ProcessPoolExecutor(jobs) as pool:
         hunts = pool.map(partial(_first_broken, first=first, most=most, steps=steps), MUTANTS)
         for name, (histories, law) in zip(MUTANTS, hunts, strict=True):
             missed += not law
+            says = MUTANTS[name].says
             caught = f"after {histories:4} histories: {law}" if law else f"NOT within {most}"
-            print(f"{name:24} {MUTANTS[name].says}\n{'':24} {caught}", flush=True)
+            print(f"{name:24} {says}\n{'':24} {caught}", flush=True)
+            rows.append((f"`{name}`", says, str(histories) if law else f"not in {most:,}", law))
     print(f"{len(MUTANTS) - missed} of {len(MUTANTS)} mutants caught")
-    return 1 if missed else 0
+    return not missed, Table("mutants", rows)
 
 
 def _first_broken(name: str, *, first: int, most: int, steps: int) -> tuple[int, str]:
@@ -90,6 +109,38 @@ def _first_broken(name: str, *, first: int, most: int, steps: int) -> tuple[int,
             if found.broken:
                 return seed - first + 1, found.broken[0]
     return most, ""
+
+
+def _prove(first: int, *, jobs: int) -> tuple[bool, Table]:
+    """Run each proof until it has counted enough cases."""
+    rows = []
+    is_good = True
+    with ProcessPoolExecutor(jobs) as pool:
+        for name, proof in PROOFS.items():
+            cases, histories, broken = 0, 0, list[int]()
+            while cases < CASES[name]:
+                seeds = range(first + histories, first + histories + _CHUNK)
+                for seed, (counted, faults) in zip(
+                    seeds, pool.map(partial(_counted, name), seeds), strict=True
+                ):
+                    cases += counted
+                    if faults:
+                        broken.append(seed)
+                        print(f"{name}, seed {seed}: {faults}")
+                histories += _CHUNK
+            print(f"{name}: {cases} {proof.claim}: {len(broken)} of {histories} histories broke it")
+            rows.append((f"{cases:,} {proof.claim}", f"{histories:,}", str(len(broken))))
+            is_good &= not broken
+        seeds = range(first, first + _JUMPING)
+        different = [each for each in pool.map(clock_jumps.difference, seeds) if each]
+        print(*different[:_PRINTED], f"clocks: {len(different)} of {_JUMPING} differ", sep="\n")
+        rows.append((f"{_JUMPING:,} {_JUMPS}", f"{2 * _JUMPING:,}", str(len(different))))
+    return is_good and not different, Table("proofs", rows)
+
+
+def _counted(name: str, seed: int) -> tuple[int, list[str]]:
+    found = tally(PROOFS[name], seed)
+    return found.cases, found.broken
 
 
 if __name__ == "__main__":

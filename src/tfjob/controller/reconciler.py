@@ -121,8 +121,8 @@ class Reconciler:
             # A status that cannot be written does not keep children from being created.
         if max_creates is not None and len(plan.creates) > max_creates:
             return Result(exceeds_max_creates=True)
-        if any(create.kind in _WORKLOADS for create in plan.creates):
-            confirmed = await self._recheck_before_create(snapshot, plan)
+        if _needs_recheck(plan):
+            confirmed = await self._recheck(snapshot, plan)
             if confirmed is None:
                 return Result()
             snapshot, plan = confirmed
@@ -189,13 +189,12 @@ class Reconciler:
             return Result(errors=[error])
         return Result(versions={} if version is None else {JOBS: version})
 
-    async def _recheck_before_create(
-        self, snapshot: Snapshot, plan: Plan
-    ) -> tuple[Snapshot, Plan] | None:
+    async def _recheck(self, snapshot: Snapshot, plan: Plan) -> tuple[Snapshot, Plan] | None:
         """Read the job from the server and plan again, before any pod is created.
 
         The pod informer may be ahead of the job informer: pods that seem to be missing may have
-        run and been cleaned up after the job finished, which the job informer has not seen.
+        run and been cleaned up after the job finished, and pods of a suspended job may belong to a
+        run that another leader has resumed. The job informer has not seen either yet.
         """
         if self.created_here.take(snapshot.stored.metadata.uid):
             return snapshot, plan
@@ -341,6 +340,13 @@ class Reconciler:
         _log.info("job deleted", extra=fields)
         self._metrics.job_deleted(job.owner.namespace)
         return Result()
+
+
+def _needs_recheck(plan: Plan) -> bool:
+    """Whether the plan creates pods, or deletes some without a record of each in the status."""
+    return any(each.kind in _WORKLOADS for each in plan.creates) or any(
+        each.rule is Rule.SUSPENDED and each.kind in _WORKLOADS for each in plan.deletes
+    )
 
 
 def _record_unstored_events(plan: Plan, recorder: JobEventRecorder) -> None:

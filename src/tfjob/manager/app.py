@@ -28,7 +28,7 @@ from tfjob.controller.pacing import EventPacer
 from tfjob.controller.tokens import random_token
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager import health
-from tfjob.manager.background import supervised
+from tfjob.manager.background import supervised, unawaited_errors
 from tfjob.manager.controller import Controller, SharedServices, cancel
 from tfjob.manager.metrics import Metrics
 from tfjob.manager.settings import Settings
@@ -180,6 +180,7 @@ class Operator:
             yield f"leadership of {each.kind_name}", partial(self._follow_leadership, each)
         for _ in range(EVENT_SENDERS):
             yield "event sender", self._recorder.run
+        yield "timers", unawaited_errors
         yield "metrics", self._update_gauges
         if self.settings.resync:
             yield "resync", self._resync

@@ -9,17 +9,22 @@ from tests.simulation.mutants.patching import Mutant, Patch
 from tfjob.client.errors import Conflict, NotFound
 from tfjob.client.informer import Informer
 from tfjob.client.store import Store
-from tfjob.controller import child_writer, controller_refs, snapshot
+from tfjob.controller import child_writer, controller_refs, reconciler, snapshot
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import SettledState
 from tfjob.controller.reconciler import Reconciler
 from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.controller.worker import Worker
 from tfjob.core.claim import Claim
+from tfjob.core.plan import ChildKind
 
 
 async def _sure_of_cache(self: Reconciler, found: Any, plan: Any) -> Any:
     return found, plan
+
+
+def _only_creates(_before: Any) -> Any:
+    return lambda plan: any(create.kind == ChildKind.POD for create in plan.creates)
 
 
 def _telling_first(before: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,7 +142,12 @@ MUTANTS = [
     Mutant(
         "stale-cache-trusted",
         "pods are made from the cache, without a look at the job as it is",
-        [Patch(Reconciler, "_recheck_before_create", lambda _before: _sure_of_cache)],
+        [Patch(Reconciler, "_recheck", lambda _before: _sure_of_cache)],
+    ),
+    Mutant(
+        "stale-suspension",
+        "pods are deleted because a late cache says that their job is suspended",
+        [Patch(reconciler, "_needs_recheck", _only_creates)],
     ),
     Mutant(
         "event-before-status",

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 
 from tests.simulation.mutants.patching import Mutant, Patch, always
-from tfjob.controller import snapshot
+from tfjob.controller import reconciler, snapshot
 from tfjob.core import (
     cleanup,
     limits,
+    observe,
     pod_state,
     replicas,
     restart_policy,
@@ -24,6 +25,7 @@ from tfjob.core.claim import Claim
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import ReplicaAction
 from tfjob.core.status import JobStatus
+from tfjob.k8s import time
 
 
 def _without_count(before: Callable[..., None]) -> Callable[..., None]:
@@ -125,6 +127,38 @@ def _not_at_resume(_before: Any) -> Any:
     return lambda _builder, _children, seen: seen
 
 
+def _by_clock(_before: Any) -> Any:
+    """Pods that are older than the resumption, by their times, are of the earlier run."""
+
+    def is_of_earlier_run(job: Any, pod: Any) -> bool:
+        changed = job.status.condition(status.ConditionType.SUSPENDED)
+        made = time.parse(pod.metadata.creation_timestamp)
+        if changed is None or made is None or changed.last_transition is None:
+            return False
+        return bool(made < changed.last_transition)
+
+    return is_of_earlier_run
+
+
+def _not_ending(before: Callable[..., Any]) -> Callable[..., Any]:
+    def decide(*, job: Any, children: Any, now: Any) -> Any:
+        stays = msgspec.structs.replace(job, is_deleting=False)
+        return before(job=stays, children=children, now=now)
+
+    return decide
+
+
+def _last_grace(before: Callable[..., bool]) -> Callable[..., bool]:
+    """The final deletion by a kubelet is taken for the request: every end came before it."""
+
+    def ended_before_deletion(pod: Any) -> bool:
+        if pod.metadata.deletion_grace_period_seconds == 0:
+            return pod.terminated("tensorflow") is not None
+        return before(pod)
+
+    return ended_before_deletion
+
+
 MUTANTS = [
     Mutant(
         "lost-count",
@@ -189,6 +223,21 @@ MUTANTS = [
         "resume-forgotten",
         "a resumed job still says that it is suspended",
         [Patch(suspension, "resume", _not_at_resume)],
+    ),
+    Mutant(
+        "run-by-clock",
+        "whether a pod is of an earlier run is told by comparing times of two clocks",
+        [Patch(observe, "_is_of_earlier_run", _by_clock)],
+    ),
+    Mutant(
+        "last-grace-misread",
+        "the final deletion by a kubelet is taken for the moment at which it was asked for",
+        [Patch(pod_state, "_ended_before_deletion", _last_grace)],
+    ),
+    Mutant(
+        "creates-while-deleted",
+        "a job that is being deleted still gets pods",
+        [Patch(reconciler, "reconcile", _not_ending)],
     ),
     Mutant(
         "any-success",

@@ -39,6 +39,7 @@ class Fault(enum.Enum):
     ERROR_AFTER = "the server carries it out and answers 500"
     NO_ANSWER_BEFORE = "it is lost on its way, and times out"
     NO_ANSWER_AFTER = "it is carried out, and the answer is lost"
+    LATE = "it times out, and is carried out later"
     REPEATED = "it is carried out, the answer is lost, and the client sends it again"
     OVERTAKEN = "another writer is faster"
 
@@ -49,6 +50,7 @@ _BEFORE: Final[Mapping[Fault, Callable[[], ApiError]]] = {
     Fault.QUOTA: lambda: Forbidden("exceeded quota: pods", status=403, reason="Forbidden"),
     Fault.ADMISSION: lambda: Forbidden("denied by policy", status=403, reason="Forbidden"),
     Fault.ERROR_BEFORE: lambda: Transient("etcd: leader changed", status=500),
+    Fault.LATE: lambda: ServerTimeout("no answer in time"),
     Fault.NO_ANSWER_BEFORE: lambda: ServerTimeout("no answer in time"),
 }
 _AFTER: Final[Mapping[Fault, Callable[[], ApiError]]] = {

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from tests.support.histories.server import ENDED, JOBS, PODS, Json, Key
+from tests.support.histories import nodes
+from tests.support.histories.server import ENDED, JOBS, PODS, SERVICES, Json, Key
 from tests.support.histories.truth import JobFacts, controller_of, place_of
-from tests.support.histories.world import World
+from tests.support.histories.world import DEEP, HUGE, World
 
 _MOST_ROUNDS: Final = 400
 _REST: Final = 4000.0
@@ -29,6 +30,22 @@ def end_well(world: World) -> list[str]:
 
 def _stop_faults(world: World) -> None:
     """Clocks are right, one operator leads, tenants take back what is theirs."""
+    world.server_skew, world.node_skews = 0, {}
+    while world.arrive(0, 0) is not None:
+        continue
+    _elect_one(world)
+    for node in world.server.lost_nodes:
+        nodes.clean_lost(world, node)
+    for key in (*world.keys(PODS), *world.keys(JOBS)):
+        if world.server.objects[key]["metadata"].get("finalizers"):
+            world.server.let_go(key, [])
+    for key in (*world.keys(PODS), *world.keys(SERVICES)):
+        job = world.truth.jobs.get(controller_of(world.server.objects[key]["metadata"]))
+        if job is None or job.namespace != key[1]:
+            world.server.delete(key, grace=0)
+
+
+def _elect_one(world: World) -> None:
     while len(world.operators) > 1:
         leaders = [each for each in world.operators if each.leads]
         gone = next(each for each in world.operators if each is not leaders[0])
@@ -40,27 +57,18 @@ def _stop_faults(world: World) -> None:
             channel.stalled_until = 0.0
         if not operator.leads:
             operator.lead()
-    for node in world.server.lost_nodes:
-        world.clean_lost(node)
-    for key in world.keys(PODS):
-        if world.server.objects[key]["metadata"].get("finalizers"):
-            world.server.let_go(key, [])
-    for key in world.keys(PODS):
-        job = world.truth.jobs.get(controller_of(world.server.objects[key]["metadata"]))
-        if job is None or job.namespace != key[1]:
-            world.server.delete(key, grace=0)
 
 
 def _round(world: World) -> bool:
     """Let everybody do what they have to do; whether anything was done or is still due."""
-    is_busy = _talk(world)
+    is_busy = talk(world)
     for key in world.keys(PODS):
         if key in world.server.objects:
             is_busy |= _run_pod(world, key)
     while world.server.collect() is not None:
         is_busy = True
     if is_busy:
-        _talk(world)
+        talk(world)
     left = world.loop.next_timer()
     if left is not None and (is_busy or left <= _REST):
         world.loop.advance(min(left, 30.0) if is_busy else left)
@@ -69,7 +77,7 @@ def _round(world: World) -> bool:
     return is_busy
 
 
-def _talk(world: World) -> bool:
+def talk(world: World) -> bool:
     """Answer every request and deliver every event."""
     has_talked = False
     for _ in range(10_000):
@@ -87,14 +95,16 @@ def _run_pod(world: World, key: Key) -> bool:
     pod = world.server.objects[key]
     kind = pod["metadata"]["labels"].get("training.kubeflow.org/replica-type")
     is_endless = kind == "ps" or pod["spec"].get("restartPolicy") == "Always"
-    return world.take_step(key, 0, is_ending=not is_endless) is not None
+    return nodes.take_step(world, key, world.last_code, is_ending=not is_endless) is not None
 
 
 def _faults_of(world: World, key: Key) -> list[str]:
-    if key[2] == "deep":
+    if key[2] == DEEP:
         return []
     uid = world.server.objects[key]["metadata"]["uid"]
     job = world.truth.jobs[uid]
+    if key[2] == HUGE:
+        return [] if job.verdict == "Failed" else [f"{HUGE} is not refused"]
     pods = [
         each
         for each in world.server.listed(PODS)
@@ -112,7 +122,7 @@ def _faults_of(world: World, key: Key) -> list[str]:
 
 
 def _faults_of_finished(job: JobFacts, pods: list[Json], title: str) -> list[str]:
-    policy = job.run_policy["cleanPodPolicy"]
+    policy = job.run_policy.get("cleanPodPolicy", "None")
     if "ttlSecondsAfterFinished" in job.run_policy:
         return [f"{title} has outlived its time to live"]
     if policy == "All" and pods:
@@ -151,9 +161,9 @@ def _rest_is_kept(world: World) -> list[str]:
     before = operator.api.writes, world.server.version
     passes = operator.watched.passes
     operator.resync()
-    _talk(world)
+    talk(world)
     world.loop.advance(_REST)
-    _talk(world)
+    talk(world)
     after = operator.api.writes, world.server.version
     found = []
     if before != after:

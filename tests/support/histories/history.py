@@ -9,21 +9,25 @@ import random
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import accumulate
 from typing import Final
 
 import msgspec
 
+from tests.support.histories import nodes, tenants
 from tests.support.histories.ending import end_well
 from tests.support.histories.loop import BusyLoopError
 from tests.support.histories.world import Action, World
 
 Step = tuple[int, int, int]
 _WIDTH: Final = 1 << 16
-_WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
-    (lambda world, which, _: world.answer(which), 300),
+Weights = tuple[tuple[Action, int], ...]
+"""What can happen, and how often. The first four let everything go on."""
+WEIGHTS: Final[Weights] = (
+    (World.answer_well, 300),
     (World.deliver, 300),
-    (World.kubelet, 260),
+    (nodes.kubelet, 260),
     (World.wait, 60),
     (World.answer_with_fault, 50),
     (World.submit, 25),
@@ -32,6 +36,7 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.collect, 25),
     (World.crash, 12),
     (World.second_leader, 3),
+    (World.lose_lease, 6),
     (World.hand_over, 12),
     (World.skew, 6),
     (World.delete_pod, 12),
@@ -39,15 +44,15 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.scale, 8),
     (World.suspend, 10),
     (World.delete_job, 4),
-    (World.spoof, 10),
-    (World.hold, 6),
-    (World.deep, 1),
-    (World.evict, 14),
-    (World.lose_node, 3),
+    (tenants.spoof, 10),
+    (tenants.hold, 6),
+    (tenants.deep, 1),
+    (tenants.huge, 1),
+    (World.arrive, 10),
+    (nodes.evict, 14),
+    (nodes.lose_node, 3),
 )
-_ACTIONS: Final = [action for action, _ in _WEIGHTS]
-_BOUNDS: Final = list(accumulate(weight for _, weight in _WEIGHTS))
-_PROGRESS: Final = _ACTIONS[:4]
+_GOING_ON: Final = 4
 
 
 class Result(msgspec.Struct):
@@ -58,21 +63,30 @@ class Result(msgspec.Struct):
     story: list[str]
 
 
-def steps_of(seed: int, number: int) -> list[Step]:
-    """The steps that a seed decides on. It begins with a job."""
+def steps_of(
+    seed: int, number: int, *, weights: Weights = WEIGHTS, creates: Action = World.submit
+) -> list[Step]:
+    """The steps that a seed decides on. They begin with a job."""
     chance = random.Random(seed)  # noqa: S311 - a run must be repeatable
-    first: Step = (_bound_of(World.submit), chance.randrange(_WIDTH), chance.randrange(_WIDTH))
+    bounds = _bounds(weights)
+    place = [each for each, _ in weights].index(creates)
     draw = chance.randrange
-    return [first, *((draw(_BOUNDS[-1]), draw(_WIDTH), draw(_WIDTH)) for _ in range(number - 1))]
+    first: Step = (bounds[place] - 1, draw(_WIDTH), draw(_WIDTH))
+    return [first, *((draw(bounds[-1]), draw(_WIDTH), draw(_WIDTH)) for _ in range(number - 1))]
 
 
 def run(steps: Sequence[Step], *, is_told: bool = False) -> Result:
     """Live through the steps, then let everything come to rest, and check the laws all the time."""
-    world = World()
+    return run_in(World(), steps, is_told=is_told)
+
+
+def run_in(
+    world: World, steps: Sequence[Step], *, weights: Weights = WEIGHTS, is_told: bool = False
+) -> Result:
     story: list[str] = []
-    with _quiet(), world.loop.running():
+    with quiet(), world.loop.running():
         try:
-            _live(world, steps, story, is_told=is_told)
+            _live(world, steps, weights, story if is_told else None)
             if not world.laws.broken:
                 story.append("the faults end")
                 world.laws.broken += end_well(world)
@@ -103,28 +117,35 @@ def shrink(steps: Sequence[Step]) -> list[Step]:
     return found
 
 
-def _live(world: World, steps: Sequence[Step], story: list[str], *, is_told: bool) -> None:
+def _live(world: World, steps: Sequence[Step], weights: Weights, story: list[str] | None) -> None:
+    going_on = [each for each, _ in weights[:_GOING_ON]]
     world.start_operator()
     for number, (kind, which, how) in enumerate(steps):
         world.truth.step = number + 1
-        said = _ACTIONS[bisect(_BOUNDS, kind)](world, which, how)
-        for other in _PROGRESS if said is None else ():
+        said = action(weights, kind)(world, which, how)
+        for other in going_on if said is None else ():
             said = other(world, which, how)
             if said is not None:
                 break
         world.settle()
-        if is_told:
+        if story is not None:
             story.append(f"{number + 1:4}. {said}")
         if world.laws.broken:
             return
 
 
-def _bound_of(action: Action) -> int:
-    return _BOUNDS[_ACTIONS.index(action)] - 1
+def action(weights: Weights, kind: int) -> Action:
+    """The action that the first number of a step means."""
+    return weights[bisect(_bounds(weights), kind)][0]
+
+
+@cache
+def _bounds(weights: Weights) -> Sequence[int]:
+    return list(accumulate(weight for _, weight in weights))
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Failed passes are part of every history, and not worth a line in a log."""
     log = logging.getLogger("tfjob")
     level = log.level

@@ -1,8 +1,9 @@
 """An API server as a model: objects as plain JSON in memory, and the rules that writers meet.
 
 It has versions, UIDs and generations, the status subresource, optimistic concurrency,
-preconditions, graceful deletion of pods, finalizers, and namespaces that end. Garbage is collected
-by `collect`, when somebody calls it. A stored object is never changed: a write stores another one.
+preconditions, graceful deletion of pods, and finalizers. A pod that is removed first gets a grace
+period of zero: watches see both changes. Garbage is collected by `collect`, when somebody calls it.
+A stored object is never changed: a write stores another one.
 """
 
 from collections.abc import Callable
@@ -12,12 +13,10 @@ import msgspec
 
 from tfjob.client.errors import (
     AlreadyExists,
-    ApiError,
     Cause,
     Conflict,
     Details,
     Invalid,
-    NamespaceTerminating,
     NotFound,
 )
 
@@ -50,8 +49,6 @@ class ModelServer:
         self.objects: dict[Key, Json] = {}
         self.version = 0
         self.listeners: list[Callable[[Change], None]] = []
-        self.ending: set[str] = set()
-        """Namespaces in which nothing can be created any more."""
         self._uids = 0
         self.lost_nodes: set[str] = set()
         self.by = ""
@@ -69,10 +66,6 @@ class ModelServer:
     def create(self, plural: str, namespace: str, body: Json) -> Json:
         name = body["metadata"]["name"]
         key = (plural, namespace, name)
-        if namespace in self.ending:
-            raise NamespaceTerminating(
-                f"namespace {namespace} is being terminated", status=403, reason="Forbidden"
-            )
         if key in self.objects:
             raise AlreadyExists(
                 f'{plural} "{name}" already exists', status=409, reason="AlreadyExists"
@@ -137,13 +130,13 @@ class ModelServer:
             raise Conflict("Precondition failed", status=409, reason="Conflict")
         if key[0] != PODS or not old["spec"].get("nodeName") or old["status"].get("phase") in ENDED:
             grace = 0
-        if grace == 0 and not meta.get("finalizers"):
+        is_held = bool(meta.get("finalizers"))
+        known = meta.get("deletionGracePeriodSeconds")
+        if (known is None or grace < known) and (key[0] == PODS or is_held):
+            marks = {"deletionTimestamp": self._now(grace), "deletionGracePeriodSeconds": grace}
+            old = self._write(key, old, {**old, "metadata": {**meta, **marks}})
+        if grace == 0 and not is_held:
             self._store(key, old, None)
-            return
-        if "deletionTimestamp" in meta and grace >= meta["deletionGracePeriodSeconds"]:
-            return
-        marks = {"deletionTimestamp": self._now(grace), "deletionGracePeriodSeconds": grace}
-        self._write(key, old, {**old, "metadata": {**meta, **marks}})
 
     def let_go(self, key: Key, finalizers: list[str]) -> None:
         """Set the finalizers; what only waited for the last of them is gone."""
@@ -191,7 +184,3 @@ class ModelServer:
         for listen in self.listeners:
             listen(change)
         return new if new is not None else old or {}
-
-
-def refusal(error: type[ApiError], message: str, code: int) -> ApiError:
-    return error(message, status=code)

@@ -15,6 +15,7 @@ from tfjob.dialects.kubeflow import status as stored_status
 
 Place = tuple[str, int]
 """Label of the replica type, and index."""
+MOST_REPLICAS: Final = 5_000
 _DISRUPTIONS: Final = frozenset({"Evicted", "NodeLost", "Preempting", "NodeShutdown"})
 
 
@@ -25,7 +26,11 @@ class PodFacts(msgspec.Struct):
     place: Place | None
     owner: str = ""
     maker: str = ""
+    made_at: int = 0
+    """The step at which it was created."""
     is_disrupted: bool = False
+    is_marked: bool = False
+    """It carries the mark of a disruption, which may be younger than its end."""
     is_terminating: bool = False
     code: int | None = None
     """How the training container ended for good; None while it has not."""
@@ -53,8 +58,12 @@ class JobFacts(msgspec.Struct):
     verdict: str = ""
     finished_at: int = 0
     """The step at which the verdict was stored."""
+    made_at: int = 0
+    first_pod_at: int = 0
+    terminating_at: int = 0
     gone_at: int = 0
-    was_suspended: bool = False
+    recorded_uids: set[str] = msgspec.field(default_factory=set)
+    """Pods of which the status has had a record."""
     failed_uids: dict[str, set[str]] = msgspec.field(default_factory=dict)
     completed_at: dict[Place, int] = msgspec.field(default_factory=dict)
 
@@ -66,6 +75,11 @@ class JobFacts(msgspec.Struct):
     @property
     def is_suspended(self) -> bool:
         return bool(self.run_policy.get("suspend"))
+
+    @property
+    def is_refused(self) -> bool:
+        """It asks for more than can ever start."""
+        return any(each["replicas"] > MOST_REPLICAS for each in self.replicas.values())
 
     @property
     def replicas(self) -> Json:
@@ -120,9 +134,11 @@ class Truth:
         if job is None:
             meta = seen["metadata"]
             job = JobFacts(uid, meta["name"], meta["namespace"], seen["spec"])
+            job.made_at = self.step
             self.jobs[uid] = job
         job.spec = seen["spec"]
-        job.was_suspended |= job.is_suspended
+        if "deletionTimestamp" in seen["metadata"]:
+            job.terminating_at = job.terminating_at or self.step
 
     def _observe_pod(self, change: Change) -> None:
         pod = change.new or change.old or {}
@@ -130,10 +146,13 @@ class Truth:
         facts = self.pods.get(meta["uid"])
         if facts is None:
             facts = PodFacts(meta["uid"], meta["name"], meta["namespace"], place_of(meta))
-            facts.maker = change.by
+            facts.maker, facts.made_at = change.by, self.step
             facts.policy = pod["spec"].get("restartPolicy", "Always")
             self.pods[facts.uid] = facts
         facts.owner = controller_of(meta)
+        job = self.jobs.get(facts.owner)
+        if job is not None and facts.maker:
+            job.first_pod_at = job.first_pod_at or self.step
         facts.is_gone = change.new is None
         facts.is_terminating |= "deletionTimestamp" in meta
         if not facts.is_gone:
@@ -147,9 +166,10 @@ def _observe_end(facts: PodFacts, pod: Json) -> None:
     status = pod["status"]
     for each in status.get("containerStatuses", ()):
         facts.restarts = max(facts.restarts, each["restartCount"])
+    facts.is_marked |= is_evicted(status)
     if facts.has_ended:
         return
-    facts.is_disrupted |= "deletionTimestamp" in pod["metadata"] or is_evicted(status)
+    facts.is_disrupted |= "deletionTimestamp" in pod["metadata"] or facts.is_marked
     code = _exit_code(facts, status)
     if code is not None or status.get("phase") in ENDED:
         facts.has_ended, facts.code = True, code

@@ -308,6 +308,28 @@ async def test_pods_deleted_after_completion_are_not_recreated_from_a_stale_stor
         assert result.errors == []
 
 
+async def test_pod_of_a_run_that_another_leader_resumed_is_not_deleted_by_a_stale_view(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1", run_policy={"suspend": True})
+        await harness.one_pass()
+        await harness.look()
+        suspended = harness.stores.jobs.get(KEY)
+        assert suspended is not None
+        job = await harness.job()
+        job["spec"]["runPolicy"]["suspend"] = False
+        assert (await harness.server.ask("PUT", f"{JOBS}/j", job))["code"] == 200
+        await harness.one_pass()
+        await harness.one_pass()
+        assert await harness.server.names("pods") == ["j-worker-0"]
+        await harness.look()
+        harness.stores.jobs.put(suspended)
+        await harness.reconciler.reconcile(KEY)
+        [pod] = (await harness.server.ask("GET", f"{CORE}/pods"))["items"]
+        assert "deletionTimestamp" not in pod["metadata"]
+
+
 async def test_ttl_that_was_removed_meanwhile_keeps_the_job(
     controller: Opened[ControllerHarness],
 ) -> None:
