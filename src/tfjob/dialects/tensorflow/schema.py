@@ -57,9 +57,9 @@ def _entry() -> Schema:
         {
             "tfReplicaType": text("MASTER (default), WORKER or PS."),
             "replicas": _number("Number of replicas, 1 if absent. There is one MASTER."),
-            "tfPort": _number(f"The port of its replicas, {api.PORT} if absent."),
+            "tfPort": {**_number("The port of its replicas."), "default": api.PORT},
             "template": _template(),
-            "IsDefaultPS": boolean("Set by the operator for default parameter servers."),
+            "IsDefaultPS": boolean("Ignored; the status shows which servers are default ones."),
         },
         keeps_unknown=True,
         rules=cel_rules.of_entry(),
@@ -134,6 +134,10 @@ def _status() -> Schema:
             "controlPaused": boolean("Always false."),
             "conditions": conditions,
             "replicaStatuses": array("One entry per replica type.", _replica_status()),
+            "replicaSpecs": array(
+                "What the operator supplies for each replica type.",
+                record("One replica type, as in spec.", {}, keeps_unknown=True),
+            ),
         },
         keeps_unknown=True,
     )

@@ -24,11 +24,21 @@ from tfjob.core.replicas import missing_companions
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.dialects.base import StatusContext
 from tfjob.dialects.stored_values import mapping, mappings, number, text
-from tfjob.dialects.tensorflow import api
+from tfjob.dialects.tensorflow import api, replica_defaults
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
 
-FIELDS = frozenset({"conditions", "controlPaused", "phase", "reason", "replicaStatuses", "state"})
+FIELDS = frozenset(
+    {
+        "conditions",
+        "controlPaused",
+        "phase",
+        "reason",
+        "replicaStatuses",
+        "state",
+        replica_defaults.FIELD,
+    }
+)
 _ENDED = frozenset({api.DONE, api.CLEAN_UP})
 _STATES = {
     Phase.RUNNING: api.RUNNING,
@@ -64,7 +74,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> 
         state=api.RUNNING,
         reason=api.TROUBLE_TEXT + context.create_error if context.create_error else "",
         counts=_counts(job, observed_state),
-    )
+    ) | _defaults(job, context)
 
 
 def phase_of(stored: Mapping[str, Any]) -> str:
@@ -98,7 +108,11 @@ def _ended(job: Job, status: JobStatus, context: StatusContext) -> dict[str, Any
         state=api.SUCCEEDED if status.is_true(ConditionType.SUCCEEDED) else api.FAILED,
         reason="",
         counts=_counts(job, observe(job, context.children)),
-    )
+    ) | _defaults(job, context)
+
+
+def _defaults(job: Job, context: StatusContext) -> dict[str, Any]:
+    return replica_defaults.shown(job, stored=context.stored, read_spec=context.read_spec)
 
 
 def _shown(
