@@ -130,7 +130,10 @@ def _status() -> Schema:
         {
             "phase": text("Creating, Running, CleanUp, Done or Failed."),
             "state": text("Running, Succeeded or Failed."),
-            "reason": text("Why the job was rejected, or why a child cannot be created."),
+            "reason": text(
+                "Why the job was rejected, why a child cannot be created, or why TensorBoard cannot"
+                " start."
+            ),
             "controlPaused": boolean("Always false."),
             "conditions": conditions,
             "replicaStatuses": array("One entry per replica type.", _replica_status()),

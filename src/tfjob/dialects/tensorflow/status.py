@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tfjob.core.companion_problem import companion_problem
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import CleanPolicy, Job
 from tfjob.core.messages import MessageTemplate
@@ -72,9 +73,19 @@ def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> 
     return _shown(
         phase=api.RUNNING if is_up else api.CREATING,
         state=api.RUNNING,
-        reason=api.TROUBLE_TEXT + context.create_error if context.create_error else "",
+        reason=_reason(job, context),
         counts=_counts(job, observed_state),
     ) | _defaults(job, context)
+
+
+def _reason(job: Job, context: StatusContext) -> str:
+    """Why a child cannot be created, or else why TensorBoard cannot start."""
+    if context.create_error:
+        return api.TROUBLE_TEXT + context.create_error
+    for companion in job.companions:
+        if problem := companion_problem(companion, context.children):
+            return api.BOARD_TROUBLE.format(name=companion.name, problem=problem)
+    return ""
 
 
 def phase_of(stored: Mapping[str, Any]) -> str:
