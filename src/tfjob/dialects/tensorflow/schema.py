@@ -51,6 +51,11 @@ def _number(about: str) -> Schema:
     return integer(about, at_least=-_INT32)
 
 
+def _nullable(schema: Schema) -> Schema:
+    """For fields that the original operator stored as null: server-side apply must accept them."""
+    return {**schema, "nullable": True}
+
+
 def _entry() -> Schema:
     return record(
         "One replica type.",
@@ -101,8 +106,8 @@ def _tensorboard() -> Schema:
         "Requests a TensorBoard for the job. It needs logDir.",
         {
             "logDir": log_dir,
-            "volumes": array("Volumes of its pod.", anything),
-            "volumeMounts": array("Mounts of its container.", anything),
+            "volumes": _nullable(array("Volumes of its pod.", anything)),
+            "volumeMounts": _nullable(array("Mounts of its container.", anything)),
             "serviceType": text("Type of its Service, ClusterIP if absent."),
         },
         keeps_unknown=True,
@@ -123,8 +128,7 @@ def _termination() -> Schema:
 
 def _status() -> Schema:
     condition = record("Never written.", {}, keeps_unknown=True)
-    conditions = array("Always null.", condition)
-    conditions["nullable"] = True
+    conditions = _nullable(array("Always null.", condition))
     return record(
         "The observed state of the job, written by the operator.",
         {
