@@ -230,6 +230,12 @@ async def test_masters_exit_decides_although_its_node_restarts_it(
         assert states_of(job)["MASTER"] == ("Failed", {"Failed": 1})
         await jobs.fixture.event("JobFailed", kind="Warning")
 
+        async def is_stopped() -> bool:
+            batch = (await jobs.objects("jobs"))[f"master-{rid}-0"]
+            return bool(batch["spec"].get("suspend"))
+
+        await jobs.eventually("the batch Job is stopped", is_stopped)
+
 
 @pytest.mark.scenario("A-18", "A-19")
 async def test_failures_of_workers_and_servers_are_shown_and_do_not_fail_the_job(
