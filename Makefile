@@ -88,7 +88,7 @@ control-plane: setup ## Build a real control plane from Go modules into the user
 ##: checking
 
 .PHONY: check
-check: format-check lint types imports dead-code sizes mirror words prose generated-check scenarios-check ## Run all static checks
+check: format-check lint types imports dead-code sizes mirror words prose generated-check scenarios-check seeds-check ## Run all static checks
 	@echo "check: clean"
 
 .PHONY: format-check
@@ -135,6 +135,10 @@ generated-check: setup
 .PHONY: scenarios-check
 scenarios-check: setup ## Check that a test shows every offline scenario
 	$(BIN)/python -m tools.scenarios
+
+.PHONY: seeds-check
+seeds-check: setup
+	$(BIN)/python -m tools.seeds
 
 .PHONY: test
 test: setup control-plane ## Set up, and run the tests

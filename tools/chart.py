@@ -66,8 +66,10 @@ def values(text: str, descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
         for flag in each.flags:
             _, _, name = flag.value.rpartition(".")
             flags.append(f"  # {', '.join(flag.choices)}: {flag.help}.")
+            default = flag.choices[0]
             # YAML words such as `off` must be quoted.
-            flags.append(f"  {yaml.safe_dump({name: flag.choices[0]}).strip()}")
+            line = yaml.safe_dump({name: default}).strip()
+            flags.append(f"  {name}: {default}" if flag.is_switch else f"  {line}")
     return _with_part(_with_part(text, "dialects", switches), "flags of dialects", flags)
 
 
@@ -87,7 +89,8 @@ def schema(text: str, descriptors: Sequence[Descriptor] = DESCRIPTORS) -> str:
             *parents, name = flag.value.split(".")
             for part in parents:
                 place = place["properties"][part]
-            place["properties"][name] = {"enum": list(flag.choices)}
+            allowed = {"type": "boolean"} if flag.is_switch else {"enum": list(flag.choices)}
+            place["properties"][name] = allowed
     return json.dumps(found, indent=2) + "\n"
 
 

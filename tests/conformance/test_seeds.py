@@ -15,7 +15,7 @@ from tests.support.vendor_crds import POD_GROUPS, crd_of
 
 Json = dict[str, Any]
 Check = Callable[[Jobs, Any], Awaitable[None]]
-GPU, OLD_GPU = "nvidia.com/gpu", "alpha.kubernetes.io/nvidia-gpu"
+GPU = "nvidia.com/gpu"
 
 
 class Promise(NamedTuple):
@@ -57,12 +57,12 @@ PROMISES = {
     "001-example-job-as-stored": Promise(
         _EXAMPLE, "master-{id}-0", "Done", beside=(_BOARD,), lines=_STORED
     ),
-    "001-gpu": Promise(("master-{id}-0",), "master-{id}-0", "Done", resource=OLD_GPU),
+    "001-gpu": Promise(("master-{id}-0",), "master-{id}-0", "Done", resource=GPU),
     "001-tensorboard-on-azure": Promise(
-        ("master-{id}-0",), "master-{id}-0", "Done", beside=(_BOARD,), resource=OLD_GPU
+        ("master-{id}-0",), "master-{id}-0", "Done", beside=(_BOARD,), resource=GPU
     ),
     "001-tensorboard-on-gke": Promise(
-        ("master-{id}-0",), "master-{id}-0", "Done", beside=(_BOARD,), resource=OLD_GPU
+        ("master-{id}-0",), "master-{id}-0", "Done", beside=(_BOARD,), resource=GPU
     ),
     "002-dist-mnist": Promise(_PAIR, "{job}-worker-0", "Succeeded", lines=_MNIST),
     "003-example-tfjob": Promise(("{job}-master-0",), "{job}-master-0", "Succeeded", resource=GPU),

@@ -36,9 +36,9 @@ ENDINGS = {
     "001-example-job-as-stored": Ending(
         SUCCEEDED, "[master-0] REPLICA_TYPE=master,REPLICA_INDEX=0"
     ),
-    "001-gpu": Ending(BLOCKED, NO_GPU.format("alpha.kubernetes.io/nvidia-gpu")),
-    "001-tensorboard-on-azure": Ending(BLOCKED, NO_GPU.format("alpha.kubernetes.io/nvidia-gpu")),
-    "001-tensorboard-on-gke": Ending(BLOCKED, NO_GPU.format("alpha.kubernetes.io/nvidia-gpu")),
+    "001-gpu": Ending(SUCCEEDED, "[master-0] CUDA_VISIBLE_DEVICES=7", gpus="7"),
+    "001-tensorboard-on-azure": Ending(BLOCKED, NO_GPU.format("nvidia.com/gpu")),
+    "001-tensorboard-on-gke": Ending(BLOCKED, NO_GPU.format("nvidia.com/gpu")),
     "002-dist-mnist": Ending(SUCCEEDED, "[worker-0] REPLICA_TYPE=worker,REPLICA_INDEX=0"),
     "003-example-tfjob": Ending(BLOCKED, NO_GPU.format("nvidia.com/gpu")),
     "003-module6-ex1-gpu": Ending(SUCCEEDED, "[master-0] CUDA_VISIBLE_DEVICES=7", gpus="7"),

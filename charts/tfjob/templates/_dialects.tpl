@@ -29,6 +29,7 @@
   isScaled: false
   arguments:
     - --enable-scheme=tfjob.tensorflow.org
+    - --translate-legacy-gpu={{ .Values.operator.translateLegacyGpu }}
   needs:
     - tensorflow
 {{- end }}

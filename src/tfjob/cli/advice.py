@@ -6,13 +6,18 @@ Each names the replica type, the consequence and what to write instead.
 from collections.abc import Iterator
 
 from tfjob.core.job import Job, ReplicaType, RestartPolicy
+from tfjob.dialects import legacy_gpu
 
 NOTHING_RUNS = "every replica type has 0 replicas, so nothing will ever run"
 
 
 def advice(job: Job) -> list[str]:
     roles = {replica.task: replica for replica in job.replicas if replica.count}
-    on_templates = [each for replica in roles.values() for each in _on_policy(replica)]
+    on_templates = [
+        each
+        for replica in roles.values()
+        for each in (*_on_policy(replica), *_on_legacy_gpu(replica))
+    ]
     on_roles = [*_on_master(job, roles), *_on_servers(job, roles), *_on_exit_code(roles)]
     return [*_on_emptiness(job), *on_roles, *on_templates]
 
@@ -71,3 +76,8 @@ def _on_policy(replica: ReplicaType) -> Iterator[str]:
             f"{replica.type}: template.spec.restartPolicy is {given} and has no effect: the"
             f" pods get {replica.pod_restart_policy}; set restartPolicy beside replicas instead"
         )
+
+
+def _on_legacy_gpu(replica: ReplicaType) -> Iterator[str]:
+    for path in legacy_gpu.requests_in(replica.template):
+        yield f"{replica.type}: {legacy_gpu.told(path, outcome='the pods stay Pending')}"

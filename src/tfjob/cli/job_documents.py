@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tfjob.cli.documents import Document
+from tfjob.cli.list_form import with_map_form
 from tfjob.cli.pod_templates import check_templates
 from tfjob.cli.unknown_fields import unknown_fields
 from tfjob.core.job import Job
@@ -37,7 +38,9 @@ class CheckedDocument(msgspec.Struct):
         for fault in self.faults:
             yield f"  {self.document.file}:{self.line_of(fault)}: {fault.text}"
             if fault.remedy:
-                yield f"      remedy: {fault.remedy}"
+                first, *more = fault.remedy.splitlines()
+                yield f"      remedy: {first}"
+                yield from (f"        {line}" for line in more)
 
     @property
     def title(self) -> str:
@@ -76,7 +79,8 @@ def check(document: Document) -> CheckedDocument | None:
         *unknown_fields(value, dialect),
         *(fault for fault in pods.faults if fault.path not in known),
     ]
-    return CheckedDocument(document, dialect, [*repeated, *found], pods.unknown)
+    faults = [*repeated, *with_map_form(value, found)]
+    return CheckedDocument(document, dialect, faults, pods.unknown)
 
 
 def _of_metadata(value: Mapping[str, Any]) -> list[Fault]:

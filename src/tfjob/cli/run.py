@@ -215,7 +215,8 @@ def _fault_lines(checked: CheckedDocument, *, allow_empty: bool) -> list[str]:
     lines = []
     for fault in faults:
         place = f"{document.file}:{document.line_of(fault.path)}"
-        remedy = f"\n    remedy: {fault.remedy}" if fault.remedy else ""
+        text = fault.remedy.replace("\n", "\n      ")
+        remedy = f"\n    remedy: {text}" if text else ""
         lines.append(f"{place}: {checked.title}: {fault.text}{remedy}")
     return lines
 

@@ -14,6 +14,7 @@ from tfjob.cli.cluster import Cluster
 from tfjob.cli.jobs import ClusterJob
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS
+from tfjob.core.companion_problem import pod_problem
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Companion
 from tfjob.k8s.pod import Pod
@@ -52,7 +53,8 @@ def failure_of(found: ClusterJob, pod: Pod) -> str:
         if status.state.running is None and ended is not None and ended.exit_code:
             why = ended.message.partition("\n")[0] or f"exit code {ended.exit_code}"
             return f"{status.name} does not run: {why}"
-    return ""
+    problem = pod_problem([pod])
+    return f"TensorBoard does not run: {problem}" if problem else ""
 
 
 def _is_board(found: ClusterJob, pod: Pod) -> bool:

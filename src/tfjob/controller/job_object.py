@@ -40,6 +40,10 @@ class JobObject(msgspec.Struct, gc=False):
         found = _plain(self.status)
         return found if isinstance(found, Mapping) else {}
 
+    def stored_spec(self) -> Mapping[str, Any]:
+        found = _plain(self.spec)
+        return found if isinstance(found, Mapping) else {}
+
     def manifest(self) -> dict[str, Any]:
         """The object as plain JSON, with the metadata that dialects read.
 

@@ -19,6 +19,7 @@ from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
 from tfjob.core import stuck_pods
 from tfjob.core.claim import Claim, claim_of
+from tfjob.core.companion_problem import pods_of_companions
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Owner, Workload
 from tfjob.core.observe import Children
@@ -205,6 +206,7 @@ class SnapshotReader:
             found,
             pod_group=groups[0] if groups else None,
             companions=self._companions(job) if job.companions else {},
+            companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
             priorities=await self._lookups.priorities(_priority_classes(job)) if job.gang else {},
         )
@@ -221,6 +223,10 @@ class SnapshotReader:
                 name = service.metadata.name
                 found[ChildKind.SERVICE, name] = CompanionObject(metadata=service.metadata)
         return found
+
+    def _companion_pods(self, job: Job) -> list[Pod]:
+        label = job.child_labels.get(self._dialect.job_label, "")
+        return pods_of_companions(job, self.stores.pods.labelled(job.namespace, label))
 
     def _claimed(self, job: Job, store: Store[T]) -> tuple[list[T], list[tuple[ObjectMeta, Claim]]]:
         """The job's children of one kind, and those to adopt or release first."""

@@ -135,9 +135,8 @@ class StatusWriter:
             return None
         before = stored.stored_status()
         status = job.status if plan.status is None else plan.status
-        status_body = self._merged_status(
-            job, status, msgspec.structs.replace(observed, stored=before)
-        )
+        context = msgspec.structs.replace(observed, stored=before, read_spec=stored.stored_spec)
+        status_body = self._merged_status(job, status, context)
         if self._dialect.shows_children and _without_nulls(status_body) == _without_nulls(before):
             return None
         meta = stored.metadata

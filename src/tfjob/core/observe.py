@@ -29,6 +29,8 @@ class Children(msgspec.Struct, frozen=True):
     jobs: Sequence[BatchJob] = ()
     pod_group: PodGroup | None = None
     companions: Mapping[tuple[str, str], CompanionObject] = {}
+    companion_pods: Sequence[Pod] = ()
+    """The pods that the controllers of companions have created."""
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
 

@@ -58,6 +58,8 @@ class StatusContext(msgspec.Struct, frozen=True):
     now: datetime = datetime.min.replace(tzinfo=UTC)
     create_error: str = ""
     """Why a child could not be created in this reconcile."""
+    read_spec: Callable[[], Mapping[str, Any]] = dict
+    """Reads the spec as currently stored."""
 
 
 class Loss(msgspec.Struct, frozen=True):

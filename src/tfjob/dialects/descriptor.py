@@ -48,6 +48,11 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
     local: str
     """The value in local mode, which has no operator flags."""
 
+    @property
+    def is_switch(self) -> bool:
+        """It is on or off; without a value on the command line it is on."""
+        return set(self.choices) == {"true", "false"}
+
 
 class FileFlag(msgspec.Struct, frozen=True, kw_only=True):
     """A flag that names a YAML file or its folder. The file is read once, at startup.

@@ -3,6 +3,8 @@
 One type serves for Deployments and for TensorBoard objects of other vendors.
 """
 
+from typing import Any
+
 import msgspec
 
 from tfjob.k8s.meta import ObjectMeta
@@ -17,6 +19,8 @@ class CompanionStatus(msgspec.Struct, frozen=True, rename="camel"):
     ready_replicas: int = 0
     phase: str = ""
     url: str = ""
+    conditions: Any = None
+    """As written: vendors give them any shape."""
 
 
 class CompanionObject(msgspec.Struct, frozen=True):

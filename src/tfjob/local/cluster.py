@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+import msgspec
+
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import AlreadyExists
 from tfjob.client.events import EventRecorder
@@ -23,6 +25,7 @@ from tfjob.local import data_folder
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
+from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.machine import settings_of_machine
 from tfjob.local.node.pod_logs import PodLogs
 from tfjob.local.node.restart_policy import Backoff
@@ -68,6 +71,7 @@ class LocalCluster:
             port=port,
             logs=PodLogs(self._settings.pods_folder),
         )
+        self._server.has_node = True
         self._server.on_write_health = self._write_health.put_nowait
         self._lock: int | None = None
         self._api: Api | None = None
@@ -115,7 +119,13 @@ class LocalCluster:
         self._api = Api(config)
         await self._install_crds(self._api)
         self._recorder = EventRecorder(self._api, component="tfjob-node")
-        self._agent = NodeAgent(ClientApi(self._api, self._recorder), self._settings)
+        access = ClusterAccess(
+            url=self.url,
+            token=self._server.token,
+            ca=self._server.certificate_path.read_text("utf-8"),
+        )
+        node = msgspec.structs.replace(self._settings, access=access)
+        self._agent = NodeAgent(ClientApi(self._api, self._recorder), node)
         settings = Settings(metrics_address=_OFF, health_address=_OFF, jobs=_JOBS)
         self._operator = Operator(config, settings, dialects=self._dialects, identity="local")
         self._operating = asyncio.create_task(self._operator.run())

@@ -1,10 +1,12 @@
 """Reads the configuration file that a dialect's flag names, once, when the operator starts.
 
-The path may be a directory where a ConfigMap is mounted. A directory without the file means that
-the optional ConfigMap does not exist: the defaults apply. Every other problem stops the start.
+The path may be a directory where a ConfigMap is mounted. An empty directory means that the optional
+ConfigMap does not exist: the defaults apply. A single file may have any name, and may be the
+manifest of a ConfigMap, as `kubectl create configmap --from-file` stores it. Every other problem
+stops the start.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -18,11 +20,12 @@ class ConfigFileError(ValueError):
 
 
 def read(path: Path, flag: FileFlag) -> object | None:
-    """The configuration; None if the path is a directory without the file."""
+    """The configuration; None if the path is an empty directory."""
     file = _file_at(path, flag.file_names)
     if file is None:
         return None
-    config, faults = flag.read(_parsed(file), text_of=lambda name: _text(Path(name)))
+    value = _unwrapped(file, _parsed(file, _text(file)), flag.file_names)
+    config, faults = flag.read(value, text_of=lambda name: _text(Path(name)))
     if faults:
         raise ConfigFileError(f"{file}: {field.summary(faults)}; the operator does not start")
     return config
@@ -31,11 +34,36 @@ def read(path: Path, flag: FileFlag) -> object | None:
 def _file_at(path: Path, names: Sequence[str]) -> Path | None:
     if not path.is_dir():
         return path
-    return next((path / name for name in names if (path / name).exists()), None)
+    known = [path / name for name in names if (path / name).exists()]
+    # A kubelet keeps the data of a ConfigMap in hidden folders beside the links to it.
+    others = sorted(each for each in path.iterdir() if not each.name.startswith("."))
+    found = known or others
+    if len(found) > 1 and not known:
+        shown = ", ".join(each.name for each in found)
+        raise ConfigFileError(
+            f"{path}: holds several files, {shown}; call the configuration {names[0]}; the operator"
+            " does not start"
+        )
+    return found[0] if found else None
 
 
-def _parsed(file: Path) -> object:
-    text = _text(file)
+def _unwrapped(file: Path, value: object, names: Sequence[str]) -> object:
+    """The configuration inside a ConfigMap's manifest; any other value as it is."""
+    if not isinstance(value, Mapping) or value.get("kind") != "ConfigMap":
+        return value
+    data = value.get("data")
+    texts = data if isinstance(data, Mapping) else {}
+    key = next((name for name in names if name in texts), None)
+    if key is None and len(texts) == 1:
+        key = next(iter(texts))
+    if key is None:
+        raise ConfigFileError(
+            f"{file}: is a ConfigMap without the key {names[0]}; the operator does not start"
+        )
+    return _parsed(file, str(texts[key]))
+
+
+def _parsed(file: Path, text: str) -> object:
     try:
         return safe_yaml.load(text)
     except (yaml.YAMLError, ValueError) as error:

@@ -19,8 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for file in _FILES:
         parser.add_argument(f"--{file.name}", f"--{file.alias}", metavar="PATH", help=file.help)
     for flag in _FLAGS:
+        switch: dict[str, Any] = {"nargs": "?", "const": "true"} if flag.is_switch else {}
         parser.add_argument(
-            f"--{flag.name}", choices=flag.choices, default=flag.choices[0], help=flag.help
+            f"--{flag.name}",
+            choices=flag.choices,
+            default=flag.choices[0],
+            help=flag.help,
+            **switch,
         )
 
 

@@ -85,3 +85,13 @@ def test_ignored_policy_of_the_template_is_warned_about(given: str | None, count
             " the pods get OnFailure; set restartPolicy beside replicas instead"
         )
     ]
+
+
+def test_request_for_the_gpus_of_old_clusters_is_warned_about() -> None:
+    job = a_job("W1", restart="OnFailure")
+    resources = {"limits": {"alpha.kubernetes.io/nvidia-gpu": 1}}
+    template = {"spec": {"containers": [{"name": "tensorflow", "resources": resources}]}}
+    replicas = [msgspec.structs.replace(each, template=template) for each in job.replicas]
+    (warning,) = advice(msgspec.structs.replace(job, replicas=replicas))
+    assert warning.startswith("Worker: template.spec.containers[0].resources.limits asks for")
+    assert warning.endswith("the pods stay Pending; write nvidia.com/gpu")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import seeds
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.dialects.tensorflow.config import ControllerConfig
 from tfjob.manager import config_file
@@ -37,6 +38,36 @@ def test_folder_holds_the_file_under_either_name(tmp_path: Path, name: str) -> N
 
 def test_folder_without_the_file_is_no_configuration(tmp_path: Path) -> None:
     assert config_file.read(tmp_path, FLAG) is None
+
+
+def test_seed_001_line_145_whole_config_map_as_the_file_is_understood(tmp_path: Path) -> None:
+    mounted = tmp_path / "..2026_01_02"
+    mounted.mkdir()
+    written(mounted / "config.yaml", seeds.CONFIG.read_text())
+    (tmp_path / "config.yaml").symlink_to(mounted / "config.yaml")
+    found = config_file.read(tmp_path, FLAG)
+    assert isinstance(found, ControllerConfig)
+    assert list(found.accelerators) == ["alpha.kubernetes.io/nvidia-gpu"]
+
+
+def test_seed_001_line_145_single_file_may_have_any_name(tmp_path: Path) -> None:
+    written(tmp_path / "mine.yaml", "tfImage: mine\n")
+    assert config_file.read(tmp_path, FLAG) == ControllerConfig(tf_image="mine")
+
+
+def test_several_files_of_other_names_are_refused(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        written(tmp_path / name, "tfImage: mine\n")
+    with pytest.raises(ConfigFileError, match=r"several files, a\.yaml, b\.yaml; call the"):
+        config_file.read(tmp_path, FLAG)
+    written(tmp_path / FLAG.file_names[0], "tfImage: this\n")
+    assert config_file.read(tmp_path, FLAG) == ControllerConfig(tf_image="this")
+
+
+def test_config_map_without_the_key_is_refused(tmp_path: Path) -> None:
+    text = "kind: ConfigMap\ndata: {a: x, b: y}\n"
+    with pytest.raises(ConfigFileError, match="without the key controller_config_file.yaml"):
+        config_file.read(written(tmp_path / "c.yaml", text), FLAG)
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,12 @@ def test_backend_of_groups_is_one_of_three() -> None:
         read("--t9k-pod-group-backend", "others")
 
 
+def test_switch_of_a_dialect_is_on_without_a_value() -> None:
+    assert read("--translate-legacy-gpu").jobs.options == {}
+    off = read("--translate-legacy-gpu=false").jobs.options
+    assert off == {"translate-legacy-gpu": "false"}
+
+
 @pytest.mark.parametrize(
     "flag",
     [

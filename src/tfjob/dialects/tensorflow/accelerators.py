@@ -1,13 +1,17 @@
 """Adds the configured volumes, mounts and variables to pods that request an accelerator.
 
-Only the training container is changed. Entries whose name the template already has are not added.
+Only the training container gets them. Entries whose name the template already has are not added.
+Requests for the GPUs of old clusters are translated, unless the administrator switches that off.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.tensorflow.config import Accelerator
+from tfjob.dialects import legacy_gpu
+from tfjob.dialects.base import Settings
+from tfjob.dialects.tensorflow.config import Accelerator, config_of
+from tfjob.dialects.tensorflow.spec import Entry
 from tfjob.dialects.tensorflow.template import (
     added,
     containers,
@@ -16,6 +20,33 @@ from tfjob.dialects.tensorflow.template import (
 )
 
 Json = Mapping[str, Any]
+FLAG = "translate-legacy-gpu"
+LEGACY_GPU = "LegacyGPU"
+"""The reason of the event about a request for the GPUs of old clusters."""
+
+
+def template_of(entry: Entry, settings: Settings) -> Json:
+    """The template of a replica type with its accelerators."""
+    found = accelerated(entry.template or {}, config_of(settings).accelerators)
+    return legacy_gpu.translated(found) if _translates(settings) else found
+
+
+def warnings(entries: Sequence[Entry], settings: Settings) -> list[tuple[str, str]]:
+    """Reasons and messages of events about requests for the GPUs of old clusters."""
+    outcome = (
+        f"the pods ask for {legacy_gpu.CURRENT} instead"
+        if _translates(settings)
+        else "the pods stay Pending"
+    )
+    return [
+        (LEGACY_GPU, f"{entry.type}: {legacy_gpu.told(path, outcome=outcome)}")
+        for entry in entries
+        for path in legacy_gpu.requests_in(entry.template or {})
+    ]
+
+
+def _translates(settings: Settings) -> bool:
+    return bool(settings.options.get(FLAG, "true") == "true")
 
 
 def accelerated(template: Json, known: Mapping[str, Accelerator]) -> Json:

@@ -50,6 +50,7 @@ _FAILED = "JobFailed"
 INVALID = "InvalidSpec"
 INVALID_TEXT = "invalid job spec: "
 TROUBLE_TEXT = "Could not create job resources; "
+BOARD_TROUBLE = "TensorBoard {name} cannot start: {problem}"
 
 MESSAGES = Messages(
     created=MessageTemplate("JobCreated", "TfJob {name} is created."),

@@ -1,6 +1,7 @@
-"""Adds defaults and a runtime id to the spec of a TfJob before its first child is created.
+"""Adds a runtime id and an image to the spec of a TfJob before its first child is created.
 
-A spec that has a runtime id is immutable and is never written again.
+A spec that has a runtime id is immutable and is never written again. What the user wrote is stored
+as written, so that applying the same file again changes nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +11,6 @@ from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.stored_values import is_deleting
 from tfjob.dialects.tensorflow import job, status
-from tfjob.dialects.tensorflow.spec import Spec, with_defaults
 
 _MAX_DRAWS = 10
 
@@ -36,7 +36,8 @@ def defaulted_spec(
     def is_free(token: str) -> bool:
         return not is_taken(job.names_of(given, token, settings).replica(first, 0))
 
-    return _stored(spec, runtime_id=spec.runtime_id or _drawn(tokens, is_free))
+    runtime_id = spec.runtime_id or _drawn(tokens, is_free)
+    return {"tfImage": spec.image, **given["spec"], "RuntimeId": runtime_id}
 
 
 def _needs_no_defaults(manifest: Manifest) -> bool:
@@ -55,16 +56,3 @@ def _drawn(tokens: Iterator[str], is_free: Callable[[str], bool]) -> str:
             break
         token = next(tokens)
     return token
-
-
-def _stored(spec: Spec, *, runtime_id: str) -> dict[str, Any]:
-    found = {
-        **spec.given,
-        "RuntimeId": runtime_id,
-        "replicaSpecs": [with_defaults(each) for each in spec.entries],
-        "terminationPolicy": spec.termination,
-        "tfImage": spec.image,
-    }
-    if spec.tensorboard is not None:
-        found["tensorboard"] = spec.tensorboard.given
-    return found

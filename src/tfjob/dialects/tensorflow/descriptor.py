@@ -1,8 +1,8 @@
 """Descriptor of tensorflow.org TfJobs."""
 
 from tfjob.dialects.base import ChildApi
-from tfjob.dialects.descriptor import INFORMER_VERBS, Access, Descriptor, FileFlag
-from tfjob.dialects.tensorflow import config
+from tfjob.dialects.descriptor import INFORMER_VERBS, Access, Descriptor, FileFlag, Flag
+from tfjob.dialects.tensorflow import accelerators, config
 from tfjob.dialects.tensorflow.v1alpha1 import CONFIG_MAPS, DEPLOYMENTS, TensorflowV1alpha1
 
 DESCRIPTOR = Descriptor(
@@ -27,6 +27,16 @@ DESCRIPTOR = Descriptor(
             api=DEPLOYMENTS,
             verbs=(*INFORMER_VERBS, "create", "patch"),
             why="run the TensorBoard of a job; patch to suspend it; get when a name is taken",
+        ),
+    ),
+    flags=(
+        Flag(
+            name=accelerators.FLAG,
+            choices=("true", "false"),
+            help="pods of TfJobs that ask for alpha.kubernetes.io/nvidia-gpu ask for nvidia.com/gpu"
+            " instead",
+            value="operator.translateLegacyGpu",
+            local="true",
         ),
     ),
     file_flags=(

@@ -27,6 +27,7 @@ from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.stored_values import is_deleting, mapping, metadata_of, owner_of
 from tfjob.dialects.tensorflow import (
+    accelerators,
     api,
     checks,
     default_parameter_server,
@@ -34,7 +35,6 @@ from tfjob.dialects.tensorflow import (
     status,
     tensorboard,
 )
-from tfjob.dialects.tensorflow.accelerators import accelerated
 from tfjob.dialects.tensorflow.config import config_of
 from tfjob.dialects.tensorflow.names import Names
 from tfjob.dialects.tensorflow.spec import SPECS, Entry, Spec, read_spec
@@ -115,6 +115,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         workload=Workload.JOB,
         companions=_companions(spec, names, settings),
         child_labels=names.labels,
+        warnings=accelerators.warnings(spec.entries, settings),
         status=stored,
         is_deleting=deleting,
     )
@@ -169,7 +170,7 @@ def _replicas(spec: Spec, names: Names, settings: Settings) -> Sequence[ReplicaT
 
 def _replica(entry: Entry, names: Names, settings: Settings) -> ReplicaType:
     labels = {**names.labels, api.LABEL_TYPE: entry.type}
-    template = accelerated(entry.template or {}, config_of(settings).accelerators)
+    template = accelerators.template_of(entry, settings)
     if entry.is_default_server:
         template = default_parameter_server.mounted(template, config_map=names.config_map)
     return ReplicaType(
@@ -197,6 +198,5 @@ def _companions(spec: Spec, names: Names, settings: Settings) -> list[Companion]
         source = config_of(settings).server_source or default_parameter_server.SOURCE
         found.append(default_parameter_server.config_map(names, source=source))
     if spec.tensorboard is not None:
-        image = spec.image
-        found += tensorboard.companions_of(spec.tensorboard, names=names, image=image)
+        found += tensorboard.companions_of(spec.tensorboard, names=names, image=spec.image)
     return found

@@ -6,7 +6,9 @@ With device plugins, which all clouds now have, pods need no additional configur
 from collections.abc import Mapping
 from typing import Any
 
-_GPU = "alpha.kubernetes.io/nvidia-gpu"
+from tfjob.dialects import legacy_gpu
+
+_GPU = legacy_gpu.LEGACY
 _DRIVER = "/usr/lib/nvidia-384"
 _LIBCUDA = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
 

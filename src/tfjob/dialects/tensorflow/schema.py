@@ -51,15 +51,20 @@ def _number(about: str) -> Schema:
     return integer(about, at_least=-_INT32)
 
 
+def _nullable(schema: Schema) -> Schema:
+    """For fields that the original operator stored as null: server-side apply must accept them."""
+    return {**schema, "nullable": True}
+
+
 def _entry() -> Schema:
     return record(
         "One replica type.",
         {
             "tfReplicaType": text("MASTER (default), WORKER or PS."),
             "replicas": _number("Number of replicas, 1 if absent; always 1 for MASTER."),
-            "tfPort": _number(f"Port of the replicas in TF_CONFIG, {api.PORT} if absent."),
+            "tfPort": {**_number("Port of the replicas in TF_CONFIG."), "default": api.PORT},
             "template": _template(),
-            "IsDefaultPS": boolean("Set by the operator: true for default parameter servers."),
+            "IsDefaultPS": boolean("Ignored; the status shows which servers are default ones."),
         },
         keeps_unknown=True,
         rules=cel_rules.of_entry(),
@@ -101,8 +106,8 @@ def _tensorboard() -> Schema:
         "Requests a TensorBoard for the job, which stays until the job is deleted.",
         {
             "logDir": log_dir,
-            "volumes": array("Volumes of TensorBoard's pod.", anything),
-            "volumeMounts": array("Volume mounts of TensorBoard's container.", anything),
+            "volumes": _nullable(array("Volumes of TensorBoard's pod.", anything)),
+            "volumeMounts": _nullable(array("Volume mounts of TensorBoard's container.", anything)),
             "serviceType": text("Type of TensorBoard's Service, ClusterIP if absent."),
         },
         keeps_unknown=True,
@@ -123,17 +128,23 @@ def _termination() -> Schema:
 
 def _status() -> Schema:
     condition = record("Never written.", {}, keeps_unknown=True)
-    conditions = array("Always null.", condition)
-    conditions["nullable"] = True
+    conditions = _nullable(array("Always null.", condition))
     return record(
         "The observed state of the job, written by the operator.",
         {
             "phase": text("Creating, Running, CleanUp, Done or Failed."),
             "state": text("Running, Succeeded or Failed."),
-            "reason": text("Why the job was rejected, or why a child cannot be created."),
+            "reason": text(
+                "Why the job was rejected, why a child cannot be created, or why TensorBoard cannot"
+                " start."
+            ),
             "controlPaused": boolean("Always false."),
             "conditions": conditions,
             "replicaStatuses": array("One entry per replica type.", _replica_status()),
+            "replicaSpecs": array(
+                "What the operator supplies for each replica type.",
+                record("One replica type, as in spec.", {}, keeps_unknown=True),
+            ),
         },
         keeps_unknown=True,
     )

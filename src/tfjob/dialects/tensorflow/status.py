@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tfjob.core.companion_problem import companion_problem
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import CleanPolicy, Job
 from tfjob.core.messages import MessageTemplate
@@ -24,11 +25,21 @@ from tfjob.core.replicas import missing_companions
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
 from tfjob.dialects.base import StatusContext
 from tfjob.dialects.stored_values import mapping, mappings, number, text
-from tfjob.dialects.tensorflow import api
+from tfjob.dialects.tensorflow import api, replica_defaults
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase
 
-FIELDS = frozenset({"conditions", "controlPaused", "phase", "reason", "replicaStatuses", "state"})
+FIELDS = frozenset(
+    {
+        "conditions",
+        "controlPaused",
+        "phase",
+        "reason",
+        "replicaStatuses",
+        "state",
+        replica_defaults.FIELD,
+    }
+)
 _ENDED = frozenset({api.DONE, api.CLEAN_UP})
 _STATES = {
     Phase.RUNNING: api.RUNNING,
@@ -62,9 +73,19 @@ def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> 
     return _shown(
         phase=api.RUNNING if is_up else api.CREATING,
         state=api.RUNNING,
-        reason=api.TROUBLE_TEXT + context.create_error if context.create_error else "",
+        reason=_reason(job, context),
         counts=_counts(job, observed_state),
-    )
+    ) | _defaults(job, context)
+
+
+def _reason(job: Job, context: StatusContext) -> str:
+    """Why a child cannot be created, or else why TensorBoard cannot start."""
+    if context.create_error:
+        return api.TROUBLE_TEXT + context.create_error
+    for companion in job.companions:
+        if problem := companion_problem(companion, context.children):
+            return api.BOARD_TROUBLE.format(name=companion.name, problem=problem)
+    return ""
 
 
 def phase_of(stored: Mapping[str, Any]) -> str:
@@ -98,7 +119,11 @@ def _ended(job: Job, status: JobStatus, context: StatusContext) -> dict[str, Any
         state=api.SUCCEEDED if status.is_true(ConditionType.SUCCEEDED) else api.FAILED,
         reason="",
         counts=_counts(job, observe(job, context.children)),
-    )
+    ) | _defaults(job, context)
+
+
+def _defaults(job: Job, context: StatusContext) -> dict[str, Any]:
+    return replica_defaults.shown(job, stored=context.stored, read_spec=context.read_spec)
 
 
 def _shown(

@@ -7,6 +7,7 @@ and never block the job. A TensorBoard never changes its kind once it is created
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tfjob.core.companion_problem import companion_problem
 from tfjob.core.job import Companion, Job
 from tfjob.core.naming import label_value
 from tfjob.core.observe import Children
@@ -74,7 +75,9 @@ def status_of(job: Job, children: Children, *, create_error: str) -> dict[str, A
         "namespace": job.namespace,
         **({} if found is None else {"uid": found.metadata.uid}),
     }
-    return {"name": main.name, "dependent": dependent, **_state(main.name, found, create_error)}
+    problem = companion_problem(main, children)
+    state = _state(main.name, found, create_error=create_error, problem=problem)
+    return {"name": main.name, "dependent": dependent, **state}
 
 
 def _unsupported(job: Job) -> dict[str, Any] | None:
@@ -84,7 +87,9 @@ def _unsupported(job: Job) -> dict[str, Any] | None:
     return None
 
 
-def _state(name: str, found: CompanionObject | None, create_error: str) -> dict[str, Any]:
+def _state(
+    name: str, found: CompanionObject | None, *, create_error: str, problem: str
+) -> dict[str, Any]:
     if found is None and create_error:
         return _warnings(kind="Warning", note=create_error)
     if found is None:
@@ -94,6 +99,8 @@ def _state(name: str, found: CompanionObject | None, create_error: str) -> dict[
     if found.status.ready_replicas or found.status.phase == api.RUNNING:
         note = f"TensorBoard [{name}] is ready"
         return _warnings(is_ready=True, reason="DependentReady", note=note)
+    if problem:
+        return _warnings(kind="Warning", note=f"TensorBoard [{name}] is not ready: {problem}")
     return _warnings(note=f"TensorBoard [{name}] is not ready")
 
 
@@ -138,7 +145,8 @@ def _vendors(board: Board, *, name: str, job_name: str) -> Companion:
 def _deployment(board: Board, *, name: str, job_name: str, backend: str) -> Companion:
     labels = _labels(job_name)
     kept = {"replicas": 0 if board.is_suspended else 1}
-    pod_labels, scheduler = dict(labels), {}
+    # The operator watches pods of this component, and reports why this one does not start.
+    pod_labels, scheduler = {**labels, api.LABEL_COMPONENT: api.COMPONENT}, {}
     if board.queue and backend == gang.T9K:
         pod_labels[api.LABEL_QUEUE] = label_value(board.queue)
         scheduler = {"schedulerName": api.SCHEDULER}

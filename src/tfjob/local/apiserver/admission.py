@@ -22,6 +22,7 @@ from tfjob.local.apiserver import (
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.request import Request
+from tfjob.local.apiserver.token_volume import add_token_volume
 
 Json = dict[str, Any]
 _STATUS_FIRST = frozenset({"Node", "PersistentVolumeClaim"})  # a creator may bring a status
@@ -129,6 +130,8 @@ def _assign(backend: Backend, kind: Kind, obj: Json) -> None:
     """Set what depends on other objects or the clock."""
     if kind.resource == "pods":
         pod_admission.admit_pod(backend.store, obj)
+        if backend.mounts_tokens:
+            add_token_volume(backend.store, obj)
     if kind.resource == "services":
         backend.cluster_ips.assign(obj)
     if kind.resource == crd.RESOURCE:

@@ -43,6 +43,8 @@ class Backend:
         self.clock = clock
         self.logs = logs
         self.is_closing = False
+        self.provisions_namespaces = False
+        self.mounts_tokens = False
 
     def get(self, request: Request) -> StoredObject:
         """The stored object that a request names; 404 if there is none."""

@@ -1,10 +1,12 @@
 """Creates the namespaces of a new cluster, and a ServiceAccount in every namespace.
 
-Only what is missing is created, at the start and whenever a namespace appears.
+Only what is missing is created, at the start and whenever a namespace appears. A cluster of one
+person also creates the namespaces that files name.
 """
 
 from typing import Any
 
+from tfjob.k8s import names
 from tfjob.local.apiserver import defaults, metadata
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
@@ -13,6 +15,7 @@ from tfjob.local.apiserver.store import Change, Key, StoreFullError
 Json = dict[str, Any]
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_OF_PROGRAMS = frozenset({"Event", "Lease"})
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -27,6 +30,19 @@ def ensure(backend: Backend) -> None:
             _create(backend, _CLASSES, {"metadata": {"name": name}, "value": value}, namespace="")
     for stored in backend.store.page("namespaces"):
         _ensure_account(backend, stored.name)
+
+
+def provision_namespace(backend: Backend, name: str, obj: Json) -> None:
+    """Create the namespace of an object that a person submits, if it is missing.
+
+    Objects with an owner, and records of programs, come from controllers: they must not bring a
+    deleted namespace back.
+    """
+    is_of_program = obj.get("kind") in _OF_PROGRAMS or obj["metadata"].get("ownerReferences")
+    if name and not is_of_program and backend.namespace(name) is None:
+        fault = names.dns1123_label_problems(name)
+        if not fault:
+            _create(backend, "namespaces", {"metadata": {"name": name}}, namespace="")
 
 
 class _Follower:

@@ -38,8 +38,10 @@ class ApiServer:
     """A Kubernetes API server on this machine.
 
     `port` 0 takes the port of the last start if it is free, else any free one. `tls` off is for
-    clients in the same program: kubectl sends its token over TLS only. `on_write_health` is called
-    with a reason when writes to the disk begin to fail, and with "" when they work again.
+    clients in the same program: kubectl sends its token over TLS only. With `has_node`, as
+    part of a whole cluster, pods get the volume of their token, and a namespace is created with the
+    first object that a person submits to it. `on_write_health` is called with a reason when writes
+    to the disk begin to fail, and with "" when they work again.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class ApiServer:
         self._logs = logs
         self._tls = tls
         self._kept = kept_revisions
+        self.has_node = False
         self.on_write_health: Callable[[str], None] = lambda _fault: None
         self._tasks: list[asyncio.Task[None]] = []
         self._runner: web.AppRunner | None = None
@@ -95,6 +98,8 @@ class ApiServer:
         try:
             self.token = credentials.load_token(self._dir / "token")
             self._backend = Backend(store, clock=self._clock, logs=self._logs)
+            self._backend.provisions_namespaces = self.has_node
+            self._backend.mounts_tokens = self.has_node
             bootstrap.ensure(self._backend)
             await self._listen()
         except BaseException:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfjob.local.node.checkpoint import PodFailure
+from tfjob.local.node.cluster_access import TOKEN_PATH
 from tfjob.local.node.environment import containers_of
 from tfjob.local.node.volumes import unsupported
 
@@ -52,7 +53,8 @@ def ignored_fields(pod: Json) -> tuple[str, ...]:
     found = {f"spec.{name}" for name in _LEFT_OUT_OF_PODS if spec.get(name)}
     for container in containers_of(pod):
         found.update(name for name in _LEFT_OUT_OF_CONTAINERS if container.get(name))
-        if any(mount.get("readOnly") for mount in container.get("volumeMounts") or ()):
+        mounts = container.get("volumeMounts") or ()
+        if any(mount.get("readOnly") and mount.get("mountPath") != TOKEN_PATH for mount in mounts):
             found.add("volumeMounts.readOnly")
     return tuple(sorted(found))
 

@@ -68,6 +68,9 @@ class ApiPort(Protocol):
     async def claim(self, namespace: str, name: str) -> Json | None:
         """The PersistentVolumeClaim, or None."""
 
+    async def bind_claim(self, claim: Json) -> None:
+        """Mark the PersistentVolumeClaim as bound to its folder; a claim that is gone is left."""
+
     async def services(self, namespace: str) -> Sequence[Json]:
         """All Services of the namespace."""
 

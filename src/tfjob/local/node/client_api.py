@@ -105,6 +105,27 @@ class ClientApi:
         """The PersistentVolumeClaim, or None."""
         return await self._find(CLAIMS, namespace, name)
 
+    async def bind_claim(self, claim: Json) -> None:
+        """Mark the PersistentVolumeClaim as bound to its folder; a claim that is gone is left."""
+        meta, spec = claim["metadata"], claim.get("spec") or {}
+        name, namespace = str(meta["name"]), str(meta["namespace"])
+        uid = {"uid": meta["uid"]}
+        volume = {"metadata": uid, "spec": {"volumeName": f"pvc-{meta['uid']}"}}
+        bound = {
+            "phase": "Bound",
+            "accessModes": spec.get("accessModes") or [],
+            "capacity": (spec.get("resources") or {}).get("requests") or {},
+        }
+        item = CLAIMS.item(name, namespace)
+        status = CLAIMS.item(name, namespace, subresource="status")
+        try:
+            with _translated_errors():
+                await self._api.patch(item, volume, decode=PartialObjectMetadata)
+                body = {"metadata": uid, "status": bound}
+                await self._api.patch(status, body, decode=PartialObjectMetadata)
+        except PodGoneError:
+            return  # another claim of that name, or none, is found at the next start
+
     async def services(self, namespace: str) -> Sequence[Json]:
         """All Services of the namespace."""
         with _translated_errors():

@@ -79,6 +79,11 @@ class PodContainers:
     def is_running(self) -> bool:
         return bool(self._processes)
 
+    @property
+    def running(self) -> list[str]:
+        """The names of the containers that run."""
+        return list(self._processes)
+
     def due(self) -> list[str]:
         """The containers to start now."""
         for one in self.record.init:

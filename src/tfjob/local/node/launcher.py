@@ -15,6 +15,7 @@ import msgspec
 from tfjob.local.data_folder import make_folder, open_file
 from tfjob.local.node.api import ApiPort
 from tfjob.local.node.checkpoint import PodRecord, container_folder, pod_folder, safe_name
+from tfjob.local.node.cluster_access import ROOT_CA, service_variables
 from tfjob.local.node.cluster_dns import ClusterDns, container_ports
 from tfjob.local.node.devices import cuda_variables
 from tfjob.local.node.environment import (
@@ -105,7 +106,7 @@ class Launcher:
         maps, secrets = references(pod)
         found = FetchedObjects(
             config_maps={
-                name: await self._api.config_map(namespace, name)
+                name: await self._config_map(namespace, name)
                 for name in sorted(maps | in_volumes.config_maps)
             },
             secrets={
@@ -113,12 +114,24 @@ class Launcher:
                 for name in sorted(secrets | in_volumes.secrets)
             },
             allocatable=self._settings.allocatable,
+            token=self._settings.access.token if self._settings.access else "",
         )
-        claims = {
-            name: await self._api.claim(namespace, name) is not None
-            for name in sorted(in_volumes.claims)
-        }
+        claims = {name: await self._bound(namespace, name) for name in sorted(in_volumes.claims)}
         return found, claims
+
+    async def _config_map(self, namespace: str, name: str) -> Json | None:
+        """The ConfigMap; that of the API server's certificate exists in every namespace."""
+        access = self._settings.access
+        if access is not None and name == ROOT_CA:
+            return {"data": {"ca.crt": access.ca}}
+        return await self._api.config_map(namespace, name)
+
+    async def _bound(self, namespace: str, name: str) -> bool:
+        """Whether the claim exists; its first use binds it."""
+        claim = await self._api.claim(namespace, name)
+        if claim is not None and (claim.get("status") or {}).get("phase") != "Bound":
+            await self._api.bind_claim(claim)
+        return claim is not None
 
     def local_ports(self, pod: Json) -> list[int]:
         """The local ports of the pod's declared ports, and the declared ports themselves."""
@@ -204,6 +217,8 @@ class Launcher:
     ) -> dict[str, str]:
         base = dict(self._settings.environ)
         python_folder = base.get("PATH", "").partition(":")[0]
+        if self._settings.access is not None:
+            base |= service_variables(self._settings.access)
         base["HOSTNAME"] = str((pod.get("spec") or {}).get("hostname") or record.name)
         base |= cuda_variables(self._settings.gpus, gpus_for(pod, container, record.gpus))
         base |= own

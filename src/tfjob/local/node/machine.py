@@ -16,6 +16,7 @@ import msgspec
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Quantity
 from tfjob.local.data_folder import make_folder
+from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.devices import gpus_of_machine
 from tfjob.local.node.resource_fit import GPU, ZERO
 from tfjob.local.node.restart_policy import Backoff
@@ -34,6 +35,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     allocatable: Mapping[str, str] = {}
     gpus: tuple[str, ...] = ()
     environ: Mapping[str, str] = {}
+    access: ClusterAccess | None = None
     backoff: Backoff = Backoff()
     retry_seconds: float = 2.0
     memory_interval: float = 0.5

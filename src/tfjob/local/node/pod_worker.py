@@ -170,10 +170,13 @@ class PodWorker:
             self._record_event("Warning", "Failed", f"Error: {message}")
         else:
             if has_started:
-                message = f"Started container {name}"
-                self._context.api.post_event(
-                    self.pod, kind="Normal", reason="Started", message=message
-                )
+                for reason, message in (
+                    ("Created", f"Created container: {name}"),
+                    ("Started", f"Started container {name}"),
+                ):
+                    self._context.api.post_event(
+                        self.pod, kind="Normal", reason=reason, message=message
+                    )
 
     def _take_gpus(self) -> bool:
         """Allocate the pod's GPUs, which it keeps until it is gone."""
@@ -227,9 +230,8 @@ class PodWorker:
     async def _terminate(self) -> None:
         """End the pod, publish its final status and delete it from the API."""
         self.containers.is_ending = True
-        if self.containers.is_running:
-            names = [one.name for one in self.containers.record.all_containers]
-            self._record_event("Normal", "Killing", f"Stopping container {', '.join(names)}")
+        for name in self.containers.running:
+            self._record_event("Normal", "Killing", f"Stopping container {name}")
         is_over = self.containers.stop_gracefully(self._grace)
         await self._publish()
         if is_over:

@@ -29,6 +29,8 @@ class FetchedObjects(msgspec.Struct, frozen=True, kw_only=True):
     config_maps: Mapping[str, Json | None]
     secrets: Mapping[str, Json | None]
     allocatable: Mapping[str, str]
+    token: str = ""
+    """The token for the API server; empty if pods get none."""
 
 
 class FileSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +83,9 @@ def files_of(part: Json, source: FileSource) -> Files:
         return _chosen(f'secret "{name}"', reference, values, source)
     if "downwardAPI" in part:
         return _fields(part["downwardAPI"], source)
+    if "serviceAccountToken" in part and source.found.token:
+        path = checked_path(str(part["serviceAccountToken"].get("path")))
+        return {str(path): (source.found.token.encode(), source.mode)}
     raise VolumeError(
         f'volume "{source.name}": source {", ".join(sorted(part)) or "nothing"} is not supported '
         f"on this machine, only {', '.join(_FILE_SOURCES)}"

@@ -101,6 +101,12 @@ def built(given: Json, settings: Settings = SETTINGS) -> dict[tuple[str, str], J
     return {(each["kind"], each["metadata"]["name"]): each for each in manifests_of(job, plan)}
 
 
+def defaults_of(given: Json) -> list[Json]:
+    """What the status of a new job shows of what the operator supplies."""
+    found: list[Json] = Life(given).go().status["replicaSpecs"]
+    return found
+
+
 def training(child: Json) -> Json:
     """The training container of a batch Job."""
     containers = child["spec"]["template"]["spec"]["containers"]
@@ -219,7 +225,11 @@ class Life:
         found = around(job) if children is None else children
         self.plan = reconcile(job=job, children=found, now=NOW)
         observed = StatusContext(
-            children=found, stored=self.status, now=NOW, create_error=create_error
+            children=found,
+            stored=self.status,
+            now=NOW,
+            create_error=create_error,
+            read_spec=lambda: self._given["spec"],
         )
         self.status = DIALECT.encode_status(job, self.plan.status or job.status, observed)
         return self

@@ -21,10 +21,16 @@ FROZEN = (
 
 def judged(given: Json, old: Json | None = None) -> list[str]:
     """What the API server of tfjob says against a job."""
+    before = None if old is None else read(old)
+    return [finding.message for finding in SERVER.faults(read(given), before)]
+
+
+def read(given: Json) -> Json:
+    """A document as the API server reads it: pruned, and with defaults."""
     document = copy.deepcopy(given)
     SERVER.prune(document)
     SERVER.default(document)
-    return [finding.message for finding in SERVER.faults(document, old)]
+    return document
 
 
 def test_names() -> None:
@@ -82,6 +88,20 @@ def test_spec_without_a_runtime_id_can_be_changed_and_gets_one() -> None:
     before = example()
     assert judged(example(tfImage="other"), before) == []
     assert judged(stored(before), before) == []
+
+
+def test_seed_001_line_386_to_427_port_of_each_replica_type_is_shown_in_the_spec() -> None:
+    entries = read(example())["spec"]["replicaSpecs"]
+    assert [each["tfPort"] for each in entries] == [2222, 2222, 2222]
+
+
+def test_list_of_replicas_applied_again_is_no_change() -> None:
+    before = stored(example())
+    after = {
+        **before,
+        "spec": {**before["spec"], "replicaSpecs": example()["spec"]["replicaSpecs"]},
+    }
+    assert judged(after, read(before)) == []
 
 
 def test_frozen_job_can_get_labels_and_a_status() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 from tests.unit.dialects.tensorflow.jobs import (
     Json,
     built,
+    defaults_of,
     entry,
     set_up,
-    stored,
     template,
     tfjob,
     training,
@@ -63,7 +63,7 @@ def test_user_s_own_server_is_left_alone() -> None:
     assert ("ConfigMap", "cm-ps-76no") not in found
     assert "command" not in training(found["Job", "ps-76no-0"])
     assert "volumes" not in server(found)
-    assert stored(given)["spec"]["replicaSpecs"][1]["IsDefaultPS"] is False
+    assert defaults_of(given)[1] == {"IsDefaultPS": False, "tfReplicaType": "PS"}
 
 
 def test_own_command_makes_it_the_user_s_server() -> None:

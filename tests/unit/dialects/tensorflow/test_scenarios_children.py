@@ -4,6 +4,7 @@ import pytest
 
 from tests.unit.dialects.tensorflow.jobs import (
     built,
+    defaults_of,
     entry,
     example,
     set_up,
@@ -70,10 +71,11 @@ def test_server_without_a_template_runs_the_default_one() -> None:
             "--task_id",
             str(index),
         ]
-    entries = stored(example())["spec"]["replicaSpecs"]
+    entries = defaults_of(example())
     assert [each["IsDefaultPS"] for each in entries] == [False, False, True]
     assert entries[2]["template"]["spec"] == {
         "restartPolicy": "OnFailure",
+        "volumes": [{"name": "ps-config-volume", "configMap": {"name": "cm-ps-76no"}}],
         "containers": [
             {
                 "name": "tensorflow",
@@ -86,10 +88,10 @@ def test_server_without_a_template_runs_the_default_one() -> None:
 
 @pytest.mark.scenario("A-04")
 def test_template_alone_means_one_master() -> None:
-    given = tfjob({"template": template()})
-    (entry_,) = stored(given)["spec"]["replicaSpecs"]
-    assert (entry_["tfReplicaType"], entry_["replicas"], entry_["tfPort"]) == ("MASTER", 1, 2222)
-    assert set(built(given)) == {("Job", "master-76no-0"), ("Service", "master-76no-0")}
+    found = built(tfjob({"template": template()}))
+    assert set(found) == {("Job", "master-76no-0"), ("Service", "master-76no-0")}
+    (port,) = found["Service", "master-76no-0"]["spec"]["ports"]
+    assert port["port"] == 2222
 
 
 @pytest.mark.scenario("A-05")
@@ -118,7 +120,6 @@ def test_older_spellings_mean_the_same() -> None:
     older = tfjob()
     older["spec"] = {"replica_specs": [entry()], "tensorBoard": {"LogDir": "d"}}
     assert built(older) == built(usual)
-    assert stored(older) == stored(usual)
 
 
 def test_labels_are_on_every_child_and_select_its_pods() -> None:
@@ -257,3 +258,9 @@ def test_every_child_is_owned_and_controlled_by_its_job() -> None:
                 "blockOwnerDeletion": True,
             }
         ]
+
+
+def test_port_in_other_letters_is_not_hidden_by_the_default_of_the_api_server() -> None:
+    given = tfjob(entry(tfPort=2222, tfport=42))
+    (port,) = built(given)["Service", "master-76no-0"]["spec"]["ports"]
+    assert port["port"] == 42

@@ -80,7 +80,7 @@ def test_master_s_success_ends_the_job_and_the_others_stay() -> None:
     life = running()
     master = a_pod(state=end(0), phase="Succeeded")
     life.go(around(life.job, master, succeeded=["master-76no-0"]))
-    assert life.status == {
+    assert {key: each for key, each in life.status.items() if key != "replicaSpecs"} == {
         "conditions": None,
         "controlPaused": False,
         "phase": "Done",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.builders import NOW
@@ -24,6 +25,7 @@ from tfjob.core.observe import Children
 from tfjob.core.status import Condition, ConditionType, JobStatus
 from tfjob.dialects.base import StatusContext
 from tfjob.dialects.tensorflow.status import decode
+from tfjob.k8s.pod import ContainerState, Waiting
 
 
 def conditions(status: JobStatus) -> list[str]:
@@ -140,6 +142,23 @@ def test_create_error_of_a_finished_job_is_not_shown() -> None:
     life = Life(example()).go(Children()).go()
     life.go(around(life.job, succeeded=["master-76no-0"]), create_error="no")
     assert (life.status["phase"], life.status["reason"]) == ("Done", "")
+
+
+def test_tensorboard_that_cannot_start_says_why_while_the_job_runs() -> None:
+    life = Life(example(tensorboard={"logDir": "/logs"})).go(Children()).go()
+    pod = a_pod(state=ContainerState(waiting=Waiting(reason="ErrImagePull", message="x")))
+    labels = {**pod.metadata.labels, "tf_job_name": "example-job", "app": "tensorboard"}
+    board = msgspec.structs.replace(
+        pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)
+    )
+    children = msgspec.structs.replace(around(life.job), companion_pods=[board])
+    life.go(children)
+    assert life.status["reason"] == (
+        "TensorBoard tensorboard-76no cannot start: the image of container tensorflow cannot be"
+        " pulled"
+    )
+    life.go(around(life.job))
+    assert life.status["reason"] == ""
 
 
 def test_job_that_became_unreadable_fails_and_keeps_its_counts() -> None:

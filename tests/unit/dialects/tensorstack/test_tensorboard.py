@@ -108,7 +108,8 @@ def test_a_deployment_and_a_service_are_created_where_the_kind_is_missing() -> N
     labels = {"tensorflowtrainingjob": "j", "app": "tensorboard"}
     assert deployment["spec"]["replicas"] == 1
     assert deployment["spec"]["selector"] == {"matchLabels": labels}
-    assert deployment["spec"]["template"]["metadata"]["labels"] == labels
+    watched = {"tensorstack.dev/component": "tensorflowtrainingjob"}
+    assert deployment["spec"]["template"]["metadata"]["labels"] == labels | watched
     service = made(job, plan, "Service")[NAME]
     assert service["spec"]["selector"] == labels
     assert service["spec"]["ports"] == [{"name": "http", "port": 80, "targetPort": 6006}]
@@ -123,6 +124,15 @@ def test_status_follows_the_deployment() -> None:
         reasons.append((play.status["tensorboard"]["ready"], play.status["tensorboard"]["reason"]))
     assert reasons == [(False, "DependentNotReady"), (True, "DependentReady")]
     assert play.status["tensorboard"]["dependent"]["kind"] == "Deployment"
+
+
+def test_tensorboard_that_cannot_start_says_why() -> None:
+    play = Play(board(**LOGS))
+    refused = {"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: q"}
+    play.go(pod(), companions={OWN_KEY: standing(conditions=[refused])})
+    found = play.status["tensorboard"]
+    assert (found["ready"], found["type"]) == (False, "Warning")
+    assert found["note"] == f"TensorBoard [{NAME}] is not ready: exceeded quota: q"
 
 
 def test_one_volume_serves_all_folders_of_a_claim() -> None:

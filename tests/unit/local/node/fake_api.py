@@ -52,6 +52,7 @@ class FakeApi:
         self.config_maps: dict[str, Json] = {}
         self.secrets: dict[str, Json] = {}
         self.claims: dict[str, Json] = {}
+        self.bound: list[Json] = []
         self.service_list: list[Json] = []
         self.events: list[tuple[str, str, str]] = []
         self.warnings = 0
@@ -149,6 +150,9 @@ class FakeApi:
 
     async def claim(self, namespace: str, name: str) -> Json | None:
         return self.claims.get(f"{namespace}/{name}")
+
+    async def bind_claim(self, claim: Json) -> None:
+        self.bound.append(claim)
 
     async def services(self, namespace: str) -> Sequence[Json]:
         return [one for one in self.service_list if one["metadata"]["namespace"] == namespace]

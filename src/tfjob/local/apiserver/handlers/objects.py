@@ -4,6 +4,7 @@ from typing import Any
 
 from tfjob.local.apiserver import admission, decode, metadata, responses, status
 from tfjob.local.apiserver.backend import Backend
+from tfjob.local.apiserver.bootstrap import provision_namespace
 from tfjob.local.apiserver.handlers.delete import remove
 from tfjob.local.apiserver.request import Answer, Request
 from tfjob.local.apiserver.store import Key
@@ -25,6 +26,8 @@ def create(backend: Backend, request: Request) -> Answer:
 def create_object(backend: Backend, request: Request, value: object) -> Answer:
     """Create an object from decoded JSON; used by create and by apply."""
     read = admission.read_object(request, value)
+    if backend.provisions_namespaces and not request.is_dry_run:
+        provision_namespace(backend, request.namespace, {**read.obj, "kind": request.kind.kind})
     obj = _with_free_name(backend, request, read.obj)
     if request.is_dry_run:
         return responses.object_response(

@@ -87,10 +87,22 @@ def _apply(backend: Backend, request: Request) -> Answer:
         return create_object(backend, request, {**change, "metadata": meta})
     current = _shown(request, stored.object())
     if request.kind.is_custom:
-        changed: object = merge(current, change)
+        changed: object = _overlaid(current, change)
     else:
         changed = strategic(current, change)
     return _store(backend, request, changed, old=stored.object())
+
+
+def _overlaid(current: Json, change: Json) -> Json:
+    """The object with the applied fields; unlike in a merge patch, null is a value."""
+    found = dict(current)
+    for key, value in change.items():
+        before = found.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            found[key] = _overlaid(before, value)
+        else:
+            found[key] = value
+    return found
 
 
 def _check_head(request: Request, change: Json) -> None:

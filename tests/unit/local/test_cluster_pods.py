@@ -1,0 +1,142 @@
+"""What a pod finds on the local cluster: namespace, API server, token, bound claim, events."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tfjob.cli.jobs import stored_dialects
+from tfjob.client.errors import ApiError, NotFound
+from tfjob.local.cluster import LocalCluster
+
+Json = dict[str, Any]
+CORE = "/api/v1/namespaces/kubeflow"
+CLAIM: Json = {
+    "metadata": {"name": "azurefile"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}},
+}
+
+
+def pod(script: str, name: str = "p", **spec: Any) -> Json:
+    container = {"name": "c", "image": "a", "command": ["sh", "-c", script]}
+    return {
+        "metadata": {"name": name},
+        "spec": {"restartPolicy": "Never", "containers": [container], **spec},
+    }
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[LocalCluster]:
+    made = LocalCluster(
+        tmp_path / "data",
+        workdir=tmp_path,
+        dialects=stored_dialects(),
+        environ={"PATH": "/usr/bin:/bin"},
+    )
+    async with made as found:
+        yield found
+
+
+async def until(cluster: LocalCluster, path: str, is_so: Any) -> Json:
+    """The object once it is so; the test's own time limit ends the wait."""
+    while True:
+        try:
+            found: Json = await cluster.api.get(path, decode=dict)
+        except NotFound:
+            found = {}
+        if is_so(found):
+            return found
+        await asyncio.sleep(0.02)
+
+
+async def ended(cluster: LocalCluster, name: str = "p") -> Json:
+    path = f"{CORE}/pods/{name}"
+    return await until(
+        cluster, path, lambda each: each.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+    )
+
+
+async def test_namespace_of_a_file_is_created_with_its_first_object(cluster: LocalCluster) -> None:
+    await cluster.api.create(f"{CORE}/persistentvolumeclaims", CLAIM, decode=dict)
+    found: Json = await cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
+    assert found["status"]["phase"] == "Active"
+
+
+@pytest.mark.parametrize(
+    ("kind", "meta"),
+    [
+        (
+            "configmaps",
+            {"ownerReferences": [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "u"}]},
+        ),
+        ("events", {}),
+    ],
+)
+async def test_objects_of_programs_bring_no_namespace_back(
+    cluster: LocalCluster, kind: str, meta: Json
+) -> None:
+    body: Json = {"metadata": {"name": "a", **meta}, "involvedObject": {"namespace": "kubeflow"}}
+    if kind != "events":
+        del body["involvedObject"]
+    with pytest.raises(ApiError):
+        await cluster.api.create(f"{CORE}/{kind}", body, decode=dict)
+    with pytest.raises(NotFound):
+        await cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
+
+
+async def test_dry_run_creates_no_namespace(cluster: LocalCluster) -> None:
+    with pytest.raises(NotFound):
+        await cluster.api.create(f"{CORE}/persistentvolumeclaims", CLAIM, decode=dict, dry_run=True)
+
+
+async def test_seed_003_line_151_claim_is_bound_once_a_pod_uses_it(cluster: LocalCluster) -> None:
+    claims = f"{CORE}/persistentvolumeclaims"
+    made: Json = await cluster.api.create(claims, CLAIM, decode=dict)
+    assert made["status"]["phase"] == "Pending"
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "azurefile"}}]
+    await cluster.api.create(f"{CORE}/pods", pod("true", volumes=volumes), decode=dict)
+    await ended(cluster)
+    claim: Json = await cluster.api.get(f"{claims}/azurefile", decode=dict)
+    assert claim["status"]["phase"] == "Bound"
+    assert claim["status"]["capacity"] == {"storage": "5Gi"}
+    assert re.fullmatch(r"pvc-[-0-9a-f]{36}", claim["spec"]["volumeName"])
+
+
+async def test_seed_002_line_157_token_in_a_pod_opens_the_api_server(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+    script = (
+        f"cat {folder}/token > token; cat {folder}/namespace > namespace; cat {folder}/ca.crt > ca;"
+        " echo https://$KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT > url"
+    )
+    await cluster.api.create(f"{CORE}/pods", pod(script), decode=dict)
+    assert (await ended(cluster))["status"]["phase"] == "Succeeded"
+    assert (tmp_path / "namespace").read_text() == "kubeflow"
+    assert (tmp_path / "url").read_text().strip() == cluster.url
+    assert (tmp_path / "token").read_text() in cluster.kubeconfig.read_text()
+    assert (tmp_path / "ca").read_text().startswith("-----BEGIN CERTIFICATE-----")
+
+
+async def test_pod_has_the_usual_events_but_for_pulled(cluster: LocalCluster) -> None:
+    await cluster.api.create(f"{CORE}/pods", pod("sleep 60"), decode=dict)
+    running = f"{CORE}/pods/p"
+    await until(cluster, running, lambda each: each.get("status", {}).get("phase") == "Running")
+    await cluster.api.delete(running)
+    await until(cluster, running, lambda each: not each)
+
+    def reasons(events: Json) -> dict[str, str]:
+        return {each["reason"]: each["message"] for each in events["items"]}
+
+    expected = {
+        "Created": "Created container: c",
+        "Started": "Started container c",
+        "Killing": "Stopping container c",
+    }
+    found = await until(
+        cluster, f"{CORE}/events", lambda each: expected.items() <= reasons(each).items()
+    )
+    assert reasons(found).keys() == {"Scheduled", *expected}
