@@ -138,8 +138,8 @@ def translated(
     """The job converted by way of the hub, and the losses of both steps."""
     if source is target:
         return manifest, []
-    hub = source.to_hub(manifest)
-    found = target.from_hub(hub.manifest)
+    hub = source.to_hub(manifest, target=_api_of(target))
+    found = target.from_hub(hub.manifest, hub.beyond)
     late = [Loss(_origin(loss.path, hub.origins), loss.message) for loss in found.losses]
     return found.manifest, [*hub.losses, *late]
 
@@ -154,10 +154,12 @@ def _origin(path: str, origins: Mapping[str, str]) -> str:
 
 
 def _loss_lines(document: Document, losses: Iterable[Loss]) -> Iterator[str]:
-    """The losses in the order of the source."""
+    """The losses in the order of the source. A field that it leaves to its default has the line of
+    the object that the field belongs to."""
     placed = [(document.spelt(loss.path), loss.message) for loss in losses]
     for path, message in sorted(placed, key=lambda each: (document.line_of(each[0]), each)):
-        yield f"{document.file}:{document.line_of(path)}: {path}: {message}"
+        default = "" if document.has(path) else " (default)"
+        yield f"{document.file}:{document.line_of(path)}: {path}{default}: {message}"
 
 
 def _as_written(manifest: Manifest) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.dialects.base import Conversion, Manifest
+from tfjob.dialects.base import NOTHING_BEYOND, BeyondHub, Conversion, Manifest
 from tfjob.dialects.conversion_base import (
     HUB,
     HUB_MANAGER,
@@ -25,11 +25,13 @@ from tfjob.dialects.conversion_base import (
     with_hub_port,
 )
 from tfjob.dialects.tensorstack.api import API_VERSION, KIND, PORT
+from tfjob.dialects.tensorstack.tensorboard_conversion import take_tensorboard, tensorboard_of
 
 _TO_HUB = {"chief": "Chief", "worker": "Worker", "ps": "PS", "evaluator": "Evaluator"}
 _FROM_HUB = {kind: word for word, kind in _TO_HUB.items()} | {"Master": "chief"}
 _CLEAN_TO_HUB = {"none": "None", "all": "All", "unfinished": "Running"}
 _CLEAN_FROM_HUB = {"None": "None", "All": "All", "Running": "Unfinished"}
+_CODES = "130, 137, 138 and 143"
 _LIMIT = "backoffLimit"
 _DEADLINE = "activeDeadlineSeconds"
 
@@ -47,23 +49,29 @@ class _Entry(msgspec.Struct, frozen=True):
     def size(self) -> int:
         return 1 if self.count.value is None else int(self.count.value)
 
+    @property
+    def is_recreated(self) -> bool:
+        return self.policy.value not in {None, "Never"}
 
-def to_hub(manifest: Manifest) -> Conversion:
-    losses = Losses(HUB)
+
+def to_hub(manifest: Manifest, *, target: str = "") -> Conversion:
+    losses = Losses(target or HUB)
     spec = Fields(manifest.get("spec"), "spec")
     entries = list(_entries(spec))
     master = _master({entry.type for entry in entries})
     specs = {_TO_HUB[each.type]: _hub_replica(each, master, losses) for each in entries}
     origins = {hub_path(_TO_HUB[each.type]): each.path for each in entries}
     policy = _hub_policy(spec, losses, origins)
-    losses.drop(
-        spec.take("tensorboardSpec"),
-        same=({},),
-        instead="no TensorBoard is started: run one beside the job",
-    )
+    board = take_tensorboard(spec, losses)
     losses.drop_unconverted(spec)
     found = hub_manifest(manifest, {"runPolicy": policy, "tfReplicaSpecs": specs})
-    return Conversion(found, losses.found, origins)
+    beyond = BeyondHub(
+        log_folders=[] if board is None else board.sources,
+        tensorboard_image="" if board is None else board.image,
+        recreated=frozenset(_TO_HUB[each.type] for each in entries if each.is_recreated),
+        retryable_codes=_CODES,
+    )
+    return Conversion(found, losses.found, origins, beyond)
 
 
 def _entries(spec: Fields) -> Iterator[_Entry]:
@@ -94,31 +102,34 @@ def _hub_replica(entry: _Entry, master: str, losses: Losses) -> dict[str, Any]:
     if named is not None and named.value != PORT:
         losses.note(
             f"{entry.path}.{named.path}",
-            f"a port of this name is the replica's address in {HUB}; its number becomes {PORT}",
+            f"a port of this name is the replica's address; its number becomes {PORT}",
         )
     return {**found, "template": with_hub_port(entry.template.value, PORT)}
 
 
 def _note_hub_restarts(entry: _Entry, losses: Losses, *, is_master: bool) -> None:
-    path, policy = entry.policy.path, entry.policy.value or "Never"
+    """What the hub does differently. Another target compares itself with what it is told."""
+    path, policy, api = entry.policy.path, entry.policy.value or "Never", losses.target
+    if not losses.is_for_hub:
+        return
     if policy in {"OnFailure", "Always"}:
-        losses.note(path, f"{HUB} restarts under {policy} in place instead of by a new pod")
+        losses.note(path, f"{api} restarts under {policy} in place instead of by a new pod")
     if policy == "Always" and is_master:
         losses.note(
             path,
-            f"in {HUB} a replica under Always never ends, and so would the job;"
+            f"in {api} a replica under Always never ends, and so would the job;"
             " it becomes OnFailure",
         )
     if policy == "ExitCode":
         losses.note(
             path,
-            f"{HUB} takes every exit code from 129 on but 139 as worth another try,"
-            " not 130, 137, 138 and 143 alone",
+            f"{api} takes every exit code from 129 on but 139 as worth another try,"
+            f" not {_CODES} alone",
         )
     if policy in {"Never", "ExitCode"} and entry.size > is_master:
         losses.note(
             path,
-            f"in {HUB} every replica can fail the job: any {_TO_HUB[entry.type]} that fails for"
+            f"in {api} every replica can fail the job: any {_TO_HUB[entry.type]} that fails for"
             " good will, not the deciding replica alone",
         )
 
@@ -133,10 +144,12 @@ def _hub_policy(spec: Fields, losses: Losses, origins: dict[str, str]) -> dict[s
     limit = given.take(_LIMIT)
     if limit.value is not None:
         found[_LIMIT] = limit.value
-        losses.note(
-            limit.path,
-            f"{HUB} counts restarts in place, too, and a spent limit fails the job at once",
-        )
+        if losses.is_for_hub:
+            losses.note(
+                limit.path,
+                f"{losses.target} counts restarts in place, too, and a spent limit fails the job"
+                " at once",
+            )
     deadline = given.take(_DEADLINE)
     if deadline.value is not None:
         found[_DEADLINE] = deadline.value
@@ -176,10 +189,14 @@ def _hub_scheduling(spec: Fields, losses: Losses, origins: dict[str, str]) -> di
     return {"schedulingPolicy": {"queue": queue.value}}
 
 
-def from_hub(manifest: Manifest) -> Conversion:
+def from_hub(manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:
     job, losses = HubJob(manifest), Losses(API_VERSION)
     kept = [each for each in job.replicas if _is_convertible(each, losses)]
-    specs = [_own_replica(each, job.decisive_replica, losses) for each in kept]
+    specs = []
+    for each in kept:
+        is_master, is_recreated = each is job.decisive_replica, each.type in beyond.recreated
+        _note_own_restarts(each, losses, is_master=is_master, is_recreated=is_recreated)
+        specs.append(_own_replica(each, losses))
     if job.decisive_replica is None or job.decisive_replica.type == "PS":
         why = f"{API_VERSION} refuses a job without a chief and without a worker"
         losses.note("spec.tfReplicaSpecs", why)
@@ -193,6 +210,8 @@ def from_hub(manifest: Manifest) -> Conversion:
     if job.policy.take("suspend").value:
         spec["runMode"] = {"pause": {"enabled": True}}
     spec["replicaSpecs"] = specs
+    if beyond.log_folders:
+        spec["tensorboardSpec"] = tensorboard_of(beyond)
     _drop_unsupported(job, losses)
     found = as_kind(job.metadata, api_version=API_VERSION, kind=KIND, spec=spec)
     return Conversion(found, losses.found)
@@ -211,11 +230,8 @@ def _is_convertible(replica: HubReplica, losses: Losses) -> bool:
     return True
 
 
-def _own_replica(
-    replica: HubReplica, decisive_replica: HubReplica | None, losses: Losses
-) -> dict[str, Any]:
+def _own_replica(replica: HubReplica, losses: Losses) -> dict[str, Any]:
     found: dict[str, Any] = {"type": _FROM_HUB[replica.type], **replica.fields}
-    _note_own_restarts(replica, losses, is_master=replica is decisive_replica)
     if replica.restart.value is not None:
         found["restartPolicy"] = replica.restart.value
     port = hub_port(replica.template)
@@ -227,16 +243,18 @@ def _own_replica(
     return {**found, "template": replica.template}
 
 
-def _note_own_restarts(replica: HubReplica, losses: Losses, *, is_master: bool) -> None:
+def _note_own_restarts(
+    replica: HubReplica, losses: Losses, *, is_master: bool, is_recreated: bool
+) -> None:
     path, policy = replica.restart.path, replica.restart.value or "Never"
-    if policy in {"OnFailure", "Always"}:
+    if policy in {"OnFailure", "Always"} and not is_recreated:
         losses.note(path, f"{API_VERSION} restarts under {policy} by a new pod instead of in place")
     if policy == "Always" and is_master:
         losses.note(path, f"in {API_VERSION} the job ends when its deciding replica succeeds")
     if policy == "ExitCode":
         losses.note(
             path,
-            f"{API_VERSION} takes exit codes 130, 137, 138 and 143 alone as worth another try",
+            f"{API_VERSION} takes exit codes {_CODES} alone as worth another try",
         )
     if policy in {"Never", "ExitCode"} and replica.count > is_master:
         losses.note(

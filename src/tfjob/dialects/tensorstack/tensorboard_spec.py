@@ -9,24 +9,18 @@ from typing import Any
 
 import msgspec
 
+from tfjob.dialects.base import LogFolder
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.tensorstack import api, hints, validation_messages
 from tfjob.k8s import field
 
 _PATH = "spec.tensorboardSpec"
-_CLAIM = "t9k://pvc/"
-
-
-class Source(msgspec.Struct, frozen=True):
-    """A folder of a PersistentVolumeClaim; an empty path is its root."""
-
-    claim: str
-    path: str
+CLAIM = "t9k://pvc/"
 
 
 class Board(msgspec.Struct, frozen=True):
     image: str
-    sources: Sequence[Source] = ()
+    sources: Sequence[LogFolder] = ()
     elsewhere: Sequence[str] = ()
     """Sources that are not volumes, which only the vendor's TensorBoard can read."""
     is_suspended: bool = False
@@ -66,16 +60,16 @@ def _filesets(reader: Reader, given: Sequence[str]) -> Iterator[str]:
         yield each
 
 
-def _source_of(fileset: str) -> Source | None:
-    if not fileset.startswith(_CLAIM):
+def _source_of(fileset: str) -> LogFolder | None:
+    if not fileset.startswith(CLAIM):
         return None
-    claim, _, path = fileset.removeprefix(_CLAIM).partition("/")
-    return Source(claim=claim, path=path.strip("/"))
+    claim, _, path = fileset.removeprefix(CLAIM).partition("/")
+    return LogFolder(claim=claim, path=path.strip("/"))
 
 
-def _log_dir(given: Mapping[str, Any]) -> tuple[list[Source], list[str]]:
+def _log_dir(given: Mapping[str, Any]) -> tuple[list[LogFolder], list[str]]:
     sources = [
-        Source(claim=entry.get("name") or "", path=folder.strip("/"))
+        LogFolder(claim=entry.get("name") or "", path=folder.strip("/"))
         for entry in given.get("pvc") or ()
         for folder in entry.get("subPath") or [""]
     ]
