@@ -88,7 +88,7 @@ control-plane: setup ## Build a real control plane from Go modules into the user
 ##: checking
 
 .PHONY: check
-check: format-check lint types imports dead-code sizes mirror words prose generated-check scenarios-check ## Everything that reads the code without running it
+check: format-check lint types imports dead-code sizes mirror words prose generated-check scenarios-check seeds-check ## Everything that reads the code without running it
 	@echo "check: clean"
 
 .PHONY: format-check
@@ -135,6 +135,10 @@ generated-check: setup
 .PHONY: scenarios-check
 scenarios-check: setup ## Every offline scenario of the contract is shown by a test
 	$(BIN)/python -m tools.scenarios
+
+.PHONY: seeds-check
+seeds-check: setup
+	$(BIN)/python -m tools.seeds
 
 .PHONY: test
 test: setup control-plane ## Set up and run the tests

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tfjob.dialects.descriptor import Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
-from tools import chart, promises, reference, roles, scenarios
+from tools import chart, promises, reference, roles, scenarios, seeds
 
 
 class Generated(NamedTuple):
@@ -34,6 +34,7 @@ DIFFERENCE_LINES = 20
 GENERATED = (
     Generated("docs/scenarios.md", scenarios.page),
     Generated("docs/promises.md", promises.page),
+    Generated("docs/seeds.md", seeds.page),
     *map(_definition, DESCRIPTORS),
     Generated(chart.TEMPLATE, lambda _root: chart.template()),
     Generated(chart.VALUES, chart.values_of),

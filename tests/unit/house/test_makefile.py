@@ -51,6 +51,7 @@ def test_make_alone_is_help() -> None:
         "tools.words",
         "tools.prose",
         "tools.generate --check",
+        "tools.seeds",
         "tools.scenarios",
     ],
 )
