@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tfjob.dialects.descriptor import Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
-from tools import chart, promises, reference, roles, scenarios, seeds
+from tools import chart, promises, reference, roles, scenarios, seed_documents, seeds
 
 
 class Generated(NamedTuple):
@@ -35,6 +35,7 @@ GENERATED = (
     Generated("docs/scenarios.md", scenarios.page),
     Generated("docs/promises.md", promises.page),
     Generated("docs/seeds.md", seeds.page),
+    Generated("docs/seed-documents.md", seed_documents.page),
     *map(_definition, DESCRIPTORS),
     Generated(chart.TEMPLATE, lambda _root: chart.template()),
     Generated(chart.VALUES, chart.values_of),

@@ -19,10 +19,16 @@ LIMIT = "Job j has failed because it has reached the specified backoff limit"
 DEADLINE = "Job j has failed because it was active longer than specified deadline"
 
 
-async def failed(fixture: JobFixture, message: str) -> Json:
+async def failed(fixture: JobFixture, message: str, *, evidence: str = "") -> Json:
+    """The failed job. `evidence` ends the message where the pod that proves it is deleted."""
     job = await fixture.comes_to("Failed")
     condition = condition_of(job, "Failed")
-    assert (condition["reason"], condition["message"]) == ("TFJobFailed", message)
+    assert condition["reason"] == "TFJobFailed"
+    if evidence:
+        assert condition["message"].startswith(f"{message}: container tensorflow of pod j-")
+        assert condition["message"].endswith(evidence)
+    else:
+        assert condition["message"] == message
     assert "completionTime" in job["status"]
     assert conditions_of(job)[-1] == "Failed"
     return job
@@ -132,9 +138,11 @@ async def test_restarts_of_all_replicas_share_one_limit(fixture: JobFixture) -> 
         await fixture.kubelet.run(await fixture.kubelet.appears(name))
     for index in range(4):
         await fixture.kubelet.restart_container(f"j-worker-{index}")
-    await failed(fixture, LIMIT)
+    await failed(fixture, LIMIT, evidence="exited with code 1 (Error)")
     await fixture.children()
     await fixture.event("TFJobFailed", LIMIT, kind="Normal")
+    text = "Error pod j-worker-0 container tensorflow exitCode: 1 terminated message: "
+    await fixture.event("Error", text, kind="Warning")
 
 
 @pytest.mark.scenario(88)
@@ -144,7 +152,7 @@ async def test_limit_counts_every_restart_of_one_container(fixture: JobFixture) 
     await fixture.kubelet.restart_container("j-worker-0", 2)
     await fixture.reaches("Created", "Running")
     await fixture.kubelet.restart_container("j-worker-0", 1)
-    await failed(fixture, LIMIT)
+    await failed(fixture, LIMIT, evidence="pod j-worker-0 exited with code 1 (Error)")
 
 
 @pytest.mark.scenario(88, 91)

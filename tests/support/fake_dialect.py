@@ -25,7 +25,15 @@ from tfjob.core.job import (
 from tfjob.core.messages import Messages, MessageTemplate
 from tfjob.core.observe import observe
 from tfjob.core.status import Condition, ConditionType, JobStatus
-from tfjob.dialects.base import ChildApi, Conversion, Manifest, Settings, StatusContext
+from tfjob.dialects.base import (
+    NOTHING_BEYOND,
+    BeyondHub,
+    ChildApi,
+    Conversion,
+    Manifest,
+    Settings,
+    StatusContext,
+)
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 
@@ -134,10 +142,10 @@ class FakeDialect:
             "nothing": None,
         }
 
-    def to_hub(self, manifest: Manifest) -> Conversion:
+    def to_hub(self, manifest: Manifest, *, target: str = "") -> Conversion:  # noqa: ARG002 - no field differs
         return Conversion(dict(manifest))
 
-    def from_hub(self, manifest: Manifest) -> Conversion:
+    def from_hub(self, manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:  # noqa: ARG002 - as above
         return Conversion(dict(manifest))
 
     def crd(self) -> Json:

@@ -1,7 +1,8 @@
 """Creates the objects of a file in order, and returns the job among them.
 
 A dry run of every object comes first, so that a fault creates nothing. Objects of an earlier run
-are replaced; volume claims are kept, with their data.
+are replaced; volume claims are kept, with their data. What an API server had set in an exported
+object is left out.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from tfjob.cli import job_lookup, jobs
 from tfjob.cli.cluster import Cluster, CommandError
+from tfjob.cli.exported_objects import for_new_cluster
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
@@ -27,14 +29,15 @@ async def apply_all(
     cluster: Cluster, manifests: Sequence[Manifest], *, job: Manifest
 ) -> jobs.ClusterJob:
     """Create all objects, and the namespaces that they need."""
+    bodies = [for_new_cluster(each) for each in manifests]
     for namespace in {_namespace(each) for each in manifests} - {"default"}:
         await _ensure_namespace(cluster, namespace)
-    faults = [await _fault(cluster, each) for each in manifests]
+    faults = [await _fault(cluster, each) for each in bodies]
     if any(faults):
         raise CommandError("\n".join(filter(None, faults)))
     created: dict[int, str] = {}
-    for manifest in manifests:
-        created[id(manifest)] = (await _create(cluster, manifest)).metadata.name
+    for manifest, body in zip(manifests, bodies, strict=True):
+        created[id(manifest)] = (await _create(cluster, body)).metadata.name
     inside = Cluster(api=cluster.api, namespace=_namespace(job))
     return await job_lookup.find(inside, created[id(job)], api=str(job["apiVersion"]))
 

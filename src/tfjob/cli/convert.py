@@ -7,32 +7,18 @@ are omitted; documents that are not jobs are printed unchanged.
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from tfjob.cli import documents
 from tfjob.cli.documents import Document
+from tfjob.cli.exported_objects import as_written
 from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.printing import plain
 from tfjob.cli.yaml_text import as_yaml
 from tfjob.dialects.base import Dialect, Loss, Manifest
 from tfjob.dialects.registry import DIALECTS
-
-_SET_BY_SERVERS: Final = frozenset(
-    {
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "managedFields",
-        "selfLink",
-    }
-)
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl's copy of the old document, which does not describe the new one."""
 
 
 class _Converted(msgspec.Struct):
@@ -109,7 +95,7 @@ def _convert(checked: CheckedDocument, target: Dialect) -> _Converted:
         return _Converted(
             None, faults=[f"{place}: has faults and is not converted", *checked.report()]
         )
-    manifest, losses = translated(_as_written(document.value), checked.dialect, target)
+    manifest, losses = translated(as_written(document.value), checked.dialect, target)
     faults = [
         f"  {document.file}:{document.line_of(fault.path)}: {fault.text}"
         for fault in target.validate(manifest)
@@ -138,8 +124,8 @@ def translated(
     """The job converted by way of the hub, and the losses of both steps."""
     if source is target:
         return manifest, []
-    hub = source.to_hub(manifest)
-    found = target.from_hub(hub.manifest)
+    hub = source.to_hub(manifest, target=_api_of(target))
+    found = target.from_hub(hub.manifest, hub.beyond)
     late = [Loss(_origin(loss.path, hub.origins), loss.message) for loss in found.losses]
     return found.manifest, [*hub.losses, *late]
 
@@ -154,23 +140,12 @@ def _origin(path: str, origins: Mapping[str, str]) -> str:
 
 
 def _loss_lines(document: Document, losses: Iterable[Loss]) -> Iterator[str]:
-    """The losses in the order of the source."""
+    """The losses in the order of the source. A field that it leaves to its default has the line of
+    the object that the field belongs to."""
     placed = [(document.spelt(loss.path), loss.message) for loss in losses]
     for path, message in sorted(placed, key=lambda each: (document.line_of(each[0]), each)):
-        yield f"{document.file}:{document.line_of(path)}: {path}: {message}"
-
-
-def _as_written(manifest: Manifest) -> dict[str, Any]:
-    """The job without the fields that an API server sets."""
-    kept = {key: value for key, value in manifest.items() if key != "status"}
-    metadata = {
-        key: value for key, value in manifest["metadata"].items() if key not in _SET_BY_SERVERS
-    }
-    annotations = dict(metadata.pop("annotations", None) or {})
-    annotations.pop(_LAST_APPLIED, None)
-    if annotations:
-        metadata["annotations"] = annotations
-    return {**kept, "metadata": metadata}
+        default = "" if document.has(path) else " (default)"
+        yield f"{document.file}:{document.line_of(path)}: {path}{default}: {message}"
 
 
 def _api_of(dialect: Dialect) -> str:

@@ -57,6 +57,9 @@ class Document(msgspec.Struct):
                 return {}
         return value if isinstance(value, Mapping) else {}
 
+    def has(self, path: str) -> bool:
+        return _holds(self.node, _steps(path))
+
     def spelt(self, path: str) -> str:
         """The path, or if the field is not there, the path of a field of the same name further out.
 

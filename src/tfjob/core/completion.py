@@ -9,7 +9,15 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from tfjob.core import cleanup, gang_scheduling, limits, progress, replica_counts, success
+from tfjob.core import (
+    cleanup,
+    gang_scheduling,
+    last_failures,
+    limits,
+    progress,
+    replica_counts,
+    success,
+)
 from tfjob.core.job import TRAINING_CONTAINER, ReplicaType, SuccessCriterion
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import (
@@ -45,7 +53,8 @@ def fail_if_limit_reached(
     clean_up(builder, children, observed)
     messages = builder.job.messages
     is_backoff = limit is Limit.BACKOFF
-    _fail(builder, messages.failed_backoff if is_backoff else messages.failed_deadline)
+    template = messages.failed_backoff if is_backoff else messages.failed_deadline
+    _fail(builder, template, detail=_last_failure_of_deleted_pods(builder, children))
     return True
 
 
@@ -148,6 +157,16 @@ def _is_backoff_limit_reached(
         is_restart_wanted=any(action in wanted for _, action in actions),
         has_new_failure=failures > replica_counts.failed_total(builder.status),
     )
+
+
+def _last_failure_of_deleted_pods(builder: PlanBuilder, children: Children) -> str:
+    """The most recent failure in the pods to be deleted; each of them gets an event."""
+    deleted = {each.uid for each in builder.deletes}
+    failures = last_failures.last_failures(
+        pod for pod in children.pods if pod.metadata.uid in deleted
+    )
+    builder.extend_events(last_failures.events(builder.job, failures))
+    return failures[0].summary if failures else ""
 
 
 def _has_failed_itself(instance: ReplicaInstance) -> bool:
@@ -287,8 +306,9 @@ def _fail(
     *,
     event: EventType = EventType.NORMAL,
     params: Mapping[str, object] = MappingProxyType({}),
+    detail: str = "",
 ) -> None:
-    _finish(builder, ConditionType.FAILED, template, event=event, params=params)
+    _finish(builder, ConditionType.FAILED, template, event=event, params=params, detail=detail)
 
 
 def _finish(
@@ -298,8 +318,10 @@ def _finish(
     *,
     event: EventType = EventType.NORMAL,
     params: Mapping[str, object],
+    detail: str = "",
 ) -> None:
-    message = builder.set_condition(kind, template, params=params)
+    """Set the final condition; `detail` follows its message, while the event stays as it is."""
+    message = builder.set_condition(kind, template, params=params, detail=detail)
     builder.set_status(completion_time=builder.status.completion_time or builder.timestamp)
     if message is not None:
         key = f"verdict/{builder.job.owner.uid}"

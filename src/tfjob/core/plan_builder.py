@@ -47,14 +47,18 @@ class PlanBuilder:
         *,
         is_true: bool = True,
         params: Mapping[str, object] = MappingProxyType({}),
+        detail: str = "",
     ) -> str | None:
-        """Set a condition; returns its message if the status changed, else None."""
+        """Set a condition; returns the rendered template if the status changed, else None.
+
+        `detail` follows the rendered template in the condition's message.
+        """
         message = template.render(name=self.job.name, namespace=self.job.namespace, **params)
         condition = Condition(
             type=str(kind),
             status="True" if is_true else "False",
             reason=template.reason,
-            message=message,
+            message=f"{message}: {detail}" if detail else message,
             last_update=self.timestamp,
             last_transition=self.timestamp,
         )

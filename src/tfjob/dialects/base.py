@@ -69,6 +69,28 @@ class Loss(msgspec.Struct, frozen=True):
     message: str
 
 
+class LogFolder(msgspec.Struct, frozen=True):
+    """A folder of a PersistentVolumeClaim; an empty path is its root."""
+
+    claim: str
+    path: str
+
+
+class BeyondHub(msgspec.Struct, frozen=True):
+    """What a job says that `kubeflow.org/v1` cannot say, for targets that can."""
+
+    log_folders: Sequence[LogFolder] = ()
+    """What its TensorBoard shows; without folders there is no TensorBoard."""
+    tensorboard_image: str = ""
+    recreated: frozenset[str] = frozenset()
+    """Replica types of the hub whose replicas are restarted by a new pod, not in place."""
+    retryable_codes: str = ""
+    """The exit codes that are retryable under ExitCode, if they are not those of the hub."""
+
+
+NOTHING_BEYOND = BeyondHub()
+
+
 class Conversion(msgspec.Struct, frozen=True):
     """A job converted to another dialect, and the losses."""
 
@@ -76,6 +98,7 @@ class Conversion(msgspec.Struct, frozen=True):
     losses: Sequence[Loss] = ()
     origins: Mapping[str, str] = {}
     """Maps paths in the converted job to paths in the original."""
+    beyond: BeyondHub = NOTHING_BEYOND
 
 
 class Dialect(Protocol):
@@ -155,10 +178,14 @@ class Dialect(Protocol):
     ) -> dict[str, Any]:
         """Encode the status in the format of this API."""
 
-    def to_hub(self, manifest: Manifest) -> Conversion:
-        """Convert a job without faults to `kubeflow.org/v1`."""
+    def to_hub(self, manifest: Manifest, *, target: str = "") -> Conversion:
+        """Convert a job without faults to `kubeflow.org/v1`.
 
-    def from_hub(self, manifest: Manifest) -> Conversion:
+        `target` is the API version that the user asked for, if it is another one: losses name it,
+        and what it can express is no loss.
+        """
+
+    def from_hub(self, manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:
         """Convert a `kubeflow.org/v1` job without faults to this dialect."""
 
     def crd(self) -> dict[str, Any]:

@@ -75,6 +75,11 @@ class Losses:
         self.target = target
         self.found: list[Loss] = []
 
+    @property
+    def is_for_hub(self) -> bool:
+        """The target behaves as the hub does: it is the hub, or another version of its API."""
+        return self.target.partition("/")[0] == api.GROUP
+
     def note(self, path: str, message: str) -> None:
         self.found.append(Loss(path, message))
 

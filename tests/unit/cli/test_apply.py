@@ -62,6 +62,34 @@ async def test_a_generated_name_is_found_again(cluster: Cluster) -> None:
     assert all(each.name.startswith("try-") for each in others)
 
 
+async def test_an_exported_job_is_created_without_what_its_server_had_set(
+    cluster: Cluster,
+) -> None:
+    job = exported(tfjob())
+    found = await apply_all(cluster, [exported(claim("v")), job], job=job)
+    metadata = (await stored(cluster, TFJOBS.item(found.name, "default")))["metadata"]
+    assert metadata["uid"] != job["metadata"]["uid"]
+    assert "finalizers" not in metadata
+    assert "ownerReferences" not in metadata
+    assert "status" not in await stored(cluster, TFJOBS.item(found.name, "default"))
+
+
+def exported(manifest: Json) -> Json:
+    """The object as `kubectl get -o yaml` prints it."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "o"}
+    manifest["metadata"] |= {
+        "uid": "a77b9fb4-a773-11e9-91fe-42010a960094",
+        "resourceVersion": "10429537",
+        "generation": 1,
+        "creationTimestamp": "2019-07-16T02:44:38Z",
+        "selfLink": "/somewhere",
+        "managedFields": [{"manager": "kubectl"}],
+        "finalizers": ["example.com/keep"],
+        "ownerReferences": [owner],
+    }
+    return {**manifest, "status": {"conditions": []}}
+
+
 async def test_nothing_is_created_when_one_object_has_a_fault(cluster: Cluster) -> None:
     job = tfjob()
     strange = {"apiVersion": "example.com/v1", "kind": "Strange", "metadata": {"name": "s"}}

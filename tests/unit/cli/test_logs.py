@@ -33,6 +33,15 @@ def test_lines_of_all_replicas_stand_behind_their_names(
     ]
 
 
+def test_the_log_of_a_failed_pod_is_shown_until_its_successor_is_due(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = cluster.put_job(tfjob("W1", name="again"), ("Restarting", "failed"))
+    cluster.put_pod(job, "worker", status=ended(137))
+    assert main(["logs", "again", *cluster.flags]) == 0
+    assert "last of again-worker-0" in capsys.readouterr().out
+
+
 def test_one_replica_needs_no_name(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,6 +132,9 @@ def test_a_second_reconcile_adds_nothing_to_the_status_just_written(
 def _tells_only_how_it_goes_on(made: Pass) -> bool:
     then, plan = invariants.after(made), made.plan
     goes_on = not then.is_finished and not then.is_true(ConditionType.SUSPENDED)
+    is_due = plan.requeue_at is not None and plan.requeue_at <= made.now
+    if is_due:  # such as a deadline of 0 seconds
+        return False
     return goes_on and plan.status is not None and not plan.has_effects and not plan.events
 
 

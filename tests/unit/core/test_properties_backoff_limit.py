@@ -113,7 +113,7 @@ class BackoffLimit(RuleBasedStateMachine):
         assert not status.is_true(ConditionType.SUCCEEDED)
         if failed is None:
             return
-        assert failed.message == LIMIT_REACHED
+        assert failed.message.startswith(LIMIT_REACHED)
         if truth.in_place:
             assert truth.in_place + len(truth.own_failures) >= self.limit
         else:

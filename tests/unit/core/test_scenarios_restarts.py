@@ -185,6 +185,29 @@ def test_a_restarted_ps_makes_the_job_restarting_then_running_and_spares_the_chi
     assert passes.conditions == ["Created", "Running"]
 
 
+@pytest.mark.parametrize("leader", ["C1", "M1"])
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "ExitCode"])
+def test_a_failed_ps_that_is_restarted_leaves_the_verdict_to_the_leader(
+    leader: str, policy: str
+) -> None:
+    role = {"C1": "chief", "M1": "master"}[leader]
+    passes = Passes(roles_with(f"{leader} P1", PS=policy))
+    passes.go(*pods(**{role: "R"}, ps="R"))
+    passes.go(*pods(**{role: "R"}, ps="K"), now=at(1))
+    assert passes.conditions == ["Created", "Restarting"]
+    passes.go(*pods(**{role: "S"}, ps="K"), now=at(2))
+    assert passes.conditions == ["Created", "Restarting=F", "Succeeded"]
+
+
+@pytest.mark.parametrize(("policy", "letter"), [("Never", "F"), ("Never", "K"), ("ExitCode", "F")])
+def test_a_failed_ps_that_is_not_restarted_fails_the_job_while_the_chief_runs(
+    policy: str, letter: str
+) -> None:
+    passes = Passes(roles_with("C1 P1", PS=policy))
+    passes.go(*pods(chief="R", ps=letter))
+    assert passes.conditions[-1] == "Failed"
+
+
 @pytest.mark.scenario(97)
 def test_a_final_failure_is_not_hidden_by_the_restart_of_another_replica() -> None:
     passes = Passes(roles_with("P1 W2", Worker="OnFailure", PS="Never"))

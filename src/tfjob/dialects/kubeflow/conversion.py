@@ -39,6 +39,13 @@ def up(manifest: Manifest) -> Manifest:
     return found
 
 
+def origins(manifest: Manifest) -> dict[str, str]:
+    """Maps paths of a job that was converted to v1 to those it has, or would have, in v1beta1."""
+    spec = _mapping(manifest.get("spec")) or {}
+    policy = _mapping(spec.get(_POLICY)) or {}
+    return {f"spec.{_POLICY}.{key}": f"spec.{key}" for key in _MOVED if key not in policy}
+
+
 _STATUS_NAMES = {"tfReplicaStatuses": "replicaStatuses"}
 
 

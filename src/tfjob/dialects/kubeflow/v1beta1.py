@@ -5,10 +5,10 @@ Its jobs are stored and run as v1; only manifests in files differ.
 
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
-from tfjob.dialects.base import Conversion, Manifest, Settings
+from tfjob.dialects.base import NOTHING_BEYOND, BeyondHub, Conversion, Manifest, Settings
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import job as kubeflow_job
-from tfjob.dialects.kubeflow.conversion import down, up
+from tfjob.dialects.kubeflow.conversion import down, origins, up
 from tfjob.dialects.kubeflow.dialect import TFJobDialect
 from tfjob.k8s.field import Fault
 
@@ -24,8 +24,8 @@ class KubeflowV1beta1(TFJobDialect):
     ) -> Job | InvalidJob:
         return kubeflow_job.decode(up(manifest), settings, is_checked=is_checked)
 
-    def to_hub(self, manifest: Manifest) -> Conversion:
-        return Conversion(dict(up(manifest)))
+    def to_hub(self, manifest: Manifest, *, target: str = "") -> Conversion:  # noqa: ARG002 - it loses nothing
+        return Conversion(dict(up(manifest)), origins=origins(manifest))
 
-    def from_hub(self, manifest: Manifest) -> Conversion:
+    def from_hub(self, manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:  # noqa: ARG002 - as above
         return Conversion(dict(down(manifest)))

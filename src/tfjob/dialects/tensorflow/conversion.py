@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.dialects.base import Conversion, Manifest
+from tfjob.dialects.base import NOTHING_BEYOND, BeyondHub, Conversion, Manifest
 from tfjob.dialects.conversion_base import (
     HUB,
     HUB_MANAGER,
@@ -30,6 +30,7 @@ from tfjob.dialects.conversion_base import (
 )
 from tfjob.dialects.tensorflow import default_parameter_server
 from tfjob.dialects.tensorflow.api import API_VERSION, IMAGE, KIND, MASTER, PORT, PS, WORKER
+from tfjob.dialects.tensorflow.tensorboard_conversion import take_log_folders, tensorboard_of
 
 _TO_HUB = {MASTER: "Master", WORKER: "Worker", PS: "PS"}
 _FROM_HUB = {"Master": MASTER, "Chief": MASTER, "Worker": WORKER, "PS": PS}
@@ -79,8 +80,8 @@ class _Entry(msgspec.Struct, frozen=True):
         return Taken(f"{self.template.path}.spec.restartPolicy", spec.get("restartPolicy"))
 
 
-def to_hub(manifest: Manifest) -> Conversion:
-    losses = Losses(HUB)
+def to_hub(manifest: Manifest, *, target: str = "") -> Conversion:
+    losses = Losses(target or HUB)
     spec = Fields(manifest.get("spec"), "spec", folds_case=True)
     entries = list(_entries(spec, losses))
     chief = _chief(spec)
@@ -95,8 +96,20 @@ def to_hub(manifest: Manifest) -> Conversion:
         port = hub_port(specs[kind]["template"])
         if port is not None and entry.port.value is not None:
             origins[f"{hub_path(kind)}.{port.path}"] = entry.port.path
-    _drop_extras(spec, image, losses, uses_image=any(each.has_default_server for each in entries))
-    return Conversion(hub_manifest(manifest, {"tfReplicaSpecs": specs}), losses.found, origins)
+    folders = take_log_folders(spec, losses)
+    uses_image = bool(folders) or any(each.has_default_server for each in entries)
+    _drop_extras(spec, image, losses, uses_image=uses_image)
+    beyond = BeyondHub(
+        log_folders=folders,
+        tensorboard_image=str(image.value or IMAGE) if folders else "",
+        recreated=frozenset(
+            _TO_HUB[entry.type]
+            for entry in entries
+            if entry.type != chief.type and entry.policy.value == "Never"
+        ),
+    )
+    found = hub_manifest(manifest, {"tfReplicaSpecs": specs})
+    return Conversion(found, losses.found, origins, beyond)
 
 
 def _entries(spec: Fields, losses: Losses) -> Iterator[_Entry]:
@@ -137,8 +150,8 @@ def _check_chief(chief: _Chief, entries: list[_Entry], losses: Losses) -> None:
         )
         losses.note(
             chief.path,
-            f"in {HUB} a job cannot choose the replica that decides; {who} ends the job, not that"
-            f" of {_TO_HUB[chief.type]} {chief.index}",
+            f"in {losses.target} a job cannot choose the replica that decides; {who} ends the job,"
+            f" not that of {_TO_HUB[chief.type]} {chief.index}",
         )
 
 
@@ -149,8 +162,8 @@ def _hub_replica(entry: _Entry, chief: _Chief, image: str, losses: Losses) -> di
     if entry.has_default_server:
         losses.note(
             entry.template.path,
-            f"{HUB} has no default parameter server; the template gets a container with the image"
-            f" {image} that starts one with a line of Python",
+            f"{losses.target} has no default parameter server; the template gets a container with"
+            f" the image {image} that starts one with a line of Python",
         )
         template = _with_server(template, image)
     template = _without_policy(template)
@@ -159,7 +172,7 @@ def _hub_replica(entry: _Entry, chief: _Chief, image: str, losses: Losses) -> di
     if named is not None and named.value != number:
         losses.note(
             f"{entry.path}.{named.path}",
-            f"in {HUB} the port of this name is the replica's address; its number becomes {number}",
+            f"the port of this name is the replica's address; its number becomes {number}",
         )
     found["template"] = with_hub_port(template, number)
     return found
@@ -168,22 +181,24 @@ def _hub_replica(entry: _Entry, chief: _Chief, image: str, losses: Losses) -> di
 def _hub_policy(entry: _Entry, chief: _Chief, losses: Losses) -> str:
     path, given = entry.policy
     if entry.type != chief.type:
-        if given == "Never":
+        if given == "Never" and losses.is_for_hub:
             losses.note(
-                path, f"in {HUB} Never does not restart; it becomes OnFailure, restarts in place"
+                path,
+                f"in {losses.target} Never does not restart; it becomes OnFailure, restarts in"
+                " place",
             )
         return "OnFailure"
     if given != "Never":
         losses.note(
             path,
-            f"{HUB} cannot restart in place depending on the exit code; it becomes ExitCode: each"
-            " restart creates a new pod, and running out of memory restarts the replica instead of"
-            " failing the job",
+            f"{losses.target} cannot restart in place depending on the exit code; it becomes"
+            " ExitCode: each restart creates a new pod, and running out of memory restarts the"
+            " replica instead of failing the job",
         )
-    if entry.size > 1:
+    if entry.size > 1 and losses.is_for_hub:
         losses.note(
             path,
-            f"{HUB} has one policy for all replicas of a type; a permanent failure of any"
+            f"{losses.target} has one policy for all replicas of a type; a permanent failure of any"
             f" {_TO_HUB[entry.type]} fails the job, not only that of index {chief.index}",
         )
     return "ExitCode"
@@ -216,23 +231,26 @@ def _is_program(mount: Mapping[str, Any]) -> bool:
 
 
 def _drop_extras(spec: Fields, image: Taken, losses: Losses, *, uses_image: bool) -> None:
-    losses.drop(
-        spec.take("tensorboard"),
-        same=(),
-        instead="no TensorBoard is started; run one separately",
-    )
     if not uses_image:
         losses.drop(image, same=("",), instead="every container has an image of its own")
     losses.drop(spec.take("RuntimeId"), same=("",), instead="children are named after the job")
     losses.drop_unconverted(spec)
 
 
-def from_hub(manifest: Manifest) -> Conversion:
+def from_hub(manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:
     job, losses = HubJob(manifest), Losses(API_VERSION)
     kept = [each for each in job.replicas if _is_convertible(each, losses)]
     spec: dict[str, Any] = {
-        "replicaSpecs": [_own_replica(each, job.decisive_replica, losses) for each in kept]
+        "replicaSpecs": [
+            _own_replica(
+                each,
+                _own_policy(each, losses, beyond, is_decisive=each is job.decisive_replica),
+                losses,
+            )
+            for each in kept
+        ]
     }
+    spec |= tensorboard_of(beyond)
     chief = _own_chief(job.decisive_replica, losses)
     if chief:
         spec["terminationPolicy"] = {"chief": chief}
@@ -284,9 +302,7 @@ def _own_chief(decisive_replica: HubReplica | None, losses: Losses) -> dict[str,
     return {"replicaName": _FROM_HUB[decisive_replica.type], "replicaIndex": 0}
 
 
-def _own_replica(
-    replica: HubReplica, decisive_replica: HubReplica | None, losses: Losses
-) -> dict[str, Any]:
+def _own_replica(replica: HubReplica, policy: str, losses: Losses) -> dict[str, Any]:
     found: dict[str, Any] = {"tfReplicaType": _FROM_HUB[replica.type], **replica.fields}
     port = hub_port(replica.template)
     if port is not None and port.value != PORT:
@@ -294,36 +310,47 @@ def _own_replica(
     path = f"{replica.path}.template.spec.restartPolicy"
     given = replica.template["spec"].get("restartPolicy")
     if given:
-        losses.note(path, f"{given} has no effect in {HUB}; the replica's restartPolicy is used")
-    policy = _own_policy(replica, losses, is_decisive=replica is decisive_replica)
+        losses.note(
+            path, f"{given} has no effect in the template; the replica's restartPolicy is used"
+        )
     spec = {**replica.template["spec"], "restartPolicy": policy}
     return {**found, "template": {**replica.template, "spec": spec}}
 
 
-def _own_policy(replica: HubReplica, losses: Losses, *, is_decisive: bool) -> str:
+def _own_policy(
+    replica: HubReplica, losses: Losses, beyond: BeyondHub, *, is_decisive: bool
+) -> str:
+    """The policy of the pods. A batch Job replaces a pod with Never that has failed."""
     path, given = replica.restart
-    policy = given or "Never"
+    policy, is_recreated = given or "Never", replica.type in beyond.recreated
     if not is_decisive:
+        written = "Never" if is_recreated else "OnFailure"
         if policy != "OnFailure":
             losses.note(
                 path,
                 f"{API_VERSION} restarts {replica.type} replicas after every failure, which never"
-                f" fails the job; {policy} becomes OnFailure",
+                f" fails the job; {policy} becomes {written}",
             )
-        return "OnFailure"
+        return written
+    pods = "Never" if is_recreated else _PODS_OF[policy]
     if policy != "ExitCode":
         losses.note(
             path,
             f"in {API_VERSION} the exit code of this replica decides under every policy: 1 to 127"
-            f" fails the job, 128 to 255 restarts the replica; its pods get {_PODS_OF[policy]}",
+            f" fails the job, 128 to 255 restarts the replica; its pods get {pods}",
         )
-    elif replica.count > 1:
+    elif beyond.retryable_codes:
+        losses.note(
+            path,
+            f"{API_VERSION} retries every exit code from 128 on, not only {beyond.retryable_codes}",
+        )
+    if policy == "ExitCode" and replica.count > 1:
         losses.note(
             path,
             f"in {API_VERSION} only {replica.type} 0 can fail the job;"
             " the others are restarted after every failure",
         )
-    return _PODS_OF[policy]
+    return pods
 
 
 _PODS_OF = {"ExitCode": "Never", "Never": "Never", "OnFailure": "OnFailure", "Always": "OnFailure"}

@@ -6,7 +6,15 @@ from typing import Any
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import ChildApi, Conversion, Manifest, Settings, StatusContext
+from tfjob.dialects.base import (
+    NOTHING_BEYOND,
+    BeyondHub,
+    ChildApi,
+    Conversion,
+    Manifest,
+    Settings,
+    StatusContext,
+)
 from tfjob.dialects.tensorflow import api, conversion, defaulting
 from tfjob.dialects.tensorflow import crd as tf_crd
 from tfjob.dialects.tensorflow import job as tf_job
@@ -64,11 +72,11 @@ class TensorflowV1alpha1:
     ) -> dict[str, Any]:
         return tf_status.encode(job, status, observed)
 
-    def to_hub(self, manifest: Manifest) -> Conversion:
-        return conversion.to_hub(manifest)
+    def to_hub(self, manifest: Manifest, *, target: str = "") -> Conversion:
+        return conversion.to_hub(manifest, target=target)
 
-    def from_hub(self, manifest: Manifest) -> Conversion:
-        return conversion.from_hub(manifest)
+    def from_hub(self, manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:
+        return conversion.from_hub(manifest, beyond)
 
     def crd(self) -> dict[str, Any]:
         return tf_crd.definition()

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tfjob.dialects.base import Conversion, Manifest
+from tfjob.dialects.base import NOTHING_BEYOND, BeyondHub, Conversion, Manifest
 from tfjob.dialects.conversion_base import (
     HUB,
     HUB_MANAGER,
@@ -25,11 +25,13 @@ from tfjob.dialects.conversion_base import (
     with_hub_port,
 )
 from tfjob.dialects.tensorstack.api import API_VERSION, KIND, PORT
+from tfjob.dialects.tensorstack.tensorboard_conversion import take_tensorboard, tensorboard_of
 
 _TO_HUB = {"chief": "Chief", "worker": "Worker", "ps": "PS", "evaluator": "Evaluator"}
 _FROM_HUB = {kind: word for word, kind in _TO_HUB.items()} | {"Master": "chief"}
 _CLEAN_TO_HUB = {"none": "None", "all": "All", "unfinished": "Running"}
 _CLEAN_FROM_HUB = {"None": "None", "All": "All", "Running": "Unfinished"}
+_CODES = "130, 137, 138 and 143"
 _LIMIT = "backoffLimit"
 _DEADLINE = "activeDeadlineSeconds"
 
@@ -47,23 +49,29 @@ class _Entry(msgspec.Struct, frozen=True):
     def size(self) -> int:
         return 1 if self.count.value is None else int(self.count.value)
 
+    @property
+    def is_recreated(self) -> bool:
+        return self.policy.value not in {None, "Never"}
 
-def to_hub(manifest: Manifest) -> Conversion:
-    losses = Losses(HUB)
+
+def to_hub(manifest: Manifest, *, target: str = "") -> Conversion:
+    losses = Losses(target or HUB)
     spec = Fields(manifest.get("spec"), "spec")
     entries = list(_entries(spec))
     master = _master({entry.type for entry in entries})
     specs = {_TO_HUB[each.type]: _hub_replica(each, master, losses) for each in entries}
     origins = {hub_path(_TO_HUB[each.type]): each.path for each in entries}
     policy = _hub_policy(spec, losses, origins)
-    losses.drop(
-        spec.take("tensorboardSpec"),
-        same=({},),
-        instead="no TensorBoard is started; run one separately",
-    )
+    board = take_tensorboard(spec, losses)
     losses.drop_unconverted(spec)
     found = hub_manifest(manifest, {"runPolicy": policy, "tfReplicaSpecs": specs})
-    return Conversion(found, losses.found, origins)
+    beyond = BeyondHub(
+        log_folders=[] if board is None else board.sources,
+        tensorboard_image="" if board is None else board.image,
+        recreated=frozenset(_TO_HUB[each.type] for each in entries if each.is_recreated),
+        retryable_codes=_CODES,
+    )
+    return Conversion(found, losses.found, origins, beyond)
 
 
 def _entries(spec: Fields) -> Iterator[_Entry]:
@@ -94,30 +102,33 @@ def _hub_replica(entry: _Entry, master: str, losses: Losses) -> dict[str, Any]:
     if named is not None and named.value != PORT:
         losses.note(
             f"{entry.path}.{named.path}",
-            f"in {HUB} the port of this name is the replica's address; its number becomes {PORT}",
+            f"the port of this name is the replica's address; its number becomes {PORT}",
         )
     return {**found, "template": with_hub_port(entry.template.value, PORT)}
 
 
 def _note_hub_restarts(entry: _Entry, losses: Losses, *, is_master: bool) -> None:
-    path, policy = entry.policy.path, entry.policy.value or "Never"
+    """What the hub does differently. Another target compares itself with what it is told."""
+    path, policy, api = entry.policy.path, entry.policy.value or "Never", losses.target
+    if not losses.is_for_hub:
+        return
     if policy in {"OnFailure", "Always"}:
-        losses.note(path, f"under {policy}, {HUB} restarts in place instead of with a new pod")
+        losses.note(path, f"under {policy}, {api} restarts in place instead of with a new pod")
     if policy == "Always" and is_master:
         losses.note(
             path,
-            f"in {HUB} a replica under Always never ends, so the job would never end;"
+            f"in {api} a replica under Always never ends, so the job would never end;"
             " it becomes OnFailure",
         )
     if policy == "ExitCode":
         losses.note(
             path,
-            f"{HUB} retries every exit code from 129 except 139, not only 130, 137, 138 and 143",
+            f"{api} retries every exit code from 129 except 139, not only {_CODES}",
         )
     if policy in {"Never", "ExitCode"} and entry.size > is_master:
         losses.note(
             path,
-            f"in {HUB} any {_TO_HUB[entry.type]} that fails permanently fails the job, not only the"
+            f"in {api} any {_TO_HUB[entry.type]} that fails permanently fails the job, not only the"
             " replica that decides",
         )
 
@@ -132,10 +143,12 @@ def _hub_policy(spec: Fields, losses: Losses, origins: dict[str, str]) -> dict[s
     limit = given.take(_LIMIT)
     if limit.value is not None:
         found[_LIMIT] = limit.value
-        losses.note(
-            limit.path,
-            f"{HUB} also counts restarts in place, and fails the job when the limit is reached",
-        )
+        if losses.is_for_hub:
+            losses.note(
+                limit.path,
+                f"{losses.target} also counts restarts in place, and fails the job when the limit"
+                " is reached",
+            )
     deadline = given.take(_DEADLINE)
     if deadline.value is not None:
         found[_DEADLINE] = deadline.value
@@ -175,10 +188,14 @@ def _hub_scheduling(spec: Fields, losses: Losses, origins: dict[str, str]) -> di
     return {"schedulingPolicy": {"queue": queue.value}}
 
 
-def from_hub(manifest: Manifest) -> Conversion:
+def from_hub(manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:
     job, losses = HubJob(manifest), Losses(API_VERSION)
     kept = [each for each in job.replicas if _is_convertible(each, losses)]
-    specs = [_own_replica(each, job.decisive_replica, losses) for each in kept]
+    specs = []
+    for each in kept:
+        is_master, is_recreated = each is job.decisive_replica, each.type in beyond.recreated
+        _note_own_restarts(each, losses, is_master=is_master, is_recreated=is_recreated)
+        specs.append(_own_replica(each, losses))
     if job.decisive_replica is None or job.decisive_replica.type == "PS":
         why = f"{API_VERSION} rejects a job without a chief or a worker"
         losses.note("spec.tfReplicaSpecs", why)
@@ -192,6 +209,8 @@ def from_hub(manifest: Manifest) -> Conversion:
     if job.policy.take("suspend").value:
         spec["runMode"] = {"pause": {"enabled": True}}
     spec["replicaSpecs"] = specs
+    if beyond.log_folders:
+        spec["tensorboardSpec"] = tensorboard_of(beyond)
     _drop_unsupported(job, losses)
     found = as_kind(job.metadata, api_version=API_VERSION, kind=KIND, spec=spec)
     return Conversion(found, losses.found)
@@ -209,11 +228,8 @@ def _is_convertible(replica: HubReplica, losses: Losses) -> bool:
     return True
 
 
-def _own_replica(
-    replica: HubReplica, decisive_replica: HubReplica | None, losses: Losses
-) -> dict[str, Any]:
+def _own_replica(replica: HubReplica, losses: Losses) -> dict[str, Any]:
     found: dict[str, Any] = {"type": _FROM_HUB[replica.type], **replica.fields}
-    _note_own_restarts(replica, losses, is_master=replica is decisive_replica)
     if replica.restart.value is not None:
         found["restartPolicy"] = replica.restart.value
     port = hub_port(replica.template)
@@ -225,9 +241,11 @@ def _own_replica(
     return {**found, "template": replica.template}
 
 
-def _note_own_restarts(replica: HubReplica, losses: Losses, *, is_master: bool) -> None:
+def _note_own_restarts(
+    replica: HubReplica, losses: Losses, *, is_master: bool, is_recreated: bool
+) -> None:
     path, policy = replica.restart.path, replica.restart.value or "Never"
-    if policy in {"OnFailure", "Always"}:
+    if policy in {"OnFailure", "Always"} and not is_recreated:
         losses.note(
             path, f"under {policy}, {API_VERSION} restarts with a new pod instead of in place"
         )
@@ -236,7 +254,7 @@ def _note_own_restarts(replica: HubReplica, losses: Losses, *, is_master: bool) 
     if policy == "ExitCode":
         losses.note(
             path,
-            f"{API_VERSION} retries only the exit codes 130, 137, 138 and 143",
+            f"{API_VERSION} retries only the exit codes {_CODES}",
         )
     if policy in {"Never", "ExitCode"} and replica.count > is_master:
         losses.note(

@@ -8,19 +8,14 @@ from typing import Any
 
 import msgspec
 
-_CLAIM = "t9k://pvc/"
+from tfjob.dialects.base import LogFolder
 
-
-class Source(msgspec.Struct, frozen=True):
-    """A folder of a PersistentVolumeClaim; an empty path is its root."""
-
-    claim: str
-    path: str
+CLAIM = "t9k://pvc/"
 
 
 class Board(msgspec.Struct, frozen=True):
     image: str
-    sources: Sequence[Source] = ()
+    sources: Sequence[LogFolder] = ()
     elsewhere: Sequence[str] = ()
     """Sources that are not volumes, which only the vendor's TensorBoard can read."""
     is_suspended: bool = False
@@ -48,16 +43,16 @@ def read_board(given: Mapping[str, Any] | None) -> Board | None:
     )
 
 
-def _source_of(fileset: str) -> Source | None:
-    if not fileset.startswith(_CLAIM):
+def _source_of(fileset: str) -> LogFolder | None:
+    if not fileset.startswith(CLAIM):
         return None
-    claim, _, path = fileset.removeprefix(_CLAIM).partition("/")
-    return Source(claim=claim, path=path.strip("/"))
+    claim, _, path = fileset.removeprefix(CLAIM).partition("/")
+    return LogFolder(claim=claim, path=path.strip("/"))
 
 
-def _log_dir(given: Mapping[str, Any]) -> tuple[list[Source], list[str]]:
+def _log_dir(given: Mapping[str, Any]) -> tuple[list[LogFolder], list[str]]:
     sources = [
-        Source(claim=entry.get("name") or "", path=folder.strip("/"))
+        LogFolder(claim=entry.get("name") or "", path=folder.strip("/"))
         for entry in given.get("pvc") or ()
         for folder in entry.get("subPath") or [""]
     ]

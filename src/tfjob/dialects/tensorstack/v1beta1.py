@@ -6,7 +6,15 @@ from typing import Any
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
-from tfjob.dialects.base import ChildApi, Conversion, Manifest, Settings, StatusContext
+from tfjob.dialects.base import (
+    NOTHING_BEYOND,
+    BeyondHub,
+    ChildApi,
+    Conversion,
+    Manifest,
+    Settings,
+    StatusContext,
+)
 from tfjob.dialects.tensorstack import api, conversion, tensorboard
 from tfjob.dialects.tensorstack import crd as tensorstack_crd
 from tfjob.dialects.tensorstack import job as tensorstack_job
@@ -58,11 +66,11 @@ class TensorStackV1beta1:
     ) -> dict[str, Any]:
         return tensorstack_status.encode(job, status, observed)
 
-    def to_hub(self, manifest: Manifest) -> Conversion:
-        return conversion.to_hub(manifest)
+    def to_hub(self, manifest: Manifest, *, target: str = "") -> Conversion:
+        return conversion.to_hub(manifest, target=target)
 
-    def from_hub(self, manifest: Manifest) -> Conversion:
-        return conversion.from_hub(manifest)
+    def from_hub(self, manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:
+        return conversion.from_hub(manifest, beyond)
 
     def crd(self) -> dict[str, Any]:
         return tensorstack_crd.definition()

@@ -189,3 +189,15 @@ def test_first_restart_is_at_once_and_the_next_ones_wait() -> None:
         wake = play.go(pod("worker", 0), now=at(1000)).requeue_at
         delays.append(None if wake is None else (wake - at(1000)).total_seconds())
     assert delays == [None, 10, 20, 40, 80, 160, 320, 360, 360]
+
+
+def test_failed_pod_stays_with_its_log_until_its_successor_is_due() -> None:
+    play = running("W2", restart="OnFailure")
+    play.go(*but("W2", pod("worker", 1, "Failed", uid="first")), now=at(1000))
+    failed = but("W2", pod("worker", 1, "Failed", uid="second"))
+    plan = play.go(*failed, now=at(1001))
+    assert (plan.deletes, plan.requeue_at) == ([], at(1011))
+    assert play.status["backoffCount"] == 2
+    assert play.go(*failed, now=at(1010)).deletes == []
+    assert [each.uid for each in play.go(*failed, now=at(1011)).deletes] == ["second"]
+    assert play.status["backoffCount"] == 2

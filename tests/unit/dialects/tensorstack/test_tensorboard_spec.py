@@ -3,10 +3,11 @@
 import pytest
 
 from tests.unit.dialects.tensorstack.jobs import DIALECT, Json, training_job
+from tfjob.dialects.base import LogFolder
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.schema_check import valid_part
 from tfjob.dialects.tensorstack import schema
-from tfjob.dialects.tensorstack.tensorboard_spec import Board, Source, read_board
+from tfjob.dialects.tensorstack.tensorboard_spec import Board, read_board
 
 BOARD = schema.board()
 PATH = "spec.tensorboardSpec"
@@ -27,13 +28,13 @@ def test_no_block_is_no_tensorboard() -> None:
 @pytest.mark.parametrize(
     ("fileset", "source"),
     [
-        ("t9k://pvc/p", Source("p", "")),
-        ("t9k://pvc/p/", Source("p", "")),
-        ("t9k://pvc/p/log", Source("p", "log")),
-        ("t9k://pvc/a.b-c/x/y/", Source("a.b-c", "x/y")),
+        ("t9k://pvc/p", LogFolder("p", "")),
+        ("t9k://pvc/p/", LogFolder("p", "")),
+        ("t9k://pvc/p/log", LogFolder("p", "log")),
+        ("t9k://pvc/a.b-c/x/y/", LogFolder("a.b-c", "x/y")),
     ],
 )
-def test_volume_of_a_fileset(fileset: str, source: Source) -> None:
+def test_volume_of_a_fileset(fileset: str, source: LogFolder) -> None:
     assert read(trainingLogFilesets=[fileset]).sources == [source]
 
 
@@ -43,10 +44,10 @@ def test_volumes_of_log_folders_come_after_filesets() -> None:
         logDir={"pvc": [{"name": "q", "subPath": ["b", "c"]}, {"name": "r"}]},
     )
     assert board.sources == [
-        Source("p", "a"),
-        Source("q", "b"),
-        Source("q", "c"),
-        Source("r", ""),
+        LogFolder("p", "a"),
+        LogFolder("q", "b"),
+        LogFolder("q", "c"),
+        LogFolder("r", ""),
     ]
     assert board.elsewhere == []
 

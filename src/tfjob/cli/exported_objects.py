@@ -1,0 +1,66 @@
+"""Objects as `kubectl get -o yaml` exports them, without what an API server or a controller set.
+
+What is left can be created again, on this cluster or on another one.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+_SET_BY_SERVERS: Final = frozenset(
+    {
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+        "selfLink",
+    }
+)
+_OF_ANOTHER_CLUSTER: Final = frozenset({"ownerReferences", "finalizers"})
+"""Owners that a garbage collector would miss, and finalizers that nobody removes."""
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""kubectl's copy of the object as it was once applied."""
+_BOUND: Final = ("pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/")
+"""Prefixes of the annotations of a claim that is bound."""
+
+
+def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without the fields that an API server sets."""
+    kept = {key: value for key, value in manifest.items() if key != "status"}
+    given = manifest.get("metadata")
+    if not isinstance(given, Mapping):
+        return kept
+    metadata = {key: value for key, value in given.items() if key not in _SET_BY_SERVERS}
+    annotations = metadata.pop("annotations", None) or {}
+    if isinstance(annotations, Mapping):
+        annotations = {key: each for key, each in annotations.items() if key != _LAST_APPLIED}
+    if annotations:
+        metadata["annotations"] = annotations
+    return {**kept, "metadata": metadata}
+
+
+def for_new_cluster(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without its ties to the cluster that it was exported from."""
+    found = as_written(manifest)
+    metadata = found.get("metadata")
+    if isinstance(metadata, Mapping):
+        found["metadata"] = {
+            key: value for key, value in metadata.items() if key not in _OF_ANOTHER_CLUSTER
+        }
+    if found.get("kind") == "PersistentVolumeClaim":
+        return _unbound(found)
+    return found
+
+
+def _unbound(claim: dict[str, Any]) -> dict[str, Any]:
+    """The claim without the volume that it was bound to, which does not exist here."""
+    spec, metadata = claim.get("spec"), claim.get("metadata")
+    if isinstance(spec, Mapping):
+        claim["spec"] = {key: value for key, value in spec.items() if key != "volumeName"}
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    if isinstance(metadata, Mapping) and isinstance(annotations, Mapping):
+        kept = {key: each for key, each in annotations.items() if not str(key).startswith(_BOUND)}
+        claim["metadata"] = {**metadata, "annotations": kept}
+    return claim

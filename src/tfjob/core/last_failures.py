@@ -1,0 +1,93 @@
+"""The last failure of each container in pods that a limit deletes, told in the job before they go.
+
+A container that the kubelet restarted runs in a pod that shows no failure, and its exit code,
+reason and last output are gone with the pod.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from tfjob.core.job import Job
+from tfjob.core.plan import EventType, JobEvent
+from tfjob.k8s import time
+from tfjob.k8s.pod import Pod, Terminated
+
+_MOST_CHARACTERS: Final = 600
+"""Of the last output: with the rest of the message it fits into an event."""
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class LastFailure(msgspec.Struct, frozen=True):
+    """How a container of a pod failed most recently; `restart` is the number of that run."""
+
+    pod: str
+    uid: str
+    container: str
+    restart: int
+    end: Terminated
+
+    @property
+    def summary(self) -> str:
+        """One sentence, and below it the last lines that the container has left."""
+        said = f"container {self.container} of pod {self.pod} exited with code {self.end.exit_code}"
+        reason = f" ({self.end.reason})" if self.end.reason else ""
+        lines = self.last_lines
+        return f"{said}{reason}: {lines}" if lines else f"{said}{reason}"
+
+    @property
+    def last_lines(self) -> str:
+        """The end of the termination message, in whole lines where it can be."""
+        shown = "".join(_shown(each) for each in self.end.message.strip())
+        if len(shown) <= _MOST_CHARACTERS:
+            return shown
+        tail = shown[-_MOST_CHARACTERS:]
+        _, newline, whole = tail.partition("\n")
+        return whole if newline and whole else tail
+
+
+def last_failures(pods: Iterable[Pod]) -> list[LastFailure]:
+    """The last failures in these pods, the most recent first."""
+    found = [each for pod in pods for each in _of_pod(pod)]
+    return sorted(found, key=_order)
+
+
+def events(job: Job, failures: Sequence[LastFailure]) -> Iterator[JobEvent]:
+    """A warning for each failure; one that was reported while it was observed keeps its key."""
+    for each in failures:
+        reason = each.end.reason or "Unknown"
+        yield JobEvent(
+            type=EventType.WARNING,
+            reason=reason,
+            message=job.messages.container_terminated.render(
+                pod=each.pod,
+                container=each.container,
+                code=each.end.exit_code,
+                msg=each.last_lines,
+            ),
+            key=f"pod/{each.uid}/{reason}/{each.container}/{each.restart}",
+        )
+
+
+def _of_pod(pod: Pod) -> Iterator[LastFailure]:
+    status, meta = pod.status, pod.metadata
+    for each in (*status.init_container_statuses, *status.container_statuses):
+        now, before = each.state.terminated, each.last_state.terminated
+        if now is not None and now.exit_code != 0:
+            yield LastFailure(meta.name, meta.uid, each.name, each.restart_count, now)
+        elif now is None and before is not None and before.exit_code != 0:
+            yield LastFailure(meta.name, meta.uid, each.name, each.restart_count - 1, before)
+
+
+def _order(failure: LastFailure) -> tuple[float, str, str]:
+    end = time.parse(failure.end.finished_at) or _NEVER
+    return -(end - _NEVER).total_seconds(), failure.pod, failure.container
+
+
+def _shown(character: str) -> str:
+    """Users' text can contain control characters, which a terminal would obey."""
+    if character.isprintable() or character == "\n":
+        return character
+    return " " if character == "\t" else "\N{REPLACEMENT CHARACTER}"
