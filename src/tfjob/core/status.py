@@ -11,6 +11,8 @@ from functools import cached_property
 
 import msgspec
 
+from tfjob.core.diagnosis.diagnosis import Diagnosis
+
 
 class ConditionType(StrEnum):
     CREATED = "Created"
@@ -109,6 +111,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     completion_time: datetime | None = None
     last_reconcile_time: datetime | None = None
     limit_reached: Limit | None = None
+    diagnosis: Diagnosis | None = None
 
     def condition(self, kind: str) -> Condition | None:
         for each in self.conditions:
