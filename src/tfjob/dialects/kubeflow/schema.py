@@ -4,6 +4,7 @@ Pod templates are stored as written; only the fields that the rules need are dec
 """
 
 from tfjob.core.job import MAX_REPLICAS
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.kubeflow import api, cel_rules, hints
 from tfjob.dialects.schema import (
     Schema,
@@ -201,6 +202,7 @@ def _status() -> Schema:
             "completionTime": moment("When the job finished."),
             "lastReconcileTime": moment("When the job was last found waiting for its PodGroup."),
             "limitReached": text("The limit that failed it: BackoffLimit or ActiveDeadline."),
+            diagnosis_field.NAME: diagnosis_field.schema(),
         },
         keeps_unknown=True,
     )

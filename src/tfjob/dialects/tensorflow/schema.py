@@ -4,6 +4,7 @@ Objects with case-insensitive keys and pod templates preserve unknown fields; on
 the rules need are declared.
 """
 
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, ruled, text
 from tfjob.dialects.tensorflow import api, cel_rules
 from tfjob.dialects.tensorflow.template import MAX_CONTAINERS
@@ -134,6 +135,7 @@ def _status() -> Schema:
             "controlPaused": boolean("Always false."),
             "conditions": conditions,
             "replicaStatuses": array("One entry per replica type.", _replica_status()),
+            diagnosis_field.NAME: diagnosis_field.schema(),
         },
         keeps_unknown=True,
     )

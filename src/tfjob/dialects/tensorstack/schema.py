@@ -3,6 +3,7 @@
 Pod templates are stored as written; only the fields that the rules need are declared.
 """
 
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.schema import (
     Schema,
     array,
@@ -276,6 +277,7 @@ def _status() -> Schema:
             "startTime": moment("When the pods were ordered; anew after a pause."),
             "progress": text("Running or Restarting, as the operator saw the master last."),
             "limitReached": text("The limit that ended it: BackoffLimit or ActiveDeadline."),
+            diagnosis_field.NAME: diagnosis_field.schema(),
         },
         keeps_unknown=True,
     )
