@@ -36,6 +36,9 @@
 {{- if .evaluatorInCluster }}
 - --evaluator-in-cluster
 {{- end }}
+{{- if not .keepLastLines }}
+- --keep-last-lines=false
+{{- end }}
 {{- if .kubeApiQps }}
 - --kube-api-qps={{ .kubeApiQps }}
 {{- end }}

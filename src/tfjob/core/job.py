@@ -214,6 +214,8 @@ class Job(msgspec.Struct, frozen=True):
     notices: Sequence[tuple[str, str]] = ()
     """Reasons and messages of Warning and Normal events, recorded at most once per object."""
     status: JobStatus = JobStatus()
+    keeps_last_lines: bool = True
+    """A failed training container reports its last output, where the template does not say."""
     is_external: bool = False
     is_deleting: bool = False
 

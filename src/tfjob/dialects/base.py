@@ -25,6 +25,7 @@ class Settings(msgspec.Struct, frozen=True):
     exit_code_table: str = "default"
     has_legacy_labels: bool = False
     has_evaluator_in_cluster: bool = False
+    keeps_last_lines: bool = True
     cluster_domain: str = ""
     gang_scheduler_name: str = ""
     force_delete_after: timedelta | None = None

@@ -260,6 +260,13 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
     dialect_flags.add_arguments(parser)
     _add_switch(parser, "--legacy-labels", help="also set the labels of older operators")
     _add_switch(parser, "--evaluator-in-cluster", help="list evaluators in TF_CONFIG's cluster")
+    _add_switch(
+        parser,
+        "--keep-last-lines",
+        default=True,
+        help="set terminationMessagePolicy FallbackToLogsOnError where a template does not say, so"
+        " that the job keeps the last output of a failed replica (default: true)",
+    )
 
 
 def _add_switch(
@@ -312,6 +319,7 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
         exit_code_table=given["exit_code_table"],
         has_legacy_labels=given["legacy_labels"],
         has_evaluator_in_cluster=given["evaluator_in_cluster"],
+        keeps_last_lines=given["keep_last_lines"],
         cluster_domain=environment.get("CUSTOM_CLUSTER_DOMAIN", ""),
         gang_scheduler_name=given["gang_scheduler_name"],
         force_delete_after=given["force_delete_stuck_after"] or None,

@@ -55,21 +55,29 @@ def update(builder: PlanBuilder, children: Children, observed: ObservedState) ->
         builder.record_event(EventType.WARNING, str(found.cause), message, key=key)
 
 
-def with_refusal(job: Job, plan: Plan, *, child: str, error: str, now: datetime) -> Plan:
-    """The plan with a diagnosis of a create that the API server has refused."""
+def with_refusal(
+    job: Job, plan: Plan, *, child: str, error: str, is_final: bool, now: datetime
+) -> Plan:
+    """The plan with a diagnosis of a create that the API server has refused.
+
+    An error that is not final and shows no known cause is an outage, which is no cause of its own.
+    """
     status = job.status if plan.status is None else plan.status
-    cause = api_refusals.cause_of(error)
+    cause, stored = api_refusals.cause_of(error), status.diagnosis
     replica = _replica_named(job, child)
-    stored = status.diagnosis
     if status.is_finished or _is_about(stored, cause, replica):
         return plan
+    if cause is Cause.CREATE_REFUSED and not is_final:
+        return plan
     wait = Wait(cause=cause, since=time.truncate(now), replica=replica, detail=error)
-    incidents = () if stored is None else stored.incidents
-    count = 0 if stored is None else stored.incident_count
-    lines = "" if stored is None else stored.last_lines
-    found = msgspec.structs.replace(
-        _of_wait(wait, now=now), incidents=incidents, incident_count=count, last_lines=lines
-    )
+    found = _of_wait(wait, now=now)
+    if stored is not None:
+        found = msgspec.structs.replace(
+            found,
+            incidents=stored.incidents,
+            incident_count=stored.incident_count,
+            last_lines=stored.last_lines,
+        )
     return msgspec.structs.replace(
         plan, status=msgspec.structs.replace(status, diagnosis=fitted(found))
     )

@@ -92,6 +92,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         annotations=_annotations(given),
         child_labels={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
         status=stored,
+        keeps_last_lines=settings.keeps_last_lines,
         is_external=external,
         is_deleting=deleting,
     )

@@ -114,6 +114,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
         companions=_companions(spec, names, settings),
         child_labels=names.labels,
         status=stored,
+        keeps_last_lines=settings.keeps_last_lines,
         is_deleting=deleting,
     )
     job = tf_config_limit.checked(found, path=SPECS)

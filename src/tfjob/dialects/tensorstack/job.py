@@ -124,6 +124,7 @@ def _job(
         warnings=tensorboard.warnings(spec.board, settings=settings, stored=board),
         notices=status.notices(stored, name=owner.name),
         status=found,
+        keeps_last_lines=settings.keeps_last_lines,
         is_deleting=is_deleting,
     )
 
