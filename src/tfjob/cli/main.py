@@ -21,6 +21,7 @@ COMMANDS = {
     "plan": "show the pods, services and TF_CONFIG that a job would get",
     "convert": "convert jobs to another API and list what cannot be converted",
     "get": "list the jobs of a cluster",
+    "explain": "say why a job does not run or why it failed, and what to do about it",
     "describe": "show a job's state, pods and events, and why it is not progressing",
     "logs": "print or follow the logs of a job's replicas",
     "wait": "wait until a job runs or has finished",

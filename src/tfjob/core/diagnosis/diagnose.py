@@ -20,7 +20,7 @@ from tfjob.core.diagnosis.failures import Failure
 from tfjob.core.diagnosis.incidents import merged
 from tfjob.core.diagnosis.waiting import Wait
 from tfjob.core.job import Job
-from tfjob.core.observe import Children, ObservedState
+from tfjob.core.observe import Children, ObservedState, observe
 from tfjob.core.plan import EventType, Plan
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import ConditionType, Limit
@@ -53,6 +53,11 @@ def update(builder: PlanBuilder, children: Children, observed: ObservedState) ->
         key = f"diagnosis/{found.cause}/{found.replica}/{time.render(found.since)}"
         message = f"{found.message}. {found.remedy}"
         builder.record_event(EventType.WARNING, str(found.cause), message, key=key)
+
+
+def of(job: Job, children: Children, *, now: datetime) -> Diagnosis | None:
+    """The diagnosis of a job from what is there now, beside what is stored."""
+    return _diagnosis(PlanBuilder(job, now=now), children, observe(job, children))
 
 
 def with_refusal(
