@@ -26,6 +26,7 @@
 - --pacing-event-delay={{ .pacing.eventDelay }}
 - --exit-code-table={{ .exitCodeTable }}
 - --default-clean-pod-policy={{ .defaultCleanPodPolicy }}
+- --recovery={{ .recovery }}
 - --force-delete-stuck-after={{ .forceDeleteStuckAfter }}
 {{- if .gangSchedulerName }}
 - --gang-scheduler-name={{ .gangSchedulerName }}

@@ -41,6 +41,15 @@ class Workload(StrEnum):
     JOB = "Job"
 
 
+class Recovery(StrEnum):
+    """What happens to a replica that ended only because another one was lost."""
+
+    AUTO = "Auto"
+    """It is restarted as part of the same incident, and does not count."""
+    REPLICA = "Replica"
+    """It is judged by its exit code alone."""
+
+
 class ExitCodes(msgspec.Struct, frozen=True):
     """Which exits of the training container are retryable."""
 
@@ -153,6 +162,7 @@ class Semantics(msgspec.Struct, frozen=True):
     success_before_suspension: bool = False
     suspend_keeps_services: bool = False
     counts_evictions: bool = False
+    recovery: Recovery = Recovery.AUTO
     max_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
 

@@ -26,6 +26,7 @@ class Settings(msgspec.Struct, frozen=True):
     has_legacy_labels: bool = False
     has_evaluator_in_cluster: bool = False
     keeps_last_lines: bool = True
+    recovery: str = "Auto"
     cluster_domain: str = ""
     gang_scheduler_name: str = ""
     force_delete_after: timedelta | None = None

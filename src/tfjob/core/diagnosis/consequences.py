@@ -18,7 +18,7 @@ _LAST_PLAIN_CODE: Final = 125
 _LEADERS: Final = frozenset({"chief", "master"})
 _COLLECTIVE: Final = _LEADERS | {"worker"}
 _PARAMETER_SERVER: Final = "ps"
-_SURVIVES: Final = frozenset({RestartPolicy.EXIT_CODE, RestartPolicy.ON_FAILURE})
+SURVIVES: Final = frozenset({RestartPolicy.EXIT_CODE, RestartPolicy.ON_FAILURE})
 _OWN_EVIDENCE: Final = DISRUPTIONS | {
     Cause.OUT_OF_MEMORY,
     Cause.CONTAINER_NOT_STARTED,
@@ -51,9 +51,11 @@ def is_consequence(
     job: Job, failed: Incident, *, of: Incident, started: datetime | None = None
 ) -> bool:
     """Whether a failure followed from another one. `started` is when the failed run started."""
-    if failed.replica == of.replica or has_own_evidence(failed):
+    is_later_run = started is not None and started > of.at
+    if (failed.replica == of.replica and not is_later_run) or has_own_evidence(failed):
         return False
-    if not _is_soon_after(failed, of, started=started):
+    # A replica that was restarted meanwhile may lose those that are still to end.
+    if not _is_soon_after(failed, of, started=started, last_loss=of.last_loss):
         return False
     lost, survivor = replica_of(job, of), replica_of(job, failed)
     return (
@@ -67,13 +69,13 @@ def is_alike(failed: Incident, *, to: Incident, started: datetime | None = None)
         return False
     if failed.cause not in _OWN_EVIDENCE and (not failed.detail or failed.detail != to.detail):
         return False
-    return _is_soon_after(failed, to, started=started)
+    return _is_soon_after(failed, to, started=started, last_loss=to.at)
 
 
 def is_survivable(job: Job, lost: Incident) -> bool:
     """Whether the replica is restarted after this failure, so that the job goes on."""
     replica = replica_of(job, lost)
-    if replica is None or replica.restart not in _SURVIVES:
+    if replica is None or replica.restart not in SURVIVES:
         return False
     if lost.cause in DISRUPTIONS or replica.restart is RestartPolicy.ON_FAILURE:
         return True
@@ -84,7 +86,10 @@ def replica_of(job: Job, failed: Incident) -> ReplicaType | None:
     return next((each for each in job.replicas if each.label.lower() == failed.kind), None)
 
 
-def _is_soon_after(failed: Incident, earlier: Incident, *, started: datetime | None) -> bool:
-    if started is not None and started > earlier.at:
+def _is_soon_after(
+    failed: Incident, earlier: Incident, *, started: datetime | None, last_loss: datetime
+) -> bool:
+    """Whether it ended within the window and was running at the loss."""
+    if started is not None and started > last_loss:
         return False
     return timedelta() <= failed.at - earlier.at <= WINDOW

@@ -51,6 +51,8 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     reason: str = ""
     detail: str = ""
+    until: datetime | None = None
+    """When the last replica ended that followed."""
     consequences: Replicas = {}
     alike: Replicas = {}
     """Replicas that failed of the same cause at about the same time."""
@@ -58,6 +60,10 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def replica(self) -> str:
         return f"{self.kind}-{self.index}"
+
+    @property
+    def last_loss(self) -> datetime:
+        return self.at if self.until is None else max(self.at, self.until)
 
     @property
     def sentence(self) -> str:
@@ -158,6 +164,7 @@ def _render_incident(each: Incident) -> dict[str, object]:
         "reason": each.reason,
         "detail": each.detail,
         "time": time.render(each.at),
+        "until": None if each.until is None else time.render(each.until),
         "consequences": _ranges(each.consequences),
         "alike": _ranges(each.alike),
     }

@@ -77,6 +77,22 @@ def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Failure
     yield from _init_failures(seen)
 
 
+def last_key(pod: Pod) -> str:
+    """The key of the failure with which the pod has ended."""
+    return f"{pod.metadata.uid}/{_restarts(pod)}"
+
+
+def key_before_restart(pod: Pod) -> str:
+    """The key of the failure before the last restart in place."""
+    return f"{pod.metadata.uid}/{_restarts(pod) - 1}"
+
+
+def _restarts(pod: Pod) -> int:
+    own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
+    status = next(own, None)
+    return 0 if status is None else status.restart_count
+
+
 def _before(seen: "_Seen", status: ContainerStatus) -> Iterator[Failure]:
     """The run before the last restart in place, which is as far back as the status reaches."""
     ended = status.last_state.terminated

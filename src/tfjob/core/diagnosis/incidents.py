@@ -29,6 +29,23 @@ def merged(
     Unknown failures up to `forgotten_until` are ignored: they may belong to incidents that are no
     longer stored.
     """
+    return _grouped(job, stored, failures, forgotten_until=forgotten_until)[0]
+
+
+def followers(
+    job: Job, stored: Sequence[Incident], failures: Iterable[Failure]
+) -> Mapping[str, Incident]:
+    """The failures, by key, that are only consequences, each with the incident it belongs to."""
+    return _grouped(job, stored, failures, forgotten_until=None)[1]
+
+
+def _grouped(
+    job: Job,
+    stored: Sequence[Incident],
+    failures: Iterable[Failure],
+    *,
+    forgotten_until: datetime | None,
+) -> tuple[tuple[Incident, ...], Mapping[str, Incident]]:
     known = {each.key: each for each in stored}
     starts: dict[str, datetime | None] = {}
     for failure in failures:
@@ -38,25 +55,21 @@ def merged(
             known[seen.key] = _better(known[seen.key], seen)
         elif forgotten_until is None or seen.at > forgotten_until:
             known[seen.key] = seen
-    return _grouped(job, known.values(), starts)
-
-
-def _grouped(
-    job: Job, failed: Iterable[Incident], starts: Mapping[str, datetime | None]
-) -> tuple[Incident, ...]:
     found: list[Incident] = []
-    for each in sorted(failed, key=_order):
+    followed: dict[str, Incident] = {}
+    for each in sorted(known.values(), key=_order):
         started = starts.get(each.key)
         for place, earlier in enumerate(found):
             if is_consequence(job, each, of=earlier, started=started):
                 found[place] = _followed(earlier, each)
+                followed[each.key] = earlier
                 break
             if is_alike(each, to=earlier, started=started):
                 found[place] = _alike(earlier, each)
                 break
         else:
             found.append(each)
-    return tuple(found)
+    return tuple(found), followed
 
 
 def _order(each: Incident) -> tuple[datetime, bool, str, int, str]:
@@ -67,9 +80,12 @@ def _order(each: Incident) -> tuple[datetime, bool, str, int, str]:
 def _followed(earlier: Incident, later: Incident) -> Incident:
     own = union(later.consequences, later.alike)
     added = union(own, {later.kind: frozenset({later.index})})
-    return _without_itself(
-        msgspec.structs.replace(earlier, consequences=union(earlier.consequences, added))
+    changed = msgspec.structs.replace(
+        earlier,
+        consequences=union(earlier.consequences, added),
+        until=max(earlier.last_loss, later.last_loss),
     )
+    return _without_itself(changed)
 
 
 def _alike(earlier: Incident, later: Incident) -> Incident:

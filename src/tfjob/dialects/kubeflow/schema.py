@@ -232,8 +232,9 @@ def _replica_status() -> Schema:
             "uid": text("UID of the pod."),
             "streak": integer("Consecutive failures of the replica."),
             "time": moment("When it was decided."),
-            "cause": text("Failed, Disrupted, InPlace or Removed."),
+            "cause": text("Failed, Disrupted, Consequence, InPlace or Removed."),
             "inPlace": integer("Container restarts that are not in the count yet."),
+            "excused": integer("Those of them that do not count."),
         },
         keeps_unknown=True,
     )
