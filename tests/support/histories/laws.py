@@ -13,7 +13,7 @@ from tests.support.histories.operator import Listener
 from tests.support.histories.server import JOBS, PODS, SERVICES, Change, Json, ModelServer
 from tests.support.histories.truth import JobFacts, PodFacts, Truth, controller_of, place_of
 from tfjob.client.watch_codec import Key
-from tfjob.core.status import JobStatus, Limit, RecordCause
+from tfjob.core.status import JobStatus, Limit, RecordCause, ReplicaStatus
 from tfjob.k8s.event import Event
 
 _ENDS: Final = {"TFJobSucceeded": "Succeeded", "TFJobFailed": "Failed"}
@@ -212,6 +212,7 @@ class Laws(Listener):
                 if pod is None or not pod.has_ended or pod.is_disrupted:
                     what = uid if pod is None else pod.name
                     self._break(f"{job.name} counts a restart of {what}, which did not fail")
+            self._check_consequences(job, found)
             if found.restarts < before.of(kind).restarts:
                 self._break(f"{job.name} forgets restarts of {kind}")
             is_exact = job.policy_of(kind.lower()) in {"ExitCode", "Never"}
@@ -222,6 +223,19 @@ class Laws(Listener):
         total = sum(map(len, job.failed_uids.values()))
         if limit is not None and total > limit:
             self._break(f"{job.name} restarts {total} pods, its limit is {limit}")
+
+    def _check_consequences(self, job: JobFacts, found: ReplicaStatus) -> None:
+        """Only a plain failure beside a lost peer is a consequence; a cause is always counted."""
+        for each in found.records:
+            if each.cause is not RecordCause.CONSEQUENCE:
+                continue
+            pod = self._truth.pods.get(each.uid)
+            if pod is None or not pod.has_failed or not 1 <= (pod.code or 0) <= 125:
+                self._break(f"{job.name} excuses {each.uid}, which did not follow from anything")
+                continue
+            others = [other for other in self._truth.pods_of(job) if other.uid != pod.uid]
+            if not any(_is_lost(other) for other in others):
+                self._break(f"{job.name} excuses {pod.name}, but lost no other replica")
 
     def _check_successes(self, job: JobFacts, before: JobStatus, status: JobStatus) -> None:
         resumes = before.is_true("Suspended") and not status.is_true("Suspended")
@@ -239,3 +253,7 @@ class Laws(Listener):
 
     def _break(self, text: str) -> None:
         self.broken.append(text)
+
+
+def _is_lost(pod: PodFacts) -> bool:
+    return pod.has_failed or pod.is_disrupted or pod.is_terminating

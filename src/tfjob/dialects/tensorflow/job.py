@@ -65,8 +65,7 @@ def read(reader: Reader, manifest: Manifest, settings: Settings) -> Spec:
     is_typed = not reader.faults
     spec = read_spec(reader, manifest, settings)
     if is_typed and not reader.faults:
-        names = names_of(manifest, spec.runtime_id, settings)
-        for fault in checks.faults_of(spec, names=names):
+        for fault in checks.faults_of(spec, names=names_of(manifest, spec.runtime_id, settings)):
             reader.note(fault)
     return spec
 
