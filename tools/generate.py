@@ -43,6 +43,7 @@ GENERATED = (
     Generated("charts/tfjob/templates/_rules.tpl", roles.page),
     Generated("docs/reference/flags.md", reference.flags),
     Generated("docs/reference/metrics.md", reference.metrics),
+    Generated("docs/reference/causes.md", reference.causes),
 )
 
 

@@ -1,4 +1,4 @@
-"""Generates reference pages from the code: the operator's flags and its metrics."""
+"""Generates reference pages from the code: the operator's flags, its metrics, and causes."""
 
 import argparse
 from collections.abc import Iterable
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from prometheus_client.metrics_core import Metric
 
+from tfjob.core.diagnosis.causes import CATALOGUE, Cause, CauseGroup
 from tfjob.manager import settings
 from tfjob.manager.metrics import Metrics
 
@@ -48,6 +49,28 @@ def metrics(_root: Path) -> str:
         "`python_…`).\n\n"
         f"{_table(('metric', 'kind', 'meaning'), [_metric(each) for each in own])}"
     )
+
+
+def causes(_root: Path) -> str:
+    """The page of all causes of a diagnosis."""
+    groups = "".join(_group(each) for each in CauseGroup)
+    return (
+        f"{_MADE}# Causes\n\n"
+        "The codes of `status.diagnosis.cause`, by the stage at which they strike. The guide\n"
+        "[explains](../guide/why-does-my-job-not-run.md) how they are found.\n"
+        f"{groups}"
+    )
+
+
+def _group(group: CauseGroup) -> str:
+    rows = [_cause(cause) for cause, info in CATALOGUE.items() if info.group is group]
+    head = ("code", "the replica or the job", "what to do")
+    return f"\n## {group.capitalize()}\n\n{_table(head, rows)}"
+
+
+def _cause(cause: Cause) -> tuple[str, str, str]:
+    info = CATALOGUE[cause]
+    return f"`{cause}`", info.text, info.remedy
 
 
 def _flag(action: argparse.Action) -> tuple[str, str, str]:

@@ -152,6 +152,7 @@ def a_pod(
     *,
     exit_code: int | None = None,
     reason: str = "",
+    output: str = "",
     restarts: int = 0,
     waiting: tuple[str, str] | None = None,
     conditions: Sequence[PodCondition] = (),
@@ -170,6 +171,7 @@ def a_pod(
             terminated=Terminated(
                 exit_code=exit_code,
                 reason=reason or ("Completed" if exit_code == 0 else "Error"),
+                message=output,
                 started_at=time.render(at(ran[0])),
                 finished_at=time.render(at(ran[1])),
             )

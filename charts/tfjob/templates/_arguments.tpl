@@ -26,6 +26,7 @@
 - --pacing-event-delay={{ .pacing.eventDelay }}
 - --exit-code-table={{ .exitCodeTable }}
 - --default-clean-pod-policy={{ .defaultCleanPodPolicy }}
+- --recovery={{ .recovery }}
 - --force-delete-stuck-after={{ .forceDeleteStuckAfter }}
 {{- if .gangSchedulerName }}
 - --gang-scheduler-name={{ .gangSchedulerName }}
@@ -35,6 +36,9 @@
 {{- end }}
 {{- if .evaluatorInCluster }}
 - --evaluator-in-cluster
+{{- end }}
+{{- if not .keepLastLines }}
+- --keep-last-lines=false
 {{- end }}
 {{- if .kubeApiQps }}
 - --kube-api-qps={{ .kubeApiQps }}

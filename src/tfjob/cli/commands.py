@@ -13,6 +13,7 @@ COMMANDS = {
     "preflight": "tell whether a job would start on a cluster now, and if not, why",
     "submit": "create the jobs of a file on a cluster",
     "get": "list the jobs of a cluster",
+    "explain": "say why a job does not run or why it failed, and what to do about it",
     "describe": "show a job's state, pods and events, and why it is not progressing",
     "logs": "print or follow the logs of a job's replicas",
     "events": "list or follow the events of a job and its pods",

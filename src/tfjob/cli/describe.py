@@ -9,7 +9,8 @@ from tfjob.cli import cluster, job_lookup, jobs, printing, tensorboard, why_dele
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text, reason_of, state_of
 from tfjob.cli.first_failure import OUT_OF_MEMORY
-from tfjob.cli.job_events import WARNING, JobEvent, list_events
+from tfjob.cli.job_diagnosis import explained
+from tfjob.cli.job_events import JobEvent, events_of
 from tfjob.cli.jobs import ClusterJob
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
@@ -27,12 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
-        events = await _events(connected, found)
+        events = await events_of(connected, found)
         if arguments.why:
             return _print_why(found, arguments.why, events)
         pods = await jobs.pods_of(connected, found)
         board = await tensorboard.address_of(connected, found)
-        sys.stdout.write("\n".join(_lines(found, pods, events, board=board)) + "\n")
+        why = explained(found, pods, events, now=datetime.now(tz=UTC)).sentence
+        sys.stdout.write("\n".join(_lines(found, pods, events, board=board, why=why)) + "\n")
         return 0
 
     return cluster.run(arguments, work)
@@ -47,28 +49,11 @@ def _print_why(found: ClusterJob, pod: str, events: Sequence[JobEvent]) -> int:
     return 0
 
 
-async def _events(connected: Cluster, found: ClusterJob) -> list[JobEvent]:
-    """All events of the job, and the warnings about its pods, deleted pods included."""
-    own = await list_events(
-        connected.api, found.namespace, fields=f"involvedObject.uid={found.job.owner.uid}"
-    )
-    fields = f"involvedObject.kind=Pod,type={WARNING}"
-    of_pods = await list_events(connected.api, found.namespace, fields=fields)
-    since = time.render(found.created) if found.created else ""
-    chosen = [
-        each
-        for each in of_pods
-        if jobs.is_pod_name(found, each.involved_object.name)
-        and (each.last_timestamp or "") >= since
-    ]
-    return sorted([*own, *chosen], key=lambda each: each.order)
-
-
 def _lines(
-    found: ClusterJob, pods: Sequence[Pod], events: Sequence[JobEvent], *, board: str
+    found: ClusterJob, pods: Sequence[Pod], events: Sequence[JobEvent], *, board: str, why: str
 ) -> Iterator[str]:
     now = datetime.now(tz=UTC)
-    for name, value in _head(found, now, board=board):
+    for name, value in _head(found, now, board=board, why=why):
         if value:
             yield f"{name + ':':<13}{printing.plain_line(value)}"
     yield from _section("Conditions", _conditions(found, now))
@@ -76,13 +61,14 @@ def _lines(
     yield from _section("Events", _event_table(found, events, now))
 
 
-def _head(found: ClusterJob, now: datetime, *, board: str) -> Iterator[tuple[str, str]]:
+def _head(found: ClusterJob, now: datetime, *, board: str, why: str) -> Iterator[tuple[str, str]]:
     status = found.status
     yield "Name", found.name
     yield "Namespace", found.namespace
     yield "API", f"{found.dialect.group}/{found.dialect.version} {found.dialect.kind}"
     yield "State", state_of(found) or "none yet: no operator has reconciled the job"
     yield "Reason", reason_of(found)
+    yield "Why", why
     yield "Replicas", jobs.replicas_text(found) or "unknown: the spec is invalid"
     yield "Age", printing.age(found.created, now)
     yield "Started", time.render(status.start_time) if status.start_time else ""

@@ -14,7 +14,7 @@ from tfjob.cli import hints, job_lookup, jobs, tensorboard
 from tfjob.cli.blocked_job import blocked_reason, is_refusal, is_unschedulable
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text
-from tfjob.cli.first_failure import Failures, memory_text
+from tfjob.cli.first_failure import Failure, Failures, exit_text, memory_text
 from tfjob.cli.job_events import WARNING, JobEvent, watch_events
 from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.replica_logs import ReplicaLogs
@@ -26,8 +26,9 @@ from tfjob.client.pager import Scope
 from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Deleted, Replaced
+from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, DISRUPTIONS, Cause
 from tfjob.core.status import Condition, ConditionType
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Pod, Terminated
 
 _POLL_INTERVAL: Final = 0.1
 _NODES: Final = Resource("", "v1", "nodes", namespaced=False)
@@ -262,7 +263,7 @@ class Follower:
 
     def _finish(self) -> Outcome:
         succeeded = self._found.status.is_true(ConditionType.SUCCEEDED)
-        failure = None if succeeded else self._failures.first()
+        failure = None if succeeded else (self._stored_failure() or self._failures.first())
         if failure is not None:
             limit = jobs.memory_limit(self._found, failure.replica)
             lines = self._logs.last_lines(failure.replica)
@@ -274,6 +275,20 @@ class Follower:
             condition_text(self._found, _last_condition(self._found)), is_good=succeeded
         )
         return Outcome.SUCCEEDED if succeeded else Outcome.FAILED
+
+    def _stored_failure(self) -> Failure | None:
+        """The failure that the operator holds for the cause, if it has stored one."""
+        found = self._found.status.diagnosis
+        if found is None or not found.replica or found.cause in BLOCKING:
+            return None
+        cause = next((each for each in found.incidents if each.replica == found.replica), None)
+        why = exit_text(Terminated(exit_code=found.exit_code or 0, reason=found.reason))
+        if cause is not None and cause.cause in DISRUPTIONS:
+            why = CATALOGUE[cause.cause].text
+        is_out_of_memory = cause is not None and cause.cause is Cause.OUT_OF_MEMORY
+        if not why:
+            return None
+        return Failure(found.replica, why, is_out_of_memory=is_out_of_memory)
 
     async def _end_job(self, outcome: Outcome, interrupts: Interrupts) -> None:
         """Delete the job, so that its pods get their grace period; an interrupt cuts it short."""

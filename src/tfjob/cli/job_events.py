@@ -5,11 +5,15 @@ from contextlib import aclosing
 
 import msgspec
 
+from tfjob.cli import jobs
+from tfjob.cli.cluster import Cluster
+from tfjob.cli.jobs import ClusterJob
 from tfjob.client.http import Api
 from tfjob.client.pager import Scope
 from tfjob.client.resource import EVENTS
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
+from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 
 WARNING = "Warning"
@@ -47,6 +51,23 @@ async def list_events(api: Api, namespace: str, *, fields: str = "") -> list[Job
     params = {"fieldSelector": fields} if fields else {}
     answer = await api.get(path, decode=_EventList, params=params)
     return sorted(answer.items or (), key=lambda each: each.order)
+
+
+async def events_of(connected: Cluster, found: ClusterJob) -> list[JobEvent]:
+    """All events of the job, and the warnings about its pods, deleted pods included."""
+    own = await list_events(
+        connected.api, found.namespace, fields=f"involvedObject.uid={found.job.owner.uid}"
+    )
+    fields = f"involvedObject.kind=Pod,type={WARNING}"
+    of_pods = await list_events(connected.api, found.namespace, fields=fields)
+    since = time.render(found.created) if found.created else ""
+    chosen = [
+        each
+        for each in of_pods
+        if jobs.is_pod_name(found, each.involved_object.name)
+        and (each.last_timestamp or "") >= since
+    ]
+    return sorted([*own, *chosen], key=lambda each: each.order)
 
 
 async def watch_events(

@@ -8,6 +8,7 @@ from typing import Final
 from tfjob.cli import cluster, job_lookup
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text
+from tfjob.cli.job_diagnosis import sentence
 from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.printing import plain_line
 from tfjob.core.status import ConditionType
@@ -53,10 +54,15 @@ def run(arguments: argparse.Namespace) -> int:
             )
             return TIMED_OUT
         last = found.status.conditions[-1]
+        why = found.status.diagnosis
         sys.stdout.write(
             f"{found.name}: {plain_line(last.type)}: {plain_line(condition_text(found, last))}\n"
         )
-        return FAILED if found.status.is_true(ConditionType.FAILED) else SUCCEEDED
+        if not found.status.is_true(ConditionType.FAILED):
+            return SUCCEEDED
+        if why is not None:
+            sys.stdout.write(f"{found.name}: {plain_line(sentence(found, why))}\n")
+        return FAILED
 
     return cluster.run(arguments, work)
 

@@ -73,7 +73,8 @@ class Report(msgspec.Struct):
     """An object with a child's name is terminating, or has just changed: retry shortly."""
     has_more: bool = False
     first_create_error: str = ""
-    """The error of the first child, in plan order, that could not be created."""
+    refused_child: str = ""
+    """The first child, in plan order, that could not be created, and its error."""
 
     @property
     def namespace_terminating(self) -> bool:
@@ -112,7 +113,7 @@ class ChildWriter:
             for child_group, each in creates.items():
                 group.create_task(self._slow_start(writes, child_group, each))
         writes.report.has_more = bool(writes.remaining)
-        writes.report.first_create_error = writes.first_create_error(plan.creates)
+        writes.set_first_create_error(plan.creates)
         return writes.report
 
     async def claim(
@@ -244,10 +245,12 @@ class _ChildWrites:
         """Groups of which the next reconcile creates more."""
         self._create_errors: dict[tuple[str, str], str] = {}
 
-    def first_create_error(self, creates: Sequence[Create]) -> str:
-        """The first error in plan order, so that the message is stable between reconciles."""
-        found = (self._create_errors.get((each.kind, each.name)) for each in creates)
-        return next((text for text in found if text is not None), "")
+    def set_first_create_error(self, creates: Sequence[Create]) -> None:
+        """Report the first error in plan order, so that the message is stable."""
+        failed = (each for each in creates if (each.kind, each.name) in self._create_errors)
+        if (first := next(failed, None)) is not None:
+            self.report.refused_child = first.name
+            self.report.first_create_error = self._create_errors[first.kind, first.name]
 
     @property
     def job(self) -> Job:

@@ -12,6 +12,7 @@ from tfjob.core.plan import ChildKind, Create
 from tfjob.core.tf_config import ClusterSpec
 
 TF_CONFIG = "TF_CONFIG"
+_MESSAGE_POLICY = "terminationMessagePolicy"
 _NO_LIMIT = 2_147_483_647
 """The Job's own backoffLimit must never fail a replica: the TFJob counts the restarts."""
 
@@ -111,7 +112,7 @@ class ManifestBuilder:
         spec["restartPolicy"] = replica.pod_restart_policy
         variable = self._cluster.text(replica, index)
         command = replica.commands[index] if replica.commands else None
-        if variable is None and command is None:
+        if variable is None and command is None and not self._job.keeps_last_lines:
             return spec
         containers = list(spec["containers"])
         for place, container in enumerate(containers):
@@ -127,6 +128,8 @@ class ManifestBuilder:
         self, container: Mapping[str, Any], *, variable: str | None, command: object
     ) -> dict[str, Any]:
         changed = {**container}
+        if self._job.keeps_last_lines and not container.get(_MESSAGE_POLICY):
+            changed[_MESSAGE_POLICY] = "FallbackToLogsOnError"
         if command is not None:
             changed["command"] = command
         if variable is not None:

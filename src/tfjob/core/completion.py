@@ -170,10 +170,10 @@ def _last_failure_of_deleted_pods(builder: PlanBuilder, children: Children) -> s
 
 
 def _has_failed_itself(instance: ReplicaInstance) -> bool:
-    """Failed, and not because its pod was disrupted."""
+    """Failed, and not because its pod was disrupted or another replica lost."""
     if instance.phase is not Phase.FAILED or instance.pod is None or instance.is_obsolete:
         return False
-    return not instance.is_disrupted
+    return not (instance.is_disrupted or instance.is_consequence)
 
 
 def _is_past_deadline(builder: PlanBuilder, observed: ObservedState) -> bool:

@@ -11,6 +11,8 @@ from datetime import datetime
 import msgspec
 
 from tfjob.core import cleanup
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.diagnosis.diagnosis import Diagnosis, fitted
 from tfjob.core.job import CleanPolicy, Owner
 from tfjob.core.messages import Messages
 from tfjob.core.observe import Children
@@ -54,7 +56,18 @@ def reject(job: InvalidJob, *, children: Children = _NO_CHILDREN, now: datetime)
     status = with_condition(job.status, failed)
     return Plan(
         deletes=_deletes(children),
-        status=msgspec.structs.replace(status, completion_time=failed.last_update),
+        status=msgspec.structs.replace(
+            status,
+            completion_time=failed.last_update,
+            diagnosis=fitted(
+                Diagnosis(
+                    cause=Cause.INVALID_SPEC,
+                    message=failed.message,
+                    since=time.truncate(now),
+                    reason=failed.reason,
+                )
+            ),
+        ),
         events=[_warning(job, failed, "verdict")],
     )
 

@@ -41,6 +41,15 @@ class Workload(StrEnum):
     JOB = "Job"
 
 
+class Recovery(StrEnum):
+    """What happens to a replica that ended only because another one was lost."""
+
+    AUTO = "Auto"
+    """It is restarted as part of the same incident, and does not count."""
+    REPLICA = "Replica"
+    """It is judged by its exit code alone."""
+
+
 class ExitCodes(msgspec.Struct, frozen=True):
     """Which exits of the training container are retryable."""
 
@@ -153,6 +162,7 @@ class Semantics(msgspec.Struct, frozen=True):
     success_before_suspension: bool = False
     suspend_keeps_services: bool = False
     counts_evictions: bool = False
+    recovery: Recovery = Recovery.AUTO
     max_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
 
@@ -214,6 +224,8 @@ class Job(msgspec.Struct, frozen=True):
     notices: Sequence[tuple[str, str]] = ()
     """Reasons and messages of Warning and Normal events, recorded at most once per object."""
     status: JobStatus = JobStatus()
+    keeps_last_lines: bool = True
+    """A failed training container reports its last output, where the template does not say."""
     is_external: bool = False
     is_deleting: bool = False
 

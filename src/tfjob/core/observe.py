@@ -47,6 +47,10 @@ class ReplicaInstance(msgspec.Struct):
     is_obsolete: bool = False
     """The pod is of an earlier run or is deleted by the operator; its state does not count."""
     is_disrupted: bool = False
+    is_consequence: bool = False
+    """It failed only because another replica was lost."""
+    excused: int = 0
+    """Container restarts of the pod that do not count."""
     failure: Terminated | None = None
     """The permanent failure of a replica that runs as a batch Job."""
 
@@ -201,8 +205,10 @@ def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: Repli
     instance.is_obsolete = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
     instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
     last = stored.record_of(instance.index)
+    instance.excused = last.excused if last is not None and last.uid == pod.metadata.uid else 0
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
         instance.is_disrupted = last.cause is RecordCause.DISRUPTED
+        instance.is_consequence = last.cause is RecordCause.CONSEQUENCE
     else:
         instance.is_disrupted = pod_state.is_disrupted(pod, job.semantics)
     if instance.phase is Phase.SUCCEEDED and (instance.is_disrupted or pod_state.is_evicted(pod)):

@@ -31,6 +31,7 @@ class Rule(StrEnum):
     GANG_SCHEDULING = "GangScheduling"
     RESTART_POLICY = "RestartPolicy"
     DISRUPTION = "Disruption"
+    PEER_LOST = "PeerLost"
     SCALE_DOWN = "ScaleDown"
     SUPERSEDED = "Superseded"
     SUSPENDED = "Suspended"
@@ -43,7 +44,7 @@ class Rule(StrEnum):
     TTL_AFTER_FINISHED = "TTLAfterFinished"
 
 
-RESTART_RULES: Final = frozenset({Rule.RESTART_POLICY, Rule.DISRUPTION})
+RESTART_RULES: Final = frozenset({Rule.RESTART_POLICY, Rule.DISRUPTION, Rule.PEER_LOST})
 """Rules that replace the pod of a replica by a new one."""
 
 

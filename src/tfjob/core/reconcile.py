@@ -15,8 +15,9 @@ from tfjob.core import (
     restart_replicas,
     suspension,
 )
+from tfjob.core.diagnosis import diagnose
 from tfjob.core.job import Job
-from tfjob.core.observe import Children, observe
+from tfjob.core.observe import Children, ObservedState, observe
 from tfjob.core.plan import Plan
 from tfjob.core.plan_builder import PlanBuilder
 
@@ -32,24 +33,38 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
         return completion.reconcile_finished(builder, children, observed)
     progress.add_created_condition(builder)
     progress.record_job_events(builder)
-    if not job.policy.is_suspended:
+    _reconcile_unfinished(builder, children, observed)
+    return builder.plan()
+
+
+def _reconcile_unfinished(
+    builder: PlanBuilder, children: Children, observed: ObservedState
+) -> None:
+    if not builder.job.policy.is_suspended:
         observed = suspension.resume(builder, children, observed)
-    elif not completion.has_succeeded_before_suspension(builder, observed):
-        return suspension.suspend(builder, children, observed)
+        _run(builder, children, observed)
+    elif completion.has_succeeded_before_suspension(builder, observed):
+        _run(builder, children, observed)
+    else:
+        suspension.suspend(builder, children, observed)
+    diagnose.update(builder, children, observed)
+
+
+def _run(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
     restart_replicas.count_restarts_of_deleted_pods(builder, observed)
     actions = restart_replicas.decide_actions(builder, observed)
     progress.report_pod_problems(builder, children, observed)
     if completion.fail_if_limit_reached(builder, children, observed, actions):
-        return builder.plan()
-    builder.requeue_at(limits.deadline(job.policy.deadline, builder.status.start_time))
+        return
+    limit = builder.job.policy.deadline
+    builder.requeue_at(limits.deadline(limit, builder.status.start_time))
     if not create_children.sync_pod_group(builder, children):
-        return builder.plan()
+        return
     builder.set_status(start_time=builder.status.start_time or builder.timestamp)
     progress.update_counts(builder, observed)
     if not completion.finish_if_decided(builder, observed, actions):
         restart_replicas.restart(builder, actions)
         create_children.create_children(builder, children, observed)
         progress.set_progress_condition(builder, observed, actions)
-        builder.requeue_at(limits.deadline(job.policy.deadline, builder.status.start_time))
+        builder.requeue_at(limits.deadline(limit, builder.status.start_time))
     restart_replicas.prune_records(builder, children, observed)
-    return builder.plan()

@@ -40,7 +40,7 @@ def after_failure(stored: ReplicaStatus, *, remaining: int) -> ReplicaStatus:
 def in_place_restarts(instances: Sequence[ReplicaInstance]) -> int:
     """Container restarts by the kubelet, summed over all existing pods."""
     return sum(
-        instance.pod.restart_count
+        instance.pod.restart_count - instance.excused
         for instance in instances
         if instance.pod is not None and not instance.is_obsolete
     )

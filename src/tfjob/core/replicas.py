@@ -95,6 +95,8 @@ def _rule(stored: ReplicaStatus, index: int) -> Rule:
     last = stored.record_of(index) if stored.records else None
     if last is None or not last.is_restart:
         return Rule.MISSING_REPLICA
+    if last.cause is RecordCause.CONSEQUENCE:
+        return Rule.PEER_LOST
     return Rule.RESTART_POLICY if last.cause is RecordCause.FAILED else Rule.DISRUPTION
 
 

@@ -30,6 +30,8 @@ class ReplicaAction(Enum):
     """Delete the failed pod and recreate it; this counts as a restart."""
     REPLACE = auto()
     """Delete the disrupted pod and recreate it; this does not count."""
+    FOLLOW = auto()
+    """Delete the pod that only followed a loss and recreate it; this does not count."""
     RESTARTING = auto()
     """Finish a restart or replacement that the status already records."""
     HOLD = auto()
@@ -50,6 +52,7 @@ RESTART_ACTIONS = frozenset(
     {
         ReplicaAction.RESTART,
         ReplicaAction.REPLACE,
+        ReplicaAction.FOLLOW,
         ReplicaAction.RESTARTING,
         ReplicaAction.HOLD,
         ReplicaAction.AWAIT_DELETION,
@@ -141,6 +144,7 @@ def in_place_record(
         at=time.truncate(now) if last is None else last.at,
         cause=RecordCause.IN_PLACE,
         in_place=pod.restart_count,
+        excused=instance.excused,
     )
 
 
@@ -211,6 +215,8 @@ def _action_after_failure(
         return ReplicaAction.RESTARTING
     if instance.is_disrupted:
         return ReplicaAction.REPLACE
+    if instance.is_consequence:
+        return ReplicaAction.FOLLOW
     if instance.replica.restart is RestartPolicy.EXIT_CODE and not _is_retryable(pod, semantics):
         return _fail_or_tolerate(instance, semantics, ReplicaAction.FAIL_JOB_ON_EXIT_CODE)
     return ReplicaAction.RESTART
@@ -251,15 +257,21 @@ def _is_retryable(pod: Pod, semantics: Semantics) -> bool:
 def _record(
     instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
 ) -> PodRecord:
-    last = stored.record_of(instance.index)
+    last, cause = stored.record_of(instance.index), _record_cause(instance)
     streak = last.streak if last is not None and not _ran_stably(pod, now) else 0
     return PodRecord(
         index=instance.index,
         uid=pod.metadata.uid,
-        streak=streak if instance.is_disrupted else streak + 1,
+        streak=streak + 1 if cause is RecordCause.FAILED else streak,
         at=time.truncate(now),
-        cause=RecordCause.DISRUPTED if instance.is_disrupted else RecordCause.FAILED,
+        cause=cause,
     )
+
+
+def _record_cause(instance: ReplicaInstance) -> RecordCause:
+    if instance.is_disrupted:
+        return RecordCause.DISRUPTED
+    return RecordCause.CONSEQUENCE if instance.is_consequence else RecordCause.FAILED
 
 
 def _ran_stably(pod: Pod, now: datetime) -> bool:

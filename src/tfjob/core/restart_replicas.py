@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tfjob.core import limits, replica_counts
+from tfjob.core.diagnosis import recovery
 from tfjob.core.job import ReplicaType, RestartPolicy
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
 from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
@@ -28,8 +29,9 @@ from tfjob.core.status import RecordCause, ReplicaStatus
 from tfjob.k8s.pod import Pod
 
 ReplicaActions = Sequence[tuple[ReplicaInstance, ReplicaAction]]
-_RECORDED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaAction.AWAIT_DELETION})
-_DELETED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaAction.RESTARTING})
+_REPLACED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaAction.FOLLOW})
+_RECORDED = _REPLACED | {ReplicaAction.AWAIT_DELETION}
+_DELETED = _REPLACED | {ReplicaAction.RESTARTING}
 
 
 def count_restarts_of_deleted_pods(builder: PlanBuilder, observed: ObservedState) -> None:
@@ -45,18 +47,36 @@ def count_restarts_of_deleted_pods(builder: PlanBuilder, observed: ObservedState
         }
         deleted = [each for each in stored.records if each.in_place and each.uid not in existing]
         entries = [
-            msgspec.structs.replace(each, cause=RecordCause.DISRUPTED, in_place=0)
+            msgspec.structs.replace(each, cause=RecordCause.DISRUPTED, in_place=0, excused=0)
             for each in deleted
         ]
         _store(
             builder,
             replica,
-            restarts=stored.restarts + sum(each.in_place for each in deleted),
+            restarts=stored.restarts + sum(each.in_place - each.excused for each in deleted),
             records=with_records(stored, entries),
         )
 
 
+def mark_consequences(builder: PlanBuilder, observed: ObservedState) -> None:
+    """Mark the replicas that ended, or were restarted in place, only because of another one."""
+    keys = recovery.consequences(builder.job, observed, now=builder.now)
+    if not keys:
+        return
+    for instance in observed.all_instances():
+        pod = instance.pod
+        if pod is None or instance.job is not None:
+            continue
+        stored = builder.status.of(instance.replica.type)
+        if is_recorded(pod, stored, instance.index):
+            continue
+        instance.is_consequence = recovery.has_followed(instance, pod, keys)
+        is_new = pod.restart_count > _recorded_in_place(pod, stored, instance.index)
+        instance.excused += is_new and recovery.has_followed_in_place(pod, keys)
+
+
 def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActions:
+    mark_consequences(builder, observed)
     semantics = builder.job.semantics
     actions = [
         (
@@ -150,7 +170,7 @@ def _record(builder: PlanBuilder, replica: ReplicaType, actions: ReplicaActions)
         return
     counted = sum(action is ReplicaAction.RESTART for _, action in own)
     in_place = sum(
-        instance.pod.restart_count
+        instance.pod.restart_count - instance.excused
         for instance in new.values()
         if instance.pod is not None and _counts_in_place(builder, replica)
     )
@@ -226,4 +246,6 @@ def _record_restart_event(builder: PlanBuilder, instance: ReplicaInstance, pod: 
 
 
 def _rule(instance: ReplicaInstance) -> Rule:
+    if instance.is_consequence:
+        return Rule.PEER_LOST
     return Rule.DISRUPTION if instance.is_disrupted else Rule.RESTART_POLICY

@@ -11,6 +11,8 @@ from functools import cached_property
 
 import msgspec
 
+from tfjob.core.diagnosis.diagnosis import Diagnosis
+
 
 class ConditionType(StrEnum):
     CREATED = "Created"
@@ -41,6 +43,8 @@ class RecordCause(StrEnum):
     """It failed; its restart counts."""
     DISRUPTED = "Disrupted"
     """It was evicted, preempted or deleted by somebody else; it is replaced however it ends."""
+    CONSEQUENCE = "Consequence"
+    """It ended because another replica was lost; its restart does not count."""
     IN_PLACE = "InPlace"
     """It continues to run after the kubelet has restarted containers in it."""
     REMOVED = "Removed"
@@ -51,7 +55,8 @@ class PodRecord(msgspec.Struct, frozen=True):
     """The decision about one pod, by UID, so that it is not made twice.
 
     `streak` counts consecutive failures of the index; `at` is when the last one was observed.
-    `in_place` are container restarts of the pod that are not in the stored count yet.
+    `in_place` are container restarts of the pod that are not in the stored count yet; `excused`
+    are those of them that followed the loss of another replica and never count.
     """
 
     index: int
@@ -60,6 +65,7 @@ class PodRecord(msgspec.Struct, frozen=True):
     at: datetime
     cause: RecordCause = RecordCause.FAILED
     in_place: int = 0
+    excused: int = 0
 
     @property
     def is_restart(self) -> bool:
@@ -67,7 +73,7 @@ class PodRecord(msgspec.Struct, frozen=True):
         return self.cause in _REPLACED
 
 
-_REPLACED = frozenset({RecordCause.FAILED, RecordCause.DISRUPTED})
+_REPLACED = frozenset({RecordCause.FAILED, RecordCause.DISRUPTED, RecordCause.CONSEQUENCE})
 
 
 class Limit(StrEnum):
@@ -109,6 +115,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     completion_time: datetime | None = None
     last_reconcile_time: datetime | None = None
     limit_reached: Limit | None = None
+    diagnosis: Diagnosis | None = None
 
     def condition(self, kind: str) -> Condition | None:
         for each in self.conditions:

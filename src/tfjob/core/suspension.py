@@ -4,12 +4,12 @@ import msgspec
 
 from tfjob.core import completion, replica_counts, replicas, scale_down
 from tfjob.core.observe import Children, ObservedState, observe, replica_services
-from tfjob.core.plan import ChildKind, EventType, Plan, Rule, deletes_of
+from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import ConditionType, with_condition_false
 
 
-def suspend(builder: PlanBuilder, children: Children, observed: ObservedState) -> Plan:
+def suspend(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
     """Delete all children except those the job keeps while suspended."""
     pods = [each.metadata for each in children.pods]
     batch_jobs = [each.metadata for each in children.jobs]
@@ -25,7 +25,6 @@ def suspend(builder: PlanBuilder, children: Children, observed: ObservedState) -
     types = [replica.type for replica in builder.job.in_status_order()]
     builder.status = replica_counts.while_suspended(builder.status, types)
     _set_suspended_condition(builder)
-    return builder.plan()
 
 
 def resume(builder: PlanBuilder, children: Children, observed: ObservedState) -> ObservedState:

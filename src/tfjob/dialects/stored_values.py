@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from tfjob.core.job import Owner
+from tfjob.core.job import Owner, Recovery
 from tfjob.core.status import Limit, PodRecord, RecordCause
 from tfjob.k8s import time
 
 _MAX_COUNT = 2**31 - 1
 _CAUSES = {str(cause): cause for cause in RecordCause}
 _LIMITS = {str(each): each for each in Limit}
+RECOVERY = "tfjob.dev/recovery"
+"""The annotation with the mode of recovery of one job: Auto or Replica."""
+_RECOVERIES = {str(each).lower(): each for each in Recovery}
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -57,6 +60,12 @@ def owner_of(manifest: Mapping[str, Any], *, api_version: str, kind: str) -> Own
     )
 
 
+def recovery_of(manifest: Mapping[str, Any], default: str) -> Recovery:
+    """The mode of recovery that an annotation of the job asks for, or the operator's."""
+    asked = mapping(metadata_of(manifest).get("annotations")).get(RECOVERY)
+    return _RECOVERIES.get(text(asked).lower()) or Recovery(default)
+
+
 def render_time(moment: datetime | None) -> str | None:
     return None if moment is None else time.render(moment)
 
@@ -75,6 +84,7 @@ def read_records(value: object) -> tuple[PodRecord, ...]:
             at=at,
             cause=_cause(each),
             in_place=number(each.get("inPlace")),
+            excused=number(each.get("excused")),
         )
         for each in mappings(value)
         if (at := time.parse(each.get("time"))) is not None
@@ -93,7 +103,8 @@ def _render_record(restart: PodRecord) -> dict[str, Any]:
         "time": time.render(restart.at),
         "cause": str(restart.cause),
     }
-    return {**shown, "inPlace": restart.in_place} if restart.in_place else shown
+    counts = {"inPlace": restart.in_place, "excused": restart.excused}
+    return {**shown, **{key: count for key, count in counts.items() if count}}
 
 
 def _cause(stored: Mapping[str, Any]) -> RecordCause:

@@ -20,17 +20,32 @@ class Phase(StrEnum):
     UNKNOWN = "Unknown"
 
 
+MAX_OUTPUT = 2048
+"""Characters kept of the output of a container; a kubelet reports up to 12 KiB of a pod."""
+MAX_TEXT = 1024
+"""Characters kept of the message of a waiting container."""
+
+
 class Terminated(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     exit_code: int = 0
     reason: str = ""
     message: str = ""
+    """The end of it: the last lines tell most."""
     started_at: str | None = None
     finished_at: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MAX_OUTPUT:
+            msgspec.structs.force_setattr(self, "message", self.message[-MAX_OUTPUT:])
 
 
 class Waiting(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     message: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MAX_TEXT:
+            msgspec.structs.force_setattr(self, "message", self.message[:MAX_TEXT])
 
 
 class Running(msgspec.Struct, frozen=True, gc=False, rename="camel"):

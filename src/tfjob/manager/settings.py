@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.controller.pacing import PacingConfig
+from tfjob.core.job import Recovery
 from tfjob.dialects.base import Settings as JobSettings
 from tfjob.dialects.kubeflow.job import EXIT_CODES
 from tfjob.dialects.registry import DESCRIPTORS
@@ -243,6 +244,14 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         help="exit codes that restartPolicy ExitCode treats as retryable (default: default)",
     )
     add(
+        "--recovery",
+        choices=tuple(map(str, Recovery)),
+        default=str(Recovery.AUTO),
+        help="Auto: a replica that ended because another one was lost is restarted and does not"
+        " count; Replica: each replica is judged by its own exit code, as training-operator does"
+        " (default: Auto)",
+    )
+    add(
         "--default-clean-pod-policy",
         choices=("None", "Running", "All"),
         default="None",
@@ -260,6 +269,13 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
     dialect_flags.add_arguments(parser)
     _add_switch(parser, "--legacy-labels", help="also set the labels of older operators")
     _add_switch(parser, "--evaluator-in-cluster", help="list evaluators in TF_CONFIG's cluster")
+    _add_switch(
+        parser,
+        "--keep-last-lines",
+        default=True,
+        help="set terminationMessagePolicy FallbackToLogsOnError where a template does not say, so"
+        " that the job keeps the last output of a failed replica (default: true)",
+    )
 
 
 def _add_switch(
@@ -312,6 +328,8 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
         exit_code_table=given["exit_code_table"],
         has_legacy_labels=given["legacy_labels"],
         has_evaluator_in_cluster=given["evaluator_in_cluster"],
+        keeps_last_lines=given["keep_last_lines"],
+        recovery=given["recovery"],
         cluster_domain=environment.get("CUSTOM_CLUSTER_DOMAIN", ""),
         gang_scheduler_name=given["gang_scheduler_name"],
         force_delete_after=given["force_delete_stuck_after"] or None,

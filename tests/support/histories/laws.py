@@ -13,7 +13,7 @@ from tests.support.histories.operator import Listener
 from tests.support.histories.server import JOBS, PODS, SERVICES, Change, Json, ModelServer
 from tests.support.histories.truth import JobFacts, PodFacts, Truth, controller_of, place_of
 from tfjob.client.watch_codec import Key
-from tfjob.core.status import JobStatus, Limit, RecordCause
+from tfjob.core.status import JobStatus, Limit, RecordCause, ReplicaStatus
 from tfjob.k8s.event import Event
 
 _ENDS: Final = {"TFJobSucceeded": "Succeeded", "TFJobFailed": "Failed"}
@@ -232,6 +232,7 @@ class Laws(Listener):
                 if pod is None or not pod.has_ended or pod.is_disrupted:
                     what = uid if pod is None else pod.name
                     self._break(f"{job.name} counts a restart of {what}, which did not fail")
+            self._check_consequences(job, found)
             if found.restarts < before.of(kind).restarts:
                 self._break(f"{job.name} forgets restarts of {kind}")
             in_place = self._restarts_in_place(job, kind)
@@ -250,6 +251,19 @@ class Laws(Listener):
         pods = self._truth.pods_of(job)
         return sum(pod.restarts for pod in pods if pod.place and pod.place[0] == kind.lower())
 
+    def _check_consequences(self, job: JobFacts, found: ReplicaStatus) -> None:
+        """Only a plain failure beside a lost peer is a consequence; a cause is always counted."""
+        for each in found.records:
+            if each.cause is not RecordCause.CONSEQUENCE:
+                continue
+            pod = self._truth.pods.get(each.uid)
+            if pod is None or not pod.has_failed or not 1 <= (pod.code or 0) <= 125:
+                self._break(f"{job.name} excuses {each.uid}, which did not follow from anything")
+                continue
+            others = [other for other in self._truth.pods_of(job) if other.uid != pod.uid]
+            if not any(_is_lost(other) for other in others):
+                self._break(f"{job.name} excuses {pod.name}, but lost no other replica")
+
     def _check_successes(self, job: JobFacts, before: JobStatus, status: JobStatus) -> None:
         resumes = before.is_true("Suspended") and not status.is_true("Suspended")
         if resumes:
@@ -266,3 +280,7 @@ class Laws(Listener):
 
     def _break(self, text: str) -> None:
         self.broken.append(text)
+
+
+def _is_lost(pod: PodFacts) -> bool:
+    return pod.has_failed or pod.is_disrupted or pod.is_terminating

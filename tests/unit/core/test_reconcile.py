@@ -176,7 +176,7 @@ def test_a_dialect_may_name_the_namespace_in_every_sentence() -> None:
     assert deleted_names(decide(late, *pods(worker="RS")), "Pod") == ["j-worker-0"]
     failing = worded(a_job("W2", restart="OnFailure"), restarting=phrase, created=phrase)
     plan = decide(failing, *pods(worker="RF"))
-    assert (message(failing, plan), plan.events[-1].message) == ("n/j", "n/j")
+    assert (message(failing, plan), plan.events[-2].message) == ("n/j", "n/j")
     assert status_after(failing, plan).conditions[0].message == "n/j"
 
 

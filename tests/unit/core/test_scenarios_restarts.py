@@ -23,6 +23,10 @@ from tfjob.dialects.base import Settings
 from tfjob.k8s.pod import PodCondition
 
 RESTARTING = "job j is restarting because {} replica(s) failed."
+KILLED = (
+    "worker-0 was killed by a signal (signal 2), exit code 130, on node node-1."
+    " Look at the events of the pod and of its node."
+)
 F2 = 'job "j" is failing because "{}" replica(s) failed.'
 
 
@@ -46,6 +50,7 @@ def test_a_retryable_exit_restarts_the_pod_and_the_job_runs_again() -> None:
     assert events_of(plan) == [
         ("Normal", "ExitedWithCode", "Pod: n.j-worker-0 exited with code 130"),
         ("Warning", "TFJobRestarting", RESTARTING.format("Worker")),
+        ("Warning", "Killed", KILLED),
     ]
     assert passes.conditions == ["Created", "Restarting"]
     assert passes.job.status.conditions[-1].message == RESTARTING.format("Worker")
@@ -69,11 +74,12 @@ def test_a_permanent_exit_fails_the_job_and_the_pod_stays() -> None:
     assert status.conditions[-1].message == F2.format("Worker")
     assert status.completion_time == NOW
     assert (plan.creates, plan.deletes) == ([], [])
-    assert events_of(plan)[1:] == [
+    assert events_of(plan)[1:-1] == [
         ("Warning", "TFJobFailed", F2.format("Worker")),
         ("Normal", "TFJobFailed", "TFJob n/j has failed because 1 Worker replica(s) failed."),
     ]
-    assert [each.key for each in plan.events[1:]] == ["verdict/U", "verdict/count/U"]
+    assert [each.key for each in plan.events[1:-1]] == ["verdict/U", "verdict/count/U"]
+    assert plan.events[-1].reason == "ProgramFailed"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +236,7 @@ def test_a_running_worker_that_somebody_else_deleted_is_recreated_and_not_counte
     assert passes.conditions == ["Created", "Restarting"]
     assert plan.deletes == []
     assert plan.creates == []
-    assert [each.reason for each in plan.events] == ["TFJobRestarting"]
+    assert [each.reason for each in plan.events] == ["TFJobRestarting", "PodDeleted"]
     assert passes.job.status.of("Worker").failed == 1
     killed = a_pod("worker", 1, "Failed", exit_code=143, deleted=-5, ran=(-50, -2))
     passes.go(*pods(worker="R"), killed, now=at(2))

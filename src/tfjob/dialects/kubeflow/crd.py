@@ -8,6 +8,7 @@ from typing import Any
 
 from tfjob.dialects.definition import AGE, Names, column, version
 from tfjob.dialects.definition import definition as define
+from tfjob.dialects.diagnosis_field import WHY
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow.schema import schema
 
@@ -19,7 +20,7 @@ _NAMES = Names(
     singular=api.SINGULAR,
     short_names=(api.SHORT_NAME,),
 )
-_COLUMNS = (column("State", ".status.conditions[-1:].type"), AGE)
+_COLUMNS = (column("State", ".status.conditions[-1:].type"), AGE, WHY)
 _WORKERS = ".spec.tfReplicaSpecs.Worker"
 _WORKERS_STATUS = ".status.replicaStatuses.Worker"
 _SUBRESOURCES = {

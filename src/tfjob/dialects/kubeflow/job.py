@@ -24,7 +24,13 @@ from tfjob.dialects.kubeflow import api, status
 from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
-from tfjob.dialects.stored_values import is_deleting, mapping, metadata_of, owner_of
+from tfjob.dialects.stored_values import (
+    is_deleting,
+    mapping,
+    metadata_of,
+    owner_of,
+    recovery_of,
+)
 from tfjob.k8s import time
 from tfjob.k8s.field import Fault
 
@@ -79,6 +85,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
             success_criterion=success_criterion,
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
+            recovery=recovery_of(given, settings.recovery),
         ),
         messages=api.MESSAGES,
         policy=_policy(spec, settings),
@@ -92,6 +99,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         annotations=_annotations(given),
         child_labels={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
         status=stored,
+        keeps_last_lines=settings.keeps_last_lines,
         is_external=external,
         is_deleting=deleting,
     )

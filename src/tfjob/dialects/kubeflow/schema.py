@@ -4,6 +4,7 @@ Pod templates are stored as written; only the fields that the rules need are dec
 """
 
 from tfjob.core.job import MAX_REPLICAS
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.kubeflow import api, cel_rules, hints, validation_messages
 from tfjob.dialects.schema import (
     Schema,
@@ -204,6 +205,7 @@ def _status() -> Schema:
             "completionTime": moment("When the job finished."),
             "lastReconcileTime": moment("When the job was last found waiting for its PodGroup."),
             "limitReached": text("The limit that failed it: BackoffLimit or ActiveDeadline."),
+            diagnosis_field.NAME: diagnosis_field.schema(),
         },
         keeps_unknown=True,
     )
@@ -233,8 +235,9 @@ def _replica_status() -> Schema:
             "uid": text("UID of the pod."),
             "streak": integer("Consecutive failures of the replica."),
             "time": moment("When it was decided."),
-            "cause": text("Failed, Disrupted, InPlace or Removed."),
+            "cause": text("Failed, Disrupted, Consequence, InPlace or Removed."),
             "inPlace": integer("Container restarts that are not in the count yet."),
+            "excused": integer("Those of them that do not count."),
         },
         keeps_unknown=True,
     )

@@ -10,6 +10,7 @@ from typing import Any
 from tfjob.core import indexes
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.core.status import Condition, JobStatus, ReplicaStatus
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.stored_values import (
     mapping,
     mappings,
@@ -25,6 +26,7 @@ from tfjob.k8s import time
 FIELDS = frozenset(
     {
         "conditions",
+        "diagnosis",
         "replicaStatuses",
         "startTime",
         "completionTime",
@@ -47,6 +49,7 @@ def encode(status: JobStatus) -> dict[str, Any]:
         "completionTime": render_time(status.completion_time),
         "lastReconcileTime": render_time(status.last_reconcile_time),
         "limitReached": status.limit_reached and str(status.limit_reached),
+        diagnosis_field.NAME: diagnosis_field.encoded(status),
     }
     return {key: value for key, value in shown.items() if value}
 
@@ -64,6 +67,7 @@ def decode(stored: object) -> JobStatus:
         completion_time=time.parse(given.get("completionTime")),
         last_reconcile_time=time.parse(given.get("lastReconcileTime")),
         limit_reached=read_limit(given.get("limitReached")),
+        diagnosis=diagnosis_field.decoded(given),
     )
 
 

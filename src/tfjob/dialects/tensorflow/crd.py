@@ -4,6 +4,7 @@ from typing import Any
 
 from tfjob.dialects.definition import AGE, Names, column, version
 from tfjob.dialects.definition import definition as define
+from tfjob.dialects.diagnosis_field import WHY
 from tfjob.dialects.tensorflow import api
 from tfjob.dialects.tensorflow.schema import schema
 
@@ -20,6 +21,7 @@ _COLUMNS = (
     column("Phase", ".status.phase"),
     column("RuntimeId", ".spec.RuntimeId"),
     AGE,
+    WHY,
 )
 
 

@@ -117,6 +117,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         child_labels=names.labels,
         warnings=accelerators.warnings(spec.entries, settings),
         status=stored,
+        keeps_last_lines=settings.keeps_last_lines,
         is_deleting=deleting,
     )
     job = tf_config_limit.checked(found, path=SPECS)

@@ -4,6 +4,7 @@ Objects with case-insensitive keys and pod templates preserve unknown fields; on
 the rules need are declared.
 """
 
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.schema import Schema, array, boolean, integer, mapping, record, ruled, text
 from tfjob.dialects.tensorflow import api, cel_rules
 
@@ -145,6 +146,7 @@ def _status() -> Schema:
                 "What the operator supplies for each replica type.",
                 record("One replica type, as in spec.", {}, keeps_unknown=True),
             ),
+            diagnosis_field.NAME: diagnosis_field.schema(),
         },
         keeps_unknown=True,
     )

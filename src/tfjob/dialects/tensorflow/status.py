@@ -23,6 +23,7 @@ from tfjob.core.observe import (
 )
 from tfjob.core.replicas import missing_companions
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.base import StatusContext
 from tfjob.dialects.stored_values import mapping, mappings, number, text
 from tfjob.dialects.tensorflow import api, replica_defaults
@@ -33,6 +34,7 @@ FIELDS = frozenset(
     {
         "conditions",
         "controlPaused",
+        "diagnosis",
         "phase",
         "reason",
         "replicaStatuses",
@@ -56,12 +58,19 @@ def decode(stored: object, *, created: object = None) -> JobStatus:
         conditions=conditions,
         replicas=_replicas(given.get("replicaStatuses")),
         start_time=time.parse(created) if conditions else None,
+        diagnosis=diagnosis_field.decoded(given),
     )
 
 
 def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> dict[str, Any]:
     if is_final(context.stored) or not status.conditions:
         return dict(context.stored)
+    shown = _encoded(job, status, context)
+    diagnosis = diagnosis_field.encoded(status)
+    return shown if diagnosis is None else {**shown, diagnosis_field.NAME: diagnosis}
+
+
+def _encoded(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> dict[str, Any]:
     if isinstance(job, InvalidJob):
         return _refused(status, context.stored)
     if status.is_finished:

@@ -4,6 +4,7 @@ from typing import Any
 
 from tfjob.dialects.definition import AGE, Names, column, version
 from tfjob.dialects.definition import definition as define
+from tfjob.dialects.diagnosis_field import WHY
 from tfjob.dialects.tensorstack import api
 from tfjob.dialects.tensorstack.schema import schema
 
@@ -22,6 +23,7 @@ _COLUMNS = (
     column("Restarts", ".status.backoffCount", kind="integer"),
     AGE,
     column("Queue", ".spec.scheduler.t9kScheduler.queue", is_wide=True),
+    WHY,
 )
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import (
@@ -16,6 +18,7 @@ from tfjob.core.job import (
     Job,
     LabelKeys,
     Owner,
+    Recovery,
     ReplicaType,
     RestartPolicy,
     RunPolicy,
@@ -29,7 +32,7 @@ from tfjob.core.status import ConditionType
 from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
-from tfjob.dialects.stored_values import is_deleting, mapping, owner_of
+from tfjob.dialects.stored_values import is_deleting, mapping, owner_of, recovery_of
 from tfjob.dialects.tensorstack import api, run_mode, status, tensorboard
 from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import SPECS, ReplicaSpec, Spec, read_spec
@@ -69,6 +72,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
             status=status.decode(stored),
             is_deleting=deleting,
         )
+    settings = msgspec.structs.replace(settings, recovery=recovery_of(given, settings.recovery))
     job = _job(spec, owner, settings=settings, stored=stored, is_deleting=deleting)
     return tf_config_limit.checked(job, path=SPECS)
 
@@ -124,6 +128,7 @@ def _job(
         warnings=tensorboard.warnings(spec.board, settings=settings, stored=board),
         notices=status.notices(stored, name=owner.name),
         status=found,
+        keeps_last_lines=settings.keeps_last_lines,
         is_deleting=is_deleting,
     )
 
@@ -147,6 +152,7 @@ def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Semantics
         counts_evictions=True,
         max_restart_delay=_MAX_RESTART_DELAY,
         force_delete_after=settings.force_delete_after,
+        recovery=Recovery(settings.recovery),
     )
 
 

@@ -3,6 +3,7 @@
 Pod templates are stored as written; only the fields that the rules need are declared.
 """
 
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.schema import (
     Schema,
     array,
@@ -298,6 +299,7 @@ def _status() -> Schema:
             "startTime": moment("When all pods had been created, or created again after a pause."),
             "progress": text("Running or Restarting: the last state of an unfinished job."),
             "limitReached": text("The limit that failed the job: BackoffLimit or ActiveDeadline."),
+            diagnosis_field.NAME: diagnosis_field.schema(),
         },
         keeps_unknown=True,
     )

@@ -15,6 +15,7 @@ from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import MAX_REPLICAS, Job
 from tfjob.core.observe import observe
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
+from tfjob.dialects import diagnosis_field
 from tfjob.dialects.base import StatusContext
 from tfjob.dialects.stored_values import (
     mapping,
@@ -33,6 +34,7 @@ FIELDS = frozenset(
         "aggregate",
         "backoffCount",
         "conditions",
+        "diagnosis",
         "limitReached",
         "phase",
         "progress",
@@ -80,6 +82,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> 
         "startTime": render_time(status.start_time) if found.is_true(api.INITIALIZED) else None,
         "progress": _progress(status),
         "limitReached": status.limit_reached and str(status.limit_reached),
+        diagnosis_field.NAME: diagnosis_field.encoded(status),
     }
     return {key: value for key, value in whole.items() if value is not None}
 
@@ -94,6 +97,7 @@ def decode(stored: object) -> JobStatus:
         start_time=time.parse(given.get("startTime")),
         completion_time=None if verdict is None else verdict.last_transition,
         limit_reached=read_limit(given.get("limitReached")),
+        diagnosis=diagnosis_field.decoded(given),
     )
 
 

@@ -46,6 +46,7 @@ def test_columns_and_subresources(name: str) -> None:
     assert VERSIONS[name]["additionalPrinterColumns"] == [
         {"name": "State", "type": "string", "jsonPath": ".status.conditions[-1:].type"},
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+        {"name": "Why", "type": "string", "jsonPath": ".status.diagnosis.cause", "priority": 1},
     ]
     assert VERSIONS[name]["subresources"] == {
         "status": {},

@@ -203,8 +203,18 @@ def test_nothing_else_of_the_template_is_touched() -> None:
     made = pods_of(job_with_template(spec=spec))["j-worker-0"]["spec"]
     first, *others = made.pop("containers")
     assert first.pop("ports") == [{"name": "tfjob-port", "containerPort": 2222}]
+    assert first.pop("terminationMessagePolicy") == "FallbackToLogsOnError"
     assert [first, *others] == spec.pop("containers")
     assert made == spec | {"restartPolicy": "Never"}
+
+
+def test_the_template_and_a_setting_decide_about_the_last_lines() -> None:
+    job = job_with_template(spec={"containers": [container(terminationMessagePolicy="File")]})
+    (own,) = pods_of(job)["j-worker-0"]["spec"]["containers"]
+    assert own["terminationMessagePolicy"] == "File"
+    off = a_job("W1", Settings(keeps_last_lines=False))
+    (plain,) = pods_of(off)["j-worker-0"]["spec"]["containers"]
+    assert "terminationMessagePolicy" not in plain
 
 
 def test_legacy_labels_are_on_pods_only_and_give_way_to_the_template() -> None:

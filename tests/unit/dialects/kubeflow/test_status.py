@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from tests.support.builders import NOW, at
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.diagnosis.diagnosis import Diagnosis
 from tfjob.core.status import Condition, JobStatus, Limit, PodRecord, RecordCause, ReplicaStatus
 from tfjob.dialects.kubeflow import status
 from tfjob.k8s import time
@@ -44,6 +46,12 @@ FULL = {
     "completionTime": "2026-01-02T03:04:06Z",
     "lastReconcileTime": "2026-01-02T03:04:07Z",
     "limitReached": "BackoffLimit",
+    "diagnosis": {
+        "cause": "Killed",
+        "message": "worker-1 was killed by a signal",
+        "remedy": "Look at the events of the pod and of its node.",
+        "since": "2026-01-02T03:04:05Z",
+    },
 }
 
 
@@ -85,6 +93,9 @@ def test_full_status_is_read_field_by_field() -> None:
         completion_time=at(1),
         last_reconcile_time=at(2),
         limit_reached=Limit.BACKOFF,
+        diagnosis=Diagnosis(
+            cause=Cause.KILLED, message="worker-1 was killed by a signal", since=NOW
+        ),
     )
 
 

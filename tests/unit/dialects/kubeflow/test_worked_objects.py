@@ -44,6 +44,7 @@ POD = {
                 "image": "img",
                 "ports": [{"name": "tfjob-port", "containerPort": 2222}],
                 "env": [{"name": "TF_CONFIG", "value": TF_CONFIG}],
+                "terminationMessagePolicy": "FallbackToLogsOnError",
             }
         ],
     },

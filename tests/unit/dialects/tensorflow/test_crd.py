@@ -53,6 +53,7 @@ def test_one_version_with_a_status_and_columns() -> None:
         "Phase": ".status.phase",
         "RuntimeId": ".spec.RuntimeId",
         "Age": ".metadata.creationTimestamp",
+        "Why": ".status.diagnosis.cause",
     }
 
 

@@ -38,6 +38,7 @@ def test_columns() -> None:
         ("Restarts", ".status.backoffCount", 0),
         ("Age", ".metadata.creationTimestamp", 0),
         ("Queue", ".spec.scheduler.t9kScheduler.queue", 1),
+        ("Why", ".status.diagnosis.cause", 1),
     ]
 
 

@@ -1,0 +1,109 @@
+"""`tfjob explain JOB`: why a job does not run or why it failed, and what to do about it."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from tfjob.cli import cluster, job_lookup, jobs, printing
+from tfjob.cli.cluster import Cluster
+from tfjob.cli.condition_text import condition_text
+from tfjob.cli.job_diagnosis import Explanation, evidence, explained, joined
+from tfjob.cli.job_events import WARNING, JobEvent, events_of
+from tfjob.cli.jobs import ClusterJob
+from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, names
+from tfjob.k8s import time
+
+_MAX_EVENTS: Final = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB", help="name of the job")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="output format (default: text)",
+    )
+    job_lookup.add_argument(parser)
+    cluster.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    async def work(connected: Cluster) -> int:
+        found = await job_lookup.find(connected, arguments.job, api=arguments.api)
+        events = await events_of(connected, found)
+        pods = await jobs.pods_of(connected, found)
+        told = explained(found, pods, events, now=datetime.now(tz=UTC))
+        if arguments.output == "json":
+            sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
+        else:
+            sys.stdout.write("\n".join(_lines(found, told, events)) + "\n")
+        return 0
+
+    return cluster.run(arguments, work)
+
+
+def _lines(found: ClusterJob, told: Explanation, events: Sequence[JobEvent]) -> Iterator[str]:
+    yield printing.plain_line(f"{found.name}: {told.sentence}.")
+    diagnosis = told.diagnosis
+    yield from _section("Timeline", _timeline(found, diagnosis))
+    if diagnosis is None:
+        return
+    yield from _section("Evidence", _evidence(found, diagnosis))
+    yield from _section("What to do", [diagnosis.remedy])
+    yield from _section("Events", _event_lines(events))
+
+
+def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if not lines:
+        return
+    yield ""
+    yield f"{title}:"
+    for line in lines:
+        yield f"  {printing.plain_line(line)}".rstrip()
+
+
+def _timeline(found: ClusterJob, diagnosis: Diagnosis | None) -> list[str]:
+    dated = [
+        (each.last_transition, condition_text(found, each))
+        for each in found.status.conditions
+        if each.last_transition is not None and each.is_true
+    ]
+    incidents = () if diagnosis is None else diagnosis.incidents
+    dated.extend((each.at, _incident_text(each)) for each in incidents)
+    if diagnosis is not None and not incidents:
+        dated.append((diagnosis.since, diagnosis.message))
+    lines = [f"{time.render(moment)}  {text}" for moment, text in sorted(dated)]
+    left_out = 0 if diagnosis is None else diagnosis.incident_count - len(diagnosis.incidents)
+    return [*lines, f"({left_out} incidents between are left out)"] if left_out > 0 else lines
+
+
+def _incident_text(incident: Incident) -> str:
+    text = incident.sentence
+    alike, followed = names(incident.alike), names(incident.consequences)
+    if alike:
+        text += f"; so it went with {joined(alike)}"
+    return f"{text}; {joined(followed)} followed" if followed else text
+
+
+def _evidence(found: ClusterJob, diagnosis: Diagnosis) -> list[str]:
+    lines = [f"{label + ':':<11}{value}" for label, value in evidence(found, diagnosis)]
+    if diagnosis.last_lines:
+        lines.append("Last lines:")
+        lines.extend(f"  {line}" for line in diagnosis.last_lines.splitlines())
+    return lines
+
+
+def _event_lines(events: Sequence[JobEvent]) -> list[str]:
+    """The latest warnings, oldest first."""
+    warnings = [each for each in events if each.type == WARNING][-_MAX_EVENTS:]
+    return [_event_text(each) for each in warnings]
+
+
+def _event_text(event: JobEvent) -> str:
+    about = f"{event.involved_object.name}: {event.reason}: {event.message}"
+    return f"{event.last_timestamp or '':<20}  {about}"

@@ -1,0 +1,95 @@
+"""Whether a failure is only the consequence of an earlier one of another replica.
+
+TensorFlow ends the survivors of a collective job when a peer is lost, with an ordinary exit code.
+A replica of a coupled role that was running when the peer was lost, and ended soon after with such
+a code and no evidence of its own, only followed.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from tfjob.core.diagnosis.causes import DISRUPTIONS, Cause
+from tfjob.core.diagnosis.diagnosis import Incident
+from tfjob.core.job import Job, ReplicaType, RestartPolicy
+
+WINDOW: Final = timedelta(seconds=60)
+_LAST_PLAIN_CODE: Final = 125
+"""Higher codes are start errors and signals."""
+_LEADERS: Final = frozenset({"chief", "master"})
+_COLLECTIVE: Final = _LEADERS | {"worker"}
+_PARAMETER_SERVER: Final = "ps"
+SURVIVES: Final = frozenset({RestartPolicy.EXIT_CODE, RestartPolicy.ON_FAILURE})
+_OWN_EVIDENCE: Final = DISRUPTIONS | {
+    Cause.OUT_OF_MEMORY,
+    Cause.CONTAINER_NOT_STARTED,
+    Cause.INIT_CONTAINER_FAILED,
+    Cause.MODULE_MISSING,
+    Cause.INVALID_TF_CONFIG,
+    Cause.UNSUPPORTED_STRATEGY,
+    Cause.ACCELERATOR_FAILED,
+}
+"""Causes that a lost peer cannot have."""
+
+
+def has_own_evidence(failed: Incident) -> bool:
+    """Whether the failure shows a cause of its own, so that it followed from nothing else."""
+    code = failed.exit_code
+    return failed.cause in _OWN_EVIDENCE or code is None or not 1 <= code <= _LAST_PLAIN_CODE
+
+
+def is_coupled(job: Job, *, lost: ReplicaType, survivor: ReplicaType) -> bool:
+    """Whether TensorFlow ends the survivor when the other replica is lost."""
+    if job.tf_config.is_dynamic or not (lost.is_in_cluster and survivor.is_in_cluster):
+        return False
+    tasks = {each.task.lower() for each in job.replicas if each.count}
+    if _PARAMETER_SERVER in tasks:
+        return lost.task.lower() == _PARAMETER_SERVER and survivor.task.lower() in _LEADERS
+    return {lost.task.lower(), survivor.task.lower()} <= _COLLECTIVE
+
+
+def is_consequence(
+    job: Job, failed: Incident, *, of: Incident, started: datetime | None = None
+) -> bool:
+    """Whether a failure followed from another one. `started` is when the failed run started."""
+    is_later_run = started is not None and started > of.at
+    if (failed.replica == of.replica and not is_later_run) or has_own_evidence(failed):
+        return False
+    # A replica that was restarted meanwhile may lose those that are still to end.
+    if not _is_soon_after(failed, of, started=started, last_loss=of.last_loss):
+        return False
+    lost, survivor = replica_of(job, of), replica_of(job, failed)
+    return (
+        lost is not None and survivor is not None and is_coupled(job, lost=lost, survivor=survivor)
+    )
+
+
+def is_alike(failed: Incident, *, to: Incident, started: datetime | None = None) -> bool:
+    """Whether two replicas failed of one cause, as when a node is drained or a module missing."""
+    if failed.replica == to.replica or failed.cause is not to.cause:
+        return False
+    if failed.cause not in _OWN_EVIDENCE and (not failed.detail or failed.detail != to.detail):
+        return False
+    return _is_soon_after(failed, to, started=started, last_loss=to.at)
+
+
+def is_survivable(job: Job, lost: Incident) -> bool:
+    """Whether the replica is restarted after this failure, so that the job goes on."""
+    replica = replica_of(job, lost)
+    if replica is None or replica.restart not in SURVIVES:
+        return False
+    if lost.cause in DISRUPTIONS or replica.restart is RestartPolicy.ON_FAILURE:
+        return True
+    return job.semantics.exit_codes.is_retryable(lost.exit_code, reason=lost.reason)
+
+
+def replica_of(job: Job, failed: Incident) -> ReplicaType | None:
+    return next((each for each in job.replicas if each.label.lower() == failed.kind), None)
+
+
+def _is_soon_after(
+    failed: Incident, earlier: Incident, *, started: datetime | None, last_loss: datetime
+) -> bool:
+    """Whether it ended within the window and was running at the loss."""
+    if started is not None and started > last_loss:
+        return False
+    return timedelta() <= failed.at - earlier.at <= WINDOW

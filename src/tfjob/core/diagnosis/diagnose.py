@@ -1,0 +1,320 @@
+"""Chooses the dominant cause of a job's state and updates the stored diagnosis.
+
+What keeps a replica from running now comes before what happened earlier. The stored cause is kept
+as long as it holds, so that it does not change while pods come and go. A change that only adds
+consequences to an incident waits for another reason to write the status, at most for the window
+in which consequences are counted.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tfjob.core.diagnosis import api_refusals, failures, waiting
+from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, Cause, CauseGroup
+from tfjob.core.diagnosis.consequences import WINDOW
+from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, fitted
+from tfjob.core.diagnosis.failures import Failure
+from tfjob.core.diagnosis.incidents import merged
+from tfjob.core.diagnosis.waiting import Wait
+from tfjob.core.job import Job
+from tfjob.core.observe import Children, ObservedState, observe
+from tfjob.core.plan import EventType, Plan
+from tfjob.core.plan_builder import PlanBuilder
+from tfjob.core.status import ConditionType, Limit
+from tfjob.k8s import time
+
+_GANG_GRACE: Final = timedelta(seconds=5)
+_JOB: Final = "the job"
+_LIMITS: Final = {
+    Limit.BACKOFF: Cause.BACKOFF_LIMIT_EXCEEDED,
+    Limit.DEADLINE: Cause.DEADLINE_EXCEEDED,
+}
+_OWN_EVENTS: Final = frozenset({Cause.SUSPENDED, *_LIMITS.values()})
+"""Causes that other events of the job report already."""
+
+
+def update(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
+    """Set the diagnosis of a job that was not finished before this reconcile."""
+    stored = builder.job.status.diagnosis
+    found = _diagnosis(builder, children, observed)
+    if stored is not None and found is not None and _only_grew(stored, found):
+        latest = found.latest
+        moment = builder.now if latest is None else time.add(latest.at, WINDOW)
+        if moment > builder.now and not _writes_anyway(builder):
+            builder.requeue_at(moment)
+            found = stored
+    builder.set_status(diagnosis=found)
+    if found is None or found.cause in _OWN_EVENTS:
+        return
+    if stored is None or _identity(stored) != _identity(found):
+        key = f"diagnosis/{found.cause}/{found.replica}/{time.render(found.since)}"
+        message = f"{found.message}. {found.remedy}"
+        builder.record_event(EventType.WARNING, str(found.cause), message, key=key)
+
+
+def of(job: Job, children: Children, *, now: datetime) -> Diagnosis | None:
+    """The diagnosis of a job from what is there now, beside what is stored."""
+    return _diagnosis(PlanBuilder(job, now=now), children, observe(job, children))
+
+
+def with_refusal(
+    job: Job, plan: Plan, *, child: str, error: str, is_final: bool, now: datetime
+) -> Plan:
+    """The plan with a diagnosis of a create that the API server has refused.
+
+    An error that is not final and shows no known cause is an outage, which is no cause of its own.
+    """
+    status = job.status if plan.status is None else plan.status
+    cause, stored = api_refusals.cause_of(error), status.diagnosis
+    replica = _replica_named(job, child)
+    if status.is_finished or _is_about(stored, cause, replica):
+        return plan
+    if cause is Cause.CREATE_REFUSED and not is_final:
+        return plan
+    wait = Wait(cause=cause, since=time.truncate(now), replica=replica, detail=error)
+    found = _of_wait(wait, now=now)
+    if stored is not None:
+        found = msgspec.structs.replace(
+            found,
+            incidents=stored.incidents,
+            incident_count=stored.incident_count,
+            last_lines=stored.last_lines,
+        )
+    return msgspec.structs.replace(
+        plan, status=msgspec.structs.replace(status, diagnosis=fitted(found))
+    )
+
+
+def _diagnosis(
+    builder: PlanBuilder, children: Children, observed: ObservedState
+) -> Diagnosis | None:
+    stored = builder.job.status.diagnosis
+    seen = [
+        failure
+        for instance in observed.all_instances()
+        for failure in failures.of_instance(instance, now=builder.now)
+    ]
+    before = () if stored is None else stored.incidents
+    count = 0 if stored is None else stored.incident_count
+    is_whole = count <= len(before)
+    incidents = merged(
+        builder.job,
+        before,
+        seen,
+        forgotten_until=None if is_whole else before[min(1, len(before) - 1)].at,
+    )
+    count += len(incidents) - len(before)
+    found = _dominant(builder, children, observed, incidents=incidents, seen=seen)
+    if found is None:
+        return None
+    return fitted(msgspec.structs.replace(found, incidents=incidents, incident_count=count))
+
+
+def _dominant(
+    builder: PlanBuilder,
+    children: Children,
+    observed: ObservedState,
+    *,
+    incidents: Sequence[Incident],
+    seen: Sequence[Failure],
+) -> Diagnosis | None:
+    stored = builder.job.status.diagnosis
+    incident = _chosen(incidents, stored=stored, seen=seen)
+    limit = _LIMITS.get(builder.status.limit_reached) if builder.status.limit_reached else None
+    if limit is not None:
+        return _of_limit(limit, incident, seen, stored=stored, now=builder.timestamp)
+    if not builder.status.is_finished:
+        wait = _chosen_wait(builder, children, observed)
+        if wait is not None:
+            lines = _lines_of(incident, seen, stored=stored)
+            found = _kept_wait(wait, stored) or _of_wait(wait, now=builder.timestamp)
+            return msgspec.structs.replace(found, last_lines=lines)
+    return None if incident is None else _of_incident(incident, seen, stored=stored)
+
+
+def _chosen(
+    incidents: Sequence[Incident], *, stored: Diagnosis | None, seen: Sequence[Failure]
+) -> Incident | None:
+    """The incident that explains the present state.
+
+    Of those that happened together with the latest one it is the earliest whose pod is still
+    there; if all pods are gone, the one that is stored.
+    """
+    if not incidents:
+        return None
+    recent = [each for each in incidents if incidents[-1].at - each.at <= WINDOW]
+    visible = {each.incident.key for each in seen}
+    still = [each for each in recent if each.key in visible]
+    if still:
+        return still[0]
+    told = [each for each in recent if stored is not None and _is_told(stored, each)]
+    return (told or recent)[0]
+
+
+def _is_told(stored: Diagnosis, incident: Incident) -> bool:
+    if stored.replica != incident.replica or stored.since != incident.at:
+        return False
+    return stored.cause is incident.cause
+
+
+def _of_incident(
+    incident: Incident, seen: Sequence[Failure], *, stored: Diagnosis | None
+) -> Diagnosis:
+    return Diagnosis(
+        cause=incident.cause,
+        message=incident.sentence,
+        since=incident.at,
+        replica=incident.replica,
+        node=incident.node,
+        reason=incident.reason,
+        exit_code=incident.exit_code,
+        last_lines=_lines_of(incident, seen, stored=stored),
+    )
+
+
+def _of_limit(
+    limit: Cause,
+    incident: Incident | None,
+    seen: Sequence[Failure],
+    *,
+    stored: Diagnosis | None,
+    now: datetime,
+) -> Diagnosis:
+    message = f"{_JOB} {CATALOGUE[limit].text}"
+    if incident is None:
+        return Diagnosis(cause=limit, message=message, since=now)
+    found = _of_incident(incident, seen, stored=stored)
+    if limit is Cause.DEADLINE_EXCEEDED:
+        return msgspec.structs.replace(
+            found, cause=limit, message=message, since=now, replica="", node="", exit_code=None
+        )
+    return msgspec.structs.replace(
+        found, cause=limit, message=f"{message}; {found.message}", reason=str(incident.cause)
+    )
+
+
+def _lines_of(
+    incident: Incident | None, seen: Sequence[Failure], *, stored: Diagnosis | None
+) -> str:
+    """The last output at the incident: from its pod, or as stored."""
+    if incident is None:
+        return ""
+    for each in seen:
+        if each.incident.key == incident.key and each.output:
+            return each.output
+    known = () if stored is None else stored.incidents
+    return stored.last_lines if stored and any(each.key == incident.key for each in known) else ""
+
+
+def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedState) -> Wait | None:
+    """Why the job waits: what is stored if that still holds, else the first in the catalogue."""
+    found = [
+        wait
+        for instance in observed.all_instances()
+        for wait in waiting.of_instance(instance, now=builder.now)
+    ]
+    found.extend(_job_waits(builder, children, observed))
+    builder.requeue_at(min((each.due for each in found if each.due is not None), default=None))
+    due = [each for each in found if each.due is None]
+    stored = builder.job.status.diagnosis
+    kept = [each for each in due if _is_about(stored, each.cause, each.replica)]
+    causes = list(Cause)
+    return min(kept or due, key=lambda each: (causes.index(each.cause), each.replica), default=None)
+
+
+def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState) -> Sequence[Wait]:
+    """What the job as a whole waits for, and the stored refusal of a pod that is still missing."""
+    if builder.status.is_true(ConditionType.SUSPENDED):
+        return [Wait(cause=Cause.SUSPENDED, since=None)]
+    found = [*_gang_wait(builder, children)]
+    stored = builder.job.status.diagnosis
+    if stored is None or stored.cause not in BLOCKING:
+        return found
+    is_refusal = CATALOGUE[stored.cause].group is CauseGroup.NOT_CREATED
+    if is_refusal and stored.cause is not Cause.SUSPENDED and _lacks(observed, stored.replica):
+        found.append(Wait(cause=stored.cause, since=stored.since, replica=stored.replica))
+    return found
+
+
+def _gang_wait(builder: PlanBuilder, children: Children) -> Sequence[Wait]:
+    gang, group = builder.job.gang, children.pod_group
+    if gang is None or group is None or not gang.waits_for_admission:
+        return []
+    if group.status.phase not in {"", "Pending"}:
+        return []
+    since = time.parse(group.metadata.creation_timestamp)
+    due = None if since is None else time.add(since, _GANG_GRACE)
+    is_early = since is not None and due is not None and since <= builder.now < due
+    phase = group.status.phase or "no phase yet"
+    detail = f"PodGroup {group.metadata.name}: {phase}"
+    return [
+        Wait(
+            cause=Cause.GANG_INCOMPLETE,
+            since=since,
+            detail=detail,
+            due=due if is_early else None,
+        )
+    ]
+
+
+def _lacks(observed: ObservedState, replica: str) -> bool:
+    """Whether a replica, or any if none is named, has no pod and has not succeeded."""
+    return any(
+        instance.pod is None and instance.job is None and not instance.is_completed
+        for instance in observed.all_instances()
+        if not replica or replica == f"{instance.replica.label.lower()}-{instance.index}"
+    )
+
+
+def _of_wait(wait: Wait, *, now: datetime) -> Diagnosis:
+    message = f"{wait.replica or _JOB} {CATALOGUE[wait.cause].text}"
+    return Diagnosis(
+        cause=wait.cause,
+        message=f"{message} ({wait.detail})" if wait.detail else message,
+        since=time.truncate(wait.since or now),
+        replica=wait.replica,
+        node=wait.node,
+        reason=wait.reason,
+    )
+
+
+def _kept_wait(wait: Wait, stored: Diagnosis | None) -> Diagnosis | None:
+    """The stored diagnosis of the same wait: its wording may alternate, as with image pulls."""
+    return stored if _is_about(stored, wait.cause, wait.replica) else None
+
+
+def _is_about(stored: Diagnosis | None, cause: Cause, replica: str) -> bool:
+    return stored is not None and (stored.cause, stored.replica) == (cause, replica)
+
+
+def _identity(found: Diagnosis) -> tuple[str, ...]:
+    """What makes a cause a new one: a wait has no time of its own, for it may come and go."""
+    moment = "" if found.cause in BLOCKING else time.render(found.since)
+    return str(found.cause), found.replica, moment
+
+
+def _only_grew(stored: Diagnosis, found: Diagnosis) -> bool:
+    """Whether nothing changed except that more replicas followed known incidents."""
+    return _bare(stored) == _bare(found) and stored != found
+
+
+def _bare(found: Diagnosis) -> Diagnosis:
+    bare = tuple(
+        msgspec.structs.replace(each, consequences={}, alike={}) for each in found.incidents
+    )
+    return msgspec.structs.replace(found, incidents=bare)
+
+
+def _writes_anyway(builder: PlanBuilder) -> bool:
+    return builder.status != builder.job.status or bool(builder.deletes)
+
+
+def _replica_named(job: Job, child: str) -> str:
+    for replica in job.replicas:
+        index = child.removeprefix(replica.name_prefix)
+        if child != index and index.isascii() and index.isdigit():
+            return f"{replica.label.lower()}-{index}"
+    return ""

@@ -1,0 +1,227 @@
+"""The failures that a replica's pod shows: what ended it, when, and on what evidence.
+
+A failure is named by the pod's UID and the number of the container's run. A disrupted pod has one
+failure, the disruption; how its containers end afterwards is not evidence of anything.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.diagnosis.diagnosis import Incident
+from tfjob.core.diagnosis.training_errors import error_in
+from tfjob.core.job import TRAINING_CONTAINER, ReplicaType
+from tfjob.core.observe import ReplicaInstance
+from tfjob.core.pod_state import deletion_requested_at
+from tfjob.k8s import time
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
+
+_SIGNALS: Final = 128
+"""Exit codes above this one are signals."""
+_START_ERRORS: Final = frozenset({"StartError", "ContainerCannotRun", "RunContainerError"})
+_START_CODES: Final = frozenset({126, 127, 128})
+_OUT_OF_MEMORY: Final = "OOMKilled"
+_TARGETS: Final[Mapping[str, Cause]] = {
+    "PreemptionByScheduler": Cause.PREEMPTED,
+    "EvictionByEvictionAPI": Cause.DRAINED,
+    "DeletionByTaintManager": Cause.NODE_LOST,
+    "DeletionByPodGC": Cause.NODE_LOST,
+    "TerminationByKubelet": Cause.NODE_PRESSURE,
+}
+"""Reasons of the condition DisruptionTarget."""
+_POD_REASONS: Final[Mapping[str, Cause]] = {
+    "Evicted": Cause.NODE_PRESSURE,
+    "Preempting": Cause.PREEMPTED,
+    "NodeLost": Cause.NODE_LOST,
+    "NodeShutdown": Cause.NODE_LOST,
+    "Shutdown": Cause.NODE_LOST,
+    "Terminated": Cause.NODE_LOST,
+    "UnexpectedAdmissionError": Cause.POD_REJECTED,
+    "NodeAffinity": Cause.POD_REJECTED,
+    "OutOfcpu": Cause.POD_REJECTED,
+    "OutOfmemory": Cause.POD_REJECTED,
+    "OutOfpods": Cause.POD_REJECTED,
+}
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """An incident in the making, and what tells whether it only followed another one."""
+
+    incident: Incident
+    replica: ReplicaType
+    started: datetime | None = None
+    output: str = ""
+
+
+def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Failure]:
+    pod = instance.pod
+    if pod is None or instance.is_obsolete or instance.is_completed:
+        return
+    seen = _Seen(instance, pod, time.truncate(now))
+    status = next(
+        (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER), None
+    )
+    if status is not None:
+        yield from _before(seen, status)
+    if instance.is_failed and instance.is_disrupted:
+        yield seen.disruption(0 if status is None else status.restart_count)
+        return
+    ended = None if status is None else status.state.terminated
+    if status is not None and ended is not None and ended.exit_code:
+        yield seen.exit(ended, run=status.restart_count)
+    elif instance.phase is Phase.FAILED and not _has_init_failure(pod):
+        yield seen.pod_failure(0 if status is None else status.restart_count)
+    yield from _init_failures(seen)
+
+
+def last_key(pod: Pod) -> str:
+    """The key of the failure with which the pod has ended."""
+    return f"{pod.metadata.uid}/{_restarts(pod)}"
+
+
+def key_before_restart(pod: Pod) -> str:
+    """The key of the failure before the last restart in place."""
+    return f"{pod.metadata.uid}/{_restarts(pod) - 1}"
+
+
+def _restarts(pod: Pod) -> int:
+    own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
+    status = next(own, None)
+    return 0 if status is None else status.restart_count
+
+
+def _before(seen: "_Seen", status: ContainerStatus) -> Iterator[Failure]:
+    """The run before the last restart in place, which is as far back as the status reaches."""
+    ended = status.last_state.terminated
+    if ended is not None and ended.exit_code and status.restart_count:
+        yield seen.exit(ended, run=status.restart_count - 1)
+
+
+def _has_init_failure(pod: Pod) -> bool:
+    return any(
+        each.state.terminated is not None and each.state.terminated.exit_code
+        for each in pod.status.init_container_statuses
+    )
+
+
+def _init_failures(seen: "_Seen") -> Iterator[Failure]:
+    for status in seen.pod.status.init_container_statuses:
+        ended, run = status.state.terminated, status.restart_count
+        if ended is None or not ended.exit_code:
+            ended, run = status.last_state.terminated, run - 1
+        if ended is not None and ended.exit_code and run >= 0:
+            yield seen.init_failure(status.name, ended, run=run)
+            return
+
+
+class _Seen:
+    """One observed pod of a replica."""
+
+    def __init__(self, instance: ReplicaInstance, pod: Pod, now: datetime) -> None:
+        self._instance = instance
+        self.pod = pod
+        self._now = now
+
+    def exit(self, ended: Terminated, *, run: int) -> Failure:
+        """The end of the training container."""
+        cause, detail = _exit_cause(ended)
+        if cause is Cause.OUT_OF_MEMORY:
+            limit = _memory_limit(self._instance.replica)
+            detail = f"limit {limit}" if limit else ""
+        return self._failure(f"{run}", cause, ended=ended, detail=detail)
+
+    def init_failure(self, container: str, ended: Terminated, *, run: int) -> Failure:
+        cause = Cause.INIT_CONTAINER_FAILED
+        return self._failure(f"{container}/{run}", cause, ended=ended, detail=container)
+
+    def disruption(self, run: int) -> Failure:
+        pod = self.pod
+        target = next(
+            (
+                each
+                for each in pod.status.conditions
+                if each.type == "DisruptionTarget" and each.status == "True"
+            ),
+            None,
+        )
+        if target is not None:
+            cause = _TARGETS.get(target.reason, Cause.POD_DELETED)
+            at = time.parse(target.last_transition_time)
+            reason, detail = target.reason, target.message
+        else:
+            cause = _POD_REASONS.get(pod.status.reason, Cause.POD_DELETED)
+            at, reason, detail = None, pod.status.reason, pod.status.message
+        at = at or deletion_requested_at(pod.metadata) or _latest_end(pod)
+        return self._failure(f"{run}", cause, at=at, reason=reason, detail=detail)
+
+    def pod_failure(self, run: int) -> Failure:
+        """The pod failed, and no container tells why."""
+        status = self.pod.status
+        cause = _POD_REASONS.get(status.reason, Cause.UNKNOWN)
+        at = _latest_end(self.pod)
+        return self._failure(f"{run}", cause, at=at, reason=status.reason, detail=status.message)
+
+    def _failure(
+        self,
+        run: str,
+        cause: Cause,
+        *,
+        ended: Terminated | None = None,
+        at: datetime | None = None,
+        reason: str = "",
+        detail: str = "",
+    ) -> Failure:
+        at = (time.parse(ended.finished_at) if ended is not None else at) or self._now
+        incident = Incident(
+            key=f"{self.pod.metadata.uid}/{run}",
+            cause=cause,
+            kind=self._instance.replica.label.lower(),
+            index=self._instance.index,
+            at=time.truncate(at),
+            node=self.pod.spec.node_name,
+            exit_code=None if ended is None else ended.exit_code,
+            reason=reason if ended is None else ended.reason,
+            detail=detail,
+        )
+        return Failure(
+            incident,
+            self._instance.replica,
+            started=None if ended is None else time.parse(ended.started_at),
+            output="" if ended is None else ended.message,
+        )
+
+
+def _exit_cause(ended: Terminated) -> tuple[Cause, str]:
+    """The cause of an exit, and what the output says about it."""
+    if ended.reason == _OUT_OF_MEMORY:
+        return Cause.OUT_OF_MEMORY, ""
+    if ended.reason in _START_ERRORS or ended.exit_code in _START_CODES:
+        return Cause.CONTAINER_NOT_STARTED, ended.message.strip().rpartition("\n")[2]
+    found = error_in(ended.message)
+    if found is not None:
+        return found.cause, found.line
+    if ended.exit_code > _SIGNALS:
+        return Cause.KILLED, f"signal {ended.exit_code - _SIGNALS}"
+    return Cause.PROGRAM_FAILED, ""
+
+
+def _latest_end(pod: Pod) -> datetime | None:
+    ends = [
+        moment
+        for status in pod.status.container_statuses
+        if status.state.terminated is not None
+        and (moment := time.parse(status.state.terminated.finished_at)) is not None
+    ]
+    return max(ends, default=None)
+
+
+def _memory_limit(replica: ReplicaType) -> str:
+    for container in (replica.template.get("spec") or {}).get("containers") or ():
+        if container.get("name") == TRAINING_CONTAINER:
+            resources = container.get("resources")
+            limits = resources.get("limits") if isinstance(resources, Mapping) else None
+            return str(limits.get("memory", "")) if isinstance(limits, Mapping) else ""
+    return ""

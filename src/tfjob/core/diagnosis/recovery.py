@@ -1,0 +1,49 @@
+"""Which failed replicas are restarted as part of the incident of another one.
+
+Such a replica only followed a loss that the job survives. It neither fails the job nor uses up
+backoffLimit. A replica that still runs is never touched.
+"""
+
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+
+from tfjob.core.diagnosis import failures
+from tfjob.core.diagnosis.consequences import SURVIVES, is_survivable
+from tfjob.core.diagnosis.incidents import followers
+from tfjob.core.job import Job, Recovery
+from tfjob.core.observe import ObservedState, ReplicaInstance
+from tfjob.k8s.pod import Pod
+
+
+def consequences(job: Job, observed: ObservedState, *, now: datetime) -> AbstractSet[str]:
+    """The keys of failures that are consequences of losses that the job survives."""
+    if job.semantics.recovery is Recovery.REPLICA:
+        return frozenset()
+    seen = [
+        failure
+        for instance in observed.all_instances()
+        if instance.job is None
+        for failure in failures.of_instance(instance, now=now)
+    ]
+    if not seen:
+        return frozenset()
+    stored = job.status.diagnosis
+    known = () if stored is None else stored.incidents
+    restarted = {each.incident.key for each in seen if each.replica.restart in SURVIVES}
+    return {
+        key
+        for key, incident in followers(job, known, seen).items()
+        if key in restarted and is_survivable(job, incident)
+    }
+
+
+def has_followed(instance: ReplicaInstance, pod: Pod, keys: AbstractSet[str]) -> bool:
+    """Whether the end of the replica's pod is one of these failures."""
+    if instance.is_disrupted or not instance.is_failed:
+        return False
+    return failures.last_key(pod) in keys
+
+
+def has_followed_in_place(pod: Pod, keys: AbstractSet[str]) -> bool:
+    """Whether the last restart of the training container by the kubelet is one of them."""
+    return failures.key_before_restart(pod) in keys

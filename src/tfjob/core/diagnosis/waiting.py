@@ -1,0 +1,144 @@
+"""Why a pod waits: what the scheduler and the kubelet say about a pod that does not run yet.
+
+A pod that merely takes its time (scheduled, pulling, creating) has no cause. A pod that no node
+fits is reported after a few seconds only: the next scheduling attempt usually places it.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.observe import ReplicaInstance
+from tfjob.core.stuck_pods import WARN_AFTER
+from tfjob.k8s import time
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod, PodCondition
+
+SCHEDULING_GRACE: Final = timedelta(seconds=3)
+_IMAGE: Final = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "ErrImageNeverPull",
+        "InvalidImageName",
+        "ImageInspectError",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+    }
+)
+_NOT_STARTED: Final = frozenset(
+    {"RunContainerError", "CreateContainerError", "StartError", "ContainerCannotRun"}
+)
+_SCHEDULING: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
+    (
+        Cause.VOLUME_NOT_BOUND,
+        ("persistentvolumeclaim", "volume node affinity", "persistent volume"),
+    ),
+    (Cause.DEVICE_NOT_ALLOCATED, ("resourceclaim", "resource claim", "cannot allocate all claims")),
+    (Cause.GANG_INCOMPLETE, ("pod group", "podgroup", "gang")),
+    (Cause.INSUFFICIENT_RESOURCES, ("insufficient ", "too many pods")),
+    (
+        Cause.NO_MATCHING_NODE,
+        ("didn't match", "untolerated taint", "didn't satisfy", "had taint", "unschedulable"),
+    ),
+)
+"""In order of precedence; the phrases are compared in lower case."""
+
+
+class Wait(msgspec.Struct, frozen=True, kw_only=True):
+    """Why one replica, or the job as a whole if `replica` is empty, does not run yet."""
+
+    cause: Cause
+    since: datetime | None
+    """When it began, if the cluster tells."""
+    replica: str = ""
+    node: str = ""
+    reason: str = ""
+    detail: str = ""
+    due: datetime | None = None
+    """When it is to be reported, if it lasts; None for now."""
+
+
+def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Wait]:
+    pod = instance.pod
+    if pod is None or instance.is_obsolete or instance.is_completed:
+        return
+    replica = f"{instance.replica.label.lower()}-{instance.index}"
+    if pod.metadata.is_terminating:
+        yield from _terminating(pod, replica, now=now)
+        return
+    if pod.phase in {Phase.SUCCEEDED, Phase.FAILED}:
+        return
+    containers = [
+        found
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
+        if (found := _of_container(status, pod, replica)) is not None
+    ]
+    if containers:
+        yield containers[0]
+    elif not pod.spec.node_name:
+        yield from _of_scheduling(pod, replica, now=now)
+
+
+def _of_container(status: ContainerStatus, pod: Pod, replica: str) -> Wait | None:
+    waiting = status.state.waiting
+    if waiting is None:
+        return None
+    if waiting.reason in _IMAGE:
+        cause = Cause.IMAGE_NOT_PULLED
+    elif waiting.reason == "CreateContainerConfigError":
+        cause = Cause.CONFIG_MISSING
+    elif waiting.reason in _NOT_STARTED:
+        cause = Cause.CONTAINER_NOT_STARTED
+    else:
+        return None
+    return Wait(
+        cause=cause,
+        since=None,
+        replica=replica,
+        node=pod.spec.node_name,
+        reason=waiting.reason,
+        detail=waiting.message,
+    )
+
+
+def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
+    for condition in pod.status.conditions:
+        if condition.type != "PodScheduled" or condition.status == "True":
+            continue
+        since = time.parse(condition.last_transition_time)
+        is_gated = condition.reason == Cause.SCHEDULING_GATED
+        due = None if since is None or is_gated else time.add(since, SCHEDULING_GRACE)
+        # A time in the future is of another clock: it says nothing about how long to wait.
+        is_early = due is not None and since is not None and since <= now < due
+        yield Wait(
+            cause=_scheduling_cause(condition),
+            since=since,
+            replica=replica,
+            reason=condition.reason,
+            detail=condition.message,
+            due=due if is_early else None,
+        )
+
+
+def _scheduling_cause(condition: PodCondition) -> Cause:
+    if condition.reason == Cause.SCHEDULING_GATED:
+        return Cause.SCHEDULING_GATED
+    message = condition.message.lower()
+    for cause, phrases in _SCHEDULING:
+        if any(phrase in message for phrase in phrases):
+            return cause
+    return Cause.UNSCHEDULABLE
+
+
+def _terminating(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
+    gone_by = time.parse(pod.metadata.deletion_timestamp)
+    if gone_by is not None and now >= time.add(gone_by, WARN_AFTER):
+        yield Wait(
+            cause=Cause.STUCK_TERMINATING,
+            since=gone_by,
+            replica=replica,
+            node=pod.spec.node_name,
+        )

@@ -1,0 +1,220 @@
+"""`tfjob explain`: one sentence first, then what proves it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.other_jobs import old_job
+from tests.support.tfjobs import tfjob
+from tfjob.cli.job_diagnosis import KEYS
+from tfjob.cli.main import main
+
+EVENTS = "/api/v1/namespaces/default/events"
+STORED = {
+    "cause": "OutOfMemory",
+    "message": "worker-1 was killed: out of memory (limit 200Mi), exit code 137, on node n3",
+    "remedy": "Raise the memory limit.",
+    "replica": "worker-1",
+    "node": "n3",
+    "reason": "OOMKilled",
+    "exitCode": 137,
+    "since": "2026-01-01T12:04:00Z",
+    "lastLines": "step 41\nstep 42\x1b[31m",
+    "incidentCount": 1,
+    "incidents": [
+        {
+            "key": "u/0",
+            "cause": "OutOfMemory",
+            "replica": "worker-1",
+            "exitCode": 137,
+            "time": "2026-01-01T12:04:00Z",
+            "consequences": {"worker": "0,2"},
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
+    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
+        yield cluster
+
+
+def explained(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], *words: str
+) -> list[str]:
+    assert main(["explain", *words, *cluster.flags]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def as_json(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], name: str
+) -> dict[str, Any]:
+    return dict(json.loads("\n".join(explained(cluster, capsys, name, "-o", "json"))))
+
+
+def job_with(cluster: ThreadedApiServer, name: str, **status: Any) -> dict[str, Any]:
+    job = cluster.put_job(tfjob("W3", name=name), ("Created", "made"), ("Running", "it runs"))
+    path = f"/apis/kubeflow.org/v1/namespaces/default/tfjobs/{name}/status"
+    if status:
+        cluster.endpoint.request("PATCH", path, {"status": status})
+    return job
+
+
+def ended(code: int, *, finished: str, reason: str = "Error") -> dict[str, Any]:
+    state = {
+        "exitCode": code,
+        "reason": reason,
+        "startedAt": "2026-01-01T12:00:00Z",
+        "finishedAt": finished,
+    }
+    container = {"name": "tensorflow", "restartCount": 0, "state": {"terminated": state}}
+    return {"phase": "Failed", "containerStatuses": [container]}
+
+
+def pod_of(
+    cluster: ThreadedApiServer, job: dict[str, Any], status: dict[str, Any]
+) -> dict[str, Any]:
+    cluster.put_pod(job, "worker", status=status)
+    path = f"/api/v1/namespaces/default/pods/{job['metadata']['name']}-worker-0"
+    return {**cluster.endpoint.request("GET", path), "kind": "Pod"}
+
+
+def event(job: dict[str, Any], about: dict[str, Any], **fields: str) -> dict[str, Any]:
+    meta = about["metadata"]
+    kind = about.get("kind") or job["kind"]
+    return {
+        "metadata": {"name": f"{meta['name']}.{fields['reason'].lower()}"},
+        "involvedObject": {
+            "kind": kind,
+            "name": meta["name"],
+            "namespace": "default",
+            "uid": meta["uid"],
+        },
+        "type": "Warning",
+        "lastTimestamp": "2100-01-01T00:00:00Z",
+        **fields,
+    }
+
+
+def test_the_first_line_says_it_all_and_the_rest_proves_it(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job_with(cluster, "told", diagnosis=STORED)
+    lines = explained(cluster, capsys, "told")
+    assert lines[0] == (
+        "told: worker-1 was killed: out of memory (limit 200Mi), exit code 137, on node n3;"
+        " worker-0 and worker-2 then lost it and ended; the job runs again."
+    )
+    assert "  Exit code: 137" in lines
+    assert "    step 42␛[31m" in lines
+    assert any("worker-0 and worker-2 followed" in line for line in lines)
+    place = lines.index("What to do:")
+    assert lines[place + 1].startswith("  Raise the memory limit")
+
+
+def test_the_json_has_the_published_keys(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job_with(cluster, "keys", diagnosis=STORED)
+    found = as_json(cluster, capsys, "keys")
+    assert {each: found[each] for each in ("cause", "replica", "exitCode", "node")} == {
+        "cause": "OutOfMemory",
+        "replica": "worker-1",
+        "exitCode": 137,
+        "node": "n3",
+    }
+    assert set(KEYS) <= set(found)
+    assert found["stored"] is True
+    job_with(cluster, "well")
+    healthy = as_json(cluster, capsys, "well")
+    assert (healthy["cause"], healthy["incidents"]) == (None, [])
+    assert "nothing is wrong" in healthy["message"]
+
+
+def test_a_job_of_another_operator_is_explained_by_its_pods(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_with(cluster, "other")
+    cluster.put_pod(job, "worker", index=0, status=ended(1, finished="2026-01-01T12:04:09Z"))
+    killed = ended(137, finished="2026-01-01T12:04:01Z", reason="OOMKilled")
+    cluster.put_pod(job, "worker", index=1, status=killed)
+    found = as_json(cluster, capsys, "other")
+    assert (found["cause"], found["replica"]) == ("OutOfMemory", "worker-1")
+    assert found["incidents"][0]["consequences"] == {"worker": "0"}
+    assert found["stored"] is False
+
+
+def test_a_failed_job_without_pods_is_explained_by_its_verdict(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verdict = "Job gone has failed because it has reached the specified backoff limit"
+    cluster.put_job(tfjob("W1", name="gone"), ("Created", "made"), ("Failed", verdict))
+    assert as_json(cluster, capsys, "gone")["cause"] == "BackoffLimitExceeded"
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause"),
+    [
+        ("FailedMount", "MountFailed"),
+        ("FailedAttachVolume", "MountFailed"),
+        ("FailedCreatePodSandBox", "SandboxFailed"),
+    ],
+)
+def test_what_only_events_show_is_read_from_them(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str], reason: str, cause: str
+) -> None:
+    name = reason.lower()
+    job = job_with(cluster, name)
+    about = pod_of(cluster, job, {"phase": "Pending"})
+    cluster.endpoint.request("POST", EVENTS, event(job, about, reason=reason, message="no luck"))
+    found = as_json(cluster, capsys, name)
+    assert (found["cause"], found["replica"]) == (cause, "worker-0")
+
+
+def test_a_probe_that_restarts_a_container_is_named(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_with(cluster, "probed")
+    container = {"name": "tensorflow", "restartCount": 2, "state": {"running": {}}}
+    status = {"phase": "Running", "containerStatuses": [container]}
+    about = pod_of(cluster, job, status)
+    told = event(job, about, reason="Unhealthy", message="Liveness probe failed: HTTP 500")
+    cluster.endpoint.request("POST", EVENTS, told)
+    assert as_json(cluster, capsys, "probed")["cause"] == "ProbeFailed"
+
+
+def test_a_refused_create_of_another_operator_is_read_from_its_event(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_with(cluster, "refused")
+    told = event(job, job, reason="FailedCreatePod", message="Error creating: exceeded quota: q")
+    cluster.endpoint.request("POST", EVENTS, told)
+    assert as_json(cluster, capsys, "refused")["cause"] == "QuotaExceeded"
+
+
+def test_jobs_of_other_apis_are_explained(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
+    cluster.endpoint.request("POST", jobs, old_job(name="old"))
+    status = {"phase": "Running", "state": "Running", "diagnosis": STORED}
+    cluster.endpoint.request("PATCH", f"{jobs}/old/status", {"status": status})
+    lines = explained(cluster, capsys, "tfjobs.tensorflow.org/old")
+    assert lines[0].startswith("old: worker-1 was killed: out of memory")
+
+
+def test_describe_and_wait_tell_the_same_sentence(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.put_job(tfjob("W3", name="same"), ("Created", "made"), ("Failed", "it broke"))
+    path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/same/status"
+    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": STORED}})
+    told = explained(cluster, capsys, "same")[0].removeprefix("same: ").removesuffix(".")
+    assert main(["describe", "same", *cluster.flags]) == 0
+    assert told in capsys.readouterr().out
+    assert main(["wait", "same", *cluster.flags]) == 1
+    assert told in capsys.readouterr().out

@@ -1,0 +1,98 @@
+"""The failures that a pod shows."""
+
+import msgspec
+import pytest
+
+from tests.support.builders import NOW, a_job, a_pod, at, container, decoded, manifest, replica_spec
+from tfjob.core.diagnosis import failures
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.diagnosis.failures import Failure
+from tfjob.core.job import Job
+from tfjob.core.observe import Children, observe
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated
+
+
+def failures_of(pod: Pod, job: Job | None = None) -> list[Failure]:
+    observed = observe(job or a_job("W1", restart="OnFailure"), Children(pods=[pod]))
+    return list(failures.of_instance(observed.all_instances()[0], now=NOW))
+
+
+def target(reason: str) -> list[PodCondition]:
+    return [PodCondition(type="DisruptionTarget", status="True", reason=reason)]
+
+
+@pytest.mark.parametrize(
+    ("pod", "cause"),
+    [
+        (a_pod(phase="Failed", exit_code=137, reason="OOMKilled"), Cause.OUT_OF_MEMORY),
+        (a_pod(phase="Failed", exit_code=127, reason="StartError"), Cause.CONTAINER_NOT_STARTED),
+        (a_pod(phase="Failed", exit_code=126), Cause.CONTAINER_NOT_STARTED),
+        (a_pod(phase="Failed", exit_code=137), Cause.KILLED),
+        (a_pod(phase="Failed", exit_code=3), Cause.PROGRAM_FAILED),
+        (a_pod(phase="Failed", exit_code=1, output="ValueError: x"), Cause.PYTHON_ERROR),
+        (a_pod(phase="Failed", pod_reason="Evicted"), Cause.NODE_PRESSURE),
+        (a_pod(phase="Failed", pod_reason="NodeLost"), Cause.NODE_LOST),
+        (a_pod(phase="Failed", pod_reason="Shutdown"), Cause.NODE_LOST),
+        (a_pod(phase="Failed", pod_reason="OutOfcpu"), Cause.POD_REJECTED),
+        (a_pod(phase="Failed", pod_reason="Odd"), Cause.UNKNOWN),
+        (a_pod(deleted=-5), Cause.POD_DELETED),
+        (a_pod(deleted=-5, conditions=target("PreemptionByScheduler")), Cause.PREEMPTED),
+        (a_pod(deleted=-5, conditions=target("EvictionByEvictionAPI")), Cause.DRAINED),
+        (a_pod(deleted=-5, conditions=target("DeletionByTaintManager")), Cause.NODE_LOST),
+        (
+            a_pod(phase="Failed", exit_code=137, conditions=target("TerminationByKubelet")),
+            Cause.NODE_PRESSURE,
+        ),
+    ],
+)
+def test_the_evidence_names_the_cause(pod: Pod, cause: Cause) -> None:
+    (found,) = failures_of(pod)
+    assert found.incident.cause is cause
+    assert found.incident.replica == "worker-0"
+
+
+@pytest.mark.parametrize(
+    "pod", [a_pod(), a_pod(phase="Pending"), a_pod(phase="Succeeded", exit_code=0)]
+)
+def test_a_pod_in_order_shows_nothing(pod: Pod) -> None:
+    assert failures_of(pod) == []
+
+
+def test_a_restart_in_place_is_the_same_failure_as_the_end_before_it() -> None:
+    ended = Terminated(exit_code=1, reason="Error", started_at=None, finished_at=None)
+    first = ContainerStatus(name="tensorflow", state=ContainerState(terminated=ended))
+    then = ContainerStatus(
+        name="tensorflow", restart_count=1, last_state=ContainerState(terminated=ended)
+    )
+    (seen,) = failures_of(a_pod(others=[first]))
+    (again,) = failures_of(a_pod(others=[then]))
+    assert seen.incident.key == again.incident.key == "uid-j-worker-0/0"
+
+
+def test_a_deletion_and_the_exit_after_it_are_one_failure() -> None:
+    (asked,) = failures_of(a_pod(deleted=-5))
+    (gone,) = failures_of(a_pod(phase="Failed", exit_code=143, deleted=-5, ran=(-50, -1)))
+    assert asked.incident == gone.incident
+
+
+def test_an_init_container_is_named() -> None:
+    ended = ContainerState(terminated=Terminated(exit_code=4, reason="Error"))
+    pod = a_pod(phase="Failed", init=[ContainerStatus(name="fetch", state=ended)])
+    (found,) = failures_of(pod, a_job("W1", restart="Never"))
+    assert found.incident.cause is Cause.INIT_CONTAINER_FAILED
+    assert (found.incident.detail, found.incident.exit_code) == ("fetch", 4)
+
+
+def test_an_oom_kill_tells_the_limit() -> None:
+    limited = container(resources={"limits": {"memory": "200Mi"}})
+    given = manifest("W1")
+    given["spec"]["tfReplicaSpecs"]["Worker"] = replica_spec(1, containers=[limited])
+    (found,) = failures_of(a_pod(phase="Failed", exit_code=137, reason="OOMKilled"), decoded(given))
+    assert found.incident.detail == "limit 200Mi"
+
+
+def test_a_failure_without_a_time_is_of_now() -> None:
+    pod = a_pod(phase="Failed", pod_reason="Evicted")
+    (found,) = failures_of(pod)
+    assert found.incident.at == at(0)
+    assert msgspec.structs.asdict(found.incident)["node"] == "node-1"
