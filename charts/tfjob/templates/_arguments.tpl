@@ -36,6 +36,9 @@
 {{- if .evaluatorInCluster }}
 - --evaluator-in-cluster
 {{- end }}
+{{- if .resultFinalizers }}
+- --result-finalizers
+{{- end }}
 {{- if .kubeApiQps }}
 - --kube-api-qps={{ .kubeApiQps }}
 {{- end }}

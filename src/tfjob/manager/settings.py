@@ -260,6 +260,11 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
     dialect_flags.add_arguments(parser)
     _add_switch(parser, "--legacy-labels", help="also set the labels of older operators")
     _add_switch(parser, "--evaluator-in-cluster", help="list evaluators in TF_CONFIG's cluster")
+    _add_switch(
+        parser,
+        "--result-finalizers",
+        help="keep the pods that decide a job's result, by a finalizer, until their end is stored",
+    )
 
 
 def _add_switch(
@@ -315,6 +320,7 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
         cluster_domain=environment.get("CUSTOM_CLUSTER_DOMAIN", ""),
         gang_scheduler_name=given["gang_scheduler_name"],
         force_delete_after=given["force_delete_stuck_after"] or None,
+        has_result_finalizers=given["result_finalizers"],
     )
 
 

@@ -248,10 +248,8 @@ class SimulatedOperator:
         metrics = _Uncounted()
         self.reconciler = Reconciler(
             reader=reader,
-            child_writer=ChildWriter(
-                api, self.pool, metrics, may_write=self._may_write, clock=self._loop.time
-            ),
-            status_writer=StatusWriter(api, DIALECT, may_write=self._may_write),
+            child_writer=ChildWriter(api, self.pool, metrics, clock=self._loop.time),
+            status_writer=StatusWriter(api, DIALECT),
             recorder=cast("EventRecorder", _Recorder(listener)),
             metrics=metrics,
             pacer=self.pacer,

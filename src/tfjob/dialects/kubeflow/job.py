@@ -79,6 +79,7 @@ def decode(manifest: Manifest, settings: Settings) -> Job | InvalidJob:
             success_criterion=success_criterion,
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
+            holds_decisive_pods=settings.has_result_finalizers,
         ),
         messages=api.MESSAGES,
         policy=_policy(spec, settings),

@@ -147,6 +147,7 @@ def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Semantics
         counts_evictions=True,
         max_restart_delay=_MAX_RESTART_DELAY,
         force_delete_after=settings.force_delete_after,
+        holds_decisive_pods=settings.has_result_finalizers,
     )
 
 
