@@ -4,6 +4,8 @@ from typing import Final
 
 from tests.support.histories.server import Json, Key
 from tests.support.tfjobs import tfjob
+from tfjob.core.job import FINALIZER
+from tfjob.dialects.kubeflow import api
 
 NAMESPACES: Final = ("a", "b")
 ROLES: Final = ("W1", "W2", "W3", "C1 W1", "C1 W2", "P1 W1", "P1 W2", "M1 P1 W1", "C1 W1 E1")
@@ -30,7 +32,25 @@ def new_job(name: str, which: int, how: int) -> Json:
     return job
 
 
-def claim(key: Key, job: Json, how: int) -> tuple[str, list[Json], str]:
+def spoofed_pod(key: Key, job: Json, how: int) -> tuple[str, Json]:
+    """A pod that claims to belong to a job, perhaps with the operator's finalizer, and where."""
+    namespace, owners, name = _claim(key, job, how)
+    labels = {
+        api.LABEL_OPERATOR: api.OPERATOR,
+        api.LABEL_JOB: key[2],
+        api.LABEL_TYPE: "worker",
+        api.LABEL_INDEX: str(how // 8 % 3),
+    }
+    meta: Json = {"name": name, "labels": labels}
+    if owners:
+        meta["ownerReferences"] = owners
+    if how // 24 % 3 == 0:
+        meta["finalizers"] = [FINALIZER]
+    spec = {"containers": [{"name": "tensorflow", "image": "x"}], "restartPolicy": "Never"}
+    return namespace, {"metadata": meta, "spec": spec}
+
+
+def _claim(key: Key, job: Json, how: int) -> tuple[str, list[Json], str]:
     """Where a spoofed pod stands, whom it names as owner, and its name."""
     own = {
         "apiVersion": "kubeflow.org/v1",

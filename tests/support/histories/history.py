@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from tests.support.histories.downtime import away
 from tests.support.histories.ending import end_well
 from tests.support.histories.loop import BusyLoopError
 from tests.support.histories.world import Action, World
@@ -44,6 +45,7 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.deep, 1),
     (World.evict, 14),
     (World.lose_node, 3),
+    (away, 8),
 )
 _ACTIONS: Final = [action for action, _ in _WEIGHTS]
 _BOUNDS: Final = list(accumulate(weight for _, weight in _WEIGHTS))
@@ -68,7 +70,7 @@ def steps_of(seed: int, number: int) -> list[Step]:
 
 def run(steps: Sequence[Step], *, is_told: bool = False) -> Result:
     """Live through the steps, then let everything come to rest, and check the laws all the time."""
-    world = World()
+    world = World(holds_results=bool(steps) and steps[0][2] % 2 == 1)
     story: list[str] = []
     with _quiet(), world.loop.running():
         try:

@@ -31,6 +31,8 @@ class PodFacts(msgspec.Struct):
     """How the training container ended for good; None while it has not."""
     has_ended: bool = False
     is_gone: bool = False
+    was_done: bool = False
+    """Its phase was Succeeded before anybody asked for its deletion or marked it disrupted."""
     policy: str = ""
     restarts: int = 0
 
@@ -138,6 +140,8 @@ class Truth:
         facts.is_terminating |= "deletionTimestamp" in meta
         if not facts.is_gone:
             _observe_end(facts, pod)
+            is_marked = facts.is_terminating or is_evicted(pod["status"])
+            facts.was_done |= pod["status"].get("phase") == "Succeeded" and not is_marked
 
     def decoded(self, job: Json) -> JobStatus:
         return stored_status.decode(job.get("status"))

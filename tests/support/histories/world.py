@@ -6,25 +6,25 @@ so that a history is a list of numbers.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import msgspec
 
 from tests.support.fake_kubelet import lifecycle, pod_status
 from tests.support.fake_kubelet.pod_status import Exit
-from tests.support.histories.choices import NAMESPACES, claim, new_job
+from tests.support.histories.choices import NAMESPACES, new_job, spoofed_pod
 from tests.support.histories.connection import Call, Fault
 from tests.support.histories.laws import Laws
 from tests.support.histories.loop import ManualLoop
-from tests.support.histories.operator import SimulatedOperator
+from tests.support.histories.operator import START, SimulatedOperator
 from tests.support.histories.server import ENDED, JOBS, PODS, Json, Key, ModelServer
 from tests.support.histories.truth import Truth
 from tfjob.client.errors import ApiError
-from tfjob.dialects.kubeflow import api
+from tfjob.core.job import FINALIZER
+from tfjob.dialects.base import Settings
 from tfjob.k8s import time
 
-START: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES: Final = ("j", "k")
 CODES: Final = (0, 0, 0, 0, 137, 137, 130, 1, 2, 143)
 ON_SIGTERM: Final = (143, 0, 137, 0, 1)
@@ -33,20 +33,20 @@ STALLS: Final = (5.0, 30.0, 120.0)
 SKEWS: Final = (-600, -60, 0, 60, 600)
 FAULTS: Final = tuple(Fault)
 _DEEP: Final = msgspec.Raw(b"[" * 2000 + b"]" * 2000)
-_FINALIZER: Final = "tenant.example/hold"
+TENANT: Final = "tenant.example/hold"
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, *, holds_results: bool = False) -> None:
         self.loop = ManualLoop()  # type: ignore[abstract]  # it does no IO
         self.server = ModelServer(self._stamp)
         self.truth = Truth()
         self.laws = Laws(self.server, self.truth)
         self.operators: list[SimulatedOperator] = []
         self._lives = 0
+        self.holds_results = self.laws.holds_results = holds_results
+        """Whether operators that start put the result finalizer on pods."""
         self.server.listeners += [self.truth.observe, self.laws.observe, self._feed]
-
-    # The machinery.
 
     def _stamp(self, seconds: int) -> str:
         return time.render(START + timedelta(seconds=self.loop.time() + seconds))
@@ -59,9 +59,12 @@ class World:
     def start_operator(self) -> str:
         self._lives += 1
         name = f"operator-{self._lives}"
-        made = SimulatedOperator(name, self.server, self.loop, start=START, listener=self.laws)
-        self.operators.append(made)
-        return f"{name} starts"
+        given = Settings(has_result_finalizers=self.holds_results)
+        self.laws.holds_results &= self.holds_results
+        self.operators.append(
+            SimulatedOperator(name, self.server, self.loop, settings=given, listener=self.laws)
+        )
+        return f"{name} starts{' with result finalizers' if self.holds_results else ''}"
 
     def settle(self) -> None:
         self.loop.settle()
@@ -145,6 +148,7 @@ class World:
         operator.crash()
         self.settle()
         if not self.operators:
+            self.holds_results ^= how % 7 == 0
             self.start_operator()
         which_arrived = ", ".join(call.title for call in arrived) or "nothing"
         return f"{operator.name} dies; of its requests arrived: {which_arrived}"
@@ -252,33 +256,35 @@ class World:
         if key is None:
             return None
         job = self.server.objects[key]
-        namespace, owners, name = claim(key, job, how)
-        labels = {
-            api.LABEL_OPERATOR: api.OPERATOR,
-            api.LABEL_JOB: key[2],
-            api.LABEL_TYPE: "worker",
-            api.LABEL_INDEX: str(how // 8 % 3),
-        }
-        if (PODS, namespace, name) in self.server.objects:
+        namespace, pod = spoofed_pod(key, job, how)
+        meta = pod["metadata"]
+        if (PODS, namespace, meta["name"]) in self.server.objects:
             return None
-        meta: Json = {"name": name, "labels": labels}
-        if owners:
-            meta["ownerReferences"] = owners
-        spec = {"containers": [{"name": "tensorflow", "image": "x"}], "restartPolicy": "Never"}
-        self.server.create(PODS, namespace, {"metadata": meta, "spec": spec})
-        whose = [each["uid"] for each in owners] or "nobody"
-        return f"a tenant makes pod {namespace}/{name} for {key[1]}/{key[2]}, owned by {whose}"
+        self.server.create(PODS, namespace, pod)
+        whose = [each["uid"] for each in meta.get("ownerReferences", ())] or "nobody"
+        name = f"{namespace}/{meta['name']}"
+        return f"a tenant makes pod {name} for {key[1]}/{key[2]}, owned by {whose}"
 
-    def hold(self, which: int, _: int) -> str | None:
-        """Somebody puts a finalizer on a pod, or takes it away."""
+    def hold(self, which: int, how: int) -> str | None:
+        """Somebody puts a finalizer on a pod, perhaps the operator's, or takes it away."""
         key = self._pick(PODS, which)
         if key is None:
             return None
-        has = self.server.objects[key]["metadata"].get("finalizers")
-        if not has and "deletionTimestamp" in self.server.objects[key]["metadata"]:
+        meta = self.server.objects[key]["metadata"]
+        found = meta.get("finalizers", [])
+        if TENANT in found:
+            self.let_go(key)
+            return f"a tenant removes its finalizer from pod {key[1]}/{key[2]}"
+        added = FINALIZER if how % 3 == 0 else TENANT
+        if added in found or "deletionTimestamp" in meta:
             return None
-        self.server.let_go(key, [] if has else [_FINALIZER])
-        return f"a tenant {'removes' if has else 'puts'} a finalizer on pod {key[1]}/{key[2]}"
+        self.server.let_go(key, [*found, added])
+        return f"a tenant puts the finalizer {added} on pod {key[1]}/{key[2]}"
+
+    def let_go(self, key: Key) -> None:
+        """Take a tenant's finalizer away."""
+        found = self.server.objects[key]["metadata"].get("finalizers", [])
+        self.server.let_go(key, [each for each in found if each != TENANT])
 
     def deep(self, which: int, _: int) -> str | None:
         key = (JOBS, NAMESPACES[which % 2], "deep")
@@ -373,7 +379,10 @@ class World:
             self.server.delete(key, grace=0)
 
     def set_status(self, key: Key, status: Json) -> None:
-        self.server.edit(key, {**self.server.objects[key], "status": status})
+        """As kubelets do, with the generation of the pod that they know."""
+        pod = self.server.objects[key]
+        status = {**status, "observedGeneration": pod["metadata"]["generation"]}
+        self.server.edit(key, {**pod, "status": status})
 
     def keys(self, plural: str) -> list[Key]:
         return [key for key in self.server.objects if key[0] == plural]
