@@ -55,6 +55,7 @@ _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_address: str = ":8080"
     health_address: str = ":8081"
+    reviews_metrics_readers: bool = False
     is_leader_elected: bool = False
     lease_name: str = LEASE_NAME
     lease_namespace: str = "kubeflow"
@@ -107,6 +108,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
     return Settings(
         metrics_address=given["metrics_bind_address"],
         health_address=given["health_probe_bind_address"],
+        reviews_metrics_readers=given["metrics_token_review"],
         is_leader_elected=given["leader_elect"],
         lease_name=given["leader_election_id"],
         lease_namespace=environment.get("MY_POD_NAMESPACE") or "kubeflow",
@@ -139,6 +141,11 @@ def _add_process_flags(parser: argparse.ArgumentParser) -> None:
         default=":8080",
         metavar="ADDR",
         help="address of /metrics (default: :8080; 0 disables it)",
+    )
+    _add_switch(
+        parser,
+        "--metrics-token-review",
+        help="serve /metrics only to bearer tokens whose owner may get that URL",
     )
     add(
         "--health-probe-bind-address",
