@@ -143,6 +143,7 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
             "operator.gangSchedulerName=coscheduling,operator.exitCodeTable=classic",
             "operator.defaultCleanPodPolicy=All,operator.legacyLabels=true",
             "operator.evaluatorInCluster=true,operator.forceDeleteStuckAfter=90s",
+            "operator.resultFinalizers=true",
             "operator.resyncPeriod=1h30m,operator.controllerThreads=1000000",
             "operator.pacing.enabled=false,operator.pacing.statusDelay=500ms",
             "operator.pacing.eventDelay=10s",
@@ -156,6 +157,7 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
     assert (found.jobs.exit_code_table, found.jobs.default_clean_pod_policy) == ("classic", "All")
     assert found.jobs.has_legacy_labels
     assert found.jobs.has_evaluator_in_cluster
+    assert found.jobs.has_result_finalizers
     assert found.jobs.force_delete_after is not None
     assert (found.resync.total_seconds(), found.jobs.force_delete_after.seconds) == (5400, 90)
     assert (found.threads, found.qps, found.burst) == (1_000_000, 2e6, 3_000_000)
@@ -164,6 +166,11 @@ def test_each_value_reaches_the_operator(helm: Helm) -> None:
     assert (found.metrics_address, found.health_address) == (":9090", ":9091")
     assert found.namespace == "ml"
     assert found.jobs.options["t9k-pod-group-backend"] == "none"
+
+
+def test_readers_of_metrics_are_reviewed_where_that_is_wanted(helm: Helm, plain: Rendered) -> None:
+    assert not settings_of(plain).reviews_metrics_readers
+    assert settings_of(helm.render("metrics.tokenReview=true")).reviews_metrics_readers
 
 
 def test_pod_has_no_right_that_it_does_not_need(plain: Rendered) -> None:
@@ -261,6 +268,7 @@ EVERY = {*PLAIN, "tensorflow", "tensorstack", "tensorstack.t9k"}
             "operator.gangSchedulerName=coscheduling",
             {*PLAIN, "kubeflow.schedulerPlugins", Need.PRIORITIES},
         ),
+        ("metrics.tokenReview=true", {*PLAIN, Need.METRICS}),
         (EVERY_DIALECT, EVERY),
         (f"{EVERY_DIALECT},operator.t9kPodGroupBackend=none", EVERY - {"tensorstack.t9k"}),
         (

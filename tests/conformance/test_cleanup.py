@@ -88,7 +88,7 @@ async def test_job_is_deleted_when_its_ttl_has_expired(fixture: JobFixture, code
     await ended(fixture, "kept")
 
 
-@pytest.mark.scenario(111, 112)
+@pytest.mark.scenario(111, 112, "R11")
 @pytest.mark.parametrize("is_time_known", [True, False])
 async def test_job_that_ended_a_day_ago_goes_at_once(
     fixture: JobFixture, is_time_known: bool

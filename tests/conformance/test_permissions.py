@@ -198,6 +198,15 @@ async def test_each_permission_is_asked_for_and_nothing_is_missing(
             await _a_gang_is_gathered(fixture, groups, audit)
         await asyncio.to_thread(operator.stop)
     await _other_apis_of_jobs_are_served(plane, home, chart_env, tmp_path)
+    await asyncio.to_thread(helm.install, EVERY_DIALECT, "metrics.tokenReview=true", namespace=home)
+    operator = operator_of(chart_env, plane, namespace=home)
+    await asyncio.to_thread(operator.start)
+    token = plane.token_for("default", namespace=home)
+    assert [await asyncio.to_thread(operator.metrics_status, each) for each in ("", token)] == [
+        401,
+        403,
+    ]
+    await asyncio.to_thread(operator.stop)
     assert audit.refused() == set()
     assert audit.asked() == {each for each in _declared() if not each[1].endswith(_FINALIZERS)}
 

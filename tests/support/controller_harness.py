@@ -83,13 +83,14 @@ UNPACED = Pacer(PacingConfig(is_on=False), clock=lambda: 0.0)
 
 
 class ControllerHarness:
-    """One controller and its server; `tokens` are used in order, `leads` says who may write."""
+    """One controller and its server; `tokens` are used in order, `may_write` tells if it leads."""
 
     def __init__(self, server: InMemoryApiServer, kind: JobKind = TFJOB) -> None:
         self.server = server
         self.kind = kind
         self.time = NOW
-        self.leads = True
+        self.may_write: Callable[[], bool] = lambda: True
+        api = server.api.guarded(lambda: self.may_write())  # noqa: PLW0108 - tests replace it
         self.tokens = iter(["aaaa", "bbbb", "cccc"])
         self.elapsed = 0.0
         self.metrics = Metrics()
@@ -105,9 +106,9 @@ class ControllerHarness:
             token=lambda: next(self.tokens),
         )
         self.child_writer = ChildWriter(
-            server.api, FairSemaphore(4), self.metrics, clock=lambda: self.elapsed
+            api, FairSemaphore(4), self.metrics, clock=lambda: self.elapsed
         )
-        self.statuses = StatusWriter(server.api, kind.dialect, may_write=lambda: self.leads)
+        self.statuses = StatusWriter(api, kind.dialect)
         self.reconciler = self.reconciler_with(UNPACED)
 
     def reconciler_with(self, pacer: Pacer) -> Reconciler:

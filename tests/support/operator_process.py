@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.support.controlplane.ports import LOOPBACK, Ports
 from tests.support.controlplane.processes import Processes
@@ -108,6 +109,11 @@ class OperatorProcess:
         found = [match for match in map(_SERIES.match, lines) if match]
         return {match["series"]: float(match["value"]) for match in found}
 
+    def metrics_status(self, token: str = "") -> int:
+        """The HTTP status of /metrics for who shows this token."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return self._get(self._metrics, "/metrics", headers)[0]
+
     def jobs_counted(self, what: str, namespace: str) -> int:
         """A counter of jobs in one namespace: created, deleted, successful, failed, restarted."""
         labels = f'framework="tensorflow",job_namespace="{namespace}"'
@@ -128,10 +134,12 @@ class OperatorProcess:
             return False
 
     @staticmethod
-    def _get(port: int, path: str) -> tuple[int, str]:
+    def _get(
+        port: int, path: str, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[int, str]:
         connection = http.client.HTTPConnection(LOOPBACK, port, timeout=PATIENCE)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=dict(headers))
             answer = connection.getresponse()
             return answer.status, answer.read().decode()
         finally:

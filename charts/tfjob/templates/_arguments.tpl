@@ -1,5 +1,11 @@
 {{- define "tfjob.arguments" -}}
 - --metrics-bind-address=:{{ .Values.metrics.port }}
+{{- if .Values.metrics.tokenReview }}
+{{- if .Values.namespaced.enabled }}
+{{- fail "metrics.tokenReview needs permissions of the whole cluster; namespaced.enabled grants none" }}
+{{- end }}
+- --metrics-token-review
+{{- end }}
 - --health-probe-bind-address=:{{ .Values.probes.port }}
 - --zap-encoder={{ .Values.logging.encoder }}
 - --zap-log-level={{ .Values.logging.level }}
@@ -39,6 +45,9 @@
 {{- end }}
 {{- if not .keepLastLines }}
 - --keep-last-lines=false
+{{- end }}
+{{- if .resultFinalizers }}
+- --result-finalizers
 {{- end }}
 {{- if .kubeApiQps }}
 - --kube-api-qps={{ .kubeApiQps }}

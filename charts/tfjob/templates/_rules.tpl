@@ -131,6 +131,17 @@
   verbs: ["get", "update"]
 {{- end -}}
 
+{{- define "tfjob.rules.metrics" -}}
+# check the token of who reads the metrics
+- apiGroups: ["authentication.k8s.io"]
+  resources: ["tokenreviews"]
+  verbs: ["create"]
+# check whether they have the permission to
+- apiGroups: ["authorization.k8s.io"]
+  resources: ["subjectaccessreviews"]
+  verbs: ["create"]
+{{- end -}}
+
 {{- define "tfjob.rules.priorities" -}}
 # compute minResources of a PodGroup whose minMember is below the replica count
 - apiGroups: ["scheduling.k8s.io"]

@@ -16,7 +16,13 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from tfjob.client.errors import AlreadyExists, ApiError, NotFound, ServerTimeout
+from tfjob.client.errors import (
+    AlreadyExists,
+    ApiError,
+    NamespaceTerminating,
+    NotFound,
+    ServerTimeout,
+)
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import EVENTS
 from tfjob.client.seen_set import SeenSet
@@ -299,8 +305,11 @@ class EventRecorder:
                 await self._continue_count(identity, series, count=count)
 
     async def _create(self, identity: _Id, series: _Series, *, count: int) -> None:
-        body = self._manifest(identity, series, count=count)
-        await self._api.create(EVENTS.collection(identity[0]), body, decode=PartialObjectMetadata)
+        body, path = self._manifest(identity, series, count=count), EVENTS.collection(identity[0])
+        try:
+            await self._api.create(path, body, decode=PartialObjectMetadata)
+        except NotFound as fault:  # The namespace is gone.
+            raise NamespaceTerminating(fault.message, status=fault.status) from fault
 
     async def _continue_count(self, identity: _Id, series: _Series, *, count: int) -> None:
         """The event was recorded before this process started: continue its count."""
@@ -354,6 +363,10 @@ class EventRecorder:
             self._queue.retry(identity)
             return
         self._drop(identity, str(fault))
+        if isinstance(fault, NamespaceTerminating):
+            for other in [*self._waiting_in.get(identity[0], ())]:
+                if other not in self._sending:
+                    self._drop(other, str(fault))
 
     def _time(self) -> float:
         if self._timers is None:

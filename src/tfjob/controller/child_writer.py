@@ -12,8 +12,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-import msgspec
-
 from tfjob.client.errors import (
     AlreadyExists,
     ApiError,
@@ -27,7 +25,7 @@ from tfjob.client.errors import (
 from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.timing import REAL
-from tfjob.controller import controller_refs, decision_log
+from tfjob.controller import controller_refs, decision_log, held_pods
 from tfjob.controller.child_kinds import Kind, Kinds
 from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.metrics_recorder import MetricsRecorder
@@ -40,11 +38,12 @@ from tfjob.controller.slow_start import (
     is_refusal,
 )
 from tfjob.controller.snapshot import PendingClaim
+from tfjob.controller.write_report import Report
 from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
-from tfjob.core.plan import ChildKind, Create, Delete, Plan, Update
+from tfjob.core.plan import ChildKind, Create, Delete, Plan, Release, Update
 from tfjob.k8s.meta import ObjectMeta
 
 _WITHOUT_EVENT: Final = frozenset({ChildKind.POD_GROUP})
@@ -60,28 +59,6 @@ MAX_CONFLICTS: Final = 10
 """Names that others may have taken before the rest of the children backs off."""
 
 
-class Report(msgspec.Struct):
-    """The result of writing a job's children: versions to wait for, and errors."""
-
-    versions: dict[str, str] = msgspec.field(default_factory=dict)
-    errors: list[ApiError] = msgspec.field(default_factory=list)
-    refused: int = 0
-    """How many of the errors are refused creates, which are retried after `retry_after`."""
-    retry_after: float | None = None
-    """Seconds until creates that were refused, now or earlier, may be retried."""
-    retries_soon: bool = False
-    """An object with a child's name is terminating, or has just changed: retry shortly."""
-    has_more: bool = False
-    first_create_error: str = ""
-    refused_child: str = ""
-    """The first child, in plan order, that could not be created, and its error."""
-
-    @property
-    def namespace_terminating(self) -> bool:
-        """Nothing can be created in the namespace any more."""
-        return any(isinstance(error, NamespaceTerminating) for error in self.errors)
-
-
 class ChildWriter:
     def __init__(
         self,
@@ -90,7 +67,6 @@ class ChildWriter:
         metrics: MetricsRecorder,
         *,
         kinds: Kinds | None = None,
-        may_write: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = REAL.clock,
     ) -> None:
         self._api = api
@@ -98,7 +74,6 @@ class ChildWriter:
         self._pool = pool
         self._metrics = metrics
         self._kinds = kinds or Kinds()
-        self._may_write = may_write
 
     async def apply(self, job: Job | InvalidJob, plan: Plan, recorder: JobEventRecorder) -> Report:
         writes = _ChildWrites(
@@ -106,10 +81,11 @@ class ChildWriter:
         )
         await self._run_all(writes, [partial(writes.update, each) for each in plan.updates])
         deletes = [partial(writes.delete, each) for each in plan.deletes]
+        releases = [partial(writes.release, each) for each in plan.releases]
         creates = self._due_creates(writes, job, plan.creates) if isinstance(job, Job) else {}
         async with asyncio.TaskGroup() as group:
-            if deletes:
-                group.create_task(self._run_all(writes, deletes))
+            if deletes or releases:
+                group.create_task(self._run_all(writes, [*deletes, *releases]))
             for child_group, each in creates.items():
                 group.create_task(self._slow_start(writes, child_group, each))
         writes.report.has_more = bool(writes.remaining)
@@ -140,6 +116,10 @@ class ChildWriter:
             else:
                 claimed += 1
         return claimed, errors
+
+    async def release_stray(self, pods: Sequence[ObjectMeta], *, job_path: str) -> list[ApiError]:
+        """Remove the result finalizer of pods whose job the server does not have."""
+        return await held_pods.release_stray(self._api, pods, pool=self._pool, job_path=job_path)
 
     def forget_job(self, uid: str) -> None:
         """Drop what is kept for a job that was deleted."""
@@ -199,8 +179,8 @@ class ChildWriter:
         self, writes: "_ChildWrites", pieces: Sequence[Callable[[], Awaitable[None]]]
     ) -> None:
         """Run the writes concurrently. A single one needs no task of its own."""
-        leads = (partial(self._as_leader, each) for each in pieces)
-        runs = [self._pool.run(writes.lane, each, tenant=writes.namespace) for each in leads]
+        works = (partial(_unless_demoted, each) for each in pieces)
+        runs = [self._pool.run(writes.lane, each, tenant=writes.namespace) for each in works]
         if len(runs) == 1:
             await runs[0]
             return
@@ -208,11 +188,11 @@ class ChildWriter:
             for run in runs:
                 group.create_task(run)
 
-    async def _as_leader(self, writes: Callable[[], Awaitable[None]]) -> None:
-        """Check leadership before each write: it may be lost during a long reconcile."""
-        if self._may_write():
-            with suppress(NotLeadingError):  # The next leader writes what is missing.
-                await writes()
+
+async def _unless_demoted(write: Callable[[], Awaitable[None]]) -> None:
+    """Leadership may be lost during a long reconcile: the next leader writes what is missing."""
+    with suppress(NotLeadingError):
+        await write()
 
 
 class _ChildWrites:
@@ -322,6 +302,17 @@ class _ChildWrites:
             uid=delete.uid,
             rule=delete.rule,
         )
+
+    async def release(self, release: Release) -> None:
+        """Remove the result finalizer of a pod, whose end is stored or no longer matters."""
+        name, uid = release.name, release.uid
+        try:
+            left = await held_pods.release(self._api, self.namespace, name=name, uid=uid)
+        except ApiError as error:
+            self.report.errors.append(error)
+            return
+        if left is not None and not left.metadata.is_terminating:
+            self._expect_version(ChildKind.POD, left.metadata)
 
     async def update(self, update: Update) -> None:
         kind = self._kinds.of(update.kind, self._job)

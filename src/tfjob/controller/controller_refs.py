@@ -9,7 +9,7 @@ from typing import Any
 from tfjob.client.errors import Conflict, Invalid, NotFound
 from tfjob.client.http import STRATEGIC_PATCH, Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
-from tfjob.core.job import Job, Owner
+from tfjob.core.job import FINALIZER, Job, Owner
 from tfjob.k8s.meta import ObjectMeta
 
 
@@ -23,16 +23,24 @@ async def release(api: Api, job: Job, resource: Resource, meta: ObjectMeta) -> N
     """Release a child whose labels no longer match the job."""
     removal = {"$patch": "delete", "uid": job.owner.uid}
     body = _patch(meta, {"ownerReferences": [removal]})
+    if FINALIZER in meta.finalizers:
+        # No job waits for its end any more.
+        body["metadata"]["$deleteFromPrimitiveList/finalizers"] = [FINALIZER]
     await _send(api, resource, meta, body)
 
 
 async def may_adopt(api: Api, owner: Owner, job_path: str) -> bool:
     """Whether the job still exists on the server and is not being deleted."""
+    return await live_uid(api, job_path) == owner.uid
+
+
+async def live_uid(api: Api, path: str) -> str | None:
+    """The UID of an object as the server has it; None if it is gone or being deleted."""
     try:
-        fresh = await api.get(job_path, decode=PartialObjectMetadata)
+        fresh = await api.get(path, decode=PartialObjectMetadata)
     except NotFound:
-        return False
-    return fresh.metadata.uid == owner.uid and not fresh.metadata.is_terminating
+        return None
+    return None if fresh.metadata.is_terminating else fresh.metadata.uid
 
 
 def _patch(meta: ObjectMeta, changes: dict[str, Any]) -> dict[str, Any]:

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from tfjob.client.watch_codec import HasMetadata, Key
+from tfjob.client.watch_codec import HasMetadata, Key, key_of
 from tfjob.client.workqueue import Priority
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Change, Pacer
 from tfjob.controller.snapshot import Stores
 from tfjob.core.plan import ChildKind
+from tfjob.core.result_finalizer import is_held
 from tfjob.dialects.base import Dialect
+from tfjob.k8s.pod import Pod
 
 
 class Request(NamedTuple):
@@ -38,15 +40,23 @@ class EventHandler:
 
     def child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> Iterator[Request]:
         """Requests for the job that owns the child and the one that its label names, before and
-        after the change. Unknown jobs are skipped: their creation is a change of its own."""
+        after the change. Unknown jobs are skipped: their creation is a change of its own. A pod
+        with the result finalizer is looked at all the same, so that it does not wait for ever."""
         child = new or old
         if child is None:
             return
         meta = child.metadata
+        self._track_held(old, new)
         siblings = partial(self._stores.pods.owned_by, meta.namespace, meta.controller_uid or "")
         for key in {key for item in (old, new) if item for key in self._jobs_of(item)}:
-            if self._stores.jobs.get(key) is not None:
+            if self._stores.jobs.get(key) is not None or self._stores.held_pods.of(key):
                 yield from self._requests(Change(key, old, new, siblings))
+
+    def _track_held(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        child, held = new or old, self._stores.held_pods
+        if isinstance(child, Pod) and any(each and is_held(each.metadata) for each in (old, new)):
+            is_kept = new is not None and is_held(new.metadata)
+            held.put(key_of(child.metadata), self._jobs_of(child) if is_kept else ())
 
     def _requests(self, change: Change) -> Iterator[Request]:
         schedule = self._pacer.schedule_for(change)

@@ -16,7 +16,7 @@ import msgspec
 from tfjob.client.errors import ApiError, Conflict, Invalid, NotFound
 from tfjob.client.events import EventRecorder
 from tfjob.client.watch_codec import Key
-from tfjob.controller.child_writer import ChildWriter, Report
+from tfjob.controller.child_writer import ChildWriter
 from tfjob.controller.expectations import CreatedHere
 from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.job_object import JobObject
@@ -24,11 +24,13 @@ from tfjob.controller.metrics_recorder import MetricsRecorder
 from tfjob.controller.pacing import Pacer, SettledState
 from tfjob.controller.snapshot import Snapshot, SnapshotReader
 from tfjob.controller.status_writer import StatusWriter, WriteResult
+from tfjob.controller.write_report import Report
 from tfjob.core.diagnosis.diagnose import with_refusal
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan, Rule
 from tfjob.core.reconcile import reconcile
+from tfjob.core.result_finalizer import with_releases
 from tfjob.core.status import ConditionType
 from tfjob.dialects.base import StatusContext
 from tfjob.k8s import time
@@ -88,6 +90,14 @@ class Reconciler:
     async def reconcile(self, key: Key, *, max_creates: int | None = None) -> Result:
         """Reconcile a job. If it needs more than `max_creates` new children, do nothing: a worker
         without that limit takes it."""
+        stray = self._reader.stray_pods(key)
+        path = self._status_writer.path_of(key)
+        errors = await self._child_writer.release_stray(stray, job_path=path) if stray else []
+        result = await self._reconcile(key, max_creates)
+        result.errors += errors
+        return result
+
+    async def _reconcile(self, key: Key, max_creates: int | None) -> Result:
         settled = self._settled_state(key)
         if settled is not None:
             return Result(requeue_at=settled.until)
@@ -254,7 +264,8 @@ class Reconciler:
     def _decide(self, snapshot: Snapshot) -> Plan:
         job, children, now = snapshot.job, snapshot.children, self._now()
         if isinstance(job, InvalidJob):
-            return reject(job, children=children, now=now)
+            plan = reject(job, children=children, now=now)
+            return with_releases(plan, job=job, children=children)
         return reconcile(job=job, children=children, now=now)
 
     async def _claim(self, snapshot: Snapshot) -> tuple[int, list[ApiError]]:
@@ -268,7 +279,7 @@ class Reconciler:
     async def _apply_children(
         self, job: Job | InvalidJob, plan: Plan, recorder: JobEventRecorder
     ) -> Report:
-        if not (plan.creates or plan.deletes or plan.updates):
+        if not plan.changes_children:
             return Report()
         return await self._child_writer.apply(job, plan, recorder)
 

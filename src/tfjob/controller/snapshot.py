@@ -15,6 +15,7 @@ from tfjob.client.store import Store
 from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.controller.checked_specs import CheckedSpecs
 from tfjob.controller.cluster_lookups import ClusterLookups
+from tfjob.controller.held_pods import HeldPods, is_stray
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
 from tfjob.core import stuck_pods
@@ -52,6 +53,7 @@ class Stores(msgspec.Struct):
     batch_jobs: Store[BatchJob] | None = None
     pod_groups: Store[PodGroup] | None = None
     companions: Mapping[str, Store[CompanionObject]] = {}
+    held_pods: HeldPods = msgspec.field(default_factory=HeldPods)
 
 
 class Snapshot(msgspec.Struct):
@@ -112,6 +114,14 @@ class SnapshotReader:
             job, Children(pods=pods, jobs=batch_jobs, services=services)
         )
         return snapshot
+
+    def stray_pods(self, key: Key) -> list[ObjectMeta]:
+        """Held pods that name the job of this key, but are not its children."""
+        job = self.stores.jobs.get(key)
+        uid = None if job is None else job.metadata.uid
+        pods = map(self.stores.pods.get, self.stores.held_pods.of(key))
+        metas = [pod.metadata for pod in pods if pod is not None]
+        return [meta for meta in metas if is_stray(meta, job=uid)]
 
     def fingerprint(self, stored: JobObject) -> int:
         """A hash of the versions of all pods and services that belong to or name the job."""

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.client.errors import Conflict, NotFound, NotLeadingError
+from tfjob.client.errors import Conflict, NotFound
 from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
+from tfjob.client.watch_codec import Key
 from tfjob.controller.job_object import JobObject
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
@@ -40,16 +41,17 @@ class WriteResult(msgspec.Struct):
 
 
 class StatusWriter:
-    def __init__(
-        self, api: Api, dialect: Dialect, *, may_write: Callable[[], bool] = lambda: True
-    ) -> None:
+    def __init__(self, api: Api, dialect: Dialect) -> None:
         self._api = api
-        self._may_write = may_write
         self._dialect = dialect
         self._resource = Resource(dialect.group, dialect.version, dialect.plural)
 
     def path(self, stored: JobObject) -> str:
         return self._resource.item(stored.metadata.name, stored.metadata.namespace)
+
+    def path_of(self, key: Key) -> str:
+        namespace, name = key
+        return self._resource.item(name, namespace)
 
     async def write(
         self,
@@ -97,8 +99,6 @@ class StatusWriter:
         spec = defaulted(fresh)
         if spec is None or metadata.get("deletionTimestamp"):
             return str(metadata["resourceVersion"])
-        if not self._may_write():
-            raise NotLeadingError
         body = {**fresh, "spec": spec}
         response = await self._api.replace(self.path(stored), body, decode=PartialObjectMetadata)
         return response.metadata.resource_version
@@ -122,8 +122,6 @@ class StatusWriter:
         path = self._resource.item(
             stored.metadata.name, stored.metadata.namespace, subresource="status"
         )
-        if not self._may_write():
-            raise NotLeadingError
         return await self._api.replace(path, body, decode=PartialObjectMetadata)
 
     def _body(

@@ -4,10 +4,10 @@ A pod template is passed on unchanged except for the fields set here. Templates 
 in place; the manifests of a job share the parts that do not differ.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType, ServicePort
+from tfjob.core.job import FINALIZER, TRAINING_CONTAINER, Job, ReplicaType, ServicePort
 from tfjob.core.plan import ChildKind, Create
 from tfjob.core.tf_config import ClusterSpec
 
@@ -40,6 +40,9 @@ class ManifestBuilder:
         template = self._template(replica, index)
         metadata = {"name": replica.name(index), **template["metadata"]}
         metadata["ownerReferences"] = self._owners
+        finalizers = self._finalizers(replica, index, metadata.pop("finalizers", ()))
+        if finalizers:
+            metadata["finalizers"] = finalizers
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
     def service(self, replica: ReplicaType, index: int) -> dict[str, Any]:
@@ -89,6 +92,15 @@ class ManifestBuilder:
         if given.get("finalizers"):
             metadata["finalizers"] = given["finalizers"]
         return {"metadata": metadata, "spec": spec}
+
+    def _finalizers(self, replica: ReplicaType, index: int, given: Sequence[str]) -> list[str]:
+        """The template's finalizers; the operator's own is on decisive pods only, if at all."""
+        finalizers = [each for each in given if each != FINALIZER]
+        semantics = self._job.semantics
+        is_decisive = semantics.success_criterion.includes(replica.type, index)
+        if semantics.holds_decisive_pods and is_decisive:
+            finalizers.append(FINALIZER)
+        return finalizers
 
     def _pod_labels(
         self, replica: ReplicaType, index: int, given: Mapping[str, str]

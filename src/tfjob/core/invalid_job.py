@@ -115,8 +115,14 @@ def _failed_condition(job: InvalidJob, *, at: datetime) -> Condition:
     )
 
 
+def _without_secrets(fault: field.Fault) -> field.Fault:
+    """Values of variables may be secrets, and more people read events than jobs."""
+    is_secret = ".env" in fault.path and fault.value is not msgspec.UNSET
+    return msgspec.structs.replace(fault, value="(hidden)") if is_secret else fault
+
+
 def _detail(faults: Sequence[field.Fault]) -> str:
     """All faults, or the first ones and how many more there are."""
-    text = field.summary(faults[:_MAX_FAULTS])
+    text = field.summary(_without_secrets(each) for each in faults[:_MAX_FAULTS])
     more = len(faults) - _MAX_FAULTS
     return f"{text} and {more} more" if more > 0 else text

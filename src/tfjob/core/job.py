@@ -16,6 +16,8 @@ from tfjob.core.messages import Messages
 from tfjob.core.status import JobStatus
 
 TRAINING_CONTAINER = "tensorflow"
+FINALIZER = "kubeflow.org/tfjob-result"
+"""Keeps a decisive pod until its end is stored, if the operator is configured so."""
 MAX_REPLICAS = 5_000
 """The most replicas of a job over all types. TF_CONFIG lists them all in one environment variable,
 which holds fewer if their names have the usual length, and hardly more with the shortest names."""
@@ -165,6 +167,8 @@ class Semantics(msgspec.Struct, frozen=True):
     recovery: Recovery = Recovery.AUTO
     max_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
+    holds_decisive_pods: bool = False
+    """Decisive pods get the result finalizer."""
 
 
 class RunPolicy(msgspec.Struct, frozen=True):

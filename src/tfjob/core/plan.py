@@ -83,6 +83,13 @@ class Delete(msgspec.Struct, frozen=True):
     is_forced: bool = False
 
 
+class Release(msgspec.Struct, frozen=True):
+    """One pod whose result finalizer is removed, with its UID as a precondition."""
+
+    name: str
+    uid: str
+
+
 class JobEvent(msgspec.Struct, frozen=True):
     """An event about a job. Events with the same key are one occurrence, recorded once."""
 
@@ -99,6 +106,7 @@ class Plan(msgspec.Struct, frozen=True):
     creates: Sequence[Create] = ()
     updates: Sequence[Update] = ()
     deletes: Sequence[Delete] = ()
+    releases: Sequence[Release] = ()
     status: JobStatus | None = None
     events: Sequence[JobEvent] = ()
     requeue_at: datetime | None = None
@@ -107,9 +115,13 @@ class Plan(msgspec.Struct, frozen=True):
     writes_status_first: bool = False
 
     @property
+    def changes_children(self) -> bool:
+        return bool(self.creates or self.updates or self.deletes or self.releases)
+
+    @property
     def has_effects(self) -> bool:
         """The plan changes children or deletes the job."""
-        return bool(self.creates or self.updates or self.deletes or self.deletes_job)
+        return self.changes_children or self.deletes_job
 
     @property
     def is_empty(self) -> bool:

@@ -71,17 +71,21 @@ def deletion_requested_at(meta: ObjectMeta) -> datetime | None:
 def _ended_before_deletion(pod: Pod) -> bool:
     """Whether the training container had ended when the deletion was requested.
 
-    Used only if the end and the deletion are first observed together. With a grace period of 0 the
-    time of the request is lost, because the kubelet sets it to the present once the pod has
-    stopped: such a pod counts as still running when its deletion was requested, so that an end
-    after a deletion is never taken for a success. A container that the kubelet was about to
+    Used only if the end and the deletion are first observed together. A deletion begins a new
+    generation of the pod: a kubelet that reports an end for an earlier one did not know of the
+    deletion. Kubelets before 1.34 do not report the generation, so times decide. With a grace
+    period of 0 the time of the request is lost, because the kubelet sets it to the present once the
+    pod has stopped: such a pod counts as still running when its deletion was requested, so that an
+    end after a deletion is never taken for a success. A container that the kubelet was about to
     restart had not ended.
     """
     meta = pod.metadata
-    if meta.deletion_grace_period_seconds == 0:
-        return False
     ended = pod.terminated(TRAINING_CONTAINER)
     if ended is None or _starts_again(ended, pod.spec.restart_policy):
+        return False
+    if pod.status.observed_generation and meta.generation:
+        return pod.status.observed_generation < meta.generation
+    if meta.deletion_grace_period_seconds == 0:
         return False
     finished, asked = time.parse(ended.finished_at), deletion_requested_at(meta)
     return finished is not None and asked is not None and finished < asked

@@ -13,6 +13,7 @@ from tfjob.core import (
     progress,
     replicas,
     restart_replicas,
+    result_finalizer,
     suspension,
 )
 from tfjob.core.diagnosis import diagnose
@@ -24,6 +25,11 @@ from tfjob.core.plan_builder import PlanBuilder
 
 def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
     """Plan what to create, update, delete and store for one job."""
+    plan = _plan(job, children, now=now)
+    return result_finalizer.with_releases(plan, job=job, children=children)
+
+
+def _plan(job: Job, children: Children, *, now: datetime) -> Plan:
     if job.is_external or job.is_deleting:
         return Plan()
     builder = PlanBuilder(job, now=now)

@@ -30,6 +30,7 @@ class Settings(msgspec.Struct, frozen=True):
     cluster_domain: str = ""
     gang_scheduler_name: str = ""
     force_delete_after: timedelta | None = None
+    has_result_finalizers: bool = False
     options: Mapping[str, Any] = {}
     """Values of dialect-specific flags, by flag name."""
     served: frozenset[str] = frozenset()

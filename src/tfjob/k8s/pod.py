@@ -75,6 +75,7 @@ class PodCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     phase: str = ""
+    observed_generation: int = 0
     reason: str = ""
     message: str = ""
     start_time: str | None = None

@@ -31,6 +31,7 @@ from tfjob.manager import health
 from tfjob.manager.background import supervised, unawaited_errors
 from tfjob.manager.controller import Controller, SharedServices, cancel
 from tfjob.manager.metrics import Metrics
+from tfjob.manager.metrics_access import MetricsAccess
 from tfjob.manager.settings import Settings
 
 _log: Final = logging.getLogger(__name__)
@@ -249,8 +250,13 @@ class Operator:
             ) from error
 
     async def _serve(self) -> None:
+        access = MetricsAccess(self._api, clock=self._environment.timing.clock)
+        review = access.status_for if self.settings.reviews_metrics_readers else None
         for app, address in (
-            (health.metrics_app(self.metrics.registry), self.settings.metrics_address),
+            (
+                health.metrics_app(self.metrics.registry, review=review),
+                self.settings.metrics_address,
+            ),
             (
                 health.probes_app(lambda: self.is_ready, why=self._why_not_ready),
                 self.settings.health_address,

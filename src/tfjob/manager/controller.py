@@ -163,8 +163,12 @@ class Controller:
         return asyncio.create_task(supervised(work, name=full, may_end=may_end))
 
     def enqueue_all(self) -> None:
-        for each in self.informers.jobs.store if self.informers is not None else ():
+        if self.informers is None:
+            return
+        for each in self.informers.jobs.store:
             self.queue.add((each.metadata.namespace, each.metadata.name))
+        for key in self.informers.stores.held_pods.jobs:
+            self.queue.add(key)
 
     @property
     def idle_seconds(self) -> dict[str, Callable[[], float]]:
@@ -269,10 +273,9 @@ class Controller:
                 shared.pool,
                 shared.metrics,
                 kinds=Kinds(self.dialect.companions),
-                may_write=shared.may_write,
                 clock=shared.timing.clock,
             ),
-            status_writer=StatusWriter(shared.api, self.dialect, may_write=shared.may_write),
+            status_writer=StatusWriter(shared.api, self.dialect),
             recorder=shared.recorder,
             metrics=shared.metrics,
             pacer=self.pacer,

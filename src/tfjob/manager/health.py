@@ -1,6 +1,7 @@
 """The HTTP servers for metrics and for the kubelet's probes."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
@@ -11,6 +12,12 @@ _OFF: Final = frozenset({"", "0"})
 _MAX_PORT: Final = 65535
 NOT_SYNCED: Final = "informers have not synced yet"
 Server = web.AppRunner
+Review = Callable[[str], Awaitable[int]]
+_REFUSALS: Final[Mapping[int, str]] = {
+    HTTPStatus.UNAUTHORIZED: "send a bearer token that the API server accepts",
+    HTTPStatus.FORBIDDEN: "the permission to get the non-resource URL /metrics is missing",
+    HTTPStatus.SERVICE_UNAVAILABLE: "the API server cannot review the token; try again later",
+}
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
@@ -18,8 +25,14 @@ class AddressError(ValueError):
     """The address is invalid or in use; the message names it and says why."""
 
 
-def metrics_app(registry: CollectorRegistry) -> web.Application:
-    async def metrics(_: web.Request) -> web.Response:
+def metrics_app(registry: CollectorRegistry, *, review: Review | None = None) -> web.Application:
+    """`review` gives the HTTP status for an Authorization header; without it everybody may read."""
+
+    async def metrics(request: web.Request) -> web.Response:
+        if review is not None:
+            status = await review(request.headers.get("Authorization", ""))
+            if status != HTTPStatus.OK:
+                return web.Response(text=_REFUSALS[status], status=status)
         return web.Response(
             body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
         )

@@ -14,6 +14,7 @@ from tfjob.controller.child_kinds import resource_of
 from tfjob.controller.cluster_lookups import NODES, PRIORITY_CLASSES
 from tfjob.dialects.descriptor import CHILD_VERBS, INFORMER_VERBS, Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.manager.metrics_access import ACCESS_REVIEWS, TOKEN_REVIEWS
 
 
 class Need(StrEnum):
@@ -25,6 +26,8 @@ class Need(StrEnum):
     """Cluster-scoped and optional: the operator works without it."""
     LEADERSHIP = "leadership"
     """With leader election, in the operator's own namespace."""
+    METRICS = "metrics"
+    """With reviews of who reads the metrics; cluster-scoped."""
     PRIORITIES = "priorities"
     """With gang scheduling; cluster-scoped."""
 
@@ -129,6 +132,18 @@ PERMISSIONS: Final = (
         verbs=("get", "create", "update"),
         has_one_name=True,
         why="leader election",
+    ),
+    Permission(
+        need=Need.METRICS,
+        resource=TOKEN_REVIEWS,
+        verbs=("create",),
+        why="check the token of who reads the metrics",
+    ),
+    Permission(
+        need=Need.METRICS,
+        resource=ACCESS_REVIEWS,
+        verbs=("create",),
+        why="check whether they have the permission to",
     ),
     Permission(
         need=Need.PRIORITIES,

@@ -56,6 +56,7 @@ _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_address: str = ":8080"
     health_address: str = ":8081"
+    reviews_metrics_readers: bool = False
     is_leader_elected: bool = False
     lease_name: str = LEASE_NAME
     lease_namespace: str = "kubeflow"
@@ -108,6 +109,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
     return Settings(
         metrics_address=given["metrics_bind_address"],
         health_address=given["health_probe_bind_address"],
+        reviews_metrics_readers=given["metrics_token_review"],
         is_leader_elected=given["leader_elect"],
         lease_name=given["leader_election_id"],
         lease_namespace=environment.get("MY_POD_NAMESPACE") or "kubeflow",
@@ -140,6 +142,11 @@ def _add_process_flags(parser: argparse.ArgumentParser) -> None:
         default=":8080",
         metavar="ADDR",
         help="address of /metrics (default: :8080; 0 disables it)",
+    )
+    _add_switch(
+        parser,
+        "--metrics-token-review",
+        help="serve /metrics only to bearer tokens whose owner may get that URL",
     )
     add(
         "--health-probe-bind-address",
@@ -276,6 +283,11 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         help="set terminationMessagePolicy FallbackToLogsOnError where a template does not say, so"
         " that the job keeps the last output of a failed replica (default: true)",
     )
+    _add_switch(
+        parser,
+        "--result-finalizers",
+        help="keep the pods that decide a job's result, by a finalizer, until their end is stored",
+    )
 
 
 def _add_switch(
@@ -333,6 +345,7 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
         cluster_domain=environment.get("CUSTOM_CLUSTER_DOMAIN", ""),
         gang_scheduler_name=given["gang_scheduler_name"],
         force_delete_after=given["force_delete_stuck_after"] or None,
+        has_result_finalizers=given["result_finalizers"],
     )
 
 

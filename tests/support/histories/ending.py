@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from tests.support.histories import nodes
+from tests.support.histories import nodes, tenants
 from tests.support.histories.server import ENDED, JOBS, PODS, SERVICES, Json, Key
 from tests.support.histories.truth import JobFacts, controller_of, place_of
 from tests.support.histories.world import DEEP, HUGE, World
+from tfjob.core.job import FINALIZER
 
 _MOST_ROUNDS: Final = 400
 _REST: Final = 4000.0
@@ -25,7 +26,7 @@ def end_well(world: World) -> list[str]:
     else:
         return ["no rest: something is written again and again"]
     faults = [fault for key in world.keys(JOBS) for fault in _faults_of(world, key)]
-    return faults + _orphans(world) + _rest_is_kept(world)
+    return faults + _orphans(world) + _held(world) + _rest_is_kept(world)
 
 
 def _stop_faults(world: World) -> None:
@@ -37,8 +38,7 @@ def _stop_faults(world: World) -> None:
     for node in world.server.lost_nodes:
         nodes.clean_lost(world, node)
     for key in (*world.keys(PODS), *world.keys(JOBS)):
-        if world.server.objects[key]["metadata"].get("finalizers"):
-            world.server.let_go(key, [])
+        tenants.let_go(world, key)
     for key in (*world.keys(PODS), *world.keys(SERVICES)):
         job = world.truth.jobs.get(controller_of(world.server.objects[key]["metadata"]))
         if job is None or job.namespace != key[1]:
@@ -152,6 +152,19 @@ def _orphans(world: World) -> list[str]:
         job = world.truth.jobs.get(controller_of(each["metadata"]))
         if job is not None and job.gone_at:
             found.append(f"pod {each['metadata']['name']} outlives its job")
+    return found
+
+
+def _held(world: World) -> list[str]:
+    """No pod waits for the operator's finalizer, and no finished job keeps one."""
+    found = []
+    for each in world.server.listed(PODS):
+        meta = each["metadata"]
+        if FINALIZER not in meta.get("finalizers", ()):
+            continue
+        job = world.truth.jobs.get(controller_of(meta))
+        if "deletionTimestamp" in meta or not world.holds_results or (job and job.verdict):
+            found.append(f"pod {meta['name']} is kept by the operator's finalizer")
     return found
 
 

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from tests.support.histories import nodes, tenants
+from tests.support.histories.downtime import away
 from tests.support.histories.ending import end_well
 from tests.support.histories.loop import BusyLoopError
 from tests.support.histories.world import Action, World
@@ -51,6 +52,7 @@ WEIGHTS: Final[Weights] = (
     (World.arrive, 10),
     (nodes.evict, 14),
     (nodes.lose_node, 3),
+    (away, 8),
 )
 _GOING_ON: Final = 4
 
@@ -77,7 +79,8 @@ def steps_of(
 
 def run(steps: Sequence[Step], *, is_told: bool = False) -> Result:
     """Live through the steps, then let everything come to rest, and check the laws all the time."""
-    return run_in(World(), steps, is_told=is_told)
+    world = World(holds_results=bool(steps) and steps[0][2] % 2 == 1)
+    return run_in(world, steps, is_told=is_told)
 
 
 def run_in(

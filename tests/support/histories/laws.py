@@ -29,6 +29,8 @@ class Laws(Listener):
         self.broken: list[str] = []
         self.overlaps: list[int] = []
         """The steps at which two operators led at the same time."""
+        self.holds_results = False
+        """Every operator so far has put the result finalizer on the pods that decide."""
 
     def begun(self) -> None:
         CURRENT.set(Pass(self._truth.step))
@@ -63,6 +65,7 @@ class Laws(Listener):
             self._check_status(change.new)
         if change.key[0] == PODS and change.old is None and change.new is not None and change.by:
             self._check_only_one(change.new)
+            self._check_not_done(change.new)
 
     def _note_look(self, call: Call) -> None:
         found = self._server.objects.get(call.key)
@@ -112,6 +115,18 @@ class Laws(Listener):
             if other.uid != facts.uid and other.maker and not (other.is_gone or other.has_ended):
                 self._break(f"pod {facts.name} made while {other.name} runs for the same replica")
 
+    def _check_not_done(self, pod: Json) -> None:
+        """A decisive replica that has succeeded never runs again, wherever its pod has gone."""
+        facts = self._truth.pods[pod["metadata"]["uid"]]
+        job = self._truth.jobs.get(facts.owner)
+        if job is None or not self.holds_results or self.overlaps or job.was_suspended:
+            return
+        if facts.place not in job.deciders or job.policy_of(facts.place[0]) == "Always":
+            return
+        done = [each.name for each in self._truth.pods_of(job, facts.place) if _is_kept(each)]
+        if done:
+            self._break(f"pod {facts.name} made again, although {done[0]} had succeeded")
+
     def _check_delete(self, call: Call) -> None:
         if call.uid is None:
             self._break(f"{call.title} without the UID of what is meant")
@@ -159,7 +174,7 @@ class Laws(Listener):
                 self._break(f"{call.title} for a job that is not in its namespace")
             elif call.reconcile is not None and job.uid not in call.reconcile.looked:
                 self._break(f"{call.title} without a look whether {job.name} stays")
-        if not added:
+        if call.body["metadata"].keys() & {"ownerReferences"} and not added:
             self._owner(call, meta)
 
     def _owner(self, call: Call, meta: Json) -> JobFacts | None:
@@ -284,3 +299,8 @@ class Laws(Listener):
 
 def _is_lost(pod: PodFacts) -> bool:
     return pod.has_failed or pod.is_disrupted or pod.is_terminating
+
+
+def _is_kept(pod: PodFacts) -> bool:
+    """A pod of the operator, with its finalizer, that succeeded by itself."""
+    return bool(pod.maker) and pod.was_done and pod.has_succeeded

@@ -10,7 +10,7 @@ history's.
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from tests.support.histories.connection import Call, ModelApi
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from tfjob.client.http import Api
 
 T = TypeVar("T", bound=HasMetadata)
+START: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+"""What every clock shows at first."""
 DIALECT: Final = KubeflowV1()
 _LABEL, _, _VALUE = DIALECT.child_selector.partition("=")
 _DECODERS: Final[dict[str, LineDecoder[Any]]] = {
@@ -204,14 +206,14 @@ class SimulatedOperator:
         server: ModelServer,
         loop: ManualLoop,
         *,
-        start: datetime,
+        settings: Settings,
         listener: Listener,
     ) -> None:
         self.name = name
         self.leads = True
         self.skew = timedelta(0)
         self._loop = loop
-        self._start = start
+        self._settings = settings
         self.api = ModelApi(server, name, may_write=lambda: self.leads, observe=listener.requested)
         self.channels: list[Channel[Any]] = [Channel(each, server) for each in _DECODERS]
         self.queue = WorkQueue[Key](timers=loop, group=lambda key: key[0])
@@ -236,10 +238,12 @@ class SimulatedOperator:
             services, store=Store[Service](label=label), on_change=on_child
         )
         self._informers: list[Informer[Any]] = [self.jobs, self._pods, self._services]
-        stores = Stores(jobs=self.jobs.store, pods=self._pods.store, services=self._services.store)
+        self._stores = stores = Stores(
+            jobs=self.jobs.store, pods=self._pods.store, services=self._services.store
+        )
         reader = SnapshotReader(
             DIALECT,
-            Settings(),
+            self._settings,
             stores=stores,
             lookups=ClusterLookups(self.api, clock=self._loop.time),
             now=self.now,
@@ -248,10 +252,8 @@ class SimulatedOperator:
         metrics = _Uncounted()
         self.reconciler = Reconciler(
             reader=reader,
-            child_writer=ChildWriter(
-                api, self.pool, metrics, may_write=self._may_write, clock=self._loop.time
-            ),
-            status_writer=StatusWriter(api, DIALECT, may_write=self._may_write),
+            child_writer=ChildWriter(api, self.pool, metrics, clock=self._loop.time),
+            status_writer=StatusWriter(api, DIALECT),
             recorder=cast("EventRecorder", _Recorder(listener)),
             metrics=metrics,
             pacer=self.pacer,
@@ -277,7 +279,7 @@ class SimulatedOperator:
 
     def now(self) -> datetime:
         """Its wall clock, which may be wrong."""
-        return self._start + timedelta(seconds=self._loop.time()) + self.skew
+        return START + timedelta(seconds=self._loop.time()) + self.skew
 
     def start_when_synced(self) -> None:
         if self._workers or not all(each.has_synced.is_set() for each in self._informers):
@@ -306,6 +308,8 @@ class SimulatedOperator:
     def enqueue_all(self) -> None:
         for each in self.jobs.store:
             self.queue.add((each.metadata.namespace, each.metadata.name))
+        for key in self._stores.held_pods.jobs:
+            self.queue.add(key)
 
     def crash(self) -> None:
         self.api.is_dead = True

@@ -103,7 +103,7 @@ class ModelServer:
         return self._write(key, old, new)
 
     def patch(self, key: Key, body: Json) -> Json:
-        """A strategic merge of owner references; nothing else is patched by those under test."""
+        """A strategic merge of owner references and finalizers, which is all that is patched."""
         old = self.get(key)
         meta = old["metadata"]
         if body["metadata"].get("uid", meta["uid"]) != meta["uid"]:
@@ -118,8 +118,14 @@ class ModelServer:
                 references[each["uid"]] = {**references.get(each["uid"], {}), **each}
         if sum(bool(each.get("controller")) for each in references.values()) > 1:
             raise Invalid("Only one reference can have Controller set to true", status=422)
-        owners = list(references.values())
-        return self._write(key, old, {**old, "metadata": {**meta, "ownerReferences": owners}})
+        if references or "ownerReferences" in meta:
+            meta = {**meta, "ownerReferences": list(references.values())}
+        removed = body["metadata"].get("$deleteFromPrimitiveList/finalizers", ())
+        new = self._write(key, old, {**old, "metadata": meta})
+        if not removed or not set(removed) & set(meta.get("finalizers", ())):
+            return new
+        kept = [each for each in meta["finalizers"] if each not in removed]
+        return self.let_go(key, kept)
 
     def delete(
         self, key: Key, *, uid: str | None = None, version: str | None = None, grace: int = GRACE
@@ -133,12 +139,17 @@ class ModelServer:
         is_held = bool(meta.get("finalizers"))
         known = meta.get("deletionGracePeriodSeconds")
         if (known is None or grace < known) and (key[0] == PODS or is_held):
-            marks = {"deletionTimestamp": self._now(grace), "deletionGracePeriodSeconds": grace}
+            marks: Json = {
+                "deletionTimestamp": self._now(grace),
+                "deletionGracePeriodSeconds": grace,
+            }
+            if "deletionTimestamp" not in meta:
+                marks["generation"] = meta["generation"] + 1
             old = self._write(key, old, {**old, "metadata": {**meta, **marks}})
         if grace == 0 and not is_held:
             self._store(key, old, None)
 
-    def let_go(self, key: Key, finalizers: list[str]) -> None:
+    def let_go(self, key: Key, finalizers: list[str]) -> Json:
         """Set the finalizers; what only waited for the last of them is gone."""
         old = self.get(key)
         new = self._write(
@@ -146,7 +157,8 @@ class ModelServer:
         )
         meta = new["metadata"]
         if not finalizers and meta.get("deletionGracePeriodSeconds") == 0:
-            self._store(key, new, None)
+            return self._store(key, new, None)
+        return new
 
     def collect(self) -> Json | None:
         """Delete one object whose owners are all gone, as the garbage collector does."""

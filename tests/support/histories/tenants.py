@@ -9,14 +9,15 @@ from typing import Final
 import msgspec
 
 from tests.support.histories.choices import NAMESPACES, claim, new_job
-from tests.support.histories.server import JOBS, PODS, SERVICES, Json
+from tests.support.histories.server import JOBS, PODS, SERVICES, Json, Key
 from tests.support.histories.world import DEEP, HUGE, World
+from tfjob.core.job import FINALIZER
 from tfjob.dialects.kubeflow import api
 
 _NESTED: Final = msgspec.Raw(b"[" * 2000 + b"]" * 2000)
 _LONG: Final = "x" * 100_000
 _TOO_MANY: Final = 10_000
-_FINALIZER: Final = "tenant.example/hold"
+_HOLD: Final = "tenant.example/hold"
 _INDEXES: Final = ("0", "1", "2", "0", "1", "2", "-1", "x", "99999999999", "")
 
 
@@ -42,6 +43,8 @@ def spoof(world: World, which: int, how: int) -> str | None:
     spec: Json = {"containers": [{"name": "tensorflow", "image": "x"}], "restartPolicy": "Never"}
     if plural == SERVICES:
         spec = {"clusterIP": "None"}
+    elif how // 96 % 3 == 0:
+        meta["finalizers"] = [FINALIZER]
     world.server.create(plural, namespace, {"metadata": meta, "spec": spec})
     whose = [each["uid"] for each in owners] or "nobody"
     what = f"{plural} {namespace}/{name} for {key[1]}/{key[2]}"
@@ -49,17 +52,29 @@ def spoof(world: World, which: int, how: int) -> str | None:
 
 
 def hold(world: World, which: int, how: int) -> str | None:
-    """Somebody puts a finalizer on a pod or a job, or takes it away."""
+    """Somebody puts a finalizer on a pod or a job, perhaps the operator's, or takes it away."""
     plural = JOBS if how % 4 == 0 else PODS
     key = world.pick(plural, which)
     if key is None:
         return None
-    has = world.server.objects[key]["metadata"].get("finalizers")
-    if not has and "deletionTimestamp" in world.server.objects[key]["metadata"]:
-        return None
-    world.server.let_go(key, [] if has else [_FINALIZER])
+    meta = world.server.objects[key]["metadata"]
+    found = meta.get("finalizers", [])
     what = f"{plural} {key[1]}/{key[2]}"
-    return f"a tenant {'removes' if has else 'puts'} a finalizer on {what}"
+    if _HOLD in found:
+        let_go(world, key)
+        return f"a tenant removes its finalizer from {what}"
+    added = FINALIZER if plural == PODS and how % 3 == 0 else _HOLD
+    if added in found or "deletionTimestamp" in meta:
+        return None
+    world.server.let_go(key, [*found, added])
+    return f"a tenant puts the finalizer {added} on {what}"
+
+
+def let_go(world: World, key: Key) -> None:
+    """Take a tenant's finalizer away."""
+    found = world.server.objects[key]["metadata"].get("finalizers", [])
+    if _HOLD in found:
+        world.server.let_go(key, [each for each in found if each != _HOLD])
 
 
 def deep(world: World, which: int, _: int) -> str | None:

@@ -36,6 +36,8 @@ class PodFacts(msgspec.Struct):
     """How the training container ended for good; None while it has not."""
     has_ended: bool = False
     is_gone: bool = False
+    was_done: bool = False
+    """Its phase was Succeeded before anybody asked for its deletion or marked it disrupted."""
     policy: str = ""
     restarts: int = 0
 
@@ -62,6 +64,7 @@ class JobFacts(msgspec.Struct):
     first_pod_at: int = 0
     terminating_at: int = 0
     gone_at: int = 0
+    was_suspended: bool = False
     recorded_uids: set[str] = msgspec.field(default_factory=set)
     """Pods of which the status has had a record."""
     failed_uids: dict[str, set[str]] = msgspec.field(default_factory=dict)
@@ -137,6 +140,7 @@ class Truth:
             job.made_at = self.step
             self.jobs[uid] = job
         job.spec = seen["spec"]
+        job.was_suspended |= job.is_suspended
         if "deletionTimestamp" in seen["metadata"]:
             job.terminating_at = job.terminating_at or self.step
 
@@ -157,6 +161,8 @@ class Truth:
         facts.is_terminating |= "deletionTimestamp" in meta
         if not facts.is_gone:
             _observe_end(facts, pod)
+            is_marked = facts.is_terminating or is_evicted(pod["status"])
+            facts.was_done |= pod["status"].get("phase") == "Succeeded" and not is_marked
 
     def decoded(self, job: Json) -> JobStatus:
         return stored_status.decode(job.get("status"))

@@ -7,20 +7,20 @@ so that a history is a list of numbers.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from tests.support.histories.choices import NAMESPACES, new_job
 from tests.support.histories.connection import Call, Fault
 from tests.support.histories.laws import Laws
 from tests.support.histories.loop import ManualLoop
-from tests.support.histories.operator import SimulatedOperator
+from tests.support.histories.operator import START, SimulatedOperator
 from tests.support.histories.server import JOBS, PODS, Json, Key, ModelServer
 from tests.support.histories.truth import Place, Truth
 from tfjob.client.errors import ApiError
+from tfjob.dialects.base import Settings
 from tfjob.k8s import time
 
-START: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES: Final = ("j", "k")
 CODES: Final = (0, 0, 0, 0, 137, 137, 130, 1, 2, 143)
 WAITS: Final = (0.05, 0.2, 1.0, 3.0, 12.0, 70.0, 700.0)
@@ -36,7 +36,7 @@ _ODD: Final = frozenset({DEEP, HUGE})
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, *, holds_results: bool = False) -> None:
         self.loop = ManualLoop()  # type: ignore[abstract]  # it does no IO
         self.server = ModelServer(self.server_time)
         self.truth = Truth()
@@ -53,6 +53,8 @@ class World:
         """Seconds by which clocks are wrong."""
         self._late: list[tuple[float, SimulatedOperator, Call]] = []
         self._lives = 0
+        self.holds_results = self.laws.holds_results = holds_results
+        """Whether operators that start put the result finalizer on pods."""
         self.server.listeners += [self.truth.observe, self.laws.observe, self._feed]
 
     # The machinery.
@@ -75,9 +77,12 @@ class World:
     def start_operator(self) -> str:
         self._lives += 1
         name = f"operator-{self._lives}"
-        made = SimulatedOperator(name, self.server, self.loop, start=START, listener=self.laws)
-        self.operators.append(made)
-        return f"{name} starts"
+        given = Settings(has_result_finalizers=self.holds_results)
+        self.laws.holds_results &= self.holds_results
+        self.operators.append(
+            SimulatedOperator(name, self.server, self.loop, settings=given, listener=self.laws)
+        )
+        return f"{name} starts{' with result finalizers' if self.holds_results else ''}"
 
     def settle(self) -> None:
         self.loop.settle()
@@ -174,6 +179,7 @@ class World:
         operator.crash()
         self.settle()
         if not self.operators:
+            self.holds_results ^= how % 7 == 0
             self.start_operator()
         return f"{operator.name} dies; of its requests arrived: {arrived}"
 
@@ -294,7 +300,10 @@ class World:
     # Objects.
 
     def set_status(self, key: Key, status: Json) -> None:
-        self.server.edit(key, {**self.server.objects[key], "status": status})
+        """As kubelets do, with the generation of the pod that they know."""
+        pod = self.server.objects[key]
+        status = {**status, "observedGeneration": pod["metadata"]["generation"]}
+        self.server.edit(key, {**pod, "status": status})
 
     def keys(self, plural: str) -> list[Key]:
         return [key for key in self.server.objects if key[0] == plural]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.fake_time import FakeTime, settle
 from tests.unit.client.test_events import Server, news
-from tfjob.client.errors import Forbidden
+from tfjob.client.errors import ApiError, Forbidden, NamespaceTerminating, NotFound
 from tfjob.client.events import Backlog, EventRecorder, EventRecorderConfig
 from tfjob.k8s.event import Event
 
@@ -170,3 +170,22 @@ async def test_event_that_is_being_sent_is_not_dropped_for_another() -> None:
     await recorder.close()
     await asyncio.wait(running)
     assert len(server.stored) == 2
+
+
+@pytest.mark.parametrize("fault", [NamespaceTerminating("is ending"), NotFound("is gone")])
+async def test_namespace_that_ends_costs_one_refused_event_and_no_other_namespace_any(
+    fault: ApiError,
+) -> None:
+    server = Server()
+    server.faults = [fault]
+    recorder = EventRecorder(server, component="c", timers=FakeTime())
+    for number in range(1000):
+        recorder.record(elsewhere(f"job-{number}", "ending"), key="Created")
+    for number in range(3):
+        recorder.record(elsewhere(f"job-{number}", "quiet"), key="Created")
+    running = asyncio.create_task(recorder.run())
+    await settle()
+    assert (server.attempts, recorder.dropped) == (4, 1000)
+    assert sum("/quiet/" in place for place in server.stored) == 3
+    await recorder.close()
+    await running

@@ -18,7 +18,7 @@ async def test_operator_that_lost_its_lead_in_a_reconcile_writes_no_more(
     async with controller as harness:
         await harness.submit("W1")
         leads = iter([True, True, False, False])
-        harness.child_writer._may_write = harness.statuses._may_write = lambda: next(leads, False)
+        harness.may_write = lambda: next(leads, False)
         await harness.one_pass()
         assert await harness.server.names("services") == ["j-worker-0"]
         assert await harness.server.names("pods") == []
@@ -31,7 +31,7 @@ async def test_operator_that_lost_its_lead_writes_no_first_status(
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        harness.statuses._may_write = lambda: False
+        harness.may_write = lambda: False
         with pytest.raises(NotLeadingError):
             await harness.one_pass()
         assert "status" not in await harness.job()

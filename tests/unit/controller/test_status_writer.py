@@ -250,7 +250,8 @@ async def test_completion_gives_way_to_another_writer_and_to_another_leader() ->
         )
         with pytest.raises(Conflict):
             await defaulted_spec(harness, seen)
-        harness.leads = False
+        harness.server.refuse = lambda _: None
+        harness.may_write = lambda: False
         with pytest.raises(NotLeadingError):
             await defaulted_spec(harness, seen)
         assert "id" not in (await harness.job())["spec"]

@@ -36,7 +36,7 @@ def test_no_verb_is_a_wildcard_or_named_twice(permission: Permission) -> None:
 def test_what_no_namespace_holds_is_apart_from_what_a_namespace_holds(
     permission: Permission,
 ) -> None:
-    is_of_the_cluster = permission.need in {Need.CLUSTER, Need.PRIORITIES}
+    is_of_the_cluster = permission.need in {Need.CLUSTER, Need.METRICS, Need.PRIORITIES}
     assert permission.resource.namespaced is not is_of_the_cluster
 
 

@@ -64,9 +64,12 @@ def refuse_some(request: Request) -> Answer | None:
     return None
 
 
-def test_an_operator_in_trouble_logs_neither_its_token_nor_secrets_of_jobs(
+def test_an_operator_in_trouble_tells_nobody_its_token_or_secrets_of_jobs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Neither in its log at its most talkative, with each decision, nor in events and statuses."""
+    told: list[str] = []
+
     async def act(world: SimulatedCluster) -> None:
         await world.start(KubeflowV1())
         operator = an_operator(world)
@@ -74,13 +77,18 @@ def test_an_operator_in_trouble_logs_neither_its_token_nor_secrets_of_jobs(
         running = asyncio.create_task(operator.run())
         for name in ("fine", "refused", "broken", "lost"):
             await world.ask("POST", JOBS, a_job(name))
-        await world.ask("POST", JOBS, a_job("odd", env=PASSWORD, image={"x": PASSWORD}))
+        await world.ask(
+            "POST", JOBS, a_job("odd", env=[PASSWORD, {"name": "A", "value": {"x": PASSWORD}}])
+        )
         await asyncio.sleep(120)
         world.injector.is_calm = False
         await asyncio.sleep(120)
         world.injector.is_calm = True
         operator.stop()
         await running
+        jobs = (await world.ask("GET", JOBS))["items"]
+        events = (await world.ask("GET", "/api/v1/namespaces/default/events"))["items"]
+        told.extend(str(each) for each in (*events, *(job.get("status") for job in jobs)))
 
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", [])
@@ -90,8 +98,11 @@ def test_an_operator_in_trouble_logs_neither_its_token_nor_secrets_of_jobs(
     logged = capsys.readouterr().err
     assert "reconcile incomplete" in logged
     assert "exceeded quota" in logged
-    assert TOKEN not in logged
-    assert PASSWORD not in logged
+    assert "MissingReplica" in logged
+    assert any("InvalidTFJobSpec" in each for each in told)
+    for secret in (TOKEN, PASSWORD):
+        assert secret not in logged
+        assert [each for each in told if secret in each] == []
 
 
 async def test_errors_of_requests_name_neither_token_nor_body() -> None:

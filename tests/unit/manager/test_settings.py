@@ -85,6 +85,7 @@ def test_flag_of_the_process(words: list[str], field: str, value: object) -> Non
         (["--force-delete-stuck-after", "5m"], "force_delete_after", timedelta(minutes=5)),
         (["--force-delete-stuck-after", "0"], "force_delete_after", None),
         (["--legacy-labels"], "has_legacy_labels", True),
+        (["--result-finalizers"], "has_result_finalizers", True),
         (["--evaluator-in-cluster"], "has_evaluator_in_cluster", True),
     ],
 )

@@ -86,6 +86,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
             recovery=recovery_of(given, settings.recovery),
+            holds_decisive_pods=settings.has_result_finalizers,
         ),
         messages=api.MESSAGES,
         policy=_policy(spec, settings),

@@ -153,6 +153,7 @@ def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Semantics
         max_restart_delay=_MAX_RESTART_DELAY,
         force_delete_after=settings.force_delete_after,
         recovery=Recovery(settings.recovery),
+        holds_decisive_pods=settings.has_result_finalizers,
     )
 
 

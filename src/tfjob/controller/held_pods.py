@@ -1,0 +1,91 @@
+"""Pods with the result finalizer: which job each names, and how the finalizer is removed.
+
+Jobs release their own pods. A held pod that no job keeps is stray: its job is gone, or it never
+belonged to one. It is released as well, so that no pod waits for a result that nobody stores.
+"""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from tfjob.client.errors import ApiError, Conflict, Invalid, NotFound, NotLeadingError
+from tfjob.client.fair_semaphore import FairSemaphore
+from tfjob.client.http import STRATEGIC_PATCH, Api, PartialObjectMetadata
+from tfjob.client.resource import PODS
+from tfjob.client.watch_codec import Key
+from tfjob.controller import controller_refs
+from tfjob.core.job import FINALIZER
+from tfjob.k8s.meta import ObjectMeta
+
+
+class HeldPods:
+    """The keys of held pods by the keys of the jobs that they name."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[Key, frozenset[Key]] = {}
+        self._pods: dict[Key, set[Key]] = {}
+
+    @property
+    def jobs(self) -> list[Key]:
+        return list(self._pods)
+
+    def of(self, job: Key) -> list[Key]:
+        return list(self._pods.get(job, ()))
+
+    def put(self, pod: Key, jobs: Collection[Key]) -> None:
+        """Set the jobs that a held pod names; none if it is no longer held."""
+        for job in self._jobs.pop(pod, ()):
+            self._pods[job].discard(pod)
+            if not self._pods[job]:
+                del self._pods[job]
+        if jobs:
+            self._jobs[pod] = frozenset(jobs)
+        for job in jobs:
+            self._pods.setdefault(job, set()).add(pod)
+
+
+def is_stray(meta: ObjectMeta, *, job: str | None) -> bool:
+    """Whether a held pod is no child of the job with this UID.
+
+    An orphan may still be adopted by the job, if there is one, unless it is terminating.
+    """
+    if meta.controller_uid is None:
+        return job is None or meta.is_terminating
+    return meta.controller_uid != job
+
+
+async def release_stray(
+    api: Api, pods: Sequence[ObjectMeta], *, pool: FairSemaphore, job_path: str
+) -> list[ApiError]:
+    """Release pods that seem to be stray, unless the server has their job; returns the errors."""
+    errors: list[ApiError] = []
+
+    async def release_one(meta: ObjectMeta) -> None:
+        try:
+            await release(api, meta.namespace, name=meta.name, uid=meta.uid)
+        except ApiError as error:
+            errors.append(error)
+        except NotLeadingError:
+            return
+
+    job = await controller_refs.live_uid(api, job_path)
+    async with asyncio.TaskGroup() as group:
+        for each in pods:
+            if is_stray(each, job=job):
+                work = pool.run(job_path, partial(release_one, each), tenant=each.namespace)
+                group.create_task(work)
+    return errors
+
+
+async def release(api: Api, namespace: str, *, name: str, uid: str) -> PartialObjectMetadata | None:
+    """Remove the result finalizer from a pod; None if there is no such pod."""
+    body = {"metadata": {"uid": uid, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
+    path, kind = PODS.item(name, namespace), PartialObjectMetadata
+    try:
+        return await api.patch(path, body, decode=kind, content_type=STRATEGIC_PATCH)
+    except (NotFound, Conflict):
+        return None
+    except Invalid as error:
+        if not controller_refs.is_uid_mismatch(error):
+            raise
+        return None

@@ -1,0 +1,69 @@
+"""The result finalizer: keeps a decisive pod until the status holds how it ended.
+
+Without it, a pod that ends and is deleted while no operator runs leaves no trace. It is removed as
+soon as the end of the pod is stored or no longer matters, so that no deletion waits for long.
+"""
+
+import msgspec
+
+from tfjob.core.invalid_job import InvalidJob
+from tfjob.core.job import FINALIZER, Job
+from tfjob.core.observe import Children, ReplicaInstance, observe
+from tfjob.core.plan import Plan, Release
+from tfjob.core.status import ConditionType, JobStatus
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.pod import Pod
+
+
+def is_held(meta: ObjectMeta) -> bool:
+    return FINALIZER in meta.finalizers
+
+
+def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
+    """The plan with the pods to release, once its status is stored."""
+    held = [pod for pod in children.pods if is_held(pod.metadata)]
+    if not held:
+        return plan
+    status = job.status if plan.status is None else plan.status
+    awaited = _awaited(job, children, status=status) if isinstance(job, Job) else frozenset()
+    releases = [_release(pod) for pod in held if pod.metadata.uid not in awaited]
+    if not releases:
+        return plan
+    return msgspec.structs.replace(
+        plan,
+        releases=releases,
+        writes_status_first=plan.writes_status_first or plan.status is not None,
+    )
+
+
+def _release(pod: Pod) -> Release:
+    return Release(name=pod.metadata.name, uid=pod.metadata.uid)
+
+
+def _awaited(job: Job, children: Children, *, status: JobStatus) -> frozenset[str]:
+    """UIDs of the pods whose end is to be stored and is not yet."""
+    is_over = status.is_finished or status.is_true(ConditionType.SUSPENDED)
+    if job.is_ignored or is_over or not job.semantics.holds_decisive_pods:
+        return frozenset()
+    observed = observe(msgspec.structs.replace(job, status=status), children)
+    criterion = job.semantics.success_criterion
+    return frozenset(
+        each.pod.metadata.uid
+        for each in observed.all_instances()
+        if each.pod is not None
+        and criterion.includes(each.replica.type, each.index)
+        and _is_awaited(each, each.pod, status=status)
+    )
+
+
+def _is_awaited(instance: ReplicaInstance, pod: Pod, *, status: JobStatus) -> bool:
+    """Whether the end of the instance's pod is still to be stored.
+
+    That a running pod is being deleted is known already: however it ends, it is no success.
+    """
+    if instance.is_obsolete or instance.is_completed:
+        return False
+    last = status.of(instance.replica.type).record_of(instance.index)
+    if last is not None and last.uid == pod.metadata.uid and last.is_restart:
+        return False
+    return instance.is_succeeded or not instance.is_terminating
