@@ -1,4 +1,4 @@
-"""Two synchronous workers: each has the model and a part of each batch; worker 0 writes the logs."""
+"""Two synchronous workers: each has the model and a part of each batch; worker 0 writes logs."""
 
 import argparse
 import json
