@@ -1,4 +1,4 @@
-"""Which jobs the API server accepts, and with which messages it rejects others, without a webhook."""
+"""Which jobs the API server accepts, and its messages for the others, without a webhook."""
 
 from typing import Any
 
