@@ -1,4 +1,4 @@
-"""Parameter servers: a chief hands out steps, workers compute them, servers keep the variables."""
+"""Parameter servers: a chief schedules steps, workers compute them, servers hold the variables."""
 
 import json
 import os
@@ -10,12 +10,12 @@ task = json.loads(os.environ["TF_CONFIG"])["task"]
 resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
 
 if task["type"] in ("worker", "ps"):
-    # They serve until the operator ends them: the chief decides when the job is done.
+    # They serve until the operator deletes their pods: the chief decides when the job ends.
     tf.distribute.Server(
         resolver.cluster_spec(), job_name=task["type"], task_index=task["index"]
     ).join()
 
-# Imported by the chief alone, which keeps the others small.
+# Only the chief imports these, so the other processes need less memory.
 from sklearn.datasets import load_digits  # noqa: E402
 from sklearn.model_selection import train_test_split  # noqa: E402
 

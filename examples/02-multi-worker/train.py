@@ -1,10 +1,10 @@
-"""Multi-worker: every worker holds the model and a part of each batch; gradients are added up."""
+"""Multi-worker: each worker has the model and a part of each batch; gradients are summed."""
 
 import os
 
 import tensorflow as tf
 
-# The first call of all: it waits until every worker is there.
+# This must be the first call to TensorFlow. It waits until every worker is connected.
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
 from sklearn.datasets import load_digits  # noqa: E402

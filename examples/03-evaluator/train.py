@@ -1,4 +1,4 @@
-"""Chief and evaluator: one trains and writes checkpoints, the other judges each of them."""
+"""Chief and evaluator: one trains and writes checkpoints, the other scores each of them."""
 
 import json
 import os
@@ -56,6 +56,6 @@ for x, y in dataset.take(STEPS - int(done)):
     step(x, y)
     if int(done) % EVERY == 0:
         print(f"checkpoint at step {int(done)}: {Path(manager.save()).name}", flush=True)
-while not verdict.exists():  # the chief's end is the job's: the evaluator has the last word
+while not verdict.exists():  # the chief's exit ends the job, so it waits for the evaluator
     time.sleep(0.2)
 print(verdict.read_text(), flush=True)

@@ -1,4 +1,4 @@
-"""Resume: a crash in the middle costs only what was done since the last checkpoint."""
+"""Resume: after a crash, training continues from the last checkpoint."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 STEPS, EVERY, CRASH_AT = 400, 100, 250
-RETRYABLE = 138  # 128 and above: tried again; below: the job has failed
+RETRYABLE = 138  # retryable under ExitCode; an exit code below 128 fails the job
 images, labels = load_digits(return_X_y=True)
 images = (images / 16).astype("float32")
 x_train, x_test, y_train, y_test = train_test_split(images, labels, random_state=0)

@@ -1,4 +1,4 @@
-"""A single master: plain Keras; what it learnt stays on a volume when the pod is gone."""
+"""A single master: plain Keras; the model stays on a volume after the pod is deleted."""
 
 import argparse
 

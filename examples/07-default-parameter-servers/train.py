@@ -1,4 +1,4 @@
-"""Parameter servers that nobody wrote: the master hands out steps, the servers keep variables."""
+"""Default parameter servers: the master schedules steps, the servers hold the variables."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ print(f"REPLICA_TYPE={task['type']},REPLICA_INDEX={task['index']}", flush=True)
 if task["type"] == "worker":
     tf.distribute.Server(cluster, job_name="worker", task_index=task["index"]).join()
 
-# TensorFlow 2 calls the one who hands out steps a chief.
+# TensorFlow 2 expects the task that schedules steps to be called chief.
 roles = {"chief": cluster["master"], "ps": cluster["ps"], "worker": cluster["worker"]}
 resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
     tf.train.ClusterSpec(roles), task_type="chief", task_id=0, rpc_layer="grpc"

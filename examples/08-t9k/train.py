@@ -1,4 +1,4 @@
-"""Two workers in step: each holds the model and a part of each batch; worker 0 keeps the record."""
+"""Two synchronous workers: each has the model and a part of each batch; worker 0 writes logs."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ import os
 
 import tensorflow as tf
 
-# The first call of all: it waits until every worker is there.
+# This must be the first call to TensorFlow. It waits until every worker is connected.
 strategy = tf.distribute.MultiWorkerMirroredStrategy()
 
 from sklearn.datasets import load_digits  # noqa: E402

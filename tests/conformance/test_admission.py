@@ -1,4 +1,4 @@
-"""Which jobs the API server takes, and in which words it refuses the others, without a webhook."""
+"""Which jobs the API server accepts, and its messages for the others, without a webhook."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What goes wrong around one job costs the others nothing, and the job says why."""
+"""Trouble with one job does not affect others, and the job reports the reason."""
 
 import asyncio
 from collections.abc import Callable, Iterator

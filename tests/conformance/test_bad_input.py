@@ -1,4 +1,4 @@
-"""What a person does wrong, or a machine: a clear answer, and nothing lost."""
+"""Mistakes of users and faults of the machine get a clear message, and nothing is lost."""
 
 import subprocess
 import sys

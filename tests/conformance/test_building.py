@@ -1,4 +1,4 @@
-"""What the operator makes of a job: its pods and services, as the API server has them."""
+"""The pods and services of a job, as the API server stores them."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The chart on a real API server: installed, tried, changed and taken away by a real Helm."""
+"""The chart on a real API server: installed, tested, upgraded and uninstalled by a real Helm."""
 
 import asyncio
 import os

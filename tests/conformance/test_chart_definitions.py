@@ -1,4 +1,4 @@
-"""The definitions of the chart on a real API server: upgraded, left behind, and handed over."""
+"""The CRDs of the chart on a real API server: upgraded, kept, and handed over."""
 
 import shutil
 from collections.abc import Iterator

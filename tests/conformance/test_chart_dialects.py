@@ -1,4 +1,4 @@
-"""What the chart makes of the values that belong to one API of jobs; no cluster is needed."""
+"""What the chart renders from the values of one job API; no cluster is needed."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What the chart makes of its values, rendered by a real Helm; no cluster is needed."""
+"""What the chart renders from its values, with a real Helm; no cluster is needed."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""The definition of TFJobs on a real API server: what it takes, and in which words it refuses.
+"""The CRD of TFJobs on a real API server: what it accepts, and with which messages it rejects.
 
 Every verdict on a new object is also asked of the offline check, which must agree. Objects that
 were stored before the rules existed can still be edited where they break no rule anew.

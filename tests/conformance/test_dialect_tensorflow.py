@@ -1,4 +1,4 @@
-"""TfJobs of tensorflow.org/v1alpha1: what is made for them, and how they end."""
+"""TfJobs of tensorflow.org/v1alpha1: their children, and how they end."""
 
 import json
 from collections.abc import AsyncIterator

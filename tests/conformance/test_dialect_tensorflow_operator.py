@@ -1,4 +1,4 @@
-"""TfJobs of tensorflow.org/v1alpha1 while their operator is configured, killed and refused."""
+"""TfJobs of tensorflow.org/v1alpha1: an operator that is configured, killed, or rejected."""
 
 import json
 from collections.abc import AsyncIterator, Iterator

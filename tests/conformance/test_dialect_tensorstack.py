@@ -1,4 +1,4 @@
-"""TensorFlowTrainingJobs of batch.tensorstack.dev: what is made for them, and how they end."""
+"""TensorFlowTrainingJobs of batch.tensorstack.dev: their children, and how they end."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""An API server that is busy, in trouble, or out of reach in the middle of an answer."""
+"""An API server that is busy, failing, or unreachable in the middle of a response."""
 
 from collections import Counter
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""An operator that dies, ends, or hands over: nothing is lost and nothing is run twice."""
+"""An operator that is killed, stops, or loses its lease: nothing is lost and nothing runs twice."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Any part of the local cluster may die at any time: the job still ends as the contract says."""
+"""Any part of the local cluster may be killed at any time: the job still ends as promised."""
 
 import os
 import subprocess

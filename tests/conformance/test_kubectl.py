@@ -1,4 +1,4 @@
-"""What a user types and reads: kubectl, unchanged, on jobs of the operator."""
+"""kubectl, unmodified, on jobs of the operator."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A job's life from its creation to its end, as its user sees it."""
+"""A job from its creation to its end, as its user sees it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An API server that restarts, hangs, or no longer knows us: the operator waits and goes on."""
+"""An API server that restarts, hangs, or rejects the token: the operator waits and continues."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Whose children are whose: claims, clashes, restarts of the operator, and the end of a job."""
+"""Ownership of children: adoption, name conflicts, restarts of the operator, deletion of a job."""
 
 from typing import Any
 

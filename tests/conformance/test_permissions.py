@@ -1,4 +1,4 @@
-"""The operator asks for all it may ask for, and for nothing else: what the server's log says.
+"""The operator uses all its permissions and sends no other request, by the server's audit log.
 
 The operator runs with the account, the roles and the flags that the chart gives it, on a server
 without streaming lists, which was the rule until lately, and with permissions on owner references

@@ -1,4 +1,4 @@
-"""What users of training operators have asked for over the years, as promises that hold."""
+"""Problems that users of training operators reported, as promises."""
 
 from collections.abc import Mapping
 from typing import Any

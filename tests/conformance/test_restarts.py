@@ -1,4 +1,4 @@
-"""Failures: which replicas start again, which end the job, and when enough is enough."""
+"""Failures: which replicas are restarted, which fail the job, and when a limit is reached."""
 
 from typing import Any
 

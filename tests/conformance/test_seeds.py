@@ -1,4 +1,4 @@
-"""Every published job, as it stands, is admitted by an API server and does what it promises."""
+"""Every published job, unchanged, is accepted by an API server and does what its document says."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

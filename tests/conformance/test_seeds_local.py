@@ -1,4 +1,4 @@
-"""Every published job, as it stands, under `tfjob run`: real processes on this machine."""
+"""Every published job, unchanged, under `tfjob run`: real processes on this machine."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""One operator for all APIs of jobs, also where some are missing or come later."""
+"""One operator for all job APIs, even if some are missing or installed later."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a job's pods, all at once in given states, make of its status.
+"""The status of a job whose pods are in given states.
 
 The operator is away while the pods are brought into their states, so that it sees each job as the
 contract's table gives it, in one pass; all jobs of the table are played together.

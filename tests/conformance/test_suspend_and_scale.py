@@ -1,4 +1,4 @@
-"""Jobs that are held, handed to another operator, or changed in size while they run."""
+"""Jobs that are suspended, managed by another operator, or scaled while they run."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Jobs as older documents write them, and what is counted of jobs."""
+"""Jobs in the form of older documents, and the job counters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every example trains with real TensorFlow, from the YAML as it stands."""
+"""Every example trains with real TensorFlow, with its YAML unchanged."""
 
 import importlib.util
 import os

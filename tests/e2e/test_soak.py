@@ -1,4 +1,4 @@
-"""A day in miniature: two thousand jobs through their whole life, and nothing is left of them."""
+"""Two thousand jobs from creation to deletion, and nothing is left of them."""
 
 import asyncio
 from pathlib import Path

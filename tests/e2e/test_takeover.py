@@ -1,4 +1,4 @@
-"""Jobs pass from the Go training-operator to ours and back, and nobody in them notices."""
+"""Jobs move from the Go training-operator to ours and back, and their pods are not touched."""
 
 import asyncio
 import os

@@ -118,7 +118,7 @@ def test_status_follows_the_children_where_the_neutral_one_stays_the_same() -> N
     simulated(act, SimulatedCluster)
 
 
-def test_object_of_an_optional_kind_is_created_once_served_and_kept_in_sync_after_the_end() -> None:
+def test_object_of_an_optional_kind_is_created_once_served_and_updated_even_after_the_end() -> None:
     async def act(cluster: SimulatedCluster) -> None:
         await cluster.start(KubeflowV1(), FakeDialect())
         await cluster.ask("POST", DEFINITIONS, board_crd())

@@ -10,7 +10,7 @@ COMMANDS = {
     "validate": "check job files offline and list every fault with its line and a remedy",
     "plan": "show the pods, services and TF_CONFIG that a job would get",
     "convert": "convert jobs to another API and list what cannot be converted",
-    "preflight": "tell whether a job would start on a cluster now, and if not, why",
+    "preflight": "check whether a job would start on a cluster now, and if not, say why",
     "submit": "create the jobs of a file on a cluster",
     "get": "list the jobs of a cluster",
     "explain": "say why a job does not run or why it failed, and what to do about it",

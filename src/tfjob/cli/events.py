@@ -19,7 +19,7 @@ _WIDTHS = (12, 10, 26, 30, 0)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", help="name of the job")
     parser.add_argument(
-        "-w", "--watch", action="store_true", help="print new events as they come, until Ctrl-C"
+        "-w", "--watch", action="store_true", help="print new events as they occur, until Ctrl-C"
     )
     parser.add_argument("--warnings", action="store_true", help="print only events of type Warning")
     job_lookup.add_argument(parser)

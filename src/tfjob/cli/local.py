@@ -23,11 +23,14 @@ from tfjob.local.data_folder import KUBECONFIG, DataFolderError, default_folder,
 
 _STOP_TIMEOUT: Final = 30.0
 _LARGEST_PORT: Final = 65_535
+_UP: Final = "start the cluster in the foreground"
+_DOWN: Final = "stop the cluster"
+_STATUS: Final = "show whether the cluster is up, and how many jobs it has"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="up|down|status", required=True)
-    up = actions.add_parser("up", help="start the cluster in the foreground")
+    up = actions.add_parser("up", help=_UP, description=f"{_UP.capitalize()}.")
     up.add_argument(
         "--port",
         type=_port,
@@ -43,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="working directory of commands (default: the current folder)",
     )
     python_choice.add_argument(up)
-    actions.add_parser("down", help="stop the cluster")
-    actions.add_parser("status", help="show whether the cluster is up, and how many jobs it has")
+    for name, text in {"down": _DOWN, "status": _STATUS}.items():
+        actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
     for each in actions.choices.values():
         each.add_argument(
             "--data",

@@ -1,4 +1,4 @@
-"""Whether the nodes of a cluster have room for pods: ever, and now.
+"""Whether the nodes of a cluster have capacity for pods: ever, and now.
 
 It considers requests, node selectors and taints. Affinity, topology and preemption are left to the
 scheduler.
@@ -83,7 +83,7 @@ def _repelled(pod: Json, nodes: Sequence[Node]) -> str:
 
 
 def waiting_pods(pods: Iterable[Json], nodes: Sequence[Node]) -> list[str]:
-    """The names of the pods that would wait for room now, if placed one after the other."""
+    """The names of the pods that would wait for capacity now, if placed one after the other."""
     used = {node.name: dict(node.used) for node in nodes}
     waiting = []
     for pod in pods:

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gang-scheduler-name",
         default="",
         metavar="NAME",
-        help="plan for an operator with this flag: volcano, or the name of a scheduler",
+        help="gang scheduler of the operator: volcano, or the name of a scheduler",
     )
     parser.add_argument(
         "--cluster-domain",
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="list evaluators in the cluster of TF_CONFIG, as training-operator 1.9 does",
     )
     dialect_flags.add_arguments(parser)
-    parser.epilog = "Exit codes: 0 all jobs were planned, 1 something has a fault."
+    parser.epilog = "Exit codes: 0 all jobs were planned, 1 there is a fault."
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -26,12 +26,16 @@ _TITLES = {Verdict.OK: "ok", Verdict.FAILS: "FAILS", Verdict.UNKNOWN: "unknown"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="YAML file; - reads stdin")
     parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="output format"
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="output format (default: text)",
     )
     cluster.add_arguments(parser)
     parser.epilog = (
-        "Nothing is created. Exit codes: 0 the job would start now, as far as your rights let it"
-        " be judged; 1 it would not; 2 the file has faults."
+        "Creates nothing. Exit codes: 0 the job would start now, as far as your permissions allow"
+        " to check; 1 it would not; 2 the file has faults."
     )
 
 
@@ -103,7 +107,7 @@ def _summary(found: Sequence[Finding]) -> str:
     if any(each.verdict is Verdict.FAILS for each in found):
         return "would not start now"
     if any(each.verdict is Verdict.UNKNOWN for each in found):
-        return "would start now, as far as it can be judged"
+        return "would start now, as far as it can be checked"
     return "would start now"
 
 

@@ -1,7 +1,7 @@
 """The checks of a preflight: what on this cluster would keep a job from starting.
 
 Nothing is created: objects are sent as dry runs, everything else is read. A check that the user's
-rights do not allow is reported as unknown, not as a failure.
+permissions do not allow is reported as unknown, not as a failure.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -128,7 +128,7 @@ async def _check_quotas(cluster: Cluster, subject: Subject) -> AsyncIterator[Fin
     for quota in await _list(cluster, _QUOTAS.collection(subject.namespace)):
         if quota_room.is_scoped(quota):
             name = quota["metadata"]["name"]
-            yield _unknown("quota", f"quota {name!r} counts only some pods and is not judged")
+            yield _unknown("quota", f"quota {name!r} counts only some pods and is not checked")
             continue
         for text in quota_room.exceeded(quota, subject.pods, services=subject.services):
             remedy = "request less, or wait until other pods of the namespace end"
@@ -144,7 +144,7 @@ async def _check_nodes(cluster: Cluster, subject: Subject) -> AsyncIterator[Find
         running = await _list(cluster, PODS.collection())
     except Forbidden:
         running = []
-        yield _unknown("nodes", "you may not list all pods, so free room is not judged")
+        yield _unknown("nodes", "you may not list all pods, so free capacity is not checked")
     nodes = node_capacity.read_nodes(listed, running)
     impossible = {
         pod["metadata"]["name"]: why
@@ -156,7 +156,7 @@ async def _check_nodes(cluster: Cluster, subject: Subject) -> AsyncIterator[Find
         yield _fails("nodes", f"{name}{more}: {why}", "request less, or add a larger node")
     waiting = node_capacity.waiting_pods(subject.pods, nodes)
     if waiting and not impossible:
-        text = f"{len(waiting)} of {len(subject.pods)} pods would wait for room: "
+        text = f"{len(waiting)} of {len(subject.pods)} pods would wait for capacity: "
         yield _fails("nodes", text + _listed(waiting), "wait until other pods end, or add nodes")
 
 
@@ -189,10 +189,10 @@ _CHECKS: Final[dict[str, Callable[[Cluster, Subject], AsyncIterator[Finding]]]] 
 _OK: Final = {
     "job": "the API server accepts the job",
     "pods": "the API server accepts the pods",
-    "objects": "everything that the pods name exists",
-    "quota": "the quotas of the namespace have room",
-    "nodes": "the nodes have room for all pods",
-    "queue": "the job names no queue that is missing",
+    "objects": "all objects that the pods refer to exist",
+    "quota": "the quotas of the namespace allow the job",
+    "nodes": "the nodes have capacity for all pods",
+    "queue": "the job needs no queue that does not exist",
 }
 
 

@@ -1,4 +1,4 @@
-"""Whether the resource quotas of a namespace have room for pods."""
+"""Whether the resource quotas of a namespace have capacity for pods."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ _LIMITS: Final = "limits."
 
 
 def is_scoped(quota: Json) -> bool:
-    """Whether the quota counts only some pods; which ones is not judged here."""
+    """Whether the quota counts only some pods; which ones is not checked here."""
     spec = quota.get("spec") or {}
     return bool(spec.get("scopes") or spec.get("scopeSelector"))
 

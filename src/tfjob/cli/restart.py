@@ -1,4 +1,4 @@
-"""`tfjob restart JOB`: start all replicas of a job anew, or one of them.
+"""`tfjob restart JOB`: restart all replicas of a job, or one of them.
 
 The whole job is suspended until its pods are gone, then resumed. One replica is restarted by
 deleting its pod, which the operator replaces.

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wait",
         action="store_true",
-        help="do not exit with code 5 when the job cannot run here; keep waiting",
+        help="keep waiting if the job cannot run on this machine, instead of exiting with code 5",
     )
     parser.add_argument("--keep", action="store_true", help="keep the cluster running until Ctrl-C")
     parser.add_argument(

@@ -24,11 +24,13 @@ BAD_INPUT = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="YAML file; - reads stdin")
     parser.add_argument(
-        "--dry-run", action="store_true", help="let the API server check the objects, create none"
+        "--dry-run",
+        action="store_true",
+        help="let the API server check the objects without creating them",
     )
     cluster.add_arguments(parser)
     parser.epilog = (
-        "Exit codes: 0 everything is created, 1 the cluster refuses an object, 2 a file has faults."
+        "Exit codes: 0 everything is created, 1 the cluster rejects an object, 2 a file has faults."
         " A job that exists is an error; other objects that exist are left unchanged."
     )
 

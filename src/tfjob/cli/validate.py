@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are warnings")
     parser.epilog = (
-        "Exit codes: 0 all jobs are valid, 1 something has a fault or, with --strict, a warning."
+        "Exit codes: 0 all jobs are valid, 1 there is a fault or, with --strict, a warning."
     )
 
 

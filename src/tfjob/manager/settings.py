@@ -135,7 +135,12 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
 
 def _add_process_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--kubeconfig", metavar="FILE", help="kubeconfig file of the cluster")
+    add(
+        "--kubeconfig",
+        metavar="FILE",
+        help="kubeconfig file (default: $KUBECONFIG, then the pod's service account, then"
+        " ~/.kube/config)",
+    )
     add("--namespace", metavar="NS", help="serve one namespace only (env KUBEFLOW_NAMESPACE)")
     add(
         "--metrics-bind-address",

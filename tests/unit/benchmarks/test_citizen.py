@@ -1,4 +1,4 @@
-"""Claims about the table of what an API server has to bear."""
+"""The table of the load on the API server."""
 
 from benchmarks.citizen import LIMITS, TITLES, crashing, table
 from benchmarks.contestants import GO_TUNED, TFJOB

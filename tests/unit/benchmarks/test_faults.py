@@ -1,4 +1,4 @@
-"""Claims about the table of faults."""
+"""The table of faults."""
 
 from benchmarks.contestants import GO_TUNED, TFJOB
 from benchmarks.fault_scenarios import SCENARIOS

@@ -1,4 +1,4 @@
-"""The command line as a person meets it: words in; exit code, output and complaints out."""
+"""Runs commands in the test's process: arguments in; exit code, stdout and stderr out."""
 
 import io
 import sys

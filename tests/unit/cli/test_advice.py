@@ -1,4 +1,4 @@
-"""Warnings about what TensorFlow will refuse or hang on."""
+"""Warnings about jobs that TensorFlow rejects or that hang."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Files as people get them wrong, and what each of them is told: line, path, fault and remedy."""
+"""Files with common mistakes, and what is reported: line, path, fault and remedy."""
 
 from pathlib import Path
 from typing import NamedTuple

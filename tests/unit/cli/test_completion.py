@@ -57,5 +57,5 @@ def test_fish_describes_commands_and_options(capsys: pytest.CaptureFixture[str])
     lines = script_for("fish", capsys).splitlines()
     assert "complete -c tfjob -n __fish_use_subcommand -f -a delete -d 'delete jobs'" in lines
     after = "complete -c tfjob -n '__fish_seen_subcommand_from events'"
-    assert f"{after} -s w -l watch -d 'print new events as they come, until Ctrl-C'" in lines
+    assert f"{after} -s w -l watch -d 'print new events as they occur, until Ctrl-C'" in lines
     assert all(line.count("'") % 2 == 0 or "\\'" in line for line in lines)

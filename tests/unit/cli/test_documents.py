@@ -1,4 +1,4 @@
-"""Files become documents that know their lines, or one sentence that says why not."""
+"""Files become documents that know the lines of their fields, or one error message."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is a job, what was meant to be one, and what is none of our business."""
+"""Which documents are jobs, which are nearly jobs, and which are ignored."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The verbs as a whole: each is found, explains itself, and only what is asked for is loaded."""
+"""All commands: each is found, has a help text, and only the requested one is imported."""
 
 import errno
 import io

@@ -1,4 +1,4 @@
-"""`tfjob operator`: what keeps it from starting is one sentence and a code of its own."""
+"""`tfjob operator`: an error at start is one line, with its own exit code."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where a warning stands: beside the entry, or the field of a template, that it is about."""
+"""The lines of warnings: that of the replica type, or of the field of its template."""
 
 import json
 import re

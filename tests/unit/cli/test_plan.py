@@ -1,4 +1,4 @@
-"""`tfjob plan`: what the operator would make, byte for byte, and nothing for a faulty job."""
+"""`tfjob plan`: the children of a job, byte for byte, and nothing for an invalid job."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Pod templates are judged alike in every API, wherever they stand."""
+"""Pod templates are checked in the same way in every API."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ def test_job_of_any_api_that_would_start_creates_nothing(
         assert cluster.endpoint.request("GET", PODS)["items"] == []
         assert cluster.job_names() == []
     first, *lines = capsys.readouterr().out.splitlines()
-    assert first.endswith("j: would start now, as far as it can be judged")
+    assert first.endswith("j: would start now, as far as it can be checked")
     verdicts = {line.split()[1]: line.split()[0] for line in lines}
     known = dict.fromkeys(("job", "pods", "objects", "quota", "queue"), "ok")
     assert verdicts == {**known, "nodes": "unknown"}  # this cluster has none

@@ -59,7 +59,7 @@ def test_everything_that_is_missing_is_named_at_once(
         ("pods", f'pods "big-worker-0" is forbidden: {NO_ACCOUNT}'),
         ("objects", "PersistentVolumeClaim 'data' does not exist"),
         ("objects", "ServiceAccount 'robot' does not exist"),
-        ("nodes", "1 of 2 pods would wait for room: big-worker-1"),
+        ("nodes", "1 of 2 pods would wait for capacity: big-worker-1"),
         ("queue", "LocalQueue 'gone' does not exist in the namespace"),
     ]
     assert all(each["remedy"] for each in found["findings"] if each["verdict"] == "fails")

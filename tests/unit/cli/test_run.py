@@ -1,4 +1,4 @@
-"""`tfjob run` as a whole: real processes, the real operator, no cluster but its own."""
+"""`tfjob run` as a whole: real processes and the real operator, without another cluster."""
 
 import os
 import pty

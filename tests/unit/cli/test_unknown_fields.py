@@ -1,4 +1,4 @@
-"""Fields that an API server would drop are named, with a guess of what was meant."""
+"""Fields that an API server would drop are reported, with a suggestion."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`tfjob validate`: every fault of every file at once, each with its place and a remedy."""
+"""`tfjob validate`: all faults of all files, each with its line and a remedy."""
 
 import json
 from pathlib import Path

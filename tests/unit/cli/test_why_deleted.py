@@ -1,4 +1,4 @@
-"""Why a pod was deleted is told from the events of its job."""
+"""The rule that deleted a pod is read from the events of its job."""
 
 from collections.abc import Iterator
 from pathlib import Path
