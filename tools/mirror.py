@@ -40,12 +40,13 @@ SUITES: Mapping[str, str] = {
 _CASES = "tests/conformance/test_api_cases.py"
 ELSEWHERE: Mapping[str, str] = {
     "core/completion": "tests/unit/core/test_reconcile.py",
+    "dialects/tensorflow/job": "tests/unit/dialects/tensorflow/test_v1alpha1.py",
+    "dialects/tensorstack/cel_rules": "tests/unit/dialects/tensorstack/test_verdicts.py",
     "dialects/tensorstack/schema": "tests/unit/dialects/tensorstack/test_crd.py",
     "local/apiserver/admission": _CASES,
     "k8s/cel_syntax": "tests/unit/k8s/test_cel.py",
     "local/apiserver/defaults": _CASES,
     "local/apiserver/builtin_validation": _CASES,
-    "local/apiserver/schema": _CASES,
     "local/apiserver/schema_validation": _CASES,
     "local/apiserver/handlers/delete": _CASES,
 }

@@ -29,6 +29,7 @@ from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s import field
 from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.field import FaultKind
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
 from tfjob.k8s.podgroup import PodGroup
@@ -158,10 +159,18 @@ class SnapshotReader:
             return job
         spec = manifest["spec"]
         if not isinstance(spec, Unreadable):
-            return job
+            return self._excused(job)
         self._log_unparsed(job, spec.reason)
         fault = field.forbidden("spec", f"{spec.reason}; {_UNPARSED}")
         return msgspec.structs.replace(job, faults=[fault], is_unparsed=True)
+
+    def _excused(self, job: InvalidJob) -> InvalidJob:
+        """A job must not fail because we cannot check it, so it is treated as unparsed."""
+        ours = [fault.text for fault in job.faults if fault.kind is FaultKind.INTERNAL]
+        if not ours:
+            return job
+        self._log_unparsed(job, ours[0])
+        return msgspec.structs.replace(job, is_unparsed=True)
 
     def _log_unparsed(self, job: InvalidJob, reason: str) -> None:
         """Log each unparsable job once."""

@@ -35,7 +35,7 @@ class InvalidJob(msgspec.Struct, frozen=True):
     is_external: bool = False
     is_deleting: bool = False
     is_unparsed: bool = False
-    """The spec or status cannot be decoded, so it is unknown what the job asks for."""
+    """The spec or status cannot be decoded or checked, so it is unknown what the job asks for."""
 
     @property
     def is_ignored(self) -> bool:

@@ -9,11 +9,15 @@ import pytest
 from tests.support.builders import NOW
 from tests.support.controller_harness import KEY, ControllerHarness
 from tests.support.hostile import DEPTHS, nested
+from tests.support.tfjobs import tfjob
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Settings
+from tfjob.dialects.kubeflow import spec as kubeflow_spec
 from tfjob.dialects.registry import DIALECTS
+from tfjob.dialects.rule_check import RuleTree
+from tfjob.dialects.schema import record, rule
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.nesting import CUT, pruned
 
@@ -47,6 +51,30 @@ async def test_pods_of_a_job_that_became_too_deep_are_left_alone_and_an_event_sa
     assert "nested more than 100 levels deep" in told[0]
     lines = [each for each in caplog.records if "cannot be parsed" in each.getMessage()]
     assert [(vars(each)["namespace"], vars(each)["job"]) for each in lines] == [("default", "j")]
+
+
+async def test_pods_of_a_job_that_we_cannot_check_are_left_alone_and_its_user_is_told(
+    controller: Opened[ControllerHarness],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    broken = RuleTree(record("R.", {}, rules=[rule("self.none.deeper == 1", "m")]))
+    async with controller as harness:
+        await harness.submit("W2")
+        await harness.one_pass()
+        await harness.look()
+        before = await harness.job()
+        monkeypatch.setattr(kubeflow_spec, "_rules", lambda: broken)
+        break_job(harness, spec=msgspec.json.encode({**tfjob("W2")["spec"], "successPolicy": ""}))
+        for _ in range(2):
+            await harness.reconciler.reconcile(KEY)
+        assert await harness.server.names("pods") == ["j-worker-0", "j-worker-1"]
+        assert await harness.job() == before
+        told = [message for kind, _, message in await harness.told() if kind == "Warning"]
+    assert len(told) == 1
+    assert "Internal error: the rule 'self.none.deeper == 1' cannot be evaluated" in told[0]
+    assert "self.none.deeper" in str([vars(each).get("fault") for each in caplog.records])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: f"{each.group}/{each.version}")

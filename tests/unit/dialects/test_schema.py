@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tfjob.dialects import schema
+from tfjob.k8s.field import FaultKind
 
 
 def test_description_stands_in_every_piece() -> None:
@@ -57,7 +58,9 @@ def test_rule_sees_the_old_object_on_creation_only_if_it_asks_whether_there_is_o
 
 
 def test_rule_names_field_reason_and_message() -> None:
-    found = schema.rule("self", "text", message_expression="'text'", at=".x", is_required=True)
+    found = schema.rule(
+        "self", "text", message_expression="'text'", at=".x", kind=FaultKind.REQUIRED
+    )
     assert found == {
         "rule": "self",
         "message": "text",
@@ -65,7 +68,12 @@ def test_rule_names_field_reason_and_message() -> None:
         "fieldPath": ".x",
         "reason": "FieldValueRequired",
     }
-    assert schema.rule("self", is_forbidden=True)["reason"] == "FieldValueForbidden"
+    assert schema.rule("self", kind=FaultKind.FORBIDDEN)["reason"] == "FieldValueForbidden"
+
+
+def test_report_of_a_rule_is_not_published() -> None:
+    found = schema.rule("self", "text", report=schema.Report(remedy="write it"))
+    assert schema.published([found]) == [{"rule": "self", "message": "text"}]
 
 
 @pytest.mark.parametrize("text", ["1", "1.", ".5", "1Ki", "1k", "100m", "1e10", "1E-3", "-1", "+2"])

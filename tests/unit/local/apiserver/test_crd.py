@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tfjob.local.apiserver import schema_validation
 from tfjob.local.apiserver.crd import Structural, faults
 
 Json = dict[str, Any]
@@ -144,3 +145,14 @@ def test_conversion_by_webhook_is_rejected_by_name() -> None:
 
 def test_a_good_definition_has_no_faults() -> None:
     assert faults(definition({"type": "object"})) == []
+
+
+def test_rules_that_cost_too_much_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = [{"rule": "self.all(a, self.exists_one(b, a == b))", "message": "twice"}]
+    items = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": rules}
+    schema = structural(properties={"l": items})
+    assert texts(schema, {"l": [1, 2, 1]}) == ["spec.l: Invalid value: twice"]
+    monkeypatch.setattr(schema_validation, "_MAX_STEPS", 1_000)
+    assert texts(schema, {"l": list(range(20))}) == []
+    (text,) = texts(schema, {"l": list(range(100))})
+    assert "running out of cost budget" in text
