@@ -1,5 +1,8 @@
 """`tfjob operator`: an error at start is one line, with its own exit code."""
 
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,30 @@ def test_version_is_printed(command: Command) -> None:
     done = command("operator", "--version")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("tfjob ")
+
+
+_LARGE_BUFFERS = """
+import ctypes
+from tfjob.cli import operator
+
+NAMES = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+
+class Mallinfo(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in NAMES]
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+libc.mallinfo2.restype = Mallinfo
+operator._keep_heap_compact()
+for _ in range(3):
+    before = libc.mallinfo2().hblks
+    buffer = libc.malloc(256 * 1024)
+    assert libc.mallinfo2().hblks == before + 1
+    libc.free(buffer)
+    assert libc.mallinfo2().hblks == before
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries have no mallopt")
+def test_large_buffers_never_enter_the_heap_not_even_after_one_was_freed() -> None:
+    subprocess.run([sys.executable, "-c", _LARGE_BUFFERS], check=True)

@@ -36,6 +36,13 @@ def connected() -> tuple[Connection, Line]:
     return connection, line
 
 
+def receive(connection: Connection, data: bytes) -> None:
+    """What an event loop does with data that fits into the buffer."""
+    buffer = connection.get_buffer(-1)
+    buffer[: len(data)] = data
+    connection.buffer_updated(len(data))
+
+
 def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:
     places = sorted({0, len(data), *(cut % len(data) for cut in cuts)})
     return [data[start:end] for start, end in itertools.pairwise(places)]
@@ -99,7 +106,7 @@ async def test_one_connection_carries_one_exchange_after_the_other() -> None:
     for number in (b"1", b"2"):
         asked = asyncio.create_task(connection.exchange(number))
         await asyncio.sleep(0)
-        connection.data_received(SIZED)
+        receive(connection, SIZED)
         assert (await asked).status == 201
     assert line.written == b"12"
     assert connection.is_open
@@ -109,7 +116,7 @@ async def test_an_answer_that_breaks_off_is_a_failure_that_was_not_silent() -> N
     connection, _ = connected()
     asked = asyncio.create_task(connection.exchange(b"?"))
     await asyncio.sleep(0)
-    connection.data_received(SIZED[:-1])
+    receive(connection, SIZED[:-1])
     connection.connection_lost(None)
     with pytest.raises(BrokenConnectionError, match="closed") as caught:
         await asked
@@ -129,7 +136,7 @@ async def test_a_connection_that_ends_before_a_byte_came_was_silent() -> None:
 
 async def test_what_comes_unasked_is_never_taken_for_the_next_answer() -> None:
     connection, line = connected()
-    connection.data_received(SIZED)
+    receive(connection, SIZED)
     assert line.is_aborted
     with pytest.raises(BrokenConnectionError):
         await connection.exchange(b"?")
@@ -139,7 +146,7 @@ async def test_nonsense_ends_the_connection() -> None:
     connection, line = connected()
     asked = asyncio.create_task(connection.exchange(b"?"))
     await asyncio.sleep(0)
-    connection.data_received(b"nonsense\r\n\r\n")
+    receive(connection, b"nonsense\r\n\r\n")
     with pytest.raises(BrokenConnectionError, match="not an HTTP"):
         await asked
     assert line.is_aborted
@@ -160,6 +167,6 @@ async def test_a_server_that_says_so_is_not_asked_again_on_this_connection() -> 
     connection, _ = connected()
     asked = asyncio.create_task(connection.exchange(b"?"))
     await asyncio.sleep(0)
-    connection.data_received(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+    receive(connection, b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
     assert (await asked).body == b""
     assert not connection.is_open

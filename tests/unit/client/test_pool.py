@@ -22,6 +22,7 @@ class Server(asyncio.Protocol):
     connections = 0
     requests = 0
     hangs_up_on = frozenset[int]()
+    answer = YES
     opened: ClassVar[list[asyncio.Transport]]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -35,7 +36,7 @@ class Server(asyncio.Protocol):
         if type(self).requests in self.hangs_up_on:
             self._transport.close()
         else:
-            self._transport.write(YES)
+            self._transport.write(self.answer)
 
 
 @asynccontextmanager
@@ -92,6 +93,15 @@ async def test_a_server_that_hangs_up_on_a_new_connection_is_not_asked_again() -
         with pytest.raises(BrokenConnectionError):
             await pool.exchange(b"?", is_idempotent=True)
         assert server.requests == 1
+        assert (await pool.exchange(b"?", is_idempotent=True)).body == b"ok"
+
+
+async def test_answer_larger_than_any_buffer_arrives_whole() -> None:
+    async with serving() as (pool, server):
+        body = bytes(number % 251 for number in range(1_000_000))
+        server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+        assert (await pool.exchange(b"?", is_idempotent=True)).body == body
+        server.answer = YES
         assert (await pool.exchange(b"?", is_idempotent=True)).body == b"ok"
 
 
