@@ -16,7 +16,7 @@ from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 Json = dict[str, Any]
 TFJOBS = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
 TRAININGS = "/apis/batch.tensorstack.dev/v1beta1/namespaces/default/tensorflowtrainingjobs"
-SEEDS = range(1, 13)
+SEEDS = range(1, 9)
 LIMITS = (0, 1, 2, 3)
 FLIPS = 8
 
