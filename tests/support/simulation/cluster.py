@@ -53,7 +53,7 @@ class SimulatedCluster:
         self.changes: list[tuple[str, str, str]] = []
         self.connections: list[Connection] = []
         self.operators: dict[str, Operator] = {}
-        self._exit_codes = _ByPrefix(exit_codes)
+        self._exit_codes: dict[str, Sequence[int]] = _ByPrefix(exit_codes)
         self._tasks: list[asyncio.Task[Any]] = []
 
     async def start(self, *dialects: Dialect) -> None:
