@@ -146,6 +146,28 @@ def test_a_kubelets_final_deletion_does_not_hide_that_another_came_first() -> No
     assert pod_state.is_disrupted(held(a_pod(**gone)), RULES)
 
 
+@pytest.mark.parametrize("grace", [0, 30])
+@pytest.mark.parametrize(
+    ("observed", "generation", "expected"),
+    [
+        pytest.param(1, 2, False, id="the kubelet did not know of the deletion"),
+        pytest.param(2, 2, True, id="it did"),
+        pytest.param(3, 3, True, id="it did, after another change of the pod"),
+        pytest.param(0, 2, True, id="it does not say"),
+        pytest.param(1, 0, True, id="the server does not count"),
+    ],
+)
+def test_the_generation_that_a_kubelet_observed_tells_which_came_first(
+    grace: int, observed: int, generation: int, expected: bool
+) -> None:
+    """The times say that the deletion came first."""
+    pod = a_pod(phase="Succeeded", exit_code=0, deleted=-9, grace=grace)
+    metadata = msgspec.structs.replace(pod.metadata, generation=generation)
+    status = msgspec.structs.replace(pod.status, observed_generation=observed)
+    pod = msgspec.structs.replace(pod, metadata=metadata, status=status)
+    assert pod_state.is_disrupted(pod, RULES) is expected
+
+
 def test_the_moment_a_deletion_was_asked_for_is_its_end_less_the_grace() -> None:
     assert pod_state.deletion_requested_at(meta("x", deleted=-5, grace=30)) == at(-5)
     assert pod_state.deletion_requested_at(meta("x", deleted=-5, grace=0)) == at(-5)
