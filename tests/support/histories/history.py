@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from tests.support.histories.downtime import away
+from tests.support.histories.downtime import away, drain
 from tests.support.histories.ending import end_well
 from tests.support.histories.loop import BusyLoopError
 from tests.support.histories.world import Action, World
@@ -46,6 +46,7 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.evict, 14),
     (World.lose_node, 3),
     (away, 8),
+    (drain, 6),
 )
 _ACTIONS: Final = [action for action, _ in _WEIGHTS]
 _BOUNDS: Final = list(accumulate(weight for _, weight in _WEIGHTS))
