@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import pytest
 
+from tests.support.environment_fixtures import only_kubernetes
 from tests.support.fake_kubelet.driver import exits, runs
 from tests.support.job_fixture import JobFixture
 from tests.support.operator_process import OperatorProcess
@@ -64,6 +66,36 @@ async def test_job_whose_pods_succeeded_and_were_deleted_while_no_operator_ran_s
         changes = await fixture.changes(path, since=since)
         made = [each["object"]["metadata"]["name"] for each in changes if each["type"] == "ADDED"]
         assert len(made) == len(set(made))
+
+
+@pytest.mark.scenario("R2")
+@only_kubernetes
+async def test_success_that_a_drain_removed_while_no_operator_ran_counts(
+    fixture: JobFixture,
+) -> None:
+    path = f"/api/v1/namespaces/{fixture.namespace}/pods/j-worker-0"
+    with serving(fixture, "--result-finalizers") as operator:
+        await fixture.submit("W1", restart="OnFailure")
+        await fixture.kubelet.appears("j-worker-0")
+        await fixture.kubelet.run("j-worker-0")
+        await fixture.reaches("Created", "Running")
+        operator.kill()
+        pod = await fixture.kubelet.finish("j-worker-0", exit_code=0)
+        ended = pod["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
+
+        async def is_later() -> bool:
+            """Times of whole seconds tell the end from the eviction."""
+            return datetime.now(UTC).replace(microsecond=0) > datetime.fromisoformat(ended)
+
+        await fixture.eventually("the next second", is_later)
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction"}
+        await fixture.call(
+            "POST", f"{path}/eviction", {**eviction, "metadata": {"name": "j-worker-0"}}
+        )
+        drained = (await fixture.call("GET", path))["status"]["conditions"]
+        assert "DisruptionTarget" in {each["type"] for each in drained}
+        operator.start()
+        await fixture.reaches("Created", "Running=F", "Succeeded")
 
 
 async def test_no_pod_is_kept_when_the_setting_is_off_or_its_job_is_gone(

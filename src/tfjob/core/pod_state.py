@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from tfjob.core.job import TRAINING_CONTAINER, RestartPolicy, Semantics
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod, PodCondition, Terminated
 
 _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 _DISRUPTIONS = frozenset(
@@ -57,8 +57,33 @@ def is_disrupted(pod: Pod, semantics: Semantics) -> bool:
 
 
 def is_evicted(pod: Pod) -> bool:
-    """The pod was evicted, preempted, or lost with its node."""
-    return pod.status.reason in _DISRUPTIONS or pod.has_condition("DisruptionTarget")
+    """The pod was evicted, preempted, or lost with its node.
+
+    The Eviction API also marks pods that have ended, so that a drained node is empty. A pod was not
+    evicted if it had ended before the mark, and before the deletion that follows a mark.
+    """
+    if pod.status.reason in _DISRUPTIONS:
+        return True
+    marks = [each for each in pod.status.conditions if _is_disruption_mark(each)]
+    return any(not _ended_before_mark(pod, each) for each in marks)
+
+
+def _is_disruption_mark(condition: PodCondition) -> bool:
+    return condition.type == "DisruptionTarget" and condition.status == "True"
+
+
+def _ended_before_mark(pod: Pod, mark: PodCondition) -> bool:
+    ended, marked = pod.terminated(TRAINING_CONTAINER), time.parse(mark.last_transition_time)
+    if ended is None or marked is None or not _is_of_earlier_generation(pod):
+        return False
+    finished = time.parse(ended.finished_at)
+    return finished is not None and finished < marked
+
+
+def _is_of_earlier_generation(pod: Pod) -> bool:
+    """The pod is terminating, and its kubelet has not reported anything since it knows."""
+    observed = pod.status.observed_generation
+    return pod.metadata.is_terminating and 0 < observed < pod.metadata.generation
 
 
 def deletion_requested_at(meta: ObjectMeta) -> datetime | None:
@@ -84,7 +109,7 @@ def _ended_before_deletion(pod: Pod) -> bool:
     if ended is None or _starts_again(ended, pod.spec.restart_policy):
         return False
     if pod.status.observed_generation and meta.generation:
-        return pod.status.observed_generation < meta.generation
+        return _is_of_earlier_generation(pod)
     if meta.deletion_grace_period_seconds == 0:
         return False
     finished, asked = time.parse(ended.finished_at), deletion_requested_at(meta)

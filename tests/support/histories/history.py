@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from tests.support.histories import nodes, tenants
-from tests.support.histories.downtime import away
+from tests.support.histories.downtime import away, drain
 from tests.support.histories.ending import end_well
 from tests.support.histories.loop import BusyLoopError
 from tests.support.histories.world import Action, World
@@ -53,6 +53,7 @@ WEIGHTS: Final[Weights] = (
     (nodes.evict, 14),
     (nodes.lose_node, 3),
     (away, 8),
+    (drain, 6),
 )
 _GOING_ON: Final = 4
 

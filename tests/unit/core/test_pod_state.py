@@ -8,11 +8,13 @@ import pytest
 from tests.support.builders import a_job, a_pod, at, meta
 from tfjob.core import pod_state
 from tfjob.core.job import Semantics
+from tfjob.k8s import time
 from tfjob.k8s.pod import (
     ContainerState,
     ContainerStatus,
     Phase,
     Pod,
+    PodCondition,
     PodSpec,
     Running,
     Terminated,
@@ -144,6 +146,57 @@ def test_a_kubelets_final_deletion_does_not_hide_that_another_came_first() -> No
     gone: dict[str, Any] = {"phase": "Succeeded", "exit_code": 0, "deleted": 1, "grace": 0}
     assert pod_state.is_disrupted(a_pod(**gone), RULES)
     assert pod_state.is_disrupted(held(a_pod(**gone)), RULES)
+
+
+@pytest.mark.parametrize("grace", [0, 30])
+@pytest.mark.parametrize(
+    ("observed", "generation", "expected"),
+    [
+        pytest.param(1, 2, False, id="the kubelet did not know of the deletion"),
+        pytest.param(2, 2, True, id="it did"),
+        pytest.param(3, 3, True, id="it did, after another change of the pod"),
+        pytest.param(0, 2, True, id="it does not say"),
+        pytest.param(1, 0, True, id="the server does not count"),
+    ],
+)
+def test_the_generation_that_a_kubelet_observed_tells_which_came_first(
+    grace: int, observed: int, generation: int, expected: bool
+) -> None:
+    """The times say that the deletion came first."""
+    pod = a_pod(phase="Succeeded", exit_code=0, deleted=-9, grace=grace)
+    metadata = msgspec.structs.replace(pod.metadata, generation=generation)
+    status = msgspec.structs.replace(pod.status, observed_generation=observed)
+    pod = msgspec.structs.replace(pod, metadata=metadata, status=status)
+    assert pod_state.is_disrupted(pod, RULES) is expected
+
+
+@pytest.mark.parametrize(
+    ("marked", "observed", "reason", "expected"),
+    [
+        pytest.param(0, 1, "", False, id="drained after its end"),
+        pytest.param(-1, 1, "", True, id="marked in the second of its end"),
+        pytest.param(-9, 1, "", True, id="marked before its end"),
+        pytest.param(0, 2, "", True, id="the kubelet knew of the deletion"),
+        pytest.param(0, 0, "", True, id="the kubelet does not say"),
+        pytest.param(0, 1, "Evicted", True, id="evicted by the kubelet"),
+    ],
+)
+def test_a_pod_that_ended_before_its_node_was_drained_was_not_evicted(
+    marked: float, observed: int, reason: str, expected: bool
+) -> None:
+    mark = PodCondition(
+        type="DisruptionTarget",
+        status="True",
+        reason="EvictionByEvictionAPI",
+        last_transition_time=time.render(at(marked)),
+    )
+    fields: dict[str, Any] = {"deleted": 1, "grace": 0, "conditions": [mark], "pod_reason": reason}
+    pod = a_pod(phase="Succeeded", exit_code=0, **fields)
+    metadata = msgspec.structs.replace(pod.metadata, generation=2)
+    status = msgspec.structs.replace(pod.status, observed_generation=observed)
+    pod = msgspec.structs.replace(pod, metadata=metadata, status=status)
+    assert pod_state.is_evicted(pod) is expected
+    assert pod_state.is_disrupted(pod, RULES) is expected
 
 
 def test_the_moment_a_deletion_was_asked_for_is_its_end_less_the_grace() -> None:

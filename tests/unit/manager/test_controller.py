@@ -13,9 +13,11 @@ from tests.support.permissive_crd import permissive
 from tests.support.simulation.cluster import BATCH, QUIET, SimulatedCluster, simulated
 from tests.support.tfjobs import tfjob
 from tfjob.client.request import Request
+from tfjob.core.job import FINALIZER
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.local.apiserver.request import Answer
 
+PODS = f"{CORE}/pods"
 ELECTED = msgspec.structs.replace(QUIET, is_leader_elected=True, lease_namespace="kube-system")
 
 
@@ -56,6 +58,34 @@ def test_every_controller_takes_up_its_work_when_its_operator_comes_to_lead() ->
         assert found == [None, 1]
         two.stop()
         await second
+
+    simulated(act, SimulatedCluster)
+
+
+def test_pod_that_is_held_for_a_job_that_is_gone_is_released_when_somebody_leads_again() -> None:
+    async def act(world: SimulatedCluster) -> None:
+        await world.start(KubeflowV1())
+        one, two = world.operator(ELECTED, "one"), world.operator(ELECTED, "two")
+        first = asyncio.create_task(one.run())
+        await asyncio.sleep(5)
+        second = asyncio.create_task(two.run())
+        await asyncio.sleep(5)
+        world.connections[-2].is_cut = True
+        labels = {
+            "training.kubeflow.org/operator-name": "tfjob-controller",
+            "training.kubeflow.org/job-name": "gone",
+        }
+        meta = {"name": "p", "labels": labels, "finalizers": [FINALIZER]}
+        spec = {"containers": [{"name": "tensorflow", "image": "x"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        await world.ask("POST", PODS, pod)
+        await world.ask("DELETE", f"{PODS}/p")
+        assert await world.names(PODS) == ["p"]
+        await asyncio.sleep(60)
+        assert await world.names(PODS) == []
+        for operator, running in ((one, first), (two, second)):
+            operator.stop()
+            await running
 
     simulated(act, SimulatedCluster)
 
