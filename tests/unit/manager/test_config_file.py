@@ -66,7 +66,7 @@ def test_several_files_of_other_names_are_refused(tmp_path: Path) -> None:
 
 def test_config_map_without_the_key_is_refused(tmp_path: Path) -> None:
     text = "kind: ConfigMap\ndata: {a: x, b: y}\n"
-    with pytest.raises(ConfigFileError, match="without the key controller_config_file.yaml"):
+    with pytest.raises(ConfigFileError, match=r"without the key controller_config_file\.yaml"):
         config_file.read(written(tmp_path / "c.yaml", text), FLAG)
 
 
