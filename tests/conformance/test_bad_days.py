@@ -168,7 +168,6 @@ async def test_job_whose_pods_are_rejected_says_why_in_the_servers_words(
 
 
 @pytest.mark.scenario("R16")
-@only_kubernetes
 async def test_job_continues_when_its_quota_is_raised(fixture: JobFixture) -> None:
     fixture.kubelet.script("*", runs)
     await allow_one_pod(fixture)

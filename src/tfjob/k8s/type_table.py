@@ -146,6 +146,10 @@ Taint: key value effect timeAdded:t
 Lease: kind apiVersion metadata:ObjectMeta spec:LeaseSpec
 LeaseSpec: holderIdentity leaseDurationSeconds:i acquireTime:t renewTime:t leaseTransitions:i
   strategy preferredHolder
+ResourceQuota: kind apiVersion metadata:ObjectMeta spec:ResourceQuotaSpec
+  status:ResourceQuotaStatus
+ResourceQuotaSpec: hard:{q} scopes:[s] scopeSelector:*
+ResourceQuotaStatus: hard:{q} used:{q}
 PriorityClass: kind apiVersion metadata:ObjectMeta value:i globalDefault:b description
   preemptionPolicy
 Job: kind apiVersion metadata:ObjectMeta spec:JobSpec status:JobStatus

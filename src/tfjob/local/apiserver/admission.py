@@ -17,6 +17,7 @@ from tfjob.local.apiserver import (
     defaults,
     metadata,
     pod_admission,
+    quota,
     status,
 )
 from tfjob.local.apiserver.backend import Backend
@@ -132,6 +133,7 @@ def _assign(backend: Backend, kind: Kind, obj: Json) -> None:
         pod_admission.admit_pod(backend.store, obj)
         if backend.mounts_tokens:
             add_token_volume(backend.store, obj)
+    quota.check(backend.store, kind, obj)
     if kind.resource == "services":
         backend.cluster_ips.assign(obj)
     if kind.resource == crd.RESOURCE:

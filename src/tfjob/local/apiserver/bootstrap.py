@@ -10,6 +10,7 @@ from tfjob.k8s import names
 from tfjob.local.apiserver import defaults, metadata
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
+from tfjob.local.apiserver.quota import QuotaFollower
 from tfjob.local.apiserver.store import Change, Key, StoreFullError
 
 Json = dict[str, Any]
@@ -22,6 +23,7 @@ NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 def ensure(backend: Backend) -> None:
     """Create what is missing, and follow new namespaces."""
     backend.store.listen(_Follower(backend).follow)
+    backend.store.listen(QuotaFollower(backend).follow)
     for name in NAMESPACES:
         if backend.namespace(name) is None:
             _create(backend, "namespaces", {"metadata": {"name": name}}, namespace="")

@@ -71,6 +71,12 @@ def content_faults(kind: Kind, obj: Json) -> Faults:
     return rule(obj) if rule else []
 
 
+def _quota_faults(quota: Json) -> Faults:
+    spec = quota.get("spec") or {}
+    why = "scopes are not supported by the local API server; remove the field"
+    return [forbidden(f"spec.{key}", why) for key in ("scopes", "scopeSelector") if spec.get(key)]
+
+
 def update_faults(kind: Kind, obj: Json, old: Json) -> Faults:
     faults = metadata.immutable_faults(obj, old)
     if kind.resource == "pods":
@@ -211,6 +217,7 @@ def _event(event: Json) -> Faults:
 
 
 _BY_KIND: dict[str, Callable[[Json], Faults]] = {
+    "ResourceQuota": _quota_faults,
     "Pod": lambda pod: [*pod_spec_faults(pod.get("spec") or {}, "spec")],
     "Service": _service,
     "ConfigMap": _config_map,

@@ -158,6 +158,7 @@ BUILT_IN: tuple[Kind, ...] = (
         subresources=("binding", "log"),
         selectable=_POD_FIELDS,
     ),
+    Kind(kind="ResourceQuota", plural="resourcequotas", short_names=("quota",), has_status=True),
     Kind(kind="Secret", plural="secrets", selectable=("type",)),
     Kind(kind="ServiceAccount", plural="serviceaccounts", short_names=("sa",)),
     Kind(

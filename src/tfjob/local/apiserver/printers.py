@@ -254,6 +254,15 @@ def _claim(obj: Json, now: datetime) -> Row:
     ]
 
 
+def _quota(obj: Json, now: datetime) -> Row:
+    state = obj.get("status") or {}
+    hard, used = state.get("hard") or {}, state.get("used") or {}
+    shown = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
+    limits = [text for name, text in shown.items() if name.startswith("limits")]
+    others = [text for name, text in shown.items() if not name.startswith("limits")]
+    return [obj["metadata"]["name"], ", ".join(others), ", ".join(limits), _age(obj, now)]
+
+
 def _priority_class(obj: Json, now: datetime) -> Row:
     return [
         obj["metadata"]["name"],
@@ -317,6 +326,7 @@ BUILT_IN: dict[str, tuple[str, Callable[[Json, datetime], Row]]] = {
         "Name | Value:integer | Global-Default:boolean | Age | PreemptionPolicy",
         _priority_class,
     ),
+    "ResourceQuota": ("Name | Request | Limit | Age", _quota),
     "ReplicaSet": (
         (
             "Name | Desired:integer | Current:integer | Ready:integer | Age | "
