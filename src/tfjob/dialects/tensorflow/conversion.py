@@ -304,7 +304,9 @@ def _own_replica(replica: HubReplica, policy: str, losses: Losses) -> dict[str, 
     path = f"{replica.path}.template.spec.restartPolicy"
     given = replica.template["spec"].get("restartPolicy")
     if given:
-        losses.note(path, f"{given} has no effect in the template; what the replica says is written")
+        losses.note(
+            path, f"{given} has no effect in the template; what the replica says is written"
+        )
     spec = {**replica.template["spec"], "restartPolicy": policy}
     return {**found, "template": {**replica.template, "spec": spec}}
 
