@@ -44,12 +44,12 @@ _SERVER = (
 """A parameter server as one line of Python, for TensorFlow 1 and 2."""
 _DROPPED_POLICIES: Mapping[str, tuple[tuple[object, ...], str]] = {
     "cleanPodPolicy": (("None",), "pods stay until the job is deleted"),
-    "ttlSecondsAfterFinished": ((), "a finished job stays until somebody deletes it"),
-    "activeDeadlineSeconds": ((), "the job may take as long as it likes"),
-    "backoffLimit": ((), "replicas are restarted without a limit"),
-    "suspend": ((False,), "the job starts at once"),
+    "ttlSecondsAfterFinished": ((), "a finished job is not deleted automatically"),
+    "activeDeadlineSeconds": ((), "the job has no deadline"),
+    "backoffLimit": ((), "restarts are not limited"),
+    "suspend": ((False,), "the job starts immediately"),
     "schedulingPolicy": (({},), "pods are scheduled one by one"),
-    "managedBy": ((HUB_MANAGER,), "the operator runs the job itself"),
+    "managedBy": ((HUB_MANAGER,), "this operator runs the job"),
 }
 """Fields to drop: the values that equal absence, and what happens without the field."""
 
@@ -120,7 +120,7 @@ def _entries(spec: Fields, losses: Losses) -> Iterator[_Entry]:
         template = fields.take("template")
         has_default_server = kind == PS and default_parameter_server.is_default(template.value)
         losses.drop(
-            fields.take("IsDefaultPS"), same=(has_default_server,), instead="it counts for nothing"
+            fields.take("IsDefaultPS"), same=(has_default_server,), instead="it has no effect"
         )
         yield _Entry(
             path=fields.path,
@@ -144,12 +144,14 @@ def _check_chief(chief: _Chief, entries: list[_Entry], losses: Losses) -> None:
     is_alone = decisive_replica != PS or sizes[PS] == 1
     if (chief.type, chief.index) != (decisive_replica, 0) or not is_alone:
         who = (
-            f"{_TO_HUB[decisive_replica]} 0" if decisive_replica != PS else "all replicas together"
+            f"the success of {_TO_HUB[decisive_replica]} 0"
+            if decisive_replica != PS
+            else "only the success of all replicas"
         )
         losses.note(
             chief.path,
-            f"{losses.target} lets no job choose who decides; {who} instead of"
-            f" {_TO_HUB[chief.type]} {chief.index} will end the job",
+            f"in {losses.target} a job cannot choose the replica that decides; {who} ends the job,"
+            f" not that of {_TO_HUB[chief.type]} {chief.index}",
         )
 
 
@@ -160,8 +162,8 @@ def _hub_replica(entry: _Entry, chief: _Chief, image: str, losses: Losses) -> di
     if entry.has_default_server:
         losses.note(
             entry.template.path,
-            f"{losses.target} has no parameter server of its own; a container with image {image}"
-            " that starts one by a line of Python is written into the template",
+            f"{losses.target} has no default parameter server; the template gets a container with"
+            f" the image {image} that starts one with a line of Python",
         )
         template = _with_server(template, image)
     template = _without_policy(template)
@@ -170,7 +172,7 @@ def _hub_replica(entry: _Entry, chief: _Chief, image: str, losses: Losses) -> di
     if named is not None and named.value != number:
         losses.note(
             f"{entry.path}.{named.path}",
-            f"a port of this name is the replica's address; its number becomes {number}",
+            f"the port of this name is the replica's address; its number becomes {number}",
         )
     found["template"] = with_hub_port(template, number)
     return found
@@ -181,20 +183,23 @@ def _hub_policy(entry: _Entry, chief: _Chief, losses: Losses) -> str:
     if entry.type != chief.type:
         if given == "Never" and losses.is_for_hub:
             losses.note(
-                path, f"{losses.target} has no Never that tries again; restarts happen in place"
+                path,
+                f"in {losses.target} Never does not restart; it becomes OnFailure, restarts in"
+                " place",
             )
         return "OnFailure"
     if given != "Never":
         losses.note(
             path,
-            f"{losses.target} does not restart in place by exit code; it becomes ExitCode: a new"
-            " pod for each restart, also for one that ran out of memory, which here ends the job",
+            f"{losses.target} cannot restart in place depending on the exit code; it becomes"
+            " ExitCode: each restart creates a new pod, and running out of memory restarts the"
+            " replica instead of failing the job",
         )
     if entry.size > 1 and losses.is_for_hub:
         losses.note(
             path,
             f"{losses.target} has one policy for all replicas of a type; a permanent failure of any"
-            f" {_TO_HUB[entry.type]} will end the job, not of number {chief.index} alone",
+            f" {_TO_HUB[entry.type]} fails the job, not only that of index {chief.index}",
         )
     return "ExitCode"
 
@@ -227,10 +232,8 @@ def _is_program(mount: Mapping[str, Any]) -> bool:
 
 def _drop_extras(spec: Fields, image: Taken, losses: Losses, *, uses_image: bool) -> None:
     if not uses_image:
-        losses.drop(image, same=("",), instead="every container names its own image")
-    losses.drop(
-        spec.take("RuntimeId"), same=("",), instead="children are named after the job itself"
-    )
+        losses.drop(image, same=("",), instead="every container has an image of its own")
+    losses.drop(spec.take("RuntimeId"), same=("",), instead="children are named after the job")
     losses.drop_unconverted(spec)
 
 
@@ -254,12 +257,14 @@ def from_hub(manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversi
     for key, (same, instead) in _DROPPED_POLICIES.items():
         losses.drop(job.policy.take(key), same=same, instead=instead)
     losses.drop(
-        job.spec.take("successPolicy"), same=("",), instead="one replica alone ends the job"
+        job.spec.take("successPolicy"),
+        same=("",),
+        instead="the success of one replica ends the job",
     )
     losses.drop(
         job.spec.take("enableDynamicWorker"),
         same=(False,),
-        instead="TF_CONFIG names every replica to all of them",
+        instead="every TF_CONFIG lists all replicas",
     )
     losses.drop_unconverted(job.spec)
     found = as_kind(job.metadata, api_version=API_VERSION, kind=KIND, spec=spec)
@@ -269,29 +274,31 @@ def from_hub(manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversi
 def _is_convertible(replica: HubReplica, losses: Losses) -> bool:
     kind = _FROM_HUB.get(replica.type)
     if kind is None:
-        losses.note(replica.path, f"{API_VERSION} knows no {replica.type}; it is left out")
+        losses.note(replica.path, f"{API_VERSION} has no {replica.type}; it is left out")
         return False
     if kind == MASTER and not replica.count:
-        losses.note(replica.path, f"{API_VERSION} wants 1 MASTER or none; it is left out")
+        losses.note(replica.path, f"{API_VERSION} allows 1 MASTER or none; it is left out")
         return False
     if replica.type == "Chief":
         losses.note(
             replica.path,
-            f"{API_VERSION} knows no Chief; it becomes MASTER, and its task type in TF_CONFIG"
-            " is master",
+            f"{API_VERSION} has no Chief; it becomes MASTER, with task type master in TF_CONFIG",
         )
     return True
 
 
 def _own_chief(decisive_replica: HubReplica | None, losses: Losses) -> dict[str, Any]:
     if decisive_replica is None:
-        losses.note("spec.tfReplicaSpecs", f"{API_VERSION} refuses a job in which nobody decides")
+        losses.note(
+            "spec.tfReplicaSpecs", f"{API_VERSION} rejects a job in which no replica decides"
+        )
     if decisive_replica is None or _FROM_HUB[decisive_replica.type] == MASTER:
         return {}
     if decisive_replica.type == "PS" and decisive_replica.count > 1:
         losses.note(
             f"{decisive_replica.path}.replicas",
-            f"in {API_VERSION} one replica decides; PS 0 will end the job instead of all together",
+            f"in {API_VERSION} one replica decides; the success of PS 0 ends the job, not only that"
+            " of all replicas",
         )
     return {"replicaName": _FROM_HUB[decisive_replica.type], "replicaIndex": 0}
 
@@ -304,9 +311,7 @@ def _own_replica(replica: HubReplica, policy: str, losses: Losses) -> dict[str, 
     path = f"{replica.path}.template.spec.restartPolicy"
     given = replica.template["spec"].get("restartPolicy")
     if given:
-        losses.note(
-            path, f"{given} has no effect in the template; what the replica says is written"
-        )
+        losses.note(path, f"{given} has no effect here; the replica's restartPolicy is used")
     spec = {**replica.template["spec"], "restartPolicy": policy}
     return {**found, "template": {**replica.template, "spec": spec}}
 
@@ -322,27 +327,26 @@ def _own_policy(
         if policy != "OnFailure":
             losses.note(
                 path,
-                f"{API_VERSION} restarts {replica.type} replicas after every failure and bears it;"
-                f" {policy} becomes {written}",
+                f"{API_VERSION} restarts {replica.type} replicas after every failure, which never"
+                f" fails the job; {policy} becomes {written}",
             )
         return written
     pods = "Never" if is_recreated else _PODS_OF[policy]
     if policy != "ExitCode":
         losses.note(
             path,
-            f"in {API_VERSION} the exit code of this replica decides, whatever its policy: below"
-            f" 128 the job fails, from 128 on it is tried again; its pods get {pods}",
+            f"in {API_VERSION} the exit code of this replica decides under every policy: 1 to 127"
+            f" fails the job, 128 to 255 restarts the replica; its pods get {pods}",
         )
     elif beyond.retryable_codes:
         losses.note(
             path,
-            f"{API_VERSION} takes every exit code from 128 on as worth another try,"
-            f" not {beyond.retryable_codes} alone",
+            f"{API_VERSION} retries every exit code from 128, not only {beyond.retryable_codes}",
         )
     if policy == "ExitCode" and replica.count > 1:
         losses.note(
             path,
-            f"in {API_VERSION} {replica.type} 0 alone can fail the job;"
+            f"in {API_VERSION} only {replica.type} 0 can fail the job;"
             " the others are restarted after every failure",
         )
     return pods

@@ -102,7 +102,7 @@ def _hub_replica(entry: _Entry, master: str, losses: Losses) -> dict[str, Any]:
     if named is not None and named.value != PORT:
         losses.note(
             f"{entry.path}.{named.path}",
-            f"a port of this name is the replica's address; its number becomes {PORT}",
+            f"the port of this name is the replica's address; its number becomes {PORT}",
         )
     return {**found, "template": with_hub_port(entry.template.value, PORT)}
 
@@ -113,24 +113,23 @@ def _note_hub_restarts(entry: _Entry, losses: Losses, *, is_master: bool) -> Non
     if not losses.is_for_hub:
         return
     if policy in {"OnFailure", "Always"}:
-        losses.note(path, f"{api} restarts under {policy} in place instead of by a new pod")
+        losses.note(path, f"under {policy}, {api} restarts in place instead of with a new pod")
     if policy == "Always" and is_master:
         losses.note(
             path,
-            f"in {api} a replica under Always never ends, and so would the job;"
+            f"in {api} a replica under Always never ends, so the job would never end;"
             " it becomes OnFailure",
         )
     if policy == "ExitCode":
         losses.note(
             path,
-            f"{api} takes every exit code from 129 on but 139 as worth another try,"
-            f" not {_CODES} alone",
+            f"{api} retries every exit code from 129 except 139, not only {_CODES}",
         )
     if policy in {"Never", "ExitCode"} and entry.size > is_master:
         losses.note(
             path,
-            f"in {api} every replica can fail the job: any {_TO_HUB[entry.type]} that fails for"
-            " good will, not the deciding replica alone",
+            f"in {api} any {_TO_HUB[entry.type]} that fails permanently fails the job, not only the"
+            " replica that decides",
         )
 
 
@@ -147,8 +146,8 @@ def _hub_policy(spec: Fields, losses: Losses, origins: dict[str, str]) -> dict[s
         if losses.is_for_hub:
             losses.note(
                 limit.path,
-                f"{losses.target} counts restarts in place, too, and a spent limit fails the job"
-                " at once",
+                f"{losses.target} also counts restarts in place, and fails the job when the limit"
+                " is reached",
             )
     deadline = given.take(_DEADLINE)
     if deadline.value is not None:
@@ -164,11 +163,11 @@ def _hub_mode(spec: Fields, losses: Losses, origins: dict[str, str]) -> dict[str
     losses.drop(
         pause.take("resumeSpecs"),
         same=([],),
-        instead="pods start after a pause as they started before it",
+        instead="pods start after a pause with the same command as before",
     )
     debug = mode.enter("debug")
     losses.drop(
-        debug.take("enabled", "enable"), same=(False,), instead="the replicas begin to train"
+        debug.take("enabled", "enable"), same=(False,), instead="the replicas start training"
     )
     losses.drop(debug.take("replicaSpecs"), same=([],), instead="there is no debug mode")
     if not enabled.value:
@@ -181,7 +180,7 @@ def _hub_scheduling(spec: Fields, losses: Losses, origins: dict[str, str]) -> di
     given = spec.enter("scheduler").enter("t9kScheduler")
     queue = given.take("queue")
     losses.drop(
-        given.take("priority"), same=(0,), instead="jobs of one queue have the same priority"
+        given.take("priority"), same=(0,), instead="all jobs of a queue have the same priority"
     )
     if queue.value is None:
         return {}
@@ -198,7 +197,7 @@ def from_hub(manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversi
         _note_own_restarts(each, losses, is_master=is_master, is_recreated=is_recreated)
         specs.append(_own_replica(each, losses))
     if job.decisive_replica is None or job.decisive_replica.type == "PS":
-        why = f"{API_VERSION} refuses a job without a chief and without a worker"
+        why = f"{API_VERSION} rejects a job without a chief or a worker"
         losses.note("spec.tfReplicaSpecs", why)
     spec: dict[str, Any] = {}
     policy = _own_policy(job.policy, losses)
@@ -219,13 +218,12 @@ def from_hub(manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversi
 
 def _is_convertible(replica: HubReplica, losses: Losses) -> bool:
     if _FROM_HUB[replica.type] == "chief" and not replica.count:
-        losses.note(replica.path, f"{API_VERSION} wants 1 chief or none; it is left out")
+        losses.note(replica.path, f"{API_VERSION} allows 1 chief or none; it is left out")
         return False
     if replica.type == "Master":
         losses.note(
             replica.path,
-            f"{API_VERSION} knows no Master; it becomes chief, and its task type in TF_CONFIG"
-            " is chief",
+            f"{API_VERSION} has no Master; it becomes chief, with task type chief in TF_CONFIG",
         )
     return True
 
@@ -238,7 +236,7 @@ def _own_replica(replica: HubReplica, losses: Losses) -> dict[str, Any]:
     if port is not None and port.value != PORT:
         losses.note(
             f"{replica.path}.{port.path}",
-            f"{API_VERSION} names port {PORT} to every replica, whatever the container says",
+            f"{API_VERSION} always uses port {PORT} in TF_CONFIG, whatever the container declares",
         )
     return {**found, "template": replica.template}
 
@@ -248,19 +246,21 @@ def _note_own_restarts(
 ) -> None:
     path, policy = replica.restart.path, replica.restart.value or "Never"
     if policy in {"OnFailure", "Always"} and not is_recreated:
-        losses.note(path, f"{API_VERSION} restarts under {policy} by a new pod instead of in place")
+        losses.note(
+            path, f"under {policy}, {API_VERSION} restarts with a new pod instead of in place"
+        )
     if policy == "Always" and is_master:
-        losses.note(path, f"in {API_VERSION} the job ends when its deciding replica succeeds")
+        losses.note(path, f"in {API_VERSION} the success of this replica ends the job")
     if policy == "ExitCode":
         losses.note(
             path,
-            f"{API_VERSION} takes exit codes {_CODES} alone as worth another try",
+            f"{API_VERSION} retries only the exit codes {_CODES}",
         )
     if policy in {"Never", "ExitCode"} and replica.count > is_master:
         losses.note(
             path,
-            f"in {API_VERSION} the chief alone can fail the job, or worker 0 where there is none;"
-            f" any other {_FROM_HUB[replica.type]} that fails for good is borne",
+            f"in {API_VERSION} only the chief, or worker 0 if there is none, can fail the job; the"
+            f" permanent failure of any other {_FROM_HUB[replica.type]} is tolerated",
         )
 
 
@@ -274,14 +274,14 @@ def _own_policy(policy: Fields, losses: Losses) -> dict[str, Any]:
         found[_LIMIT] = limit.value
         losses.note(
             limit.path,
-            f"{API_VERSION} counts new pods, and a spent limit does not fail the job: it ends"
-            " the restarts",
+            f"{API_VERSION} counts only new pods, and stops restarting when the limit is reached"
+            " instead of failing the job",
         )
     deadline = policy.take(_DEADLINE)
     if deadline.value is not None:
         found[_DEADLINE] = max(deadline.value, 1)
         if deadline.value < 1:
-            losses.note(deadline.path, f"{API_VERSION} wants a second at least; it becomes 1")
+            losses.note(deadline.path, f"{API_VERSION} requires at least 1 second; it becomes 1")
     return found
 
 
@@ -291,7 +291,7 @@ def _own_scheduler(job: HubJob, losses: Losses) -> Mapping[str, Any]:
     losses.drop(
         given.take("minAvailable"),
         same=(job.total,) if queue.value else (),
-        instead="pods are gathered all or none in a queue, and one by one without",
+        instead="all pods are scheduled together with a queue, and one by one without",
     )
     if not queue.value:
         return {}
@@ -302,17 +302,21 @@ def _drop_unsupported(job: HubJob, losses: Losses) -> None:
     losses.drop(
         job.policy.take("ttlSecondsAfterFinished"),
         same=(),
-        instead="a finished job stays until somebody deletes it",
+        instead="a finished job is not deleted automatically",
     )
     losses.drop(
         job.policy.take("managedBy"),
         same=(HUB_MANAGER,),
-        instead="the operator runs the job itself",
+        instead="this operator runs the job",
     )
-    losses.drop(job.spec.take("successPolicy"), same=("",), instead="one replica ends the job")
+    losses.drop(
+        job.spec.take("successPolicy"),
+        same=("",),
+        instead="the success of one replica ends the job",
+    )
     losses.drop(
         job.spec.take("enableDynamicWorker"),
         same=(False,),
-        instead="TF_CONFIG names every replica to all of them",
+        instead="every TF_CONFIG lists all replicas",
     )
     losses.drop_unconverted(job.spec)

@@ -15,8 +15,7 @@ def take_tensorboard(spec: Fields, losses: Losses) -> Board | None:
         if given:
             losses.note(
                 path,
-                f"{losses.target} has no such field; no TensorBoard is started:"
-                " run one beside the job",
+                f"{losses.target} has no such field; no TensorBoard is started; run one separately",
             )
         return None
     board = read_board(Reader(), given)

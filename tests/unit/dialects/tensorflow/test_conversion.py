@@ -120,7 +120,7 @@ def test_new_pods_for_others_are_lost() -> None:
     [
         ([entry(policy="Never"), entry("WORKER", 2)], ("WORKER", 0), "Master 0"),
         ([entry("WORKER", 3, policy="Never")], ("WORKER", 2), "Worker 0"),
-        ([entry("PS", 2, policy="Never")], ("PS", 0), "all replicas together"),
+        ([entry("PS", 2, policy="Never")], ("PS", 0), "success of all replicas"),
     ],
 )
 def test_choice_of_who_decides_is_lost(
@@ -139,7 +139,7 @@ def test_choice_that_is_the_rule_of_the_hub_is_no_loss(kind: str) -> None:
 
 def test_one_policy_for_all_workers_is_a_loss_where_one_of_them_decides() -> None:
     (loss,) = up(entry("WORKER", 2, policy="Never"), terminationPolicy=chief("WORKER", 0)).losses
-    assert "any Worker will end the job" in loss.message
+    assert "any Worker fails the job" in loss.message
 
 
 def test_server_of_the_operators_own_becomes_a_container() -> None:
@@ -199,7 +199,7 @@ def test_extras_and_unknown_fields_are_lost_by_name() -> None:
     ], "these are said in the hub's own way"
 
 
-def test_places_in_the_source_are_told() -> None:
+def test_losses_have_the_paths_of_the_source() -> None:
     found = up(entry(policy="Never"), entry("WORKER", tfPort=3333))
     worker, port = "spec.tfReplicaSpecs[Worker]", "template.spec.containers[0].ports[0]"
     assert found.origins[worker] == "spec.replicaSpecs[1]"
@@ -235,11 +235,11 @@ def test_job_without_a_master_names_its_first_worker() -> None:
         ("C1:ExitCode", "spec.tfReplicaSpecs[Chief]", "becomes MASTER"),
         ("M1:ExitCode E1", "spec.tfReplicaSpecs[Evaluator]", "left out"),
         ("M0 W1:ExitCode", "spec.tfReplicaSpecs[Master]", "left out"),
-        ("W0", "spec.tfReplicaSpecs", "nobody decides"),
-        ("P2:ExitCode", "spec.tfReplicaSpecs[PS].replicas", "PS 0 will end the job"),
+        ("W0", "spec.tfReplicaSpecs", "no replica decides"),
+        ("P2:ExitCode", "spec.tfReplicaSpecs[PS].replicas", "success of PS 0 ends the job"),
         ("M1", "spec.tfReplicaSpecs[Master].restartPolicy", "its pods get Never"),
         ("M1:Always", "spec.tfReplicaSpecs[Master].restartPolicy", "its pods get OnFailure"),
-        ("W2:ExitCode", "spec.tfReplicaSpecs[Worker].restartPolicy", "Worker 0 alone"),
+        ("W2:ExitCode", "spec.tfReplicaSpecs[Worker].restartPolicy", "only Worker 0"),
         ("M1:ExitCode W1", "spec.tfReplicaSpecs[Worker].restartPolicy", "Never becomes OnFailure"),
     ],
 )

@@ -60,12 +60,20 @@ def test_types_counts_templates_and_metadata_go_over() -> None:
 @pytest.mark.parametrize(
     ("entries", "policy", "said"),
     [
-        ([entry(policy="OnFailure")], "OnFailure", "in place instead of by a new pod"),
-        ([entry("ps", policy="Always"), entry()], "Always", "in place instead of by a new pod"),
+        ([entry(policy="OnFailure")], "OnFailure", "in place instead of with a new pod"),
+        ([entry("ps", policy="Always"), entry()], "Always", "in place instead of with a new pod"),
         ([entry(policy="Always")], "OnFailure", "it becomes OnFailure"),
-        ([entry(policy="ExitCode")], "ExitCode", "not 130, 137, 138 and 143 alone"),
-        ([entry(count=2, policy="Never")], "Never", "any Worker that fails for good will"),
-        ([entry("ps", policy="ExitCode"), entry()], "ExitCode", "any PS that fails for good will"),
+        ([entry(policy="ExitCode")], "ExitCode", "not only 130, 137, 138 and 143"),
+        (
+            [entry(count=2, policy="Never")],
+            "Never",
+            "any Worker that fails permanently fails the job",
+        ),
+        (
+            [entry("ps", policy="ExitCode"), entry()],
+            "ExitCode",
+            "any PS that fails permanently fails the job",
+        ),
     ],
 )
 def test_policies_go_over_and_what_differs_is_named(
@@ -153,7 +161,7 @@ def test_nothing_is_lost_in_silence() -> None:
     ], "these are said in the hub's own words"
 
 
-def test_places_in_the_source_are_told() -> None:
+def test_losses_have_the_paths_of_the_source() -> None:
     found = up(
         entry("ps"),
         entry(),
@@ -194,9 +202,9 @@ def test_hub_job_of_one_worker_loses_nothing() -> None:
     [
         ("M1", "spec.tfReplicaSpecs[Master]", "becomes chief"),
         ("C0 W1", "spec.tfReplicaSpecs[Chief]", "left out"),
-        ("P1", "spec.tfReplicaSpecs", "without a worker"),
-        ("W1:OnFailure", "spec.tfReplicaSpecs[Worker].restartPolicy", "by a new pod"),
-        ("W1:Always", "spec.tfReplicaSpecs[Worker].restartPolicy", "deciding replica succeeds"),
+        ("P1", "spec.tfReplicaSpecs", "without a chief or a worker"),
+        ("W1:OnFailure", "spec.tfReplicaSpecs[Worker].restartPolicy", "with a new pod"),
+        ("W1:Always", "spec.tfReplicaSpecs[Worker].restartPolicy", "success of this replica"),
         ("W1:ExitCode", "spec.tfReplicaSpecs[Worker].restartPolicy", "130, 137, 138 and 143"),
         ("C1 W1", "spec.tfReplicaSpecs[Worker].restartPolicy", "any other worker"),
     ],
