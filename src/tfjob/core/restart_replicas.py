@@ -122,12 +122,16 @@ def restart(builder: PlanBuilder, actions: ReplicaActions) -> None:
     for replica in builder.job.replicas:
         _record(builder, replica, actions)
         _record_in_place(builder, replica, actions)
+    counted = builder.status.restarts - sum(
+        action is ReplicaAction.RESTART for _, action in actions
+    )
     for instance, action in actions:
         if instance.pod is None or action not in RESTART_ACTIONS or action is ReplicaAction.HOLD:
             continue
+        counted += action is ReplicaAction.RESTART
         if action in _DELETED:
             _delete_when_due(builder, instance, instance.pod)
-        _record_restart_event(builder, instance, instance.pod)
+        _record_restart_event(builder, instance, instance.pod, restarts=counted)
 
 
 def _delete_when_due(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) -> None:
@@ -236,10 +240,14 @@ def _store(builder: PlanBuilder, replica: ReplicaType, **fields: object) -> None
     builder.set_status(replicas={**builder.status.replicas, replica.type: changed})
 
 
-def _record_restart_event(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) -> None:
+def _record_restart_event(
+    builder: PlanBuilder, instance: ReplicaInstance, pod: Pod, *, restarts: int
+) -> None:
+    """Record the restart of a pod; `restarts` is its number if several fail at once."""
     template = builder.job.messages.restarting
     owner = {"name": builder.job.name, "namespace": builder.job.namespace}
-    message = template.render(**owner, **instance.params, **restart_params(builder))
+    params = {**instance.params, **restart_params(builder), "restarts": restarts}
+    message = template.render(**owner, **params)
     kind = EventType(template.type or EventType.WARNING)
     key, name = f"restarting/{pod.metadata.uid}", pod.metadata.name
     builder.record_event(kind, template.reason, message, key=key, child=name, rule=_rule(instance))

@@ -289,8 +289,9 @@ def _is_convertible(replica: HubReplica, losses: Losses) -> bool:
 
 def _own_chief(decisive_replica: HubReplica | None, losses: Losses) -> dict[str, Any]:
     if decisive_replica is None:
-        why = f"{API_VERSION} rejects a job in which no replica decides"
-        losses.note("spec.tfReplicaSpecs", why)
+        losses.note(
+            "spec.tfReplicaSpecs", f"{API_VERSION} rejects a job in which no replica decides"
+        )
     if decisive_replica is None or _FROM_HUB[decisive_replica.type] == MASTER:
         return {}
     if decisive_replica.type == "PS" and decisive_replica.count > 1:
@@ -310,9 +311,7 @@ def _own_replica(replica: HubReplica, policy: str, losses: Losses) -> dict[str, 
     path = f"{replica.path}.template.spec.restartPolicy"
     given = replica.template["spec"].get("restartPolicy")
     if given:
-        losses.note(
-            path, f"{given} has no effect in the template; the replica's restartPolicy is used"
-        )
+        losses.note(path, f"{given} has no effect here; the replica's restartPolicy is used")
     spec = {**replica.template["spec"], "restartPolicy": policy}
     return {**found, "template": {**replica.template, "spec": spec}}
 
@@ -342,7 +341,7 @@ def _own_policy(
     elif beyond.retryable_codes:
         losses.note(
             path,
-            f"{API_VERSION} retries every exit code from 128 on, not only {beyond.retryable_codes}",
+            f"{API_VERSION} retries every exit code from 128, not only {beyond.retryable_codes}",
         )
     if policy == "ExitCode" and replica.count > 1:
         losses.note(

@@ -16,9 +16,7 @@ def take_log_folders(spec: Fields, losses: Losses) -> list[LogFolder]:
     if given is None:
         return []
     if losses.is_for_hub:
-        why = (
-            f"{losses.target} has no such field; no TensorBoard is started: run one beside the job"
-        )
+        why = f"{losses.target} has no such field; no TensorBoard is started; run one separately"
         losses.note(path, why)
         return []
     board = spec.enter_item(given, path)

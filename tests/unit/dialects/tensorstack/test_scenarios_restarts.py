@@ -201,3 +201,11 @@ def test_failed_pod_stays_with_its_log_until_its_successor_is_due() -> None:
     assert play.go(*failed, now=at(1010)).deletes == []
     assert [each.uid for each in play.go(*failed, now=at(1011)).deletes] == ["second"]
     assert play.status["backoffCount"] == 2
+
+
+def test_each_of_several_restarts_at_once_is_told_with_its_own_number() -> None:
+    play = running("W3", restart="OnFailure", runPolicy={"backoffLimit": 5})
+    failed = [pod("worker", index, "Failed") for index in (1, 2)]
+    plan = play.go(pod("worker", 0), *failed)
+    told = [event.message for event in plan.events if event.reason == "Restart"]
+    assert [text.rpartition(" ")[2] for text in told] == ["1/5", "2/5"]
