@@ -1,9 +1,8 @@
 """Creates, updates and deletes the children of one job, many at a time.
 
 Creates use slow start: the first failed create stops the rest of its group in this reconcile. If
-the server refused it, the group also backs off. A name conflict or a timeout concerns one child
-only. A create that finds an object of that name succeeds if the job
-owns the object, and is retried if the object is terminating.
+the server refused it, the group also backs off. A name conflict or a timeout concerns one child. A
+create that finds an object of the job under that name succeeds; a terminating one is waited for.
 """
 
 import asyncio
@@ -71,6 +70,7 @@ class Report(msgspec.Struct):
     """Seconds until creates that were refused, now or earlier, may be retried."""
     retries_soon: bool = False
     """An object with a child's name is terminating, or has just changed: retry shortly."""
+    old_child: str = ""
     has_more: bool = False
     first_create_error: str = ""
     refused_child: str = ""
@@ -346,9 +346,11 @@ class _ChildWrites:
         except ApiError as get_error:
             self.report.errors.append(get_error)
             return
+        is_own = found.controller_uid == self._job.owner.uid
         if found.is_terminating:
             self.report.retries_soon = True
-        elif found.controller_uid != self._job.owner.uid:
+            self.report.old_child = "" if is_own else create.name
+        elif not is_own:
             self.conflicts += 1
             self._create_failed(create, error)
         elif isinstance(self._job, Job) and _is_to_be_released(self._job, create, found):
@@ -379,10 +381,9 @@ class _ChildWrites:
         self._create_errors[create.kind, create.name] = error.message
         self._metrics.child_failed(create.kind)
         if not isinstance(error, NamespaceTerminating):
-            messages = self._job.messages
-            template = messages.child_create_failed
+            template = self._job.messages.child_create_failed
             if create.kind == ChildKind.POD_GROUP:
-                template = messages.group_create_failed or template
+                template = self._job.messages.group_create_failed or template
             self._recorder.failed(
                 template, kind=create.kind, child=create.name, error=error.message
             )
@@ -395,6 +396,5 @@ class _ChildWrites:
 
 
 def _is_to_be_released(job: Job, create: Create, found: ObjectMeta) -> bool:
-    """Whether the existing child's labels no longer match. Children with a given body are not
-    claimed by labels."""
+    """Whether the child's labels no longer match; one with a given body is not claimed by them."""
     return create.body is None and claim_of(job, found) is Claim.RELEASE

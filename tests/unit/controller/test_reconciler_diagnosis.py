@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager as Opened
 import pytest
 
 from tests.support.controller_harness import ControllerHarness
+from tests.support.local_apiserver.in_memory import CORE
 from tfjob.client.errors import ApiError, Forbidden, Invalid, Transient
 from tfjob.client.request import Request
 
@@ -92,3 +93,20 @@ async def test_an_incident_costs_no_write_of_its_own(
         assert (await harness.job())["metadata"]["resourceVersion"] != before
         assert len(writes) == 1
         assert await cause(harness) == ("Killed", "worker-0")
+
+
+async def test_a_pod_of_an_earlier_job_that_does_not_go_is_named(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await harness.submit("W1")
+        old = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "j-worker-0", "finalizers": ["example.com/hold"]},
+            "spec": {"containers": [{"name": "c", "image": "x"}]},
+        }
+        await harness.server.make(f"{CORE}/pods", old)
+        await harness.server.ask("DELETE", f"{CORE}/pods/j-worker-0")
+        assert (await harness.one_pass()).retries_soon
+        assert await cause(harness) == ("OldPodTerminating", "worker-0")

@@ -24,7 +24,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children, ObservedState, observe
 from tfjob.core.plan import EventType, Plan
 from tfjob.core.plan_builder import PlanBuilder
-from tfjob.core.status import ConditionType, Limit
+from tfjob.core.status import ConditionType, JobStatus, Limit
 from tfjob.k8s import time
 
 _GANG_GRACE: Final = timedelta(seconds=5)
@@ -76,8 +76,20 @@ def with_refusal(
         return plan
     if cause is Cause.CREATE_REFUSED and not is_final:
         return plan
-    wait = Wait(cause=cause, since=time.truncate(now), replica=replica, detail=error)
-    found = _of_wait(wait, now=now)
+    return _with_wait(plan, status, Wait(cause=cause, replica=replica, detail=error), now=now)
+
+
+def with_old_child(job: Job, plan: Plan, *, child: str, now: datetime) -> Plan:
+    """The plan with a diagnosis of a create that waits for an object of an earlier job."""
+    status = job.status if plan.status is None else plan.status
+    cause, replica = Cause.OLD_POD_TERMINATING, _replica_named(job, child)
+    if status.is_finished or _is_about(status.diagnosis, cause, replica):
+        return plan
+    return _with_wait(plan, status, Wait(cause=cause, replica=replica, detail=child), now=now)
+
+
+def _with_wait(plan: Plan, status: JobStatus, wait: Wait, *, now: datetime) -> Plan:
+    found, stored = _of_wait(wait, now=now), status.diagnosis
     if stored is not None:
         found = msgspec.structs.replace(
             found,
