@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.fake_kubelet.driver import FakeKubelet, Step, exits, runs
-from tests.support.fake_kubelet.kubelet import Pod
+from tests.support.fake_kubelet.pod_status import Pod
 from tests.support.job_fixture import JobFixture, conditions_of, restarts_of
 
 Json = dict[str, Any]
