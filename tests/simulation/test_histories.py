@@ -20,7 +20,9 @@ def test_no_history_breaks_a_law(first: int) -> None:
     assert {seed: found for seed in seeds if (found := broken_by(seed))} == {}
 
 
-@pytest.mark.parametrize("name", ["counted-again", "no-namespace-check", "delete-before-status"])
+@pytest.mark.parametrize(
+    "name", ["counted-again", "causes-excused", "no-namespace-check", "delete-before-status"]
+)
 def test_a_mutant_is_caught_within_a_few_histories(name: str) -> None:
     with alive(MUTANTS[name]):
         assert any(broken_by(seed) for seed in range(1, 101))

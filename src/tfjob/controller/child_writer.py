@@ -1,9 +1,8 @@
 """Creates, updates and deletes the children of one job, many at a time.
 
 Creates use slow start: the first failed create stops the rest of its group in this reconcile. If
-the server rejected it, the group also backs off. A name conflict or a timeout concerns one child
-only. A create that finds an object of that name succeeds if the job owns the object, and is retried
-if the object is terminating.
+the server rejected it, the group also backs off. A name conflict or a timeout concerns one child. A
+create that finds an object of the job under that name succeeds; a terminating one is waited for.
 """
 
 import asyncio
@@ -341,9 +340,11 @@ class _ChildWrites:
         except ApiError as get_error:
             self.report.errors.append(get_error)
             return
+        is_own = found.controller_uid == self._job.owner.uid
         if found.is_terminating:
             self.report.retries_soon = True
-        elif found.controller_uid != self._job.owner.uid:
+            self.report.old_child = "" if is_own else create.name
+        elif not is_own:
             self.conflicts += 1
             self._create_failed(create, error)
         elif isinstance(self._job, Job) and _is_to_be_released(self._job, create, found):
@@ -374,10 +375,9 @@ class _ChildWrites:
         self._create_errors[create.kind, create.name] = error.message
         self._metrics.child_failed(create.kind)
         if not isinstance(error, NamespaceTerminating):
-            messages = self._job.messages
-            template = messages.child_create_failed
+            template = self._job.messages.child_create_failed
             if create.kind == ChildKind.POD_GROUP:
-                template = messages.group_create_failed or template
+                template = self._job.messages.group_create_failed or template
             self._recorder.failed(
                 template, kind=create.kind, child=create.name, error=error.message
             )

@@ -25,7 +25,7 @@ from tfjob.controller.pacing import Pacer, SettledState
 from tfjob.controller.snapshot import Snapshot, SnapshotReader
 from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.controller.write_report import Report
-from tfjob.core.diagnosis.diagnose import with_refusal
+from tfjob.core.diagnosis.diagnose import with_old_child, with_refusal
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan, Rule
@@ -244,7 +244,11 @@ class Reconciler:
     def _with_refusal(self, snapshot: Snapshot, plan: Plan, report: Report) -> Plan:
         """The plan with the reason why the server refuses children, unless it is an outage."""
         job, error = snapshot.job, report.first_create_error
-        if not error or isinstance(job, InvalidJob):
+        if isinstance(job, InvalidJob):
+            return plan
+        if not error and report.old_child:
+            return with_old_child(job, plan, child=report.old_child, now=self._now())
+        if not error:
             return plan
         return with_refusal(
             job,

@@ -16,6 +16,8 @@ class Report(msgspec.Struct):
     """Seconds until creates that were refused, now or earlier, may be retried."""
     retries_soon: bool = False
     """An object with a child's name is terminating, or has just changed: retry shortly."""
+    old_child: str = ""
+    """A terminating object with a child's name, which is waited for."""
     has_more: bool = False
     first_create_error: str = ""
     refused_child: str = ""

@@ -22,6 +22,7 @@ from tfjob.core import (
 )
 from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.claim import Claim
+from tfjob.core.diagnosis import recovery
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import ReplicaAction
 from tfjob.core.status import JobStatus
@@ -46,6 +47,14 @@ def _counting_disruptions(before: Callable[..., ReplicaAction]) -> Callable[...,
         return ReplicaAction.RESTART if found is ReplicaAction.REPLACE else found
 
     return action_for
+
+
+def _following_themselves(before: Callable[..., Any]) -> Callable[..., Any]:
+    def followers(job: Any, known: Any, seen: Any) -> dict[str, Any]:
+        own = {each.incident.key: each.incident for each in seen}
+        return {**own, **before(job, known, seen)}
+
+    return followers
 
 
 def _remaining(more: int) -> Callable[[Any], Any]:
@@ -160,6 +169,11 @@ def _last_grace(before: Callable[..., bool]) -> Callable[..., bool]:
 
 
 MUTANTS = [
+    Mutant(
+        "causes-excused",
+        "a replica that was lost is excused as if it had followed another one",
+        [Patch(recovery, "followers", _following_themselves)],
+    ),
     Mutant(
         "lost-count",
         "a restart is recorded and not counted",

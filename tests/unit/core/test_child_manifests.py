@@ -80,6 +80,7 @@ def test_the_pod_is_the_worked_object_of_the_contract() -> None:
                     "image": "img",
                     "ports": [{"name": "tfjob-port", "containerPort": 2222}],
                     "env": [{"name": "TF_CONFIG", "value": CONFIG}],
+                    "terminationMessagePolicy": "FallbackToLogsOnError",
                 }
             ],
         },

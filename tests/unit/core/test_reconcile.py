@@ -71,7 +71,8 @@ def test_a_reconcile_that_ends_the_job_makes_and_restarts_nothing() -> None:
 
 
 def test_a_permanent_exit_code_makes_and_restarts_nothing_either() -> None:
-    plan = decide(a_job("W4", restart="ExitCode"), *pods(worker="RFK"), services=[])
+    later = a_pod("worker", 2, "Failed", exit_code=137, ran=(-50, 1))
+    plan = decide(a_job("W4", restart="ExitCode"), *pods(worker="RF"), later, services=[])
     assert (plan.creates, plan.deletes, plan.restarts) == ([], [], 0)
 
 

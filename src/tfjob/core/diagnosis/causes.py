@@ -21,6 +21,7 @@ class Cause(StrEnum):
     INVALID_SPEC = "InvalidSpec"
     SUSPENDED = "Suspended"
     NAME_TAKEN = "NameTaken"
+    OLD_POD_TERMINATING = "OldPodTerminating"
     CREATE_REFUSED = "CreateRefused"
     INSUFFICIENT_RESOURCES = "InsufficientResources"
     NO_MATCHING_NODE = "NoMatchingNode"
@@ -130,6 +131,13 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
             Cause.NAME_TAKEN: (
                 "cannot be created: an object of another owner has its name",
                 "Delete the other object, or give the job another name.",
+            ),
+            Cause.OLD_POD_TERMINATING: (
+                "cannot be created: an object of an earlier job of this name still terminates",
+                (
+                    "Wait until it is gone; if its node is lost, delete it with --grace-period=0"
+                    " --force."
+                ),
             ),
             Cause.CREATE_REFUSED: (
                 "cannot be created: the API server refuses it",

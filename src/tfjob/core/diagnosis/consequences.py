@@ -73,11 +73,11 @@ def is_alike(failed: Incident, *, to: Incident, started: datetime | None = None)
 
 
 def is_survivable(job: Job, lost: Incident) -> bool:
-    """Whether the replica is restarted after this failure, so that the job goes on."""
+    """Whether the replica was lost by no fault of the program and is restarted."""
     replica = replica_of(job, lost)
     if replica is None or replica.restart not in SURVIVES:
         return False
-    if lost.cause in DISRUPTIONS or replica.restart is RestartPolicy.ON_FAILURE:
+    if lost.cause in DISRUPTIONS:
         return True
     return job.semantics.exit_codes.is_retryable(lost.exit_code, reason=lost.reason)
 

@@ -18,12 +18,13 @@ from tfjob.core.diagnosis.consequences import WINDOW
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, fitted
 from tfjob.core.diagnosis.failures import Failure
 from tfjob.core.diagnosis.incidents import merged
+from tfjob.core.diagnosis.suspects import suspects
 from tfjob.core.diagnosis.waiting import Wait
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, ObservedState, observe
 from tfjob.core.plan import EventType, Plan
 from tfjob.core.plan_builder import PlanBuilder
-from tfjob.core.status import ConditionType, Limit
+from tfjob.core.status import ConditionType, JobStatus, Limit
 from tfjob.k8s import time
 
 _GANG_GRACE: Final = timedelta(seconds=5)
@@ -32,6 +33,7 @@ _LIMITS: Final = {
     Limit.BACKOFF: Cause.BACKOFF_LIMIT_EXCEEDED,
     Limit.DEADLINE: Cause.DEADLINE_EXCEEDED,
 }
+_SUSPENDED: Final = ConditionType.SUSPENDED
 _OWN_EVENTS: Final = frozenset({Cause.SUSPENDED, *_LIMITS.values()})
 """Causes that other events of the job report already."""
 
@@ -74,8 +76,20 @@ def with_refusal(
         return plan
     if cause is Cause.CREATE_REFUSED and not is_final:
         return plan
-    wait = Wait(cause=cause, since=time.truncate(now), replica=replica, detail=error)
-    found = _of_wait(wait, now=now)
+    return _with_wait(plan, status, Wait(cause=cause, replica=replica, detail=error), now=now)
+
+
+def with_old_child(job: Job, plan: Plan, *, child: str, now: datetime) -> Plan:
+    """The plan with a diagnosis of a create that waits for an object of an earlier job."""
+    status = job.status if plan.status is None else plan.status
+    cause, replica = Cause.OLD_POD_TERMINATING, _replica_named(job, child)
+    if status.is_finished or _is_about(status.diagnosis, cause, replica):
+        return plan
+    return _with_wait(plan, status, Wait(cause=cause, replica=replica, detail=child), now=now)
+
+
+def _with_wait(plan: Plan, status: JobStatus, wait: Wait, *, now: datetime) -> Plan:
+    found, stored = _of_wait(wait, now=now), status.diagnosis
     if stored is not None:
         found = msgspec.structs.replace(
             found,
@@ -92,9 +106,12 @@ def _diagnosis(
     builder: PlanBuilder, children: Children, observed: ObservedState
 ) -> Diagnosis | None:
     stored = builder.job.status.diagnosis
+    suspected = suspects(observed)
+    if not suspected and stored is None and not _may_wait(builder):
+        return None
     seen = [
         failure
-        for instance in observed.all_instances()
+        for instance in suspected
         for failure in failures.of_instance(instance, now=builder.now)
     ]
     before = () if stored is None else stored.incidents
@@ -111,6 +128,12 @@ def _diagnosis(
     if found is None:
         return None
     return fitted(msgspec.structs.replace(found, incidents=incidents, incident_count=count))
+
+
+def _may_wait(builder: PlanBuilder) -> bool:
+    """Whether the job as a whole may have to wait for something."""
+    status = builder.status
+    return builder.job.gang is not None or status.is_finished or status.is_true(_SUSPENDED)
 
 
 def _dominant(
@@ -213,7 +236,7 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
     """Why the job waits: what is stored if that still holds, else the first in the catalogue."""
     found = [
         wait
-        for instance in observed.all_instances()
+        for instance in suspects(observed)
         for wait in waiting.of_instance(instance, now=builder.now)
     ]
     found.extend(_job_waits(builder, children, observed))
@@ -227,7 +250,7 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
 
 def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState) -> Sequence[Wait]:
     """What the job as a whole waits for, and the stored refusal of a pod that is still missing."""
-    if builder.status.is_true(ConditionType.SUSPENDED):
+    if builder.status.is_true(_SUSPENDED):
         return [Wait(cause=Cause.SUSPENDED, since=None)]
     found = [*_gang_wait(builder, children)]
     stored = builder.job.status.diagnosis

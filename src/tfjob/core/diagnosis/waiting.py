@@ -51,7 +51,7 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     """Why one replica, or the job as a whole if `replica` is empty, does not run yet."""
 
     cause: Cause
-    since: datetime | None
+    since: datetime | None = None
     """When it began, if the cluster tells."""
     replica: str = ""
     node: str = ""

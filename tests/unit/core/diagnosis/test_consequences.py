@@ -88,12 +88,13 @@ def test_dynamic_workers_are_not_coupled() -> None:
         ("ExitCode", KILL, True),
         ("ExitCode", failed("worker-1"), False),
         ("ExitCode", failed("worker-1", cause=Cause.PREEMPTED, code=None), True),
-        ("OnFailure", failed("worker-1"), True),
+        ("OnFailure", KILL, True),
+        ("OnFailure", failed("worker-1"), False),
         ("Never", KILL, False),
         ("Always", KILL, False),
     ],
 )
-def test_a_loss_is_survivable_if_the_replica_is_restarted(
+def test_a_loss_is_survivable_by_its_code_and_if_the_replica_is_restarted(
     policy: str, lost: Incident, expected: bool
 ) -> None:
     assert is_survivable(a_job("W3", restart=policy), lost) is expected
