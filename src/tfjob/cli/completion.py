@@ -14,12 +14,11 @@ import msgspec
 from tfjob.cli import commands
 
 _JOB_NAMES: Final = "tfjob get -o name 2>/dev/null"
-_HELP: Final = """\
-How to load it:
-  bash   source <(tfjob completion bash)
-  zsh    source <(tfjob completion zsh)
-  fish   tfjob completion fish | source
-Put the line into ~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish to load it in every shell."""
+_HELP: Final = (
+    "Load it with `source <(tfjob completion bash)`, `source <(tfjob completion zsh)` or"
+    " `tfjob completion fish | source`. Put that line into ~/.bashrc, ~/.zshrc or"
+    " ~/.config/fish/config.fish to load it in every shell."
+)
 
 
 class _Option(msgspec.Struct, frozen=True):
@@ -39,7 +38,6 @@ class _Command(msgspec.Struct, frozen=True):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=tuple(_SCRIPTS), help="the shell to write the script for")
     parser.epilog = _HELP
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
 
 
 def run(arguments: argparse.Namespace) -> int:
