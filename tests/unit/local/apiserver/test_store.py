@@ -157,7 +157,7 @@ def test_a_file_that_is_no_database_is_rejected_untouched(tmp_path: Path) -> Non
 def test_a_full_disk_rejects_the_write_and_loses_nothing(store: Store) -> None:
     store.put(*thing("a"))
     store._db.execute("PRAGMA max_page_count = 1")
-    with pytest.raises(StoreFullError, match=r"the data folder .* nothing was stored"):
+    with pytest.raises(StoreFullError, match=r"the data folder .* stored nothing"):
         store.put(*thing("large", annotations={"x": "y" * 500_000}))
     store._db.execute("PRAGMA max_page_count = 100000")
     assert store.put(*thing("last")).revision == 2

@@ -18,7 +18,7 @@ from tfjob.local.node.supervisor import start_error
         ("./train", "exec", errno.EACCES, 126, "cannot be executed"),
         ("train", "exec", errno.ENOEXEC, 126, "Exec format error"),
         ("train", "exec", errno.ENOENT, 126, "interpreter that its first line names"),
-        ("train", "chdir", errno.ENOENT, 128, "it must exist here"),
+        ("train", "chdir", errno.ENOENT, 128, "it must exist on this machine"),
     ],
 )
 def test_each_reason_not_to_start_has_its_exit_code(
