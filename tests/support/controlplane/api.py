@@ -62,7 +62,7 @@ class Api:
                 name = (body or {}).get("metadata", {}).get("name")
                 if attempt and name and method == "POST" and refusal.reason == "AlreadyExists":
                     return await self.call("GET", f"{path}/{name}")
-                if refusal.status < 500 and refusal.status != 429:
+                if refusal.status < 500 and refusal.status != 429 and not _is_starting(refusal):
                     raise
                 fault = refusal
             await asyncio.sleep(_PAUSE_SECONDS)
@@ -100,3 +100,8 @@ class Api:
             raise ApiError(f"{method} {path}", status=response.status, body=content)
         answer: dict[str, Any] = json.loads(content)
         return answer
+
+
+def _is_starting(refusal: ApiError) -> bool:
+    """The admission of an API server that has just started answers 403 until it has synced."""
+    return refusal.status == 403 and "not yet ready to handle request" in str(refusal)
