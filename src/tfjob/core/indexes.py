@@ -27,17 +27,19 @@ def render(indexes: Iterable[int]) -> str:
 def parse(text: object, *, below: int) -> frozenset[int]:
     if not isinstance(text, str) or len(text) > _MAX_TEXT:
         return frozenset()
-    # Overlapping ranges cost no more than others: each only fills a slice.
-    found = bytearray(below)
+    ranges: list[tuple[int, int]] = []
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         first, last = _number(low), _number(high if dash else low)
-        if first is None or last is None:
-            continue
-        length = min(last, below - 1) + 1 - first
-        if length > 0:
-            found[first : first + length] = b"\1" * length
-    return frozenset(index for index, is_set in enumerate(found) if is_set)
+        if first is not None and last is not None:
+            ranges.append((first, min(last + 1, below)))
+    found: list[int] = []
+    end = 0
+    for first, stop in sorted(ranges):
+        # Overlapping ranges cost no more than others: each index is added once.
+        found.extend(range(max(first, end), stop))
+        end = max(end, stop)
+    return frozenset(found)
 
 
 def _run_text(run: list[int]) -> list[str]:
