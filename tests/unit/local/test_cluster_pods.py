@@ -140,3 +140,33 @@ async def test_pod_has_the_usual_events_but_for_pulled(cluster: LocalCluster) ->
         cluster, f"{CORE}/events", lambda each: expected.items() <= reasons(each).items()
     )
     assert reasons(found).keys() == {"Scheduled", *expected}
+
+
+async def test_seed_001_line_259_tensorboard_that_cannot_start_says_why_in_the_status(
+    cluster: LocalCluster,
+) -> None:
+    container = {"name": "tensorflow", "image": "a", "command": ["sleep", "60"]}
+    board = {
+        "logDir": "/logs",
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "nowhere"}}],
+        "volumeMounts": [{"name": "v", "mountPath": "/logs"}],
+    }
+    job = {
+        "apiVersion": "tensorflow.org/v1alpha1",
+        "kind": "TfJob",
+        "metadata": {"name": "j"},
+        "spec": {
+            "RuntimeId": "rid",
+            "replicaSpecs": [{"template": {"spec": {"containers": [container]}}}],
+            "tensorboard": board,
+        },
+    }
+    path = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
+    await cluster.api.create(path, job, decode=dict)
+    found = await until(
+        cluster, f"{path}/j", lambda each: "TensorBoard" in each.get("status", {}).get("reason", "")
+    )
+    assert found["status"]["reason"] == (
+        "TensorBoard tensorboard-rid cannot start: CreateContainerConfigError:"
+        ' volume "v": persistentvolumeclaim "nowhere" not found'
+    )
