@@ -16,6 +16,7 @@ import msgspec
 
 from tests.support.histories.ending import end_well
 from tests.support.histories.loop import BusyLoopError
+from tests.support.histories.lost_peer import lose_peer
 from tests.support.histories.world import Action, World
 
 Step = tuple[int, int, int]
@@ -44,6 +45,7 @@ _WEIGHTS: Final[Sequence[tuple[Action, int]]] = (
     (World.deep, 1),
     (World.evict, 14),
     (World.lose_node, 3),
+    (lose_peer, 20),
 )
 _ACTIONS: Final = [action for action, _ in _WEIGHTS]
 _BOUNDS: Final = list(accumulate(weight for _, weight in _WEIGHTS))

@@ -39,7 +39,7 @@ _FINALIZER: Final = "tenant.example/hold"
 class World:
     def __init__(self) -> None:
         self.loop = ManualLoop()  # type: ignore[abstract]  # it does no IO
-        self.server = ModelServer(self._stamp)
+        self.server = ModelServer(self.stamp)
         self.truth = Truth()
         self.laws = Laws(self.server, self.truth)
         self.operators: list[SimulatedOperator] = []
@@ -48,7 +48,7 @@ class World:
 
     # The machinery.
 
-    def _stamp(self, seconds: int) -> str:
+    def stamp(self, seconds: int) -> str:
         return time.render(START + timedelta(seconds=self.loop.time() + seconds))
 
     def _feed(self, change: Any) -> None:
@@ -305,7 +305,7 @@ class World:
         pod = self.server.objects[key]
         title = f"pod {key[1]}/{key[2]}"
         sigterm = Exit(code=ON_SIGTERM[code % len(ON_SIGTERM)])
-        step = lifecycle.next_step(pod, self._stamp(0), on_sigterm=sigterm)
+        step = lifecycle.next_step(pod, self.stamp(0), on_sigterm=sigterm)
         if step is lifecycle.Action.BIND:
             node = f"n{int(pod['metadata']['uid'].rpartition('-')[2]) % 3}"
             if node in self.server.lost_nodes:
@@ -328,7 +328,7 @@ class World:
         if pod["status"].get("phase") != "Running":
             return None
         how = Exit(code=code)
-        status = pod_status.exited(pod, self._stamp(0), container="tensorflow", how=how)
+        status = pod_status.exited(pod, self.stamp(0), container="tensorflow", how=how)
         self.set_status(key, status)
         return f"pod {key[1]}/{key[2]}: its container exits with {code}"
 
@@ -340,9 +340,9 @@ class World:
         if pod["status"].get("phase") != "Running" or "deletionTimestamp" in pod["metadata"]:
             return None
         if how % 2:
-            self.set_status(key, pod_status.evicted(pod, self._stamp(0), message="low on memory"))
+            self.set_status(key, pod_status.evicted(pod, self.stamp(0), message="low on memory"))
             return f"the kubelet evicts pod {key[1]}/{key[2]}"
-        status = pod_status.disrupted(pod, self._stamp(0), reason="EvictionByEvictionAPI")
+        status = pod_status.disrupted(pod, self.stamp(0), reason="EvictionByEvictionAPI")
         self.set_status(key, status)
         if how % 4 == 0:
             self.server.delete(key)
@@ -368,7 +368,7 @@ class World:
             if pod["spec"].get("nodeName") != node:
                 continue
             if pod["status"].get("phase") not in ENDED:
-                status = pod_status.disrupted(pod, self._stamp(0), reason="DeletionByPodGC")
+                status = pod_status.disrupted(pod, self.stamp(0), reason="DeletionByPodGC")
                 self.set_status(key, {**status, "phase": "Failed"})
             self.server.delete(key, grace=0)
 
