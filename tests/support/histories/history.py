@@ -19,6 +19,7 @@ from tests.support.histories import nodes, tenants
 from tests.support.histories.downtime import away, drain
 from tests.support.histories.ending import end_well
 from tests.support.histories.loop import BusyLoopError
+from tests.support.histories.lost_peer import lose_peer
 from tests.support.histories.world import Action, World
 
 Step = tuple[int, int, int]
@@ -54,6 +55,7 @@ WEIGHTS: Final[Weights] = (
     (nodes.lose_node, 3),
     (away, 8),
     (drain, 6),
+    (lose_peer, 20),
 )
 _GOING_ON: Final = 4
 

@@ -10,9 +10,9 @@ from tfjob.client.errors import ApiError, Forbidden, Invalid, Transient
 from tfjob.client.request import Request
 
 
-def refusing_pods(harness: ControllerHarness, error: ApiError) -> None:
+def refusing_pods(harness: ControllerHarness, error: ApiError, what: str = "/pods") -> None:
     def refuse(request: Request) -> ApiError | None:
-        is_create = request.verb == "create" and "/pods" in request.path
+        is_create = request.verb == "create" and what in request.path
         return error if is_create else None
 
     harness.server.refuse = refuse
@@ -53,12 +53,13 @@ async def test_an_outage_is_not_told_as_a_cause(controller: Opened[ControllerHar
         assert await cause(harness) == ("", "")
 
 
-async def test_a_refusal_is_written_once_and_goes_when_the_pod_exists(
-    controller: Opened[ControllerHarness],
+@pytest.mark.parametrize("what", ["/pods", "/services"])
+async def test_a_refusal_is_written_once_and_goes_when_the_child_exists(
+    controller: Opened[ControllerHarness], what: str
 ) -> None:
     async with controller as harness:
         await harness.submit("W1")
-        refusing_pods(harness, Forbidden("exceeded quota: q"))
+        refusing_pods(harness, Forbidden("exceeded quota: q"), what)
         await harness.one_pass()
         version = (await harness.job())["metadata"]["resourceVersion"]
         for _ in range(5):

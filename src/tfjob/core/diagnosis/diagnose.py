@@ -21,7 +21,7 @@ from tfjob.core.diagnosis.incidents import merged
 from tfjob.core.diagnosis.suspects import suspects
 from tfjob.core.diagnosis.waiting import Wait
 from tfjob.core.job import Job
-from tfjob.core.observe import Children, ObservedState, observe
+from tfjob.core.observe import Children, ObservedState, ReplicaInstance, observe
 from tfjob.core.plan import EventType, Plan
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import ConditionType, JobStatus, Limit
@@ -72,7 +72,7 @@ def with_refusal(
     status = job.status if plan.status is None else plan.status
     cause, stored = api_refusals.cause_of(error), status.diagnosis
     replica = _replica_named(job, child)
-    if status.is_finished or _is_about(stored, cause, replica):
+    if status.is_finished or _is_about(stored, cause, replica) or _is_companion(job, child):
         return plan
     if cause is Cause.CREATE_REFUSED and not is_final:
         return plan
@@ -83,7 +83,8 @@ def with_old_child(job: Job, plan: Plan, *, child: str, now: datetime) -> Plan:
     """The plan with a diagnosis of a create that waits for an object of an earlier job."""
     status = job.status if plan.status is None else plan.status
     cause, replica = Cause.OLD_POD_TERMINATING, _replica_named(job, child)
-    if status.is_finished or _is_about(status.diagnosis, cause, replica):
+    is_told = _is_about(status.diagnosis, cause, replica)
+    if status.is_finished or is_told or _is_companion(job, child):
         return plan
     return _with_wait(plan, status, Wait(cause=cause, replica=replica, detail=child), now=now)
 
@@ -257,7 +258,7 @@ def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState
     if stored is None or stored.cause not in BLOCKING:
         return found
     is_refusal = CATALOGUE[stored.cause].group is CauseGroup.NOT_CREATED
-    if is_refusal and stored.cause is not Cause.SUSPENDED and _lacks(observed, stored.replica):
+    if is_refusal and stored.cause is not Cause.SUSPENDED and _lasts(builder, children, observed):
         found.append(Wait(cause=stored.cause, since=stored.since, replica=stored.replica))
     return found
 
@@ -283,13 +284,23 @@ def _gang_wait(builder: PlanBuilder, children: Children) -> Sequence[Wait]:
     ]
 
 
-def _lacks(observed: ObservedState, replica: str) -> bool:
-    """Whether a replica, or any if none is named, has no pod and has not succeeded."""
+def _lasts(builder: PlanBuilder, children: Children, observed: ObservedState) -> bool:
+    """Whether the child whose refusal is stored is still missing."""
+    stored = builder.job.status.diagnosis
+    if stored is None or not stored.replica:
+        return builder.job.gang is not None and children.pod_group is None
     return any(
-        instance.pod is None and instance.job is None and not instance.is_completed
+        _lacks_child(instance, observed)
         for instance in observed.all_instances()
-        if not replica or replica == f"{instance.replica.label.lower()}-{instance.index}"
+        if stored.replica == f"{instance.replica.label.lower()}-{instance.index}"
     )
+
+
+def _lacks_child(instance: ReplicaInstance, observed: ObservedState) -> bool:
+    """Whether a replica has no service, or no pod and has not succeeded."""
+    has_workload = instance.pod is not None or instance.job is not None
+    is_missing = not (has_workload or instance.is_completed)
+    return is_missing or instance.name not in observed.services
 
 
 def _of_wait(wait: Wait, *, now: datetime) -> Diagnosis:
@@ -333,6 +344,12 @@ def _bare(found: Diagnosis) -> Diagnosis:
 
 def _writes_anyway(builder: PlanBuilder) -> bool:
     return builder.status != builder.job.status or bool(builder.deletes)
+
+
+def _is_companion(job: Job, child: str) -> bool:
+    """A companion keeps no replica from running; events tell about it."""
+    is_group = job.gang is not None and child == job.gang.group_name
+    return not (is_group or _replica_named(job, child))
 
 
 def _replica_named(job: Job, child: str) -> str:
