@@ -24,8 +24,7 @@ from tfjob.controller.metrics_recorder import MetricsRecorder
 from tfjob.controller.pacing import Pacer, SettledState
 from tfjob.controller.snapshot import Snapshot, SnapshotReader
 from tfjob.controller.status_writer import StatusWriter, WriteResult
-from tfjob.controller.write_report import Report
-from tfjob.core.diagnosis.diagnose import with_old_child, with_refusal
+from tfjob.controller.write_report import Report, with_blocked_child
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan, Rule
@@ -230,7 +229,7 @@ class Reconciler:
                 _merge(result, await self._apply_children(written.job, written.plan, recorder))
             return result
         report = await self._apply_children(snapshot.job, plan, recorder)
-        plan = self._with_refusal(snapshot, plan, report)
+        plan = with_blocked_child(snapshot.job, plan, report, now=self._now())
         delay = self._status_delay(snapshot, plan, report)
         if delay is not None:
             result = Result(requeue_at=plan.requeue_at, deferred_for=delay)
@@ -240,24 +239,6 @@ class Reconciler:
             )
         _merge(result, report)
         return result
-
-    def _with_refusal(self, snapshot: Snapshot, plan: Plan, report: Report) -> Plan:
-        """The plan with the reason why the server refuses children, unless it is an outage."""
-        job, error = snapshot.job, report.first_create_error
-        if isinstance(job, InvalidJob):
-            return plan
-        if not error and report.old_child:
-            return with_old_child(job, plan, child=report.old_child, now=self._now())
-        if not error:
-            return plan
-        return with_refusal(
-            job,
-            plan,
-            child=report.refused_child,
-            error=error,
-            is_final=report.retry_after is not None,
-            now=self._now(),
-        )
 
     def _status_delay(self, snapshot: Snapshot, plan: Plan, report: Report) -> float | None:
         """Seconds until the status is reconsidered; None if it is written now."""

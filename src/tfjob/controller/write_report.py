@@ -1,8 +1,14 @@
-"""What came of writing a job's children in one reconcile."""
+"""The result of writing a job's children in one reconcile, and what the diagnosis makes of it."""
+
+from datetime import datetime
 
 import msgspec
 
 from tfjob.client.errors import ApiError, NamespaceTerminating
+from tfjob.core.diagnosis.diagnose import with_old_child, with_refusal
+from tfjob.core.invalid_job import InvalidJob
+from tfjob.core.job import Job
+from tfjob.core.plan import Plan
 
 
 class Report(msgspec.Struct):
@@ -27,3 +33,20 @@ class Report(msgspec.Struct):
     def namespace_terminating(self) -> bool:
         """Nothing can be created in the namespace any more."""
         return any(isinstance(error, NamespaceTerminating) for error in self.errors)
+
+
+def with_blocked_child(job: Job | InvalidJob, plan: Plan, report: Report, *, now: datetime) -> Plan:
+    """The plan with the reason why a child could not be created, unless it is an outage."""
+    if isinstance(job, InvalidJob):
+        return plan
+    if not report.first_create_error:
+        old = report.old_child
+        return with_old_child(job, plan, child=old, now=now) if old else plan
+    return with_refusal(
+        job,
+        plan,
+        child=report.refused_child,
+        error=report.first_create_error,
+        is_final=report.retry_after is not None,
+        now=now,
+    )
