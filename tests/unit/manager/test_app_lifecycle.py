@@ -126,7 +126,7 @@ def test_what_waits_is_shown_with_its_age() -> None:
         labels = {"controller": "tfjob-controller"}
         value = one.metrics.registry.get_sample_value
         assert value("tfjob_statuses_deferred", labels) == 1
-        assert 3.0 <= (value("tfjob_statuses_deferred_oldest_seconds", labels) or 0.0) <= 5.0
+        assert 2.0 <= (value("tfjob_statuses_deferred_oldest_seconds", labels) or 0.0) <= 5.0
         assert (value("tfjob_events_deferred"), value("tfjob_events_deferred_oldest_seconds")) == (
             0,
             0,
