@@ -206,7 +206,7 @@ class Reconciler:
         run and been cleaned up after the job finished, and pods of a suspended job may belong to a
         run that another leader has resumed. The job informer has not seen either yet.
         """
-        if self.created_here.take(snapshot.stored.metadata.uid):
+        if not _deletes_suspended(plan) and self.created_here.take(snapshot.stored.metadata.uid):
             return snapshot, plan
         fresh = await self._status_writer.read_fresh(snapshot.stored)
         if fresh is None:
@@ -356,9 +356,11 @@ class Reconciler:
 
 def _needs_recheck(plan: Plan) -> bool:
     """Whether the plan creates pods, or deletes some without a record of each in the status."""
-    return any(each.kind in _WORKLOADS for each in plan.creates) or any(
-        each.rule is Rule.SUSPENDED and each.kind in _WORKLOADS for each in plan.deletes
-    )
+    return any(each.kind in _WORKLOADS for each in plan.creates) or _deletes_suspended(plan)
+
+
+def _deletes_suspended(plan: Plan) -> bool:
+    return any(each.rule is Rule.SUSPENDED and each.kind in _WORKLOADS for each in plan.deletes)
 
 
 def _record_unstored_events(plan: Plan, recorder: JobEventRecorder) -> None:
