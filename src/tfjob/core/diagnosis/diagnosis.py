@@ -171,9 +171,12 @@ def _render_incident(each: Incident) -> dict[str, object]:
     return {key: value for key, value in shown.items() if value}
 
 
-def union(left: Replicas, right: Replicas) -> Replicas:
-    kinds = sorted({*left, *right})
-    return {kind: left.get(kind, frozenset()) | right.get(kind, frozenset()) for kind in kinds}
+def union(*parts: Replicas) -> Replicas:
+    kinds = sorted({kind for part in parts for kind in part})
+    return {
+        kind: frozenset[int]().union(*(part[kind] for part in parts if kind in part))
+        for kind in kinds
+    }
 
 
 def count(replicas: Replicas) -> int:
