@@ -21,6 +21,8 @@ MAX_LINES_BYTES: Final = 1024
 _MAX_MESSAGE: Final = 400
 _MAX_DETAIL: Final = 160
 _MAX_NAME: Final = 96
+_MAX_KEY: Final = 128
+"""A UID, the name of a container and the number of its run."""
 _MAX_TYPES: Final = 5
 _ELLIPSIS: Final = "…"
 _VISIBLE: Final = {
@@ -110,7 +112,7 @@ def last_lines(text: str) -> str:
         return shown
     end = encoded[-MAX_LINES_BYTES:].decode("utf-8", "ignore")
     _, newline, whole = end.partition("\n")
-    return whole if newline and whole else end
+    return (whole if newline and whole else end).lstrip("\n")
 
 
 def fitted(found: Diagnosis) -> Diagnosis:
@@ -122,7 +124,7 @@ def fitted(found: Diagnosis) -> Diagnosis:
         node=cut(found.node, _MAX_NAME),
         reason=cut(found.reason, _MAX_NAME),
         last_lines=last_lines(found.last_lines),
-        incidents=tuple(_fitted(each) for each in _kept(found.incidents, MAX_INCIDENTS)),
+        incidents=tuple(fitted_incident(each) for each in _kept(found.incidents, MAX_INCIDENTS)),
     )
     size = _size(found)
     while size > MAX_BYTES and len(found.incidents) > 1:
@@ -130,10 +132,23 @@ def fitted(found: Diagnosis) -> Diagnosis:
         found = msgspec.structs.replace(found, incidents=fewer)
         size = _size(found)
     while size > MAX_BYTES and found.last_lines:
-        shorter = found.last_lines[(len(found.last_lines) + 1) // 2 :]
+        shorter = found.last_lines[(len(found.last_lines) + 1) // 2 :].lstrip("\n")
         found = msgspec.structs.replace(found, last_lines=shorter)
         size = _size(found)
     return found
+
+
+def fitted_incident(each: Incident) -> Incident:
+    """The incident with all texts cut. Idempotent."""
+    return msgspec.structs.replace(
+        each,
+        key=cut(each.key, _MAX_KEY),
+        node=cut(each.node, _MAX_NAME),
+        reason=cut(each.reason, _MAX_NAME),
+        detail=cut(each.detail, _MAX_DETAIL),
+        consequences=_first_ranges(each.consequences),
+        alike=_first_ranges(each.alike),
+    )
 
 
 def render(found: Diagnosis) -> dict[str, object]:
@@ -196,18 +211,6 @@ def _kept(incidents: tuple[Incident, ...], most: int) -> Iterable[Incident]:
     if len(incidents) <= most:
         return incidents
     return incidents[-1:] if most < 2 else (incidents[0], *incidents[1 - most :])
-
-
-def _fitted(each: Incident) -> Incident:
-    return msgspec.structs.replace(
-        each,
-        key=cut(each.key, _MAX_NAME),
-        node=cut(each.node, _MAX_NAME),
-        reason=cut(each.reason, _MAX_NAME),
-        detail=cut(each.detail, _MAX_DETAIL),
-        consequences=_first_ranges(each.consequences),
-        alike=_first_ranges(each.alike),
-    )
 
 
 def _first_ranges(replicas: Replicas) -> Replicas:

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.diagnosis.diagnosis import Incident
+from tfjob.core.diagnosis.diagnosis import Incident, fitted_incident
 from tfjob.core.diagnosis.training_errors import error_in
 from tfjob.core.job import TRAINING_CONTAINER, ReplicaType
 from tfjob.core.observe import ReplicaInstance
@@ -187,7 +187,8 @@ class _Seen:
             detail=detail,
         )
         return Failure(
-            incident,
+            # As it is stored, so that it reads the same when its pod is gone.
+            fitted_incident(incident),
             self._instance.replica,
             started=None if ended is None else time.parse(ended.started_at),
             output="" if ended is None else ended.message,

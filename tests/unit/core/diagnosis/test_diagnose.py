@@ -11,7 +11,7 @@ from tfjob.core.diagnosis.diagnose import with_refusal
 from tfjob.core.diagnosis.diagnosis import Diagnosis, names
 from tfjob.core.plan import Plan
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import Pod, PodCondition
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated
 from tfjob.k8s.podgroup import PodGroup
 
 QUOTA = 'pods "j-worker-0" is forbidden: exceeded quota: q'
@@ -75,6 +75,33 @@ def test_the_killed_worker_is_blamed_and_stays_blamed_after_it_is_gone() -> None
     assert diagnosis_events(plan) == []
     passes.go(*pods(worker="RRR"), now=at(5))
     assert diagnosis(passes) == found
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        pytest.param(f"ValueError: {'x' * 300}", id="long-line"),
+        pytest.param(f"{'x' * 500}\n\n{'y' * 1000}", id="empty-line"),
+        pytest.param(f"{'x' * 1021}\n\n{'é' * 511}", id="empty-line-at-the-cut"),
+    ],
+)
+def test_what_is_told_of_a_long_output_does_not_change(output: str) -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), killed(output=output), now=at(3))
+    found = diagnosis(passes)
+    assert passes.go(*pods(worker="R-R"), killed(output=output), now=at(4)).status is None
+    passes.go(*pods(worker="R-R"), now=at(5))
+    assert diagnosis(passes) == found
+
+
+def test_the_failure_of_an_init_container_with_a_long_name_is_counted_once() -> None:
+    ended = ContainerState(terminated=Terminated(exit_code=1, finished_at="2026-01-01T00:00:00Z"))
+    init = ContainerStatus(name="c" * 63, restart_count=1_000, state=ended)
+    pod = a_pod(phase="Pending", init=[init], uid="f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
+    passes = running("OnFailure")
+    for second in range(2, 5):
+        passes.go(*pods(worker="-RR"), pod, now=at(second))
+        assert diagnosis(passes).incident_count == 1
 
 
 def test_a_diagnosis_is_stored_before_the_pod_that_proves_it_is_deleted() -> None:
