@@ -72,7 +72,7 @@ def with_refusal(
     status = job.status if plan.status is None else plan.status
     cause, stored = api_refusals.cause_of(error), status.diagnosis
     replica = _replica_named(job, child)
-    if status.is_finished or _is_about(stored, cause, replica) or _is_companion(job, child):
+    if _is_about(stored, cause, replica) or _runs_without(job, status, child):
         return plan
     if cause is Cause.CREATE_REFUSED and not is_final:
         return plan
@@ -83,8 +83,7 @@ def with_old_child(job: Job, plan: Plan, *, child: str, now: datetime) -> Plan:
     """The plan with a diagnosis of a create that waits for an object of an earlier job."""
     status = job.status if plan.status is None else plan.status
     cause, replica = Cause.OLD_POD_TERMINATING, _replica_named(job, child)
-    is_told = _is_about(status.diagnosis, cause, replica)
-    if status.is_finished or is_told or _is_companion(job, child):
+    if _is_about(status.diagnosis, cause, replica) or _runs_without(job, status, child):
         return plan
     return _with_wait(plan, status, Wait(cause=cause, replica=replica, detail=child), now=now)
 
@@ -346,8 +345,13 @@ def _writes_anyway(builder: PlanBuilder) -> bool:
     return builder.status != builder.job.status or bool(builder.deletes)
 
 
-def _is_companion(job: Job, child: str) -> bool:
-    """A companion keeps no replica from running; events tell about it."""
+def _runs_without(job: Job, status: JobStatus, child: str) -> bool:
+    """Whether a missing child keeps no replica from running; events tell about it.
+
+    A finished or suspended job runs no replicas, and a companion belongs to none.
+    """
+    if status.is_finished or status.is_true(_SUSPENDED):
+        return True
     is_group = job.gang is not None and child == job.gang.group_name
     return not (is_group or _replica_named(job, child))
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builders import NOW, Passes, a_job, a_pod, at, decide, manifest, pods
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.diagnosis.diagnose import with_refusal
+from tfjob.core.diagnosis.diagnose import with_old_child, with_refusal
 from tfjob.core.diagnosis.diagnosis import Diagnosis, names
 from tfjob.core.plan import Plan
 from tfjob.k8s.meta import ObjectMeta
@@ -193,6 +193,15 @@ def test_a_refused_create_is_kept_until_the_pod_exists() -> None:
     assert (found.cause, found.replica) == (Cause.QUOTA_EXCEEDED, "worker-0")
     again = with_refusal(job, refused, child="j-worker-0", error=QUOTA, is_final=True, now=at(9))
     assert again is refused
+
+
+def test_what_a_suspended_job_lacks_is_not_told() -> None:
+    passes = Passes(manifest("W1", run_policy={"suspend": True}))
+    passes.go()
+    job, plan = passes.job, Plan()
+    refused = with_refusal(job, plan, child="j-worker-0", error=QUOTA, is_final=True, now=at(9))
+    assert refused is plan
+    assert with_old_child(job, plan, child="j-worker-0", now=at(9)) is plan
 
 
 def test_an_outage_is_no_refusal() -> None:
