@@ -18,7 +18,6 @@ from tfjob.core.diagnosis.consequences import WINDOW
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, fitted
 from tfjob.core.diagnosis.failures import Failure
 from tfjob.core.diagnosis.incidents import merged
-from tfjob.core.diagnosis.suspects import suspects
 from tfjob.core.diagnosis.waiting import Wait
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance, observe
@@ -106,7 +105,7 @@ def _diagnosis(
     builder: PlanBuilder, children: Children, observed: ObservedState
 ) -> Diagnosis | None:
     stored = builder.job.status.diagnosis
-    suspected = suspects(observed)
+    suspected = observed.suspects
     if not suspected and stored is None and not _may_wait(builder):
         return None
     seen = [
@@ -236,7 +235,7 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
     """Why the job waits: what is stored if that still holds, else the first in the catalogue."""
     found = [
         wait
-        for instance in suspects(observed)
+        for instance in observed.suspects
         for wait in waiting.of_instance(instance, now=builder.now)
     ]
     found.extend(_job_waits(builder, children, observed))

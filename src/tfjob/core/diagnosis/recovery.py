@@ -10,7 +10,6 @@ from datetime import datetime
 from tfjob.core.diagnosis import failures
 from tfjob.core.diagnosis.consequences import SURVIVES, is_survivable
 from tfjob.core.diagnosis.incidents import followers
-from tfjob.core.diagnosis.suspects import suspects
 from tfjob.core.job import Job, Recovery
 from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.k8s.pod import Pod
@@ -22,7 +21,7 @@ def consequences(job: Job, observed: ObservedState, *, now: datetime) -> Abstrac
         return frozenset()
     seen = [
         failure
-        for instance in suspects(observed)
+        for instance in observed.suspects
         if instance.job is None
         for failure in failures.of_instance(instance, now=now)
     ]
