@@ -323,9 +323,14 @@ def _is_about(stored: Diagnosis | None, cause: Cause, replica: str) -> bool:
 
 
 def _identity(found: Diagnosis) -> tuple[str, ...]:
-    """What makes a cause a new one: a wait has no time of its own, for it may come and go."""
-    moment = "" if found.cause in BLOCKING else time.render(found.since)
-    return str(found.cause), found.replica, moment
+    """What makes a cause a new one.
+
+    A wait has no time of its own, for it may come and go. Its replica type counts, not the
+    replica: the replicas of a large job often wait for the same thing, and start one by one.
+    """
+    if found.cause in BLOCKING:
+        return str(found.cause), found.replica.rpartition("-")[0]
+    return str(found.cause), found.replica, time.render(found.since)
 
 
 def _only_grew(stored: Diagnosis, found: Diagnosis) -> bool:

@@ -43,7 +43,7 @@ def waiting(reason: str, message: str) -> Pod:
     return a_pod(phase="Pending", waiting=(reason, message))
 
 
-def unscheduled(seconds: float = -10) -> Pod:
+def unscheduled(seconds: float = -10, index: int = 0) -> Pod:
     condition = PodCondition(
         type="PodScheduled",
         status="False",
@@ -51,7 +51,7 @@ def unscheduled(seconds: float = -10) -> Pod:
         message="0/3 nodes are available: 3 Insufficient cpu.",
         last_transition_time=at(seconds).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-    return a_pod(phase="Pending", node="", conditions=[condition])
+    return a_pod("worker", index, "Pending", node="", conditions=[condition])
 
 
 def diagnosis_events(plan: Plan) -> list[str]:
@@ -148,6 +148,18 @@ def test_an_image_that_cannot_be_pulled_is_told_once() -> None:
         plan = passes.go(waiting(reason, f"text {second}"), now=at(second))
         assert plan.status is None
         assert diagnosis(passes) == first
+
+
+def test_replicas_that_wait_for_the_same_are_one_event() -> None:
+    passes = Passes(manifest("W3"))
+    passes.go()
+    events = []
+    for started in range(3):
+        rest = [unscheduled(index=index) for index in range(started, 3)]
+        plan = passes.go(*pods(worker="R" * started), *rest, now=at(started + 1))
+        assert diagnosis(passes).replica == f"worker-{started}"
+        events += diagnosis_events(plan)
+    assert events == ["InsufficientResources"]
 
 
 def test_a_wait_is_over_when_the_replica_runs() -> None:
