@@ -55,18 +55,18 @@ def is_consequence(
     *,
     of: Incident,
     started: datetime | None = None,
-    last_loss: datetime | None = None,
 ) -> bool:
     """Whether a failure of a coupled replica followed from another one.
 
-    `started` is when the failed run started, and `last_loss` when the last replica ended that is
-    known to have followed.
+    `started` is when the failed run started.
     """
     is_later_run = started is not None and started > of.at
     if (failed.replica == of.replica and not is_later_run) or has_own_evidence(failed):
         return False
     # A replica that was restarted meanwhile may lose those that are still to end.
-    return _is_soon_after(failed, of, started=started, last_loss=last_loss or of.last_loss)
+    if started is not None and started > of.last_loss:
+        return False
+    return failed.at >= of.at and failed.at - of.lost_until <= WINDOW
 
 
 def likeness(failed: Incident) -> tuple[str, ...] | None:
@@ -80,7 +80,9 @@ def is_alike(failed: Incident, *, to: Incident, started: datetime | None = None)
     """Whether two replicas failed of one cause, as when a node is drained or a module missing."""
     if failed.replica == to.replica or likeness(failed) is None or likeness(failed) != likeness(to):
         return False
-    return _is_soon_after(failed, to, started=started, last_loss=to.at)
+    if started is not None and started > to.at:
+        return False
+    return timedelta() <= failed.at - to.at <= WINDOW
 
 
 def is_survivable(job: Job, lost: Incident) -> bool:
@@ -95,12 +97,3 @@ def is_survivable(job: Job, lost: Incident) -> bool:
 
 def replica_of(job: Job, failed: Incident) -> ReplicaType | None:
     return next((each for each in job.replicas if each.label.lower() == failed.kind), None)
-
-
-def _is_soon_after(
-    failed: Incident, earlier: Incident, *, started: datetime | None, last_loss: datetime
-) -> bool:
-    """Whether it ended within the window and was running at the loss."""
-    if started is not None and started > last_loss:
-        return False
-    return timedelta() <= failed.at - earlier.at <= WINDOW

@@ -340,7 +340,8 @@ def _only_grew(stored: Diagnosis, found: Diagnosis) -> bool:
 
 def _bare(found: Diagnosis) -> Diagnosis:
     bare = tuple(
-        msgspec.structs.replace(each, consequences={}, alike={}) for each in found.incidents
+        msgspec.structs.replace(each, consequences={}, alike={}, alike_until=None)
+        for each in found.incidents
     )
     return msgspec.structs.replace(found, incidents=bare)
 

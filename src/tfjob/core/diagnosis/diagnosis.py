@@ -58,14 +58,21 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     consequences: Replicas = {}
     alike: Replicas = {}
     """Replicas that failed of the same cause at about the same time."""
+    alike_until: datetime | None = None
+    """When the last of them failed."""
 
     @property
     def replica(self) -> str:
         return f"{self.kind}-{self.index}"
 
     @property
+    def lost_until(self) -> datetime:
+        """When the last replica was lost that did not merely follow."""
+        return self.at if self.alike_until is None else max(self.at, self.alike_until)
+
+    @property
     def last_loss(self) -> datetime:
-        return self.at if self.until is None else max(self.at, self.until)
+        return self.lost_until if self.until is None else max(self.lost_until, self.until)
 
     @property
     def sentence(self) -> str:
@@ -182,6 +189,7 @@ def _render_incident(each: Incident) -> dict[str, object]:
         "until": None if each.until is None else time.render(each.until),
         "consequences": _ranges(each.consequences),
         "alike": _ranges(each.alike),
+        "alikeUntil": None if each.alike_until is None else time.render(each.alike_until),
     }
     return {key: value for key, value in shown.items() if value}
 

@@ -80,17 +80,24 @@ class _Group:
 
     def __init__(self, first: Incident, place: int) -> None:
         self.first = first
+        """With the times of those that belong to it so far."""
         self.place = place
-        self.last_loss = first.last_loss
         self._followers: list[Incident] = []
         self._alike: list[Incident] = []
 
     def follow(self, later: Incident) -> None:
         self._followers.append(later)
-        self.last_loss = max(self.last_loss, later.last_loss)
+        self._set(until=_latest(self.first.until, later.last_loss))
 
     def join(self, later: Incident) -> None:
         self._alike.append(later)
+        self._set(
+            until=_latest(self.first.until, later.until),
+            alike_until=_latest(self.first.alike_until, later.lost_until),
+        )
+
+    def _set(self, **times: datetime | None) -> None:
+        self.first = msgspec.structs.replace(self.first, **times)
 
     def incident(self) -> Incident:
         """A replica that took part twice is named once, as the cause if it is that."""
@@ -109,7 +116,6 @@ class _Group:
         alike = _minus(alike, own)
         return msgspec.structs.replace(
             first,
-            until=self.last_loss if self._followers else first.until,
             alike=alike,
             consequences=_minus(_minus(followed, own), alike),
         )
@@ -161,7 +167,7 @@ class _Groups:
             return None
 
         def follows(group: _Group) -> bool:
-            return is_consequence(each, of=group.first, started=started, last_loss=group.last_loss)
+            return is_consequence(each, of=group.first, started=started)
 
         found = [
             self._first(groups, each, follows)
@@ -184,7 +190,7 @@ class _Groups:
         self, groups: deque[_Group], each: Incident, belongs: Callable[[_Group], bool]
     ) -> _Group | None:
         """The first group, within the window, to which the failure belongs."""
-        while groups and each.at - groups[0].first.at > WINDOW:
+        while groups and each.at - groups[0].first.lost_until > WINDOW:
             groups.popleft()
         own = (group for group in groups if belongs(group) and not self._is_apart(each, group))
         return next(own, None)
@@ -208,6 +214,10 @@ def _named(failures: Iterable[Incident]) -> list[Replicas]:
     for each in failures:
         found.setdefault(each.kind, set()).add(each.index)
     return [{kind: frozenset(each)} for kind, each in found.items()]
+
+
+def _latest(*moments: datetime | None) -> datetime | None:
+    return max((each for each in moments if each is not None), default=None)
 
 
 def _minus(replicas: Replicas, taken: Replicas) -> Replicas:

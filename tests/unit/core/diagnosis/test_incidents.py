@@ -84,6 +84,7 @@ def test_one_preemption_of_several_replicas_is_one_incident() -> None:
     seen = [failure(f"worker-{index}", index, Cause.PREEMPTED) for index in range(3)]
     (found,) = merged(JOB, (), seen)
     assert names(found.alike) == ["worker-1", "worker-2"]
+    assert (found.at, found.alike_until, found.until) == (at(0), at(2), None)
 
 
 def test_within_one_second_the_evidence_decides() -> None:

@@ -63,6 +63,28 @@ def test_a_survivor_that_follows_a_kill_is_restarted_and_not_counted() -> None:
     assert (passes.job.status.is_finished, restarts(passes)) == (False, 1)
 
 
+@pytest.mark.parametrize(
+    ("since", "seconds", "is_failed"),
+    [
+        pytest.param(8, 27, False, id="restarted-between-the-losses"),
+        pytest.param(8, 82, False, id="within-the-window-of-the-second"),
+        pytest.param(8, 83, True, id="too-late"),
+        pytest.param(23, 27, True, id="started-after-both"),
+    ],
+)
+def test_a_survivor_may_follow_each_of_several_losses_of_one_cause(
+    since: float, seconds: float, is_failed: bool
+) -> None:
+    """As when a node after another is drained: the first survivor is hit again by the second."""
+    passes = running()
+    passes.go(*pods(worker="-RR"), failed(0, 137, 2, uid="a"), now=at(3))
+    passes.go(*pods(worker="R-R"), failed(1, 1, 4, uid="b"), now=at(5))
+    passes.go(*pods(worker="RR"), failed(2, 137, 22, uid="c"), now=at(23))
+    follower = failed(1, 1, seconds, since=since, uid="d")
+    passes.go(*pods(worker="R-R"), follower, now=at(seconds + 1))
+    assert passes.job.status.is_finished is is_failed
+
+
 def test_cause_and_consequence_seen_together_count_once() -> None:
     passes = running(run_policy={"backoffLimit": 1})
     found = (failed(0, 1, 9), failed(1, 137, 2), failed(2, 1, 9))
