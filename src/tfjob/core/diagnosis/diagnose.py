@@ -340,7 +340,7 @@ def _only_grew(stored: Diagnosis, found: Diagnosis) -> bool:
 
 def _bare(found: Diagnosis) -> Diagnosis:
     bare = tuple(
-        msgspec.structs.replace(each, consequences={}, alike={}, alike_until=None)
+        msgspec.structs.replace(each, consequences={}, until=None, alike={}, alike_until=None)
         for each in found.incidents
     )
     return msgspec.structs.replace(found, incidents=bare)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.builders import Passes, a_pod, at, deleted_names, manifest, pods
+from tfjob.core.diagnosis.diagnosis import names
 from tfjob.core.job import Recovery
 from tfjob.core.plan import Rule
 from tfjob.dialects.base import Settings
@@ -183,3 +184,18 @@ def test_the_chief_follows_a_parameter_server_and_a_worker_does_not() -> None:
     worker = a_pod("worker", 0, "Failed", exit_code=1, ran=(-50, 8))
     passes.go(*pods(ps="R"), chief, worker, now=at(9))
     assert passes.job.status.is_finished
+
+
+def test_survivors_that_are_restarted_in_place_cost_one_write_for_all() -> None:
+    passes = running(restart="OnFailure")
+    lost = in_place(1, 2, code=137)
+    passes.go(lost, *pods(worker="R-R"), now=at(3))
+    for index, seconds in ((0, 5), (2, 9)):
+        others = [a_pod("worker", other) for other in (0, 2) if other != index]
+        plan = passes.go(lost, in_place(index, seconds), *others, now=at(seconds + 1))
+        assert (plan.status, plan.requeue_at) == (None, at(62))
+    passes.go(lost, in_place(0, 5), in_place(2, 9), now=at(62))
+    found = passes.job.status.diagnosis
+    assert found is not None
+    assert names(found.incidents[0].consequences) == ["worker-0", "worker-2"]
+    assert found.incidents[0].until == at(9)
