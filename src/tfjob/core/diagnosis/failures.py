@@ -79,15 +79,16 @@ def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Failure
 
 def last_key(pod: Pod) -> str:
     """The key of the failure with which the pod has ended."""
-    return f"{pod.metadata.uid}/{_restarts(pod)}"
+    return f"{pod.metadata.uid}/{training_restarts(pod)}"
 
 
 def key_before_restart(pod: Pod) -> str:
     """The key of the failure before the last restart in place."""
-    return f"{pod.metadata.uid}/{_restarts(pod) - 1}"
+    return f"{pod.metadata.uid}/{training_restarts(pod) - 1}"
 
 
-def _restarts(pod: Pod) -> int:
+def training_restarts(pod: Pod) -> int:
+    """How often the kubelet has restarted the training container."""
     own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
     status = next(own, None)
     return 0 if status is None else status.restart_count

@@ -44,6 +44,9 @@ def has_followed(instance: ReplicaInstance, pod: Pod, keys: AbstractSet[str]) ->
     return failures.last_key(pod) in keys
 
 
-def has_followed_in_place(pod: Pod, keys: AbstractSet[str]) -> bool:
-    """Whether the last restart of the training container by the kubelet is one of them."""
-    return failures.key_before_restart(pod) in keys
+def has_followed_in_place(pod: Pod, keys: AbstractSet[str], *, excused: int) -> bool:
+    """Whether the last restart of the training container by the kubelet is one of them.
+
+    No more restarts are excused than that container had: those of others never follow.
+    """
+    return excused < failures.training_restarts(pod) and failures.key_before_restart(pod) in keys

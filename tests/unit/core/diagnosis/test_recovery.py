@@ -199,3 +199,18 @@ def test_survivors_that_are_restarted_in_place_cost_one_write_for_all() -> None:
     assert found is not None
     assert names(found.incidents[0].consequences) == ["worker-0", "worker-2"]
     assert found.incidents[0].until == at(9)
+
+
+def test_a_sidecar_that_crashes_after_a_consequence_counts() -> None:
+    passes = running(restart="OnFailure", run_policy={"backoffLimit": 3})
+    lost, survivor = in_place(1, 2, code=137), in_place(0, 5)
+    passes.go(lost, survivor, *pods(worker="--R"), now=at(6))
+    for crashes in (1, 2):
+        assert not passes.job.status.is_finished
+        proxy = ContainerStatus(
+            name="proxy", restart_count=crashes, state=ContainerState(running=Running())
+        )
+        (own,) = survivor.status.container_statuses
+        again = a_pod("worker", 0, others=[own, proxy])
+        passes.go(lost, again, *pods(worker="--R"), now=at(6 + crashes))
+    assert passes.job.status.is_finished
