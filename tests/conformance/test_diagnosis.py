@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from tests.support.fake_kubelet.driver import FakeKubelet, Step, exits, runs
-from tests.support.fake_kubelet.pod_status import Pod
-from tests.support.job_fixture import JobFixture, conditions_of, restarts_of
+from tests.support.fake_kubelet.driver import exits, runs
+from tests.support.job_fixture import JobFixture, conditions_of, counts_of, restarts_of
 
 Json = dict[str, Any]
 
@@ -17,16 +16,6 @@ def diagnosis_of(job: Json) -> Json:
 def has_consequences(job: Json) -> bool:
     incidents = diagnosis_of(job).get("incidents") or [{}]
     return bool(incidents[0].get("consequences"))
-
-
-def ends_after(other: str, code: int) -> Step:
-    """A step: the container ends once a successor of another pod exists."""
-
-    async def ends(kubelet: FakeKubelet, pod: Pod) -> None:
-        await kubelet.gone(other)
-        await kubelet.finish(pod, exit_code=code)
-
-    return ends
 
 
 async def test_a_permanent_exit_is_told_with_its_replica_and_code(fixture: JobFixture) -> None:
@@ -70,9 +59,13 @@ async def test_suspension_is_told_and_forgotten(fixture: JobFixture) -> None:
 async def test_survivors_of_a_killed_worker_are_restarted_and_not_counted(
     fixture: JobFixture,
 ) -> None:
-    fixture.kubelet.script("j-worker-1", runs, exits(137, 0))
-    fixture.kubelet.script("j-worker-0", runs, ends_after("j-worker-1", 1))
+    fixture.kubelet.script("*", runs)
     await fixture.submit("W2", restart="ExitCode", run_policy={"backoffLimit": 1})
+    await fixture.until("both run", lambda each: counts_of(each) == {"active": 2})
+    lost = fixture.kubelet.pods["j-worker-1"]
+    await fixture.kubelet.finish(lost, exit_code=137)
+    await fixture.kubelet.gone(lost)
+    await fixture.kubelet.finish("j-worker-0", exit_code=1)
     job = await fixture.until("worker-0 has followed", has_consequences)
     found = diagnosis_of(job)
     assert found["replica"] == "worker-1"

@@ -82,6 +82,13 @@ async def _played(env: Environment) -> dict[str, Json]:
             await fixture.until(
                 "started", lambda job: "startTime" in job.get("status", {}), name=name
             )
+        pods = [
+            f"{name}-{role}-{index}"
+            for name, (_, states, *_) in ROWS.items()
+            for role, letters in states.items()
+            for index in range(len(letters))
+        ]
+        await fixture.children(*pods)
         env.operator.kill()
         for name, (_, states, *_) in ROWS.items():
             for role, letters in states.items():
@@ -138,9 +145,13 @@ async def test_all_retryable_failures_restart_and_none_fails_the_job(fixture: Jo
     fixture.env.operator.start()
     job = await fixture.until("restarts", lambda job: _restarts(job) == 5)
     assert "Failed" not in conditions_of(job)
-    await fixture.children(*names)
-    after = {name: pod["metadata"]["uid"] for name, pod in (await fixture.pods()).items()}
-    assert {name for name in names if before[name] == after[name]} == {"j-ps-0", "j-ps-1"}
+
+    async def are_replaced() -> bool:
+        after = {name: pod["metadata"]["uid"] for name, pod in (await fixture.pods()).items()}
+        kept = {name for name in after if before[name] == after[name]}
+        return set(after) == set(names) and kept == {"j-ps-0", "j-ps-1"}
+
+    await fixture.eventually("all but the servers are replaced", are_replaced)
 
 
 def _restarts(job: Json) -> int:

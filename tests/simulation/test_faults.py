@@ -78,9 +78,10 @@ def test_calm_job_costs_few_requests() -> None:
     ]
     assert {each.lives for each in results} == {1}
     # Two services, four pods, two deletions for restarts and four at the end, and a fresh look at
-    # the job before pods are made; the rest is status and events, which tell each of these once.
-    # Watches are late, as chance will have it, and what is not seen may be asked for again.
-    assert statistics.median(each.requests for each in results) < 60
+    # the job before pods are made; the rest is status and events, which tell each of these, and the
+    # cause of the restarts, once. Watches are late, as chance will have it, and what is not seen
+    # may be asked for again.
+    assert statistics.median(each.requests for each in results) < 64
 
 
 def test_same_seed_gives_the_same_run() -> None:

@@ -1,4 +1,8 @@
-"""Random jobs whose right end is known beforehand."""
+"""Random jobs whose right end is known beforehand.
+
+Each replica is judged by its own exit codes alone: what follows from the loss of a peer depends on
+the order of events, which is chance here.
+"""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -7,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tests.support.tfjobs import tfjob
+from tfjob.dialects.stored_values import RECOVERY
 
 Json = dict[str, Any]
 RETRYABLE = 137
@@ -48,8 +53,10 @@ def random_job(name: str, chance: random.Random) -> Expected:
     trained = [f"{name}-worker-{index}" for index in range(workers)]
     leader = f"{name}-chief-0" if has_chief else trained[0]
     exit_codes = {pod: _fate(restart, chance) for pod in {leader, *trained}}
+    manifest = tfjob(roles, name=name, restart=restart, run_policy=policy)
+    manifest["metadata"]["annotations"] = {RECOVERY: "Replica"}
     return Expected(
-        manifest=tfjob(roles, name=name, restart=restart, run_policy=policy),
+        manifest=manifest,
         exit_codes=exit_codes,
         ends=_ends(exit_codes, leader),
         has_ttl="ttlSecondsAfterFinished" in policy,

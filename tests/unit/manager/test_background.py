@@ -63,7 +63,9 @@ TASKS = {
 STARTED = {
     "client": {"leader_election.py: call_at", "workqueue.py: call_at"},
     "controller": {
-        "child_writer.py: create_task",  # in task groups, which raise what their tasks raise
+        # In task groups, which raise what their tasks raise.
+        "child_writer.py: create_task",
+        "held_pods.py: create_task",
         "worker.py: ensure_future",  # a reconcile, which its worker awaits
     },
     "manager": {"app.py: create_task", "controller.py: create_task"},
