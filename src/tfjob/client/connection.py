@@ -58,7 +58,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
-        response = self._reader.end()
+        # A response that ends with the connection is complete only if the server closed it.
+        response = self._reader.end() if exc is None else None
         if response is not None:
             self._resolve(response)
         else:

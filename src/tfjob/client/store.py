@@ -54,7 +54,7 @@ class Store(Generic[T]):
         return self._objects.get(key)
 
     def owned_by(self, namespace: str, uid: str) -> list[T]:
-        """Objects of a namespace whose controller has this UID.
+        """Objects of a namespace whose controller has this UID, the latest change last.
 
         An owner is in the namespace of its objects. References from other namespaces are ignored,
         because any user could write them.

@@ -88,7 +88,7 @@ class ChildWriter:
             for child_group, each in creates.items():
                 group.create_task(self._slow_start(writes, child_group, each))
         writes.report.has_more = bool(writes.remaining)
-        writes.set_first_create_error(plan.creates)
+        writes.report_first(plan.creates)
         return writes.report
 
     async def claim(
@@ -223,9 +223,14 @@ class _ChildWrites:
         self.remaining: set[ChildGroup] = set()
         """Groups of which the next reconcile creates more."""
         self._create_errors: dict[tuple[str, str], str] = {}
+        self._old_children: set[tuple[str, str]] = set()
+        """Terminating objects of others that have a child's name."""
 
-    def set_first_create_error(self, creates: Sequence[Create]) -> None:
-        """Report the first error in plan order, so that the message is stable."""
+    def report_first(self, creates: Sequence[Create]) -> None:
+        """Report the first child in plan order that is in the way, so that it is always the same
+        one, in whatever order the responses come."""
+        blocked = (each.name for each in creates if (each.kind, each.name) in self._old_children)
+        self.report.old_child = next(blocked, "")
         failed = (each for each in creates if (each.kind, each.name) in self._create_errors)
         if (first := next(failed, None)) is not None:
             self.report.refused_child = first.name
@@ -343,7 +348,8 @@ class _ChildWrites:
         is_own = found.controller_uid == self._job.owner.uid
         if found.is_terminating:
             self.report.retries_soon = True
-            self.report.old_child = "" if is_own else create.name
+            if not is_own:
+                self._old_children.add((create.kind, create.name))
         elif not is_own:
             self.conflicts += 1
             self._create_failed(create, error)

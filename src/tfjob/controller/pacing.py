@@ -6,7 +6,7 @@ end or deletion of a child is handled at once. An event waits at most `event_del
 here may be dropped at any time without changing a result. With pacing off, nothing is deferred.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -74,12 +74,15 @@ class LoadSignals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """A change of a job or of one of its children; `siblings` are the job's pods."""
+    """A change of a job or of one of its children.
+
+    `siblings` are the job's pods, the one that has not changed for longest first.
+    """
 
     key: Key
     old: HasMetadata | None
     new: HasMetadata | None
-    siblings: Callable[[], Sequence[Pod]] = tuple
+    siblings: Callable[[], Iterable[Pod]] = tuple
 
 
 class Schedule(NamedTuple):
@@ -275,8 +278,8 @@ def _without_routine(status: JobStatus) -> tuple[object, ...]:
 
 
 def _has_pending(change: Change) -> bool:
-    """Whether a pod of the job is pending. The latest pods are looked at first: they start last."""
-    return any(map(predicates.is_pending, reversed(change.siblings())))
+    """Whether a pod of the job is pending. Of a large job one of the first is, until all run."""
+    return any(map(predicates.is_pending, change.siblings()))
 
 
 def _is_new_job(change: Change) -> bool:

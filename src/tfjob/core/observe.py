@@ -6,6 +6,7 @@ that keeps running or fails later does not change it.
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 
 import msgspec
 
@@ -110,7 +111,7 @@ class ReplicaInstance(msgspec.Struct):
         return ended is not None and ended.exit_code == 0
 
 
-class ObservedState(msgspec.Struct):
+class ObservedState(msgspec.Struct, dict=True):
     """All replicas of a job by type, the names of their services, and surplus children."""
 
     instances: Mapping[str, Sequence[ReplicaInstance]]
@@ -120,6 +121,20 @@ class ObservedState(msgspec.Struct):
 
     def all_instances(self) -> list[ReplicaInstance]:
         return [instance for instances in self.instances.values() for instance in instances]
+
+    @cached_property
+    def suspects(self) -> Sequence[ReplicaInstance]:
+        """All replicas with a pod but those that run undisturbed, as most replicas of most jobs do.
+
+        A diagnosis of a large job must not cost more than looking once at each of them.
+        """
+        return [
+            instance
+            for instances in self.instances.values()
+            for instance in instances
+            if (pod := instance.pod) is not None
+            and (instance.phase is not Phase.RUNNING or pod_state.is_disturbed(pod))
+        ]
 
 
 def observe(job: Job, children: Children) -> ObservedState:

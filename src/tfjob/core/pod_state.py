@@ -49,6 +49,20 @@ def replica_phase(pod: Pod, *, policy: str) -> Phase:
     return phase if policy == RestartPolicy.ON_FAILURE else Phase.FAILED
 
 
+def is_disturbed(pod: Pod) -> bool:
+    """Whether a pod does not run, is being deleted, or has a container that restarted or waits."""
+    status = pod.status
+    if pod.metadata.deletion_timestamp is not None or status.phase != Phase.RUNNING:
+        return True
+    for each in status.container_statuses:
+        if each.restart_count or each.state.running is None:
+            return True
+    init = status.init_container_statuses
+    if not status.container_statuses:
+        return bool(init) or any(each.status != "True" for each in status.conditions)
+    return bool(init) and any(each.restart_count for each in init)
+
+
 def is_disrupted(pod: Pod, semantics: Semantics) -> bool:
     """The cluster or a user stopped the pod, so its exit code is meaningless."""
     if pod.metadata.is_terminating and not _ended_before_deletion(pod):

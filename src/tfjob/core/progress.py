@@ -35,9 +35,8 @@ def record_job_events(builder: PlanBuilder) -> None:
 
 
 def report_pod_problems(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
-    instances = observed.all_instances()
-    builder.extend_events(pod_problems.exits(builder.job, instances))
-    builder.extend_events(pod_problems.problems(builder.job, instances))
+    builder.extend_events(pod_problems.exits(builder.job, observed.suspects))
+    builder.extend_events(pod_problems.problems(builder.job, observed.suspects))
     step = stuck_pods.step(
         builder.job, children.pods, lost_nodes=children.lost_nodes, now=builder.now
     )

@@ -20,7 +20,7 @@ def is_held(meta: ObjectMeta) -> bool:
 
 
 def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
-    """The plan with the pods to release, once its status is stored."""
+    """The plan with the pods to release, once the status of a valid job is stored."""
     held = [pod for pod in children.pods if is_held(pod.metadata)]
     if not held:
         return plan
@@ -29,11 +29,10 @@ def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> P
     releases = [_release(pod) for pod in held if pod.metadata.uid not in awaited]
     if not releases:
         return plan
-    return msgspec.structs.replace(
-        plan,
-        releases=releases,
-        writes_status_first=plan.writes_status_first or plan.status is not None,
-    )
+    # The server may refuse the status of an invalid job, whose results do not matter any more.
+    waits = plan.status is not None and isinstance(job, Job)
+    first = plan.writes_status_first or waits
+    return msgspec.structs.replace(plan, releases=releases, writes_status_first=first)
 
 
 def _release(pod: Pod) -> Release:

@@ -91,6 +91,7 @@ def _incident() -> Schema:
             "until": moment("When the last replica ended that followed."),
             "consequences": _replicas("Replicas that only followed, by type."),
             "alike": _replicas("Replicas that failed of the same cause, by type."),
+            "alikeUntil": moment("When the last of them failed."),
         },
         keeps_unknown=True,
     )
@@ -122,6 +123,7 @@ def _read_incident(stored: Mapping[str, Any]) -> Incident | None:
         detail=read_text(stored.get("detail")),
         consequences=_read_replicas(stored.get("consequences")),
         alike=_read_replicas(stored.get("alike")),
+        alike_until=time.parse(stored.get("alikeUntil")),
     )
 
 

@@ -124,6 +124,19 @@ async def test_an_answer_that_breaks_off_is_a_failure_that_was_not_silent() -> N
     assert not connection.is_open
 
 
+@pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
+async def test_an_answer_up_to_the_end_is_whole_only_if_the_server_closes(
+    error: Exception | None,
+) -> None:
+    connection, _ = connected()
+    asked = asyncio.create_task(connection.exchange(b"?"))
+    await asyncio.sleep(0)
+    receive(connection, b"HTTP/1.1 200 OK\r\n\r\nhello")
+    connection.connection_lost(error)
+    (found,) = await asyncio.gather(asked, return_exceptions=True)
+    assert isinstance(found, BrokenConnectionError) if error else found == Response(200, b"hello")
+
+
 async def test_a_connection_that_ends_before_a_byte_came_was_silent() -> None:
     connection, _ = connected()
     asked = asyncio.create_task(connection.exchange(b"?"))

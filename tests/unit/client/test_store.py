@@ -37,6 +37,13 @@ def test_objects_are_found_by_key_owner_and_label() -> None:
     assert len(store) == 3
 
 
+def test_what_changes_becomes_the_last_of_its_owner() -> None:
+    store = Store[Thing]()
+    for name in ("a", "b", "c", "a"):
+        store.put(thing(name, owner="u1"))
+    assert [each.metadata.name for each in store.owned_by("ns", "u1")] == ["b", "c", "a"]
+
+
 def test_an_owner_that_does_not_manage_is_not_an_owner() -> None:
     store = Store[Thing]()
     reference = OwnerReference(uid="u1", controller=False)

@@ -1,7 +1,7 @@
 """What is deferred, for how long at most, and what is never deferred."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any
 
@@ -212,6 +212,19 @@ def test_start_of_a_pod_waits_for_the_others_of_its_job_on_a_busy_server() -> No
     assert harness.turn(pending, up, up, up) == Schedule(BATCH_WINDOW, Priority.HIGH)
     assert harness.turn(up, up, pending) == Schedule(BATCH_WINDOW, Priority.NORMAL)
     assert BATCH_WINDOW_STARTING + BOUND < 5.0
+
+
+def test_pods_that_have_just_started_are_not_searched_for_one_that_is_pending() -> None:
+    harness = World()
+    harness.is_busy = True
+    pending, up = a_pod(phase="Pending"), a_pod(phase="Running")
+
+    def siblings() -> Iterator[Pod]:
+        yield pending
+        pytest.fail("a later pod is looked at")
+
+    change = Change(("n", "j"), pending, up, siblings)
+    assert harness.pacer.schedule_for(change) == Schedule(BATCH_WINDOW_STARTING, Priority.HIGH)
 
 
 def test_start_of_a_pod_waits_for_those_that_are_being_created_on_a_busy_server() -> None:

@@ -96,18 +96,19 @@ async def test_an_incident_costs_no_write_of_its_own(
         assert await cause(harness) == ("Killed", "worker-0")
 
 
-async def test_a_pod_of_an_earlier_job_that_does_not_go_is_named(
+async def test_the_first_pod_of_an_earlier_job_that_does_not_go_is_named(
     controller: Opened[ControllerHarness],
 ) -> None:
     async with controller as harness:
-        await harness.submit("W1")
-        old = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "j-worker-0", "finalizers": ["example.com/hold"]},
-            "spec": {"containers": [{"name": "c", "image": "x"}]},
-        }
-        await harness.server.make(f"{CORE}/pods", old)
-        await harness.server.ask("DELETE", f"{CORE}/pods/j-worker-0")
+        await harness.submit("W3")
+        for name in ("j-worker-0", "j-worker-1", "j-worker-2"):
+            old = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "finalizers": ["example.com/hold"]},
+                "spec": {"containers": [{"name": "c", "image": "x"}]},
+            }
+            await harness.server.make(f"{CORE}/pods", old)
+            await harness.server.ask("DELETE", f"{CORE}/pods/{name}")
         assert (await harness.one_pass()).retries_soon
         assert await cause(harness) == ("OldPodTerminating", "worker-0")

@@ -10,7 +10,9 @@ from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance, observe
 from tfjob.core.status import Condition, JobStatus, PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import Phase, Pod
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Phase, Pod, PodCondition, Running
+
+WELL = ContainerStatus(name="tensorflow", state=ContainerState(running=Running()))
 
 
 def seen(job: Job, *found: Pod, **children: Any) -> ObservedState:
@@ -212,3 +214,26 @@ def test_only_the_deciding_replica_is_spoilt_by_an_earlier_pod() -> None:
         batch_job(), *found, jobs=[a_batch_job("worker", 0), a_batch_job("worker", 1)]
     ).all_instances()
     assert [instance.phase for instance in instances] == [Phase.FAILED, Phase.RUNNING]
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_suspect"),
+    [
+        (a_pod(others=[WELL]), False),
+        (a_pod(), False),
+        (a_pod(phase="Pending"), True),
+        (a_pod(phase="Failed", exit_code=1), True),
+        (a_pod(deleted=-5), True),
+        (a_pod(restarts=1), True),
+        (a_pod(exit_code=1), True),
+        (a_pod(waiting=("ErrImagePull", "")), True),
+        (a_pod(others=[WELL], init=[ContainerStatus(name="init")]), False),
+        (a_pod(others=[WELL], init=[ContainerStatus(name="init", restart_count=1)]), True),
+        (a_pod(init=[ContainerStatus(name="init")]), True),
+        (a_pod(conditions=[PodCondition(type="Ready", status="True")]), False),
+        (a_pod(conditions=[PodCondition(type="Ready", status="False")]), True),
+    ],
+)
+def test_only_an_undisturbed_run_is_no_suspect(pod: Pod, is_suspect: bool) -> None:
+    observed = seen(a_job("W2", restart="OnFailure"), pod)
+    assert [each.pod for each in observed.suspects] == ([pod] if is_suspect else [])

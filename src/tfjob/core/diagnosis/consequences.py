@@ -37,39 +37,52 @@ def has_own_evidence(failed: Incident) -> bool:
     return failed.cause in _OWN_EVIDENCE or code is None or not 1 <= code <= _LAST_PLAIN_CODE
 
 
-def is_coupled(job: Job, *, lost: ReplicaType, survivor: ReplicaType) -> bool:
+def is_coupled(job: Job, *, lost: Incident, survivor: Incident) -> bool:
     """Whether TensorFlow ends the survivor when the other replica is lost."""
-    if job.tf_config.is_dynamic or not (lost.is_in_cluster and survivor.is_in_cluster):
+    first, second = replica_of(job, lost), replica_of(job, survivor)
+    if first is None or second is None or job.tf_config.is_dynamic:
+        return False
+    if not (first.is_in_cluster and second.is_in_cluster):
         return False
     tasks = {each.task.lower() for each in job.replicas if each.count}
     if _PARAMETER_SERVER in tasks:
-        return lost.task.lower() == _PARAMETER_SERVER and survivor.task.lower() in _LEADERS
-    return {lost.task.lower(), survivor.task.lower()} <= _COLLECTIVE
+        return first.task.lower() == _PARAMETER_SERVER and second.task.lower() in _LEADERS
+    return {first.task.lower(), second.task.lower()} <= _COLLECTIVE
 
 
 def is_consequence(
-    job: Job, failed: Incident, *, of: Incident, started: datetime | None = None
+    failed: Incident,
+    *,
+    of: Incident,
+    started: datetime | None = None,
 ) -> bool:
-    """Whether a failure followed from another one. `started` is when the failed run started."""
+    """Whether a failure of a coupled replica followed from another one.
+
+    `started` is when the failed run started.
+    """
     is_later_run = started is not None and started > of.at
     if (failed.replica == of.replica and not is_later_run) or has_own_evidence(failed):
         return False
     # A replica that was restarted meanwhile may lose those that are still to end.
-    if not _is_soon_after(failed, of, started=started, last_loss=of.last_loss):
+    if started is not None and started > of.last_loss:
         return False
-    lost, survivor = replica_of(job, of), replica_of(job, failed)
-    return (
-        lost is not None and survivor is not None and is_coupled(job, lost=lost, survivor=survivor)
-    )
+    return failed.at >= of.at and failed.at - of.lost_until <= WINDOW
+
+
+def likeness(failed: Incident) -> tuple[str, ...] | None:
+    """What replicas that failed of one cause have in common; None if it cannot be told."""
+    if failed.cause in _OWN_EVIDENCE:
+        return (str(failed.cause),)
+    return (str(failed.cause), failed.detail) if failed.detail else None
 
 
 def is_alike(failed: Incident, *, to: Incident, started: datetime | None = None) -> bool:
     """Whether two replicas failed of one cause, as when a node is drained or a module missing."""
-    if failed.replica == to.replica or failed.cause is not to.cause:
+    if failed.replica == to.replica or likeness(failed) is None or likeness(failed) != likeness(to):
         return False
-    if failed.cause not in _OWN_EVIDENCE and (not failed.detail or failed.detail != to.detail):
+    if started is not None and started > to.at:
         return False
-    return _is_soon_after(failed, to, started=started, last_loss=to.at)
+    return timedelta() <= failed.at - to.at <= WINDOW
 
 
 def is_survivable(job: Job, lost: Incident) -> bool:
@@ -84,12 +97,3 @@ def is_survivable(job: Job, lost: Incident) -> bool:
 
 def replica_of(job: Job, failed: Incident) -> ReplicaType | None:
     return next((each for each in job.replicas if each.label.lower() == failed.kind), None)
-
-
-def _is_soon_after(
-    failed: Incident, earlier: Incident, *, started: datetime | None, last_loss: datetime
-) -> bool:
-    """Whether it ended within the window and was running at the loss."""
-    if started is not None and started > last_loss:
-        return False
-    return timedelta() <= failed.at - earlier.at <= WINDOW

@@ -18,7 +18,6 @@ from tfjob.core.diagnosis.consequences import WINDOW
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, fitted
 from tfjob.core.diagnosis.failures import Failure
 from tfjob.core.diagnosis.incidents import merged
-from tfjob.core.diagnosis.suspects import suspects
 from tfjob.core.diagnosis.waiting import Wait
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance, observe
@@ -72,7 +71,7 @@ def with_refusal(
     status = job.status if plan.status is None else plan.status
     cause, stored = api_refusals.cause_of(error), status.diagnosis
     replica = _replica_named(job, child)
-    if status.is_finished or _is_about(stored, cause, replica) or _is_companion(job, child):
+    if _is_about(stored, cause, replica) or _runs_without(job, status, child):
         return plan
     if cause is Cause.CREATE_REFUSED and not is_final:
         return plan
@@ -83,8 +82,7 @@ def with_old_child(job: Job, plan: Plan, *, child: str, now: datetime) -> Plan:
     """The plan with a diagnosis of a create that waits for an object of an earlier job."""
     status = job.status if plan.status is None else plan.status
     cause, replica = Cause.OLD_POD_TERMINATING, _replica_named(job, child)
-    is_told = _is_about(status.diagnosis, cause, replica)
-    if status.is_finished or is_told or _is_companion(job, child):
+    if _is_about(status.diagnosis, cause, replica) or _runs_without(job, status, child):
         return plan
     return _with_wait(plan, status, Wait(cause=cause, replica=replica, detail=child), now=now)
 
@@ -107,7 +105,7 @@ def _diagnosis(
     builder: PlanBuilder, children: Children, observed: ObservedState
 ) -> Diagnosis | None:
     stored = builder.job.status.diagnosis
-    suspected = suspects(observed)
+    suspected = observed.suspects
     if not suspected and stored is None and not _may_wait(builder):
         return None
     seen = [
@@ -237,7 +235,7 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
     """Why the job waits: what is stored if that still holds, else the first in the catalogue."""
     found = [
         wait
-        for instance in suspects(observed)
+        for instance in observed.suspects
         for wait in waiting.of_instance(instance, now=builder.now)
     ]
     found.extend(_job_waits(builder, children, observed))
@@ -325,9 +323,14 @@ def _is_about(stored: Diagnosis | None, cause: Cause, replica: str) -> bool:
 
 
 def _identity(found: Diagnosis) -> tuple[str, ...]:
-    """What makes a cause a new one: a wait has no time of its own, for it may come and go."""
-    moment = "" if found.cause in BLOCKING else time.render(found.since)
-    return str(found.cause), found.replica, moment
+    """What makes a cause a new one.
+
+    A wait has no time of its own, for it may come and go. Its replica type counts, not the
+    replica: the replicas of a large job often wait for the same thing, and start one by one.
+    """
+    if found.cause in BLOCKING:
+        return str(found.cause), found.replica.rpartition("-")[0]
+    return str(found.cause), found.replica, time.render(found.since)
 
 
 def _only_grew(stored: Diagnosis, found: Diagnosis) -> bool:
@@ -337,7 +340,8 @@ def _only_grew(stored: Diagnosis, found: Diagnosis) -> bool:
 
 def _bare(found: Diagnosis) -> Diagnosis:
     bare = tuple(
-        msgspec.structs.replace(each, consequences={}, alike={}) for each in found.incidents
+        msgspec.structs.replace(each, consequences={}, until=None, alike={}, alike_until=None)
+        for each in found.incidents
     )
     return msgspec.structs.replace(found, incidents=bare)
 
@@ -346,8 +350,13 @@ def _writes_anyway(builder: PlanBuilder) -> bool:
     return builder.status != builder.job.status or bool(builder.deletes)
 
 
-def _is_companion(job: Job, child: str) -> bool:
-    """A companion keeps no replica from running; events tell about it."""
+def _runs_without(job: Job, status: JobStatus, child: str) -> bool:
+    """Whether a missing child keeps no replica from running; events tell about it.
+
+    A finished or suspended job runs no replicas, and a companion belongs to none.
+    """
+    if status.is_finished or status.is_true(_SUSPENDED):
+        return True
     is_group = job.gang is not None and child == job.gang.group_name
     return not (is_group or _replica_named(job, child))
 

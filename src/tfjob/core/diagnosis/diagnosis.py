@@ -21,6 +21,8 @@ MAX_LINES_BYTES: Final = 1024
 _MAX_MESSAGE: Final = 400
 _MAX_DETAIL: Final = 160
 _MAX_NAME: Final = 96
+_MAX_KEY: Final = 128
+"""A UID, the name of a container and the number of its run."""
 _MAX_TYPES: Final = 5
 _ELLIPSIS: Final = "…"
 _VISIBLE: Final = {
@@ -56,14 +58,21 @@ class Incident(msgspec.Struct, frozen=True, kw_only=True):
     consequences: Replicas = {}
     alike: Replicas = {}
     """Replicas that failed of the same cause at about the same time."""
+    alike_until: datetime | None = None
+    """When the last of them failed."""
 
     @property
     def replica(self) -> str:
         return f"{self.kind}-{self.index}"
 
     @property
+    def lost_until(self) -> datetime:
+        """When the last replica was lost that did not merely follow."""
+        return self.at if self.alike_until is None else max(self.at, self.alike_until)
+
+    @property
     def last_loss(self) -> datetime:
-        return self.at if self.until is None else max(self.at, self.until)
+        return self.lost_until if self.until is None else max(self.lost_until, self.until)
 
     @property
     def sentence(self) -> str:
@@ -110,7 +119,7 @@ def last_lines(text: str) -> str:
         return shown
     end = encoded[-MAX_LINES_BYTES:].decode("utf-8", "ignore")
     _, newline, whole = end.partition("\n")
-    return whole if newline and whole else end
+    return (whole if newline and whole else end).lstrip("\n")
 
 
 def fitted(found: Diagnosis) -> Diagnosis:
@@ -122,7 +131,7 @@ def fitted(found: Diagnosis) -> Diagnosis:
         node=cut(found.node, _MAX_NAME),
         reason=cut(found.reason, _MAX_NAME),
         last_lines=last_lines(found.last_lines),
-        incidents=tuple(_fitted(each) for each in _kept(found.incidents, MAX_INCIDENTS)),
+        incidents=tuple(fitted_incident(each) for each in _kept(found.incidents, MAX_INCIDENTS)),
     )
     size = _size(found)
     while size > MAX_BYTES and len(found.incidents) > 1:
@@ -130,10 +139,23 @@ def fitted(found: Diagnosis) -> Diagnosis:
         found = msgspec.structs.replace(found, incidents=fewer)
         size = _size(found)
     while size > MAX_BYTES and found.last_lines:
-        shorter = found.last_lines[(len(found.last_lines) + 1) // 2 :]
+        shorter = found.last_lines[(len(found.last_lines) + 1) // 2 :].lstrip("\n")
         found = msgspec.structs.replace(found, last_lines=shorter)
         size = _size(found)
     return found
+
+
+def fitted_incident(each: Incident) -> Incident:
+    """The incident with all texts cut. Idempotent."""
+    return msgspec.structs.replace(
+        each,
+        key=cut(each.key, _MAX_KEY),
+        node=cut(each.node, _MAX_NAME),
+        reason=cut(each.reason, _MAX_NAME),
+        detail=cut(each.detail, _MAX_DETAIL),
+        consequences=_first_ranges(each.consequences),
+        alike=_first_ranges(each.alike),
+    )
 
 
 def render(found: Diagnosis) -> dict[str, object]:
@@ -167,13 +189,17 @@ def _render_incident(each: Incident) -> dict[str, object]:
         "until": None if each.until is None else time.render(each.until),
         "consequences": _ranges(each.consequences),
         "alike": _ranges(each.alike),
+        "alikeUntil": None if each.alike_until is None else time.render(each.alike_until),
     }
     return {key: value for key, value in shown.items() if value}
 
 
-def union(left: Replicas, right: Replicas) -> Replicas:
-    kinds = sorted({*left, *right})
-    return {kind: left.get(kind, frozenset()) | right.get(kind, frozenset()) for kind in kinds}
+def union(*parts: Replicas) -> Replicas:
+    kinds = sorted({kind for part in parts for kind in part})
+    return {
+        kind: frozenset[int]().union(*(part[kind] for part in parts if kind in part))
+        for kind in kinds
+    }
 
 
 def count(replicas: Replicas) -> int:
@@ -193,18 +219,6 @@ def _kept(incidents: tuple[Incident, ...], most: int) -> Iterable[Incident]:
     if len(incidents) <= most:
         return incidents
     return incidents[-1:] if most < 2 else (incidents[0], *incidents[1 - most :])
-
-
-def _fitted(each: Incident) -> Incident:
-    return msgspec.structs.replace(
-        each,
-        key=cut(each.key, _MAX_NAME),
-        node=cut(each.node, _MAX_NAME),
-        reason=cut(each.reason, _MAX_NAME),
-        detail=cut(each.detail, _MAX_DETAIL),
-        consequences=_first_ranges(each.consequences),
-        alike=_first_ranges(each.alike),
-    )
 
 
 def _first_ranges(replicas: Replicas) -> Replicas:

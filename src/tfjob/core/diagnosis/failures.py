@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.diagnosis.diagnosis import Incident
+from tfjob.core.diagnosis.diagnosis import Incident, fitted_incident
 from tfjob.core.diagnosis.training_errors import error_in
 from tfjob.core.job import TRAINING_CONTAINER, ReplicaType
 from tfjob.core.observe import ReplicaInstance
@@ -79,15 +79,16 @@ def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Failure
 
 def last_key(pod: Pod) -> str:
     """The key of the failure with which the pod has ended."""
-    return f"{pod.metadata.uid}/{_restarts(pod)}"
+    return f"{pod.metadata.uid}/{training_restarts(pod)}"
 
 
 def key_before_restart(pod: Pod) -> str:
     """The key of the failure before the last restart in place."""
-    return f"{pod.metadata.uid}/{_restarts(pod) - 1}"
+    return f"{pod.metadata.uid}/{training_restarts(pod) - 1}"
 
 
-def _restarts(pod: Pod) -> int:
+def training_restarts(pod: Pod) -> int:
+    """How often the kubelet has restarted the training container."""
     own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
     status = next(own, None)
     return 0 if status is None else status.restart_count
@@ -187,7 +188,8 @@ class _Seen:
             detail=detail,
         )
         return Failure(
-            incident,
+            # As it is stored, so that it reads the same when its pod is gone.
+            fitted_incident(incident),
             self._instance.replica,
             started=None if ended is None else time.parse(ended.started_at),
             output="" if ended is None else ended.message,

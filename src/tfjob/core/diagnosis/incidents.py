@@ -5,14 +5,23 @@ failure that is observed again changes nothing. An earlier failure that becomes 
 over the incident that it explains.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 import msgspec
 
 from tfjob.core.diagnosis.causes import DISRUPTIONS, Cause
-from tfjob.core.diagnosis.consequences import has_own_evidence, is_alike, is_consequence
-from tfjob.core.diagnosis.diagnosis import Incident, union
+from tfjob.core.diagnosis.consequences import (
+    WINDOW,
+    has_own_evidence,
+    is_alike,
+    is_consequence,
+    is_coupled,
+    likeness,
+)
+from tfjob.core.diagnosis.diagnosis import Incident, Replicas, union
 from tfjob.core.diagnosis.failures import Failure
 from tfjob.core.job import Job
 
@@ -55,21 +64,10 @@ def _grouped(
             known[seen.key] = _better(known[seen.key], seen)
         elif forgotten_until is None or seen.at > forgotten_until:
             known[seen.key] = seen
-    found: list[Incident] = []
-    followed: dict[str, Incident] = {}
+    groups = _Groups(job, stored={each.key for each in stored}, seen=starts.keys())
     for each in sorted(known.values(), key=_order):
-        started = starts.get(each.key)
-        for place, earlier in enumerate(found):
-            if is_consequence(job, each, of=earlier, started=started):
-                found[place] = _followed(earlier, each)
-                followed[each.key] = earlier
-                break
-            if is_alike(each, to=earlier, started=started):
-                found[place] = _alike(earlier, each)
-                break
-        else:
-            found.append(each)
-    return tuple(found), followed
+        groups.add(each, started=starts.get(each.key))
+    return groups.incidents(), groups.followed
 
 
 def _order(each: Incident) -> tuple[datetime, bool, str, int, str]:
@@ -77,40 +75,152 @@ def _order(each: Incident) -> tuple[datetime, bool, str, int, str]:
     return each.at, not has_own_evidence(each), each.kind, each.index, each.key
 
 
-def _followed(earlier: Incident, later: Incident) -> Incident:
-    own = union(later.consequences, later.alike)
-    added = union(own, {later.kind: frozenset({later.index})})
-    changed = msgspec.structs.replace(
-        earlier,
-        consequences=union(earlier.consequences, added),
-        until=max(earlier.last_loss, later.last_loss),
-    )
-    return _without_itself(changed)
+class _Group:
+    """An incident, and the replicas that belong to it."""
 
+    def __init__(self, first: Incident, place: int) -> None:
+        self.first = first
+        """With the times of those that belong to it so far."""
+        self.place = place
+        self._followers: list[Incident] = []
+        self._alike: list[Incident] = []
 
-def _alike(earlier: Incident, later: Incident) -> Incident:
-    added = union(later.alike, {later.kind: frozenset({later.index})})
-    return _without_itself(
-        msgspec.structs.replace(
-            earlier,
-            alike=union(earlier.alike, added),
-            consequences=union(earlier.consequences, later.consequences),
+    def follow(self, later: Incident) -> None:
+        self._followers.append(later)
+        self._set(until=_latest(self.first.until, later.last_loss))
+
+    def join(self, later: Incident) -> None:
+        self._alike.append(later)
+        self._set(
+            until=_latest(self.first.until, later.until),
+            alike_until=_latest(self.first.alike_until, later.lost_until),
         )
-    )
+
+    def _set(self, **times: datetime | None) -> None:
+        self.first = msgspec.structs.replace(self.first, **times)
+
+    def incident(self) -> Incident:
+        """A replica that took part twice is named once, as the cause if it is that."""
+        first = self.first
+        if not (self._followers or self._alike):
+            return first
+        own = {first.kind: frozenset({first.index})}
+        later = [*self._followers, *self._alike]
+        alike = union(first.alike, *_named(self._alike), *(each.alike for each in self._alike))
+        followed = union(
+            first.consequences,
+            *_named(self._followers),
+            *(each.alike for each in self._followers),
+            *(each.consequences for each in later),
+        )
+        alike = _minus(alike, own)
+        return msgspec.structs.replace(
+            first,
+            alike=alike,
+            consequences=_minus(_minus(followed, own), alike),
+        )
 
 
-def _without_itself(each: Incident) -> Incident:
-    """A replica that took part in an incident twice is named once, as the cause if it is that."""
-    own = {each.kind: frozenset({each.index})}
-    alike = _minus(each.alike, own)
-    return msgspec.structs.replace(
-        each, alike=alike, consequences=_minus(_minus(each.consequences, own), alike)
-    )
+class _Groups:
+    """The incidents so far. Failures are added in order of time.
+
+    When a large job fails as a whole, each of its failures may be an incident. A failure is only
+    compared with those that it can belong to, so that the work does not grow with their square.
+    """
+
+    def __init__(self, job: Job, *, stored: AbstractSet[str], seen: AbstractSet[str]) -> None:
+        self._job = job
+        self._stored = stored
+        self._seen = seen
+        self._groups: list[_Group] = []
+        self._by_kind: dict[str, deque[_Group]] = {}
+        self._by_likeness: dict[tuple[str, ...], deque[_Group]] = {}
+        self._couplings: dict[tuple[str, str], bool] = {}
+        self.followed: dict[str, Incident] = {}
+
+    def add(self, each: Incident, *, started: datetime | None) -> None:
+        """Add a failure to the first incident that it belongs to, or as a new one."""
+        cause = self._cause_of(each, started=started)
+        model = self._model_of(each, started=started)
+        if cause is not None and (model is None or cause.place <= model.place):
+            cause.follow(each)
+            self.followed[each.key] = cause.first
+        elif model is not None:
+            model.join(each)
+        else:
+            self._start(each)
+
+    def incidents(self) -> tuple[Incident, ...]:
+        return tuple(each.incident() for each in self._groups)
+
+    def _start(self, each: Incident) -> None:
+        group = _Group(each, len(self._groups))
+        self._groups.append(group)
+        self._by_kind.setdefault(each.kind, deque()).append(group)
+        trait = likeness(each)
+        if trait is not None:
+            self._by_likeness.setdefault(trait, deque()).append(group)
+
+    def _cause_of(self, each: Incident, *, started: datetime | None) -> _Group | None:
+        """The first incident of which this failure is a consequence."""
+        if has_own_evidence(each):
+            return None
+
+        def follows(group: _Group) -> bool:
+            return is_consequence(each, of=group.first, started=started)
+
+        found = [
+            self._first(groups, each, follows)
+            for groups in self._by_kind.values()
+            if groups and self._is_coupled(groups[0].first, each)
+        ]
+        return min(filter(None, found), key=lambda group: group.place, default=None)
+
+    def _model_of(self, each: Incident, *, started: datetime | None) -> _Group | None:
+        """The first incident that this failure is like."""
+
+        def is_like(group: _Group) -> bool:
+            return is_alike(each, to=group.first, started=started)
+
+        trait = likeness(each)
+        groups = None if trait is None else self._by_likeness.get(trait)
+        return None if groups is None else self._first(groups, each, is_like)
+
+    def _first(
+        self, groups: deque[_Group], each: Incident, belongs: Callable[[_Group], bool]
+    ) -> _Group | None:
+        """The first group, within the window, to which the failure belongs."""
+        while groups and each.at - groups[0].first.lost_until > WINDOW:
+            groups.popleft()
+        own = (group for group in groups if belongs(group) and not self._is_apart(each, group))
+        return next(own, None)
+
+    def _is_apart(self, each: Incident, group: _Group) -> bool:
+        """Two stored incidents were told apart by the start of a run that is no longer seen."""
+        if each.key in self._seen:
+            return False
+        return each.key in self._stored and group.first.key in self._stored
+
+    def _is_coupled(self, lost: Incident, survivor: Incident) -> bool:
+        pair = lost.kind, survivor.kind
+        if pair not in self._couplings:
+            self._couplings[pair] = is_coupled(self._job, lost=lost, survivor=survivor)
+        return self._couplings[pair]
 
 
-def _minus(
-    replicas: Mapping[str, frozenset[int]], taken: Mapping[str, frozenset[int]]
-) -> dict[str, frozenset[int]]:
+def _named(failures: Iterable[Incident]) -> list[Replicas]:
+    """The replicas that failed, by type."""
+    found: dict[str, set[int]] = {}
+    for each in failures:
+        found.setdefault(each.kind, set()).add(each.index)
+    return [{kind: frozenset(each)} for kind, each in found.items()]
+
+
+def _latest(*moments: datetime | None) -> datetime | None:
+    return max((each for each in moments if each is not None), default=None)
+
+
+def _minus(replicas: Replicas, taken: Replicas) -> Replicas:
     left = {kind: each - taken.get(kind, frozenset()) for kind, each in replicas.items()}
     return {kind: each for kind, each in left.items() if each}
 

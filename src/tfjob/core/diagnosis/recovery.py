@@ -10,7 +10,6 @@ from datetime import datetime
 from tfjob.core.diagnosis import failures
 from tfjob.core.diagnosis.consequences import SURVIVES, is_survivable
 from tfjob.core.diagnosis.incidents import followers
-from tfjob.core.diagnosis.suspects import suspects
 from tfjob.core.job import Job, Recovery
 from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.k8s.pod import Pod
@@ -22,7 +21,7 @@ def consequences(job: Job, observed: ObservedState, *, now: datetime) -> Abstrac
         return frozenset()
     seen = [
         failure
-        for instance in suspects(observed)
+        for instance in observed.suspects
         if instance.job is None
         for failure in failures.of_instance(instance, now=now)
     ]
@@ -45,6 +44,9 @@ def has_followed(instance: ReplicaInstance, pod: Pod, keys: AbstractSet[str]) ->
     return failures.last_key(pod) in keys
 
 
-def has_followed_in_place(pod: Pod, keys: AbstractSet[str]) -> bool:
-    """Whether the last restart of the training container by the kubelet is one of them."""
-    return failures.key_before_restart(pod) in keys
+def has_followed_in_place(pod: Pod, keys: AbstractSet[str], *, excused: int) -> bool:
+    """Whether the last restart of the training container by the kubelet is one of them.
+
+    No more restarts are excused than that container had: those of others never follow.
+    """
+    return excused < failures.training_restarts(pod) and failures.key_before_restart(pod) in keys

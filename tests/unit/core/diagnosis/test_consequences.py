@@ -10,6 +10,7 @@ from tfjob.core.diagnosis.consequences import (
     has_own_evidence,
     is_alike,
     is_consequence,
+    is_coupled,
     is_survivable,
 )
 from tfjob.core.diagnosis.diagnosis import Incident
@@ -31,7 +32,9 @@ def follows(
     later: Incident, earlier: Incident = KILL, *, roles: str = "W3", started: datetime | None = None
 ) -> bool:
     job = a_job(roles, restart="ExitCode")
-    return is_consequence(job, later, of=earlier, started=started)
+    if not is_coupled(job, lost=earlier, survivor=later):
+        return False
+    return is_consequence(later, of=earlier, started=started)
 
 
 @pytest.mark.parametrize("seconds", [0, 9, 60])
@@ -62,7 +65,7 @@ def test_a_replica_that_started_after_the_loss_did_not_follow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("roles", "lost", "survivor", "is_coupled"),
+    ("roles", "lost", "survivor", "expected"),
     [
         ("C1 W2", "worker-0", "chief-0", True),
         ("C1 W2", "chief-0", "worker-1", True),
@@ -73,13 +76,13 @@ def test_a_replica_that_started_after_the_loss_did_not_follow() -> None:
         ("W2 E1", "worker-0", "evaluator-0", False),
     ],
 )
-def test_only_coupled_roles_follow(roles: str, lost: str, survivor: str, is_coupled: bool) -> None:
-    assert follows(failed(survivor, 5), failed(lost, code=137), roles=roles) is is_coupled
+def test_only_coupled_roles_follow(roles: str, lost: str, survivor: str, expected: bool) -> None:
+    assert follows(failed(survivor, 5), failed(lost, code=137), roles=roles) is expected
 
 
 def test_dynamic_workers_are_not_coupled() -> None:
     job = a_job("W3", restart="ExitCode", enableDynamicWorker=True)
-    assert not is_consequence(job, failed("worker-0", 5), of=KILL)
+    assert not is_coupled(job, lost=KILL, survivor=failed("worker-0", 5))
 
 
 @pytest.mark.parametrize(

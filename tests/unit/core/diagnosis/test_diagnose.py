@@ -7,11 +7,11 @@ import pytest
 
 from tests.support.builders import NOW, Passes, a_job, a_pod, at, decide, manifest, pods
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.diagnosis.diagnose import with_refusal
+from tfjob.core.diagnosis.diagnose import with_old_child, with_refusal
 from tfjob.core.diagnosis.diagnosis import Diagnosis, names
 from tfjob.core.plan import Plan
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import Pod, PodCondition
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated
 from tfjob.k8s.podgroup import PodGroup
 
 QUOTA = 'pods "j-worker-0" is forbidden: exceeded quota: q'
@@ -43,7 +43,7 @@ def waiting(reason: str, message: str) -> Pod:
     return a_pod(phase="Pending", waiting=(reason, message))
 
 
-def unscheduled(seconds: float = -10) -> Pod:
+def unscheduled(seconds: float = -10, index: int = 0) -> Pod:
     condition = PodCondition(
         type="PodScheduled",
         status="False",
@@ -51,7 +51,7 @@ def unscheduled(seconds: float = -10) -> Pod:
         message="0/3 nodes are available: 3 Insufficient cpu.",
         last_transition_time=at(seconds).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-    return a_pod(phase="Pending", node="", conditions=[condition])
+    return a_pod("worker", index, "Pending", node="", conditions=[condition])
 
 
 def diagnosis_events(plan: Plan) -> list[str]:
@@ -75,6 +75,33 @@ def test_the_killed_worker_is_blamed_and_stays_blamed_after_it_is_gone() -> None
     assert diagnosis_events(plan) == []
     passes.go(*pods(worker="RRR"), now=at(5))
     assert diagnosis(passes) == found
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        pytest.param(f"ValueError: {'x' * 300}", id="long-line"),
+        pytest.param(f"{'x' * 500}\n\n{'y' * 1000}", id="empty-line"),
+        pytest.param(f"{'x' * 1021}\n\n{'é' * 511}", id="empty-line-at-the-cut"),
+    ],
+)
+def test_what_is_told_of_a_long_output_does_not_change(output: str) -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), killed(output=output), now=at(3))
+    found = diagnosis(passes)
+    assert passes.go(*pods(worker="R-R"), killed(output=output), now=at(4)).status is None
+    passes.go(*pods(worker="R-R"), now=at(5))
+    assert diagnosis(passes) == found
+
+
+def test_the_failure_of_an_init_container_with_a_long_name_is_counted_once() -> None:
+    ended = ContainerState(terminated=Terminated(exit_code=1, finished_at="2026-01-01T00:00:00Z"))
+    init = ContainerStatus(name="c" * 63, restart_count=1_000, state=ended)
+    pod = a_pod(phase="Pending", init=[init], uid="f81d4fae-7dec-11d0-a765-00a0c91e6bf6")
+    passes = running("OnFailure")
+    for second in range(2, 5):
+        passes.go(*pods(worker="-RR"), pod, now=at(second))
+        assert diagnosis(passes).incident_count == 1
 
 
 def test_a_diagnosis_is_stored_before_the_pod_that_proves_it_is_deleted() -> None:
@@ -123,6 +150,18 @@ def test_an_image_that_cannot_be_pulled_is_told_once() -> None:
         assert diagnosis(passes) == first
 
 
+def test_replicas_that_wait_for_the_same_are_one_event() -> None:
+    passes = Passes(manifest("W3"))
+    passes.go()
+    events = []
+    for started in range(3):
+        rest = [unscheduled(index=index) for index in range(started, 3)]
+        plan = passes.go(*pods(worker="R" * started), *rest, now=at(started + 1))
+        assert diagnosis(passes).replica == f"worker-{started}"
+        events += diagnosis_events(plan)
+    assert events == ["InsufficientResources"]
+
+
 def test_a_wait_is_over_when_the_replica_runs() -> None:
     passes = Passes(manifest("W1"))
     passes.go()
@@ -166,6 +205,15 @@ def test_a_refused_create_is_kept_until_the_pod_exists() -> None:
     assert (found.cause, found.replica) == (Cause.QUOTA_EXCEEDED, "worker-0")
     again = with_refusal(job, refused, child="j-worker-0", error=QUOTA, is_final=True, now=at(9))
     assert again is refused
+
+
+def test_what_a_suspended_job_lacks_is_not_told() -> None:
+    passes = Passes(manifest("W1", run_policy={"suspend": True}))
+    passes.go()
+    job, plan = passes.job, Plan()
+    refused = with_refusal(job, plan, child="j-worker-0", error=QUOTA, is_final=True, now=at(9))
+    assert refused is plan
+    assert with_old_child(job, plan, child="j-worker-0", now=at(9)) is plan
 
 
 def test_an_outage_is_no_refusal() -> None:

@@ -1,7 +1,10 @@
 """Failures grouped into incidents: order-free, repeatable, and the earliest failure wins."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +38,23 @@ def failure(replica: str, seconds: int, cause: Cause = Cause.PROGRAM_FAILED) -> 
     return Failure(found, replicas[kind], started=at(-100))
 
 
+def calls(run: Callable[[], object]) -> int:
+    """How many functions of Python are called."""
+    count = 0
+
+    def called(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
 def causes(found: Sequence[Incident]) -> list[tuple[str, Cause, list[str]]]:
     return [(each.replica, each.cause, names(each.consequences)) for each in found]
 
@@ -64,6 +84,7 @@ def test_one_preemption_of_several_replicas_is_one_incident() -> None:
     seen = [failure(f"worker-{index}", index, Cause.PREEMPTED) for index in range(3)]
     (found,) = merged(JOB, (), seen)
     assert names(found.alike) == ["worker-1", "worker-2"]
+    assert (found.at, found.alike_until, found.until) == (at(0), at(2), None)
 
 
 def test_within_one_second_the_evidence_decides() -> None:
@@ -81,6 +102,28 @@ def test_what_is_older_than_the_kept_incidents_is_not_counted_again() -> None:
     stored = merged(JOB, (), [failure("worker-0", 300, Cause.KILLED)])
     found = merged(JOB, stored, [failure("worker-1", 0)], forgotten_until=at(200))
     assert found == stored
+
+
+def test_incidents_stay_apart_when_their_pods_are_gone() -> None:
+    first, second = failure("worker-0", 0, Cause.KILLED), failure("worker-1", 30)
+    restarted = msgspec.structs.replace(second, started=at(20))
+    stored = merged(JOB, (), [first, restarted])
+    assert [each.replica for each in stored] == ["worker-0", "worker-1"]
+    assert merged(JOB, stored, [first]) == stored
+    assert merged(JOB, stored, ()) == stored
+
+
+def test_the_work_does_not_grow_with_the_square_of_the_failures() -> None:
+    job = a_job("P1 W1000")
+    (replica,) = (each for each in job.replicas if each.label == "worker")
+
+    def failed(count: int) -> list[Failure]:
+        every = (failure(f"worker-{index}", 0).incident for index in range(count))
+        return [Failure(each, replica) for each in every]
+
+    few, many = failed(500), failed(1000)
+    assert len(merged(job, (), many)) == 1000
+    assert calls(lambda: merged(job, (), many)) < 3 * calls(lambda: merged(job, (), few))
 
 
 def test_a_deletion_learns_late_that_it_was_a_preemption() -> None:

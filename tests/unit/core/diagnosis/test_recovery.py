@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.builders import Passes, a_pod, at, deleted_names, manifest, pods
+from tfjob.core.diagnosis.diagnosis import names
 from tfjob.core.job import Recovery
 from tfjob.core.plan import Rule
 from tfjob.dialects.base import Settings
@@ -61,6 +62,28 @@ def test_a_survivor_that_follows_a_kill_is_restarted_and_not_counted() -> None:
     assert restarts(passes) == 1
     passes.go(*pods(worker="RR"), failed(2, 1, 11), now=at(12))
     assert (passes.job.status.is_finished, restarts(passes)) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("since", "seconds", "is_failed"),
+    [
+        pytest.param(8, 27, False, id="restarted-between-the-losses"),
+        pytest.param(8, 82, False, id="within-the-window-of-the-second"),
+        pytest.param(8, 83, True, id="too-late"),
+        pytest.param(23, 27, True, id="started-after-both"),
+    ],
+)
+def test_a_survivor_may_follow_each_of_several_losses_of_one_cause(
+    since: float, seconds: float, is_failed: bool
+) -> None:
+    """As when a node after another is drained: the first survivor is hit again by the second."""
+    passes = running()
+    passes.go(*pods(worker="-RR"), failed(0, 137, 2, uid="a"), now=at(3))
+    passes.go(*pods(worker="R-R"), failed(1, 1, 4, uid="b"), now=at(5))
+    passes.go(*pods(worker="RR"), failed(2, 137, 22, uid="c"), now=at(23))
+    follower = failed(1, 1, seconds, since=since, uid="d")
+    passes.go(*pods(worker="R-R"), follower, now=at(seconds + 1))
+    assert passes.job.status.is_finished is is_failed
 
 
 def test_cause_and_consequence_seen_together_count_once() -> None:
@@ -160,4 +183,34 @@ def test_the_chief_follows_a_parameter_server_and_a_worker_does_not() -> None:
     assert deleted_names(plan, "Pod") == ["j-chief-0"]
     worker = a_pod("worker", 0, "Failed", exit_code=1, ran=(-50, 8))
     passes.go(*pods(ps="R"), chief, worker, now=at(9))
+    assert passes.job.status.is_finished
+
+
+def test_survivors_that_are_restarted_in_place_cost_one_write_for_all() -> None:
+    passes = running(restart="OnFailure")
+    lost = in_place(1, 2, code=137)
+    passes.go(lost, *pods(worker="R-R"), now=at(3))
+    for index, seconds in ((0, 5), (2, 9)):
+        others = [a_pod("worker", other) for other in (0, 2) if other != index]
+        plan = passes.go(lost, in_place(index, seconds), *others, now=at(seconds + 1))
+        assert (plan.status, plan.requeue_at) == (None, at(62))
+    passes.go(lost, in_place(0, 5), in_place(2, 9), now=at(62))
+    found = passes.job.status.diagnosis
+    assert found is not None
+    assert names(found.incidents[0].consequences) == ["worker-0", "worker-2"]
+    assert found.incidents[0].until == at(9)
+
+
+def test_a_sidecar_that_crashes_after_a_consequence_counts() -> None:
+    passes = running(restart="OnFailure", run_policy={"backoffLimit": 3})
+    lost, survivor = in_place(1, 2, code=137), in_place(0, 5)
+    passes.go(lost, survivor, *pods(worker="--R"), now=at(6))
+    for crashes in (1, 2):
+        assert not passes.job.status.is_finished
+        proxy = ContainerStatus(
+            name="proxy", restart_count=crashes, state=ContainerState(running=Running())
+        )
+        (own,) = survivor.status.container_statuses
+        again = a_pod("worker", 0, others=[own, proxy])
+        passes.go(lost, again, *pods(worker="--R"), now=at(6 + crashes))
     assert passes.job.status.is_finished
