@@ -164,6 +164,8 @@ def _healthy(found: ClusterJob) -> str:
         return "the job is suspended"
     active = sum(each.active for each in status.replicas.values())
     total = found.job.total if isinstance(found.job, Job) else active
+    if not total:
+        return "the job has no replicas, so nothing runs; set replicas to 1 or more"
     if status.is_true(ConditionType.RUNNING):
         return f"nothing is wrong: the job runs, {active} of {total} replicas are active"
     return f"nothing is known to be wrong: the job is starting, {active} of {total} replicas run"
