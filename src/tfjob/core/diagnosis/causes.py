@@ -126,7 +126,7 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
             ),
             Cause.SUSPENDED: (
                 "is suspended",
-                "Set suspend to false, or wait until the queue that holds the job admits it.",
+                "Run `tfjob resume`, or wait until the queue that holds the job admits it.",
             ),
             Cause.NAME_TAKEN: (
                 "cannot be created: an object of another owner has its name",
