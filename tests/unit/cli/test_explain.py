@@ -145,6 +145,19 @@ def test_an_event_that_repeats_the_timeline_is_left_out(
     assert [line.split(": ", 1)[1] for line in shown] == ["FailedCreatePod: a pod is refused"]
 
 
+def test_restarts_in_place_are_counted_before_the_status_shows_them(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited = tfjob("W1:OnFailure", name="loop", run_policy={"backoffLimit": 3})
+    job = cluster.put_job(limited, ("Running", "it runs"))
+    path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/loop/status"
+    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": STORED}})
+    container = {"name": "tensorflow", "restartCount": 2, "state": {"running": {}}}
+    cluster.put_pod(job, "worker", status={"phase": "Running", "containerStatuses": [container]})
+    first = explained(cluster, capsys, "loop")[0]
+    assert first.endswith("the job runs again, 1 of 3 restarts left.")
+
+
 def test_a_job_without_replicas_is_not_said_to_start(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
