@@ -79,7 +79,16 @@ async def _connected(
     everywhere = getattr(arguments, "all_namespaces", False)
     namespace = None if everywhere else arguments.namespace or config.namespace
     async with Api(config) as api:
-        return await work(Cluster(api=api, namespace=namespace))
+        try:
+            return await work(Cluster(api=api, namespace=namespace))
+        except ExceptionGroup as group:
+            raise _first_of(group) from None
+
+
+def _first_of(group: ExceptionGroup[Exception]) -> Exception:
+    """The error that ended the tasks of a command; what the others say adds nothing."""
+    first = group.exceptions[0]
+    return _first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
 def _of_local_cluster(arguments: argparse.Namespace) -> Path | None:
