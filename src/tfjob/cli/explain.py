@@ -97,7 +97,7 @@ def _incident_text(incident: Incident) -> str:
     text = incident.sentence
     alike, followed = names(incident.alike), names(incident.consequences)
     if alike:
-        text += f"; so it went with {joined(alike)}"
+        text += f"; the same happened to {joined(alike)}"
     return f"{text}; {joined(followed)} followed" if followed else text
 
 

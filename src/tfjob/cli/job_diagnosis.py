@@ -100,7 +100,7 @@ def joined(replicas: Sequence[str]) -> str:
 def _followers(incident: Incident) -> list[str]:
     found = []
     if count(incident.alike):
-        found.append(f"so it went with {joined(names(incident.alike))}")
+        found.append(f"the same happened to {joined(names(incident.alike))}")
     if count(incident.consequences):
         found.append(f"{joined(names(incident.consequences))} then lost it and ended")
     return found
