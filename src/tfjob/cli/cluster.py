@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from tfjob.cli.client_warnings import printed_warnings
 from tfjob.cli.printing import plain
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
@@ -60,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = Fal
 def run(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]) -> int:
     """Call `work` with a connection; print any error as one message on stderr."""
     try:
-        return asyncio.run(_connected(arguments, work))
+        with printed_warnings():
+            return asyncio.run(_connected(arguments, work))
     except CommandError as error:
         return _fail(str(error))
     except ConfigError as error:
