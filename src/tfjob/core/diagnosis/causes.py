@@ -219,7 +219,10 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
             ),
             Cause.CONTAINER_NOT_STARTED: (
                 "cannot start: its command cannot be executed",
-                "Check command and args: the file must exist where the container runs and be executable.",
+                (
+                    "Check command and args: the file must exist where the container runs and be"
+                    " executable."
+                ),
             ),
             Cause.PROBE_FAILED: (
                 "was restarted: its liveness or startup probe failed",
