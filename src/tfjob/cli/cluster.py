@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from tfjob.cli.client_warnings import printed_warnings
 from tfjob.cli.printing import plain
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
@@ -60,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = Fal
 def run(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]) -> int:
     """Call `work` with a connection; print any error as one message on stderr."""
     try:
-        return asyncio.run(_connected(arguments, work))
+        with printed_warnings():
+            return asyncio.run(_connected(arguments, work))
     except CommandError as error:
         return _fail(str(error))
     except ConfigError as error:
@@ -79,7 +81,16 @@ async def _connected(
     everywhere = getattr(arguments, "all_namespaces", False)
     namespace = None if everywhere else arguments.namespace or config.namespace
     async with Api(config) as api:
-        return await work(Cluster(api=api, namespace=namespace))
+        try:
+            return await work(Cluster(api=api, namespace=namespace))
+        except ExceptionGroup as group:
+            raise _first_of(group) from None
+
+
+def _first_of(group: ExceptionGroup[Exception]) -> Exception:
+    """The error that ended the tasks of a command; what the others say adds nothing."""
+    first = group.exceptions[0]
+    return _first_of(first) if isinstance(first, ExceptionGroup) else first
 
 
 def _of_local_cluster(arguments: argparse.Namespace) -> Path | None:

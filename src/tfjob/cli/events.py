@@ -9,6 +9,7 @@ from tfjob.cli import cluster, job_lookup, jobs, printing
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.job_events import WARNING, JobEvent, list_events, watch_events
 from tfjob.cli.jobs import ClusterJob
+from tfjob.cli.output_reader import ended_with_reader
 from tfjob.k8s import time
 
 _HEAD = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _follow(connected: Cluster, found: ClusterJob, fields: str) -> None:
     stream = watch_events(connected.api, found.namespace, fields=fields)
-    async with aclosing(stream) as events:
+    async with ended_with_reader(), aclosing(stream) as events:
         async for each in events:
             if is_about(found, each):
                 cells = zip(_row(each), _WIDTHS, strict=True)

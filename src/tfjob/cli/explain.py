@@ -3,8 +3,9 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Final
 
 from tfjob.cli import cluster, job_lookup, jobs, printing
@@ -14,9 +15,17 @@ from tfjob.cli.job_diagnosis import Explanation, evidence, explained, joined
 from tfjob.cli.job_events import WARNING, JobEvent, events_of
 from tfjob.cli.jobs import ClusterJob
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, names
+from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 
 _MAX_EVENTS: Final = 10
+_BETWEEN: Final = 1
+_RANKS: Final[Mapping[str, int]] = {
+    ConditionType.CREATED: 0,
+    ConditionType.SUCCEEDED: 2,
+    ConditionType.FAILED: 2,
+}
+"""The order of what happened in the same second."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +64,7 @@ def _lines(found: ClusterJob, told: Explanation, events: Sequence[JobEvent]) -> 
         return
     yield from _section("Evidence", _evidence(found, diagnosis))
     yield from _section("What to do", [diagnosis.remedy])
-    yield from _section("Events", _event_lines(events))
+    yield from _section("Events", _event_lines(events, diagnosis))
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -68,16 +77,18 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def _timeline(found: ClusterJob, diagnosis: Diagnosis | None) -> list[str]:
+    """What happened, oldest first; within a second, what became of the job comes last."""
     dated = [
-        (each.last_transition, condition_text(found, each))
+        (each.last_transition, _RANKS.get(each.type, _BETWEEN), condition_text(found, each))
         for each in found.status.conditions
         if each.last_transition is not None and each.is_true
     ]
     incidents = () if diagnosis is None else diagnosis.incidents
-    dated.extend((each.at, _incident_text(each)) for each in incidents)
+    dated.extend((each.at, _BETWEEN, _incident_text(each)) for each in incidents)
     if diagnosis is not None and not incidents:
-        dated.append((diagnosis.since, diagnosis.message))
-    lines = [f"{time.render(moment)}  {text}" for moment, text in sorted(dated)]
+        dated.append((diagnosis.since, _BETWEEN, diagnosis.message))
+    in_order = sorted(dated, key=itemgetter(0, 1))
+    lines = [f"{time.render(moment)}  {text}" for moment, _, text in in_order]
     left_out = 0 if diagnosis is None else diagnosis.incident_count - len(diagnosis.incidents)
     return [*lines, f"({left_out} incidents between are left out)"] if left_out > 0 else lines
 
@@ -86,7 +97,7 @@ def _incident_text(incident: Incident) -> str:
     text = incident.sentence
     alike, followed = names(incident.alike), names(incident.consequences)
     if alike:
-        text += f"; so it went with {joined(alike)}"
+        text += f"; the same happened to {joined(alike)}"
     return f"{text}; {joined(followed)} followed" if followed else text
 
 
@@ -98,10 +109,16 @@ def _evidence(found: ClusterJob, diagnosis: Diagnosis) -> list[str]:
     return lines
 
 
-def _event_lines(events: Sequence[JobEvent]) -> list[str]:
-    """The latest warnings, oldest first."""
-    warnings = [each for each in events if each.type == WARNING][-_MAX_EVENTS:]
-    return [_event_text(each) for each in warnings]
+def _event_lines(events: Sequence[JobEvent], diagnosis: Diagnosis) -> list[str]:
+    """The latest warnings, oldest first, without those that repeat the timeline."""
+    told = {diagnosis.message, *(each.sentence for each in diagnosis.incidents)}
+    warnings = [each for each in events if each.type == WARNING and not _is_told(each, told)]
+    return [_event_text(each) for each in warnings[-_MAX_EVENTS:]]
+
+
+def _is_told(event: JobEvent, told: Collection[str]) -> bool:
+    """Whether the operator reports what the timeline says: the sentence, then the remedy."""
+    return any(event.message.startswith(f"{each}.") for each in told)
 
 
 def _event_text(event: JobEvent) -> str:

@@ -32,6 +32,8 @@ from tfjob.k8s.pod import Pod, Terminated
 
 _POLL_INTERVAL: Final = 0.1
 _NODES: Final = Resource("", "v1", "nodes", namespaced=False)
+_TOLD_BY_THE_LOG: Final = frozenset({Cause.PROGRAM_FAILED, Cause.PYTHON_ERROR})
+"""Causes that only refer to the last lines, which are printed."""
 _FINAL: Final = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
@@ -210,7 +212,8 @@ class Follower:
     def _print_warnings(self) -> None:
         """Print warnings about the job and its pods, each once.
 
-        Those of unknown pods wait. What a condition or another warning says already is left out.
+        Those of unknown pods wait. What a condition, another warning or the log says already is
+        left out.
         """
         printed = {condition_text(self._found, each) for each in self._found.status.conditions}
         names = {self._found.job.owner.uid: self._found.name}
@@ -224,6 +227,8 @@ class Follower:
                 continue
             if is_refusal(event.reason, event.message):
                 self._refusals.append(event.message)
+            if event.reason in _TOLD_BY_THE_LOG:
+                continue
             if not any(text in event.message for text in printed | self._warned):
                 self._warned.add(event.message)
                 self._screen.message(f"warning: {name}: {event.reason}: {event.message}")

@@ -12,6 +12,7 @@ import msgspec
 from tfjob.cli import cluster, job_lookup, jobs, printing
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.job_watch import changed_jobs
+from tfjob.cli.output_reader import ended_with_reader
 from tfjob.cli.yaml_text import as_yaml
 
 
@@ -92,7 +93,7 @@ async def _follow(
     printed = {each.job.owner.uid: _look(each) for each in shown}
     names = {name.rpartition("/")[2] for name in arguments.jobs}
     stream = changed_jobs(connected, job_lookup.chosen(arguments.api), labels=arguments.selector)
-    async with aclosing(stream) as changes:
+    async with ended_with_reader(), aclosing(stream) as changes:
         async for each in changes:
             uid, look = each.job.owner.uid, _look(each)
             if (names and each.name not in names) or printed.get(uid) == look:

@@ -21,7 +21,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Phase, Pod
 
 _MAX_NAMED: Final = 4
 KEYS: Final = (
@@ -67,7 +67,7 @@ def explained(
         diagnosis = event_evidence.cause_in(found, pods, events, now=now) or diagnosis
     if diagnosis is None:
         diagnosis = _of_verdict(found)
-    text = _healthy(found) if diagnosis is None else sentence(found, diagnosis)
+    text = _healthy(found) if diagnosis is None else sentence(found, diagnosis, pods=pods)
     return Explanation(text, diagnosis, is_stored=stored is not None and diagnosis is stored)
 
 
@@ -75,13 +75,16 @@ _VAGUE: Final = frozenset({Cause.KILLED, Cause.PROGRAM_FAILED, Cause.UNKNOWN})
 """Causes that an event may explain better."""
 
 
-def sentence(found: ClusterJob, diagnosis: Diagnosis) -> str:
-    """What happened, what followed from it, and what became of the job, in one sentence."""
+def sentence(found: ClusterJob, diagnosis: Diagnosis, *, pods: Sequence[Pod] = ()) -> str:
+    """What happened, what followed from it, and what became of the job, in one sentence.
+
+    The pods of a job that has not finished show the restarts that its status does not count yet.
+    """
     parts = [diagnosis.message]
     incident = _incident_of(diagnosis)
     if incident is not None:
         parts.extend(_followers(incident))
-    parts.append(_outcome(found, diagnosis))
+    parts.append(_outcome(found, diagnosis, pods))
     return "; ".join(part for part in parts if part)
 
 
@@ -97,7 +100,7 @@ def joined(replicas: Sequence[str]) -> str:
 def _followers(incident: Incident) -> list[str]:
     found = []
     if count(incident.alike):
-        found.append(f"so it went with {joined(names(incident.alike))}")
+        found.append(f"the same happened to {joined(names(incident.alike))}")
     if count(incident.consequences):
         found.append(f"{joined(names(incident.consequences))} then lost it and ended")
     return found
@@ -110,7 +113,7 @@ def _incident_of(diagnosis: Diagnosis) -> Incident | None:
     return next((each for each in same if each.at == diagnosis.since), None)
 
 
-def _outcome(found: ClusterJob, diagnosis: Diagnosis) -> str:
+def _outcome(found: ClusterJob, diagnosis: Diagnosis, pods: Sequence[Pod]) -> str:
     status = found.status
     if status.is_true(ConditionType.SUCCEEDED):
         return "the job has succeeded nevertheless"
@@ -120,11 +123,20 @@ def _outcome(found: ClusterJob, diagnosis: Diagnosis) -> str:
         return ""
     state = "the job is restarting" if status.is_true(ConditionType.RESTARTING) else ""
     state = "the job runs again" if status.is_true(ConditionType.RUNNING) else state
-    limit = found.job.policy.backoff_limit if isinstance(found.job, Job) else None
-    if limit is None:
+    if not isinstance(found.job, Job) or found.job.policy.backoff_limit is None:
         return state
-    left = f"{max(limit - status.restarts, 0)} of {limit} restarts left"
+    limit = found.job.policy.backoff_limit
+    restarts = status.restarts + _in_place_restarts(found.job, pods)
+    left = f"{max(limit - restarts, 0)} of {limit} restarts left"
     return f"{state}, {left}" if state else left
+
+
+def _in_place_restarts(job: Job, pods: Sequence[Pod]) -> int:
+    """Restarts by the kubelet that count towards the limit and are only in the pods yet."""
+    if not job.semantics.backoff_limit_counts_container_restarts:
+        return 0
+    living = (pod for pod in pods if not pod.metadata.is_terminating)
+    return sum(pod.restart_count for pod in living if pod.phase in {Phase.PENDING, Phase.RUNNING})
 
 
 def _computed(found: ClusterJob, pods: Sequence[Pod], *, now: datetime) -> Diagnosis | None:
@@ -164,6 +176,8 @@ def _healthy(found: ClusterJob) -> str:
         return "the job is suspended"
     active = sum(each.active for each in status.replicas.values())
     total = found.job.total if isinstance(found.job, Job) else active
+    if not total:
+        return "the job has no replicas, so nothing runs; set replicas to 1 or more"
     if status.is_true(ConditionType.RUNNING):
         return f"nothing is wrong: the job runs, {active} of {total} replicas are active"
     return f"nothing is known to be wrong: the job is starting, {active} of {total} replicas run"

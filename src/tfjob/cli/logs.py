@@ -12,6 +12,7 @@ from typing import Final
 from tfjob.cli import cluster, job_lookup, jobs
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.jobs import ClusterJob
+from tfjob.cli.output_reader import ended_with_reader
 from tfjob.cli.pod_logs import log_lines
 from tfjob.cli.printing import plain
 from tfjob.client.errors import ApiError, BadRequest, NotFound
@@ -52,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
         printer = _Printer(connected, arguments)
         if arguments.follow:
-            await printer.follow(found)
+            async with ended_with_reader():
+                await printer.follow(found)
         else:
             await printer.once(found)
         return 0

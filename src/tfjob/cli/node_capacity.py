@@ -5,7 +5,7 @@ scheduler.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -54,32 +54,45 @@ def read_nodes(nodes: Iterable[Json], pods: Iterable[Json]) -> list[Node]:
     return found
 
 
-def never_fits(pod: Json, nodes: Sequence[Node]) -> str:
-    """Why the pod fits on no node, even an empty one; empty if it does on one."""
+class Misfit(NamedTuple):
+    """Why a pod fits on no node, and what to do."""
+
+    text: str
+    remedy: str = "request less, or add a larger node"
+
+
+def never_fits(pod: Json, nodes: Sequence[Node]) -> Misfit | None:
+    """Why the pod fits on no node, even an empty one; None if it does on one."""
     candidates = [node for node in nodes if _accepts(node, pod)]
     if not candidates:
         return _repelled(pod, nodes)
     short = [shortages(pod, used={}, allocatable=each.allocatable) for each in candidates]
     if not all(short):
-        return ""
+        return None
     name = min(short, key=len)[0]
     amounts = [each.allocatable.get(name, ZERO) for each in candidates]
     largest, asked = max(amounts, key=lambda each: each.nano), requests_of(pod)[name]
     if asked.nano <= largest.nano:
-        return "no single node has all the resources that it requests"
-    return (
+        return Misfit("no single node has all the resources that it requests")
+    return Misfit(
         f"it requests {asked.render()} {name} of one node, and the largest has {largest.render()}"
     )
 
 
-def _repelled(pod: Json, nodes: Sequence[Node]) -> str:
+def _repelled(pod: Json, nodes: Sequence[Node]) -> Misfit:
     selector = (pod.get("spec") or {}).get("nodeSelector") or {}
     if not nodes:
-        return "no node is ready and schedulable"
+        return Misfit("no node is ready and schedulable", "repair, uncordon or add a node")
     if any(_is_selected(node, selector) for node in nodes):
-        return "the nodes that it may use have taints that it does not tolerate"
+        return Misfit(
+            "the nodes that it may use have taints that it does not tolerate",
+            "add tolerations to the template, or remove the taints",
+        )
     wanted = ", ".join(f"{key}={value}" for key, value in selector.items())
-    return f"no ready node has the labels of its nodeSelector: {wanted}"
+    return Misfit(
+        f"no ready node has the labels of its nodeSelector: {wanted}",
+        "correct the nodeSelector of the template, or label a node",
+    )
 
 
 def waiting_pods(pods: Iterable[Json], nodes: Sequence[Node]) -> list[str]:

@@ -153,7 +153,7 @@ async def _check_nodes(cluster: Cluster, subject: Subject) -> AsyncIterator[Find
     }
     for name, why in list(impossible.items())[:1]:
         more = f" (and {len(impossible) - 1} more)" if len(impossible) > 1 else ""
-        yield _fails("nodes", f"{name}{more}: {why}", "request less, or add a larger node")
+        yield _fails("nodes", f"{name}{more}: {why.text}", why.remedy)
     waiting = node_capacity.waiting_pods(subject.pods, nodes)
     if waiting and not impossible:
         text = f"{len(waiting)} of {len(subject.pods)} pods would wait for capacity: "

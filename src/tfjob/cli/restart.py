@@ -14,7 +14,9 @@ from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.suspension import set_suspended
 from tfjob.client.resource import PODS
+from tfjob.core.job import Job, RestartPolicy, Workload
 from tfjob.core.status import ConditionType
+from tfjob.k8s.pod import Phase, Pod
 
 _POLL_INTERVAL: Final = 0.2
 
@@ -56,8 +58,24 @@ async def _restart_replica(connected: Cluster, found: ClusterJob, replica: str) 
     if pod is None:
         known = ", ".join(pods) or "none"
         raise CommandError(f"{found.title} has no pod of {replica!r} now; its replicas: {known}")
+    if _would_fail_the_job(found, pod):
+        raise CommandError(
+            f"{found.title}: the restartPolicy of {replica} is Never, so the job would fail if its"
+            f" pod were deleted; `tfjob restart {found.name}` restarts all replicas"
+        )
     path = PODS.item(pod.metadata.name, found.namespace)
     await connected.api.delete(path, uid=pod.metadata.uid)
+
+
+def _would_fail_the_job(found: ClusterJob, pod: Pod) -> bool:
+    """Whether the operator takes the deletion of the pod for a failure that it does not restart."""
+    if not isinstance(found.job, Job) or found.job.workload is Workload.JOB:
+        return False
+    if found.job.semantics.never_policy_survives_disruption:
+        return False
+    kind = pod.metadata.labels.get(found.job.labels.type, "").lower()
+    policies = {each.label.lower(): each.restart for each in found.job.replicas}
+    return pod.phase is Phase.RUNNING and policies.get(kind) is RestartPolicy.NEVER
 
 
 async def _restart_all(connected: Cluster, found: ClusterJob) -> None:

@@ -13,6 +13,7 @@ from tfjob.cli.apply import resource_for
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.documents import Document
 from tfjob.cli.job_documents import check
+from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import PartialObjectMetadata
@@ -44,6 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     faults = [line for each in checked if each.faults for line in [each.title, *each.report()]]
     if faults or not checked:
         return _fail(faults or [f"{', '.join(arguments.files)}: no job in it"])
+    for each in checked:
+        for warning in advice_on(each):
+            place = warning.place(each.document)
+            sys.stderr.write(plain(f"{each.title}: {place}warning: {warning.text}\n"))
 
     async def work(connected: Cluster) -> int:
         objects = [_placed(each, connected.one_namespace, arguments) for each in read]
@@ -75,7 +80,10 @@ def _placed(document: Document, namespace: str, arguments: argparse.Namespace) -
 
 async def _dry_run(connected: Cluster, objects: Sequence[dict[str, Any]]) -> None:
     faults = []
+    own = {each["metadata"].get("name") for each in objects if each.get("kind") == "Namespace"}
     for each in objects:
+        if each["metadata"].get("namespace") in own:
+            continue  # a dry run needs the namespace, which the file itself creates
         try:
             await _post(connected, each, dry_run=True)
         except AlreadyExists:
@@ -83,13 +91,18 @@ async def _dry_run(connected: Cluster, objects: Sequence[dict[str, Any]]) -> Non
                 name = each["metadata"].get("name")
                 faults.append(f"{_title(each)} exists; `tfjob delete {name}` removes it")
         except NotFound as error:
-            known = "namespace" in error.message
-            text = error.message if known else f"the cluster does not serve {each['apiVersion']}"
-            faults.append(f"{_title(each)}: {text}")
+            faults.append(f"{_title(each)}: {_not_found(each, error)}")
         except ApiError as error:
             faults.append(f"{_title(each)}: {error.message}")
     if faults:
         raise CommandError("\n".join(faults))
+
+
+def _not_found(manifest: dict[str, Any], error: NotFound) -> str:
+    if "namespace" not in error.message:
+        return f"the cluster does not serve {manifest['apiVersion']}"
+    namespace = manifest["metadata"].get("namespace")
+    return f"{error.message}; `kubectl create namespace {namespace}` creates it"
 
 
 async def _create(connected: Cluster, manifest: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from tfjob.cli.condition_text import condition_text
 from tfjob.cli.job_diagnosis import sentence
 from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.printing import plain_line
+from tfjob.core.diagnosis.causes import BLOCKING
 from tfjob.core.status import ConditionType
 from tfjob.manager.settings import duration
 
@@ -44,33 +45,40 @@ def run(arguments: argparse.Namespace) -> int:
     seconds = None if arguments.timeout is None else arguments.timeout.total_seconds()
 
     async def work(connected: Cluster) -> int:
-        job = await job_lookup.find(connected, arguments.job, api=arguments.api)
+        found = await job_lookup.find(connected, arguments.job, api=arguments.api)
         try:
             async with asyncio.timeout(seconds):
-                found = await _wait_for(connected, job, arguments.state)
+                while not _is_reached(found, arguments.state):
+                    await asyncio.sleep(_POLL_INTERVAL)
+                    found = await job_lookup.refreshed(connected, found)
         except TimeoutError:
-            sys.stderr.write(
-                f"error: {arguments.job} is not {arguments.state} after {seconds:g} s\n"
-            )
+            late = f"{arguments.job} is not {arguments.state} after {seconds:g} s"
+            sys.stderr.write(f"error: {late}{_why(found)}\n")
             return TIMED_OUT
-        last = found.status.conditions[-1]
-        why = found.status.diagnosis
-        sys.stdout.write(
-            f"{found.name}: {plain_line(last.type)}: {plain_line(condition_text(found, last))}\n"
-        )
-        if not found.status.is_true(ConditionType.FAILED):
-            return SUCCEEDED
-        if why is not None:
-            sys.stdout.write(f"{found.name}: {plain_line(sentence(found, why))}\n")
-        return FAILED
+        return _told(found)
 
     return cluster.run(arguments, work)
 
 
-async def _wait_for(connected: Cluster, found: ClusterJob, state: str) -> ClusterJob:
-    while True:
-        runs = state == "running" and found.status.is_true(ConditionType.RUNNING)
-        if runs or found.status.is_finished:
-            return found
-        await asyncio.sleep(_POLL_INTERVAL)
-        found = await job_lookup.refreshed(connected, found)
+def _is_reached(found: ClusterJob, state: str) -> bool:
+    runs = state == "running" and found.status.is_true(ConditionType.RUNNING)
+    return runs or found.status.is_finished
+
+
+def _told(found: ClusterJob) -> int:
+    """Print what became of the job; the exit code."""
+    last, why = found.status.conditions[-1], found.status.diagnosis
+    sys.stdout.write(
+        f"{found.name}: {plain_line(last.type)}: {plain_line(condition_text(found, last))}\n"
+    )
+    if not found.status.is_true(ConditionType.FAILED):
+        return SUCCEEDED
+    if why is not None:
+        sys.stdout.write(f"{found.name}: {plain_line(sentence(found, why))}\n")
+    return FAILED
+
+
+def _why(found: ClusterJob) -> str:
+    """What keeps the job from running, if its operator knows."""
+    why = found.status.diagnosis
+    return "" if why is None or why.cause not in BLOCKING else f": {plain_line(why.message)}"

@@ -41,7 +41,12 @@ def test_flags_choose_the_namespace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [CommandError("it cannot be done"), Forbidden("it cannot be done", status=403)]
+    "error",
+    [
+        CommandError("it cannot be done"),
+        Forbidden("it cannot be done", status=403),
+        ExceptionGroup("of tasks", [ExceptionGroup("", [CommandError("it cannot be done")])]),
+    ],
 )
 def test_what_stops_a_verb_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], error: Exception

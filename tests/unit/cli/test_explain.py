@@ -116,6 +116,57 @@ def test_the_first_line_says_it_all_and_the_rest_proves_it(
     assert lines[place + 1].startswith("  Raise the memory limit")
 
 
+def test_the_timeline_goes_from_creation_to_outcome_within_one_second(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moment = STORED["since"]
+    conditions = [
+        {"type": kind, "status": "True", "message": text, "lastTransitionTime": moment}
+        for kind, text in (("Failed", "a job has failed"), ("Created", "the job is created"))
+    ]
+    job_with(cluster, "order", diagnosis=STORED, conditions=conditions)
+    lines = explained(cluster, capsys, "order")
+    place = lines.index("Timeline:")
+    texts = [line.split(maxsplit=1)[1] for line in lines[place + 1 : place + 4]]
+    assert texts[0] == "the job is created"
+    assert texts[1].startswith("worker-1 was killed")
+    assert texts[2] == "a job has failed"
+
+
+def test_an_event_that_repeats_the_timeline_is_left_out(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_with(cluster, "once", diagnosis=STORED)
+    told = f"{STORED['message']}. {STORED['remedy']}"
+    for reason, message in (("OutOfMemory", told), ("FailedCreatePod", "a pod is refused")):
+        cluster.endpoint.request("POST", EVENTS, event(job, job, reason=reason, message=message))
+    lines = explained(cluster, capsys, "once")
+    shown = lines[lines.index("Events:") + 1 :]
+    assert [line.split(": ", 1)[1] for line in shown] == ["FailedCreatePod: a pod is refused"]
+
+
+def test_restarts_in_place_are_counted_before_the_status_shows_them(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited = tfjob("W1:OnFailure", name="loop", run_policy={"backoffLimit": 3})
+    job = cluster.put_job(limited, ("Running", "it runs"))
+    path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/loop/status"
+    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": STORED}})
+    container = {"name": "tensorflow", "restartCount": 2, "state": {"running": {}}}
+    cluster.put_pod(job, "worker", status={"phase": "Running", "containerStatuses": [container]})
+    first = explained(cluster, capsys, "loop")[0]
+    assert first.endswith("the job runs again, 1 of 3 restarts left.")
+
+
+def test_a_job_without_replicas_is_not_said_to_start(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.put_job(tfjob("W0", name="none"), ("Created", "made"))
+    assert explained(cluster, capsys, "none")[0] == (
+        "none: the job has no replicas, so nothing runs; set replicas to 1 or more."
+    )
+
+
 def test_the_json_has_the_published_keys(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

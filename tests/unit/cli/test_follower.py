@@ -239,6 +239,7 @@ async def test_warnings_about_the_job_and_its_pods_are_printed_once(play: Play) 
     await play.warn_about_job("Odder", "an odder thing")
     await play.screen.until("warning: j: Odder: an odder thing")
     await play.warn_about_job("Again", "pod j-worker-0: an odd thing")
+    await play.warn_about_job("PythonError", "worker-0 ended: read the last lines")
     await play.end("Failed", "it broke")
     assert await following is Outcome.FAILED
     assert len([each for each in play.screen.messages if "warning" in each]) == 2

@@ -23,7 +23,7 @@ def test_one_replica_is_restarted_by_deleting_its_pod(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with api_server_in_thread(tmp_path / "data") as cluster:
-        job = cluster.put_job(tfjob("W2", name="a"), ("Running", "it runs"))
+        job = cluster.put_job(tfjob("W2:OnFailure", name="a"), ("Running", "it runs"))
         for index in range(2):
             cluster.put_pod(job, "worker", index=index)
         assert main(["restart", "a", "--replica", "worker-1", *cluster.flags]) == 0
@@ -37,6 +37,21 @@ def test_one_replica_is_restarted_by_deleting_its_pod(
     out, err = capsys.readouterr()
     assert out == "TFJob default/a: worker-1 restarted\n"
     assert "has no pod of 'worker-7' now; its replicas: worker-0" in err
+
+
+def test_a_running_replica_whose_deletion_would_fail_the_job_is_not_restarted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        job = cluster.put_job(tfjob("W1:Never", name="a"), ("Running", "it runs"))
+        cluster.put_pod(job, "worker", index=0, status={"phase": "Running"})
+        assert main(["restart", "a", "--replica", "worker-0", *cluster.flags]) == 1
+        (pod,) = cluster.endpoint.request("GET", PODS)["items"]
+    assert "deletionTimestamp" not in pod["metadata"]
+    assert capsys.readouterr().err == (
+        "error: TFJob default/a: the restartPolicy of worker-0 is Never, so the job would fail if"
+        " its pod were deleted; `tfjob restart a` restarts all replicas\n"
+    )
 
 
 def test_finished_and_suspended_jobs_are_not_restarted(

@@ -92,4 +92,27 @@ def test_a_namespace_that_contradicts_the_file_is_rejected(
         assert cluster.job_names() == []
     first, second = capsys.readouterr().err.splitlines()
     assert "metadata.namespace is 'default', but --namespace is 'team'" in first
-    assert 'namespaces "team" not found' in second
+    assert second.endswith(
+        'namespaces "team" not found; `kubectl create namespace team` creates it'
+    )
+
+
+def test_a_file_may_create_the_namespace_of_its_jobs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    job = tfjob("W1", name="a")
+    job["metadata"]["namespace"] = "team"
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["submit", written(tmp_path, space, job), *cluster.flags]) == 0
+    created = ["Namespace team created", "TFJob team/a created"]
+    assert capsys.readouterr().out.splitlines() == created
+
+
+def test_warnings_are_printed_and_the_job_is_created(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["submit", written(tmp_path, tfjob("W0", name="a")), *cluster.flags]) == 0
+        assert cluster.job_names() == ["a"]
+    assert capsys.readouterr().err.startswith("TFJob a: warning: every replica type has 0 replicas")

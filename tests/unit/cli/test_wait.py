@@ -43,6 +43,22 @@ def test_what_does_not_come_in_time_has_its_own_code(
     assert capsys.readouterr().err == "error: busy is not finished after 0.001 s\n"
 
 
+def test_what_keeps_a_job_from_running_is_told_when_the_time_is_over(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.put_job(tfjob("W1", name="stuck"), ("Created", "made"))
+    told = {
+        "cause": "QuotaExceeded",
+        "message": "worker-0 cannot be created",
+        "since": "2026-01-01T12:04:00Z",
+    }
+    path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/stuck/status"
+    cluster.endpoint.request("PATCH", path, {"status": {"diagnosis": told}})
+    assert main(["wait", "stuck", "--timeout", "0", *cluster.flags]) == 3
+    late = "error: stuck is not finished after 0 s: worker-0 cannot be created\n"
+    assert capsys.readouterr().err == late
+
+
 def test_a_timeout_of_zero_checks_once(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

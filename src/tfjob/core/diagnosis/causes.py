@@ -126,7 +126,7 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
             ),
             Cause.SUSPENDED: (
                 "is suspended",
-                "Set suspend to false, or wait until the queue that holds the job admits it.",
+                "Run `tfjob resume`, or wait until the queue that holds the job admits it.",
             ),
             Cause.NAME_TAKEN: (
                 "cannot be created: an object of another owner has its name",
@@ -219,7 +219,10 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
             ),
             Cause.CONTAINER_NOT_STARTED: (
                 "cannot start: its command cannot be executed",
-                "Check command and args: the file must exist in the image and be executable.",
+                (
+                    "Check command and args: the file must exist where the container runs and be"
+                    " executable."
+                ),
             ),
             Cause.PROBE_FAILED: (
                 "was restarted: its liveness or startup probe failed",

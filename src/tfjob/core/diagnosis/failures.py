@@ -44,6 +44,7 @@ _POD_REASONS: Final[Mapping[str, Cause]] = {
     "OutOfcpu": Cause.POD_REJECTED,
     "OutOfmemory": Cause.POD_REJECTED,
     "OutOfpods": Cause.POD_REJECTED,
+    "NoCommand": Cause.CONTAINER_NOT_STARTED,  # only the local node, which has no images
 }
 
 

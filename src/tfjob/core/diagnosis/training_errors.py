@@ -43,6 +43,7 @@ _PHRASES: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
             "CUDNN_STATUS_",
         ),
     ),
+    (Cause.CONTAINER_NOT_STARTED, ("python: can't open file", "python3: can't open file")),
     (
         Cause.PEER_LOST,
         (

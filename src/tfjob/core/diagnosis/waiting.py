@@ -89,7 +89,9 @@ def _of_container(status: ContainerStatus, pod: Pod, replica: str) -> Wait | Non
     if waiting.reason in _IMAGE:
         cause = Cause.IMAGE_NOT_PULLED
     elif waiting.reason == "CreateContainerConfigError":
-        cause = Cause.CONFIG_MISSING
+        # The local node mounts volumes while it creates the container.
+        is_claim = "persistentvolumeclaim" in waiting.message
+        cause = Cause.VOLUME_NOT_BOUND if is_claim else Cause.CONFIG_MISSING
     elif waiting.reason in _NOT_STARTED:
         cause = Cause.CONTAINER_NOT_STARTED
     else:

@@ -34,6 +34,7 @@ def target(reason: str) -> list[PodCondition]:
         (a_pod(phase="Failed", pod_reason="NodeLost"), Cause.NODE_LOST),
         (a_pod(phase="Failed", pod_reason="Shutdown"), Cause.NODE_LOST),
         (a_pod(phase="Failed", pod_reason="OutOfcpu"), Cause.POD_REJECTED),
+        (a_pod(phase="Failed", pod_reason="NoCommand"), Cause.CONTAINER_NOT_STARTED),
         (a_pod(phase="Failed", pod_reason="Odd"), Cause.UNKNOWN),
         (a_pod(deleted=-5), Cause.POD_DELETED),
         (a_pod(deleted=-5, conditions=target("PreemptionByScheduler")), Cause.PREEMPTED),

@@ -37,6 +37,10 @@ _TRACE = 'Traceback (most recent call last):\n  File "train.py", line 3, in <mod
         ),
         (_TRACE + "ModuleNotFoundError: No module named 'horovod'", Cause.MODULE_MISSING),
         (
+            "/usr/bin/python3: can't open file '/w/trian.py': [Errno 2] No such file or directory",
+            Cause.CONTAINER_NOT_STARTED,
+        ),
+        (
             "E cuda_driver.cc:1] failed call to cuInit: CUDA_ERROR_NO_DEVICE",
             Cause.ACCELERATOR_FAILED,
         ),

@@ -78,6 +78,12 @@ def test_the_kubelet_s_reason_names_the_cause(reason: str, cause: Cause) -> None
     assert (found.cause, found.reason, found.node) == (cause, reason, "node-1")
 
 
+def test_a_missing_claim_is_not_taken_for_a_missing_config_map() -> None:
+    waiting = ("CreateContainerConfigError", 'volume "d": persistentvolumeclaim "data" not found')
+    (found,) = waits_of(a_pod(phase="Pending", waiting=waiting))
+    assert found.cause is Cause.VOLUME_NOT_BOUND
+
+
 @pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing", "CrashLoopBackOff"])
 def test_a_pod_that_takes_its_time_has_no_cause(reason: str) -> None:
     assert waits_of(a_pod(phase="Pending", waiting=(reason, ""))) == []
