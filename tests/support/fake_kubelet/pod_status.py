@@ -118,8 +118,11 @@ def disrupted(pod: Pod, now: str, *, reason: str, message: str = "") -> Status:
     """The pod is about to be ended by a disruption; nothing else has changed yet."""
     condition = _condition("DisruptionTarget", is_true=True, reason=reason, message=message)
     before = pod["status"]
-    others = [each for each in before.get("conditions", []) if each["type"] != condition["type"]]
-    return {**before, "conditions": [*others, *_stamped({"status": {}}, now, [condition])]}
+    conditions = before.get("conditions", [])
+    others = [each for each in conditions if each["type"] != condition["type"]]
+    marks = [each for each in conditions if each["type"] == condition["type"]]
+    known: Pod = {"status": {"conditions": marks}}  # a second mark does not change the time
+    return {**before, "conditions": [*others, *_stamped(known, now, [condition])]}
 
 
 def rejected(pod: Pod, now: str, *, reason: str, message: str = "") -> Status:

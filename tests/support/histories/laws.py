@@ -90,7 +90,7 @@ class Laws(Listener):
         place = place_of(meta)
         if place is None:
             self._break(f"{call.title} without a place")
-        elif job.terminating_at and job.terminating_at < begun:
+        elif job.terminating_at and job.terminating_at < begun and not _is_unread(job):
             self._break(f"{call.title} for a job that is being deleted")
         elif job.verdict and job.finished_at < begun and not self._is_shared(job):
             self._break(f"{call.title} after its job had ended as {job.verdict}")
@@ -295,6 +295,15 @@ class Laws(Listener):
 
     def _break(self, text: str) -> None:
         self.broken.append(text)
+
+
+def _is_unread(job: JobFacts) -> bool:
+    """Whether a job was deleted before its first pod was created.
+
+    An operator does not read a job again that appeared while it led. It may create pods of a job
+    whose deletion it has not seen yet; the garbage collector deletes them with the job.
+    """
+    return not job.first_pod_at or job.first_pod_at >= job.terminating_at
 
 
 def _is_lost(pod: PodFacts) -> bool:
