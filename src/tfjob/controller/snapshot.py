@@ -155,7 +155,8 @@ class SnapshotReader:
         is_checked = self._checked.holds(stored)
         job = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
         if not isinstance(job, InvalidJob):
-            self._checked.add(stored)
+            if not is_checked:
+                self._checked.add(stored)
             return job
         spec = manifest["spec"]
         if not isinstance(spec, Unreadable):
