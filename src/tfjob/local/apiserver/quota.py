@@ -55,7 +55,7 @@ def check(store: Store, kind: Kind, obj: Json) -> None:
             raise _refused(kind, obj, f"exceeded quota: {name}, {told}")
 
 
-def usage_of(resource: str, obj: Json) -> Amounts:
+def usage_of(resource: str, obj: Mapping[str, Any]) -> Amounts:
     """What one object uses, under every name that a quota may have for it."""
     found = {f"count/{resource}": _ONE}
     if resource in _PLAIN and not (resource == "pods" and _has_ended(obj)):
@@ -133,7 +133,7 @@ def _resource_of(name: str) -> str:
     return name if name in _PLAIN else "pods"
 
 
-def _sum_of(pod: Json, way: str) -> Amounts:
+def _sum_of(pod: Mapping[str, Any], way: str) -> Amounts:
     spec = pod.get("spec") or {}
     total: Amounts = {}
     for container in spec.get("containers") or ():
@@ -169,7 +169,7 @@ def _unset(pod: Json, hard: Amounts) -> str:
     return "; ".join(found)
 
 
-def _has_ended(pod: Json) -> bool:
+def _has_ended(pod: Mapping[str, Any]) -> bool:
     return (pod.get("status") or {}).get("phase") in _ENDED
 
 

@@ -13,27 +13,18 @@ from tfjob.k8s.quantity import Quantity
 Json = Mapping[str, Any]
 GPU = "nvidia.com/gpu"
 ZERO = Quantity(0)
-ONE = Quantity(10**9)
 
 
 def requests_of(pod: Json) -> dict[str, Quantity]:
     """The pod's requests, `pods` included; a limit without a request counts as one."""
     spec = pod.get("spec") or {}
-    total: dict[str, Quantity] = {"pods": ONE}
+    total: dict[str, Quantity] = {"pods": Quantity(10**9)}
     for container in spec.get("containers") or ():
         _add(total, _requests(container))
     for container in spec.get("initContainers") or ():
         for name, amount in _requests(container).items():
             total[name] = max(total.get(name, ZERO), amount, key=lambda one: one.nano)
     _add(total, _amounts(spec.get("overhead") or {}))
-    return total
-
-
-def limits_of(pod: Json) -> dict[str, Quantity]:
-    """The sum of the limits of the pod's containers."""
-    total: dict[str, Quantity] = {}
-    for container in (pod.get("spec") or {}).get("containers") or ():
-        _add(total, _amounts((container.get("resources") or {}).get("limits") or {}))
     return total
 
 
