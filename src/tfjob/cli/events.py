@@ -5,9 +5,9 @@ import sys
 from contextlib import aclosing
 from datetime import UTC, datetime
 
-from tfjob.cli import cluster, job_lookup, jobs, printing
+from tfjob.cli import cluster, job_lookup, printing
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.job_events import WARNING, JobEvent, list_events, watch_events
+from tfjob.cli.job_events import WARNING, JobEvent, is_about, list_events, watch_events
 from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.output_reader import ended_with_reader
 from tfjob.k8s import time
@@ -55,16 +55,6 @@ async def _follow(connected: Cluster, found: ClusterJob, fields: str) -> None:
                 line = "".join(cell.ljust(width) for cell, width in cells).rstrip()
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
-
-
-def is_about(found: ClusterJob, event: JobEvent) -> bool:
-    """Whether the event is about the job, or about a pod that it has or had."""
-    involved = event.involved_object
-    if involved.uid == found.job.owner.uid:
-        return True
-    since = time.render(found.created) if found.created else ""
-    is_recent = (event.last_timestamp or "") >= since
-    return involved.kind == "Pod" and is_recent and jobs.is_pod_name(found, involved.name)
 
 
 def _row(event: JobEvent) -> list[str]:

@@ -60,14 +60,18 @@ async def events_of(connected: Cluster, found: ClusterJob) -> list[JobEvent]:
     )
     fields = f"involvedObject.kind=Pod,type={WARNING}"
     of_pods = await list_events(connected.api, found.namespace, fields=fields)
-    since = time.render(found.created) if found.created else ""
-    chosen = [
-        each
-        for each in of_pods
-        if jobs.is_pod_name(found, each.involved_object.name)
-        and (each.last_timestamp or "") >= since
-    ]
+    chosen = (each for each in of_pods if is_about(found, each))
     return sorted([*own, *chosen], key=lambda each: each.order)
+
+
+def is_about(found: ClusterJob, event: JobEvent) -> bool:
+    """Whether the event is about the job, or about a pod that it has or had."""
+    involved = event.involved_object
+    if involved.uid == found.job.owner.uid:
+        return True
+    since = time.render(found.created) if found.created else ""
+    is_recent = (event.last_timestamp or "") >= since
+    return involved.kind == "Pod" and is_recent and jobs.is_pod_name(found, involved.name)
 
 
 async def watch_events(
