@@ -4,7 +4,7 @@ This includes faults that an API server silently prunes: misplaced and misspelt 
 keys.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -54,6 +54,16 @@ class CheckedDocument(msgspec.Struct):
 def _on_one_line(text: str) -> str:
     """The text with unprintable characters escaped."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def check_all(documents: Iterable[Document]) -> list[CheckedDocument]:
+    """The jobs among the documents, with their faults."""
+    return [checked for each in documents if (checked := check(each)) is not None]
+
+
+def fault_report(checked: Iterable[CheckedDocument]) -> list[str]:
+    """The faults of all documents as lines of text, below the title of each faulty one."""
+    return [line for each in checked if each.faults for line in (each.title, *each.report())]
 
 
 def check(document: Document) -> CheckedDocument | None:

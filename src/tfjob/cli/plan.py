@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tfjob.cli import documents
-from tfjob.cli.job_documents import CheckedDocument, check
+from tfjob.cli.job_documents import CheckedDocument, check_all
 from tfjob.cli.placed_advice import placed_advice
 from tfjob.cli.printing import plain
 from tfjob.cli.yaml_text import as_yaml
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         read = documents.read(arguments.file)
     except (documents.DocumentError, dialect_flags.FlagError) as error:
         return _fail([str(error)])
-    jobs = [checked for each in read if (checked := check(each)) is not None]
+    jobs = check_all(read)
     if not jobs:
         return _fail([f"{documents.shown_name(arguments.file)}: contains no job"])
     worst = 0

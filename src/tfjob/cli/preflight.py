@@ -12,7 +12,7 @@ import msgspec
 
 from tfjob.cli import cluster, documents, jobs
 from tfjob.cli.cluster import Cluster
-from tfjob.cli.job_documents import CheckedDocument, check
+from tfjob.cli.job_documents import CheckedDocument, check_all, fault_report
 from tfjob.cli.plan import as_new, planned
 from tfjob.cli.preflight_checks import Finding, Subject, Verdict, findings
 from tfjob.cli.printing import plain, plain_line
@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
         read = documents.read(arguments.file)
     except documents.DocumentError as error:
         return _fail([str(error)])
-    checked = [found for each in read if (found := check(each)) is not None]
-    faults = [line for each in checked if each.faults for line in [each.title, *each.report()]]
+    checked = check_all(read)
+    faults = fault_report(checked)
     if faults or not checked:
         return _fail(faults or [f"{documents.shown_name(arguments.file)}: contains no job"])
 

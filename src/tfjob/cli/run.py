@@ -20,7 +20,7 @@ from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
-from tfjob.cli.job_documents import CheckedDocument, check
+from tfjob.cli.job_documents import CheckedDocument, check_all
 from tfjob.cli.pod_templates import entry_of
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         read = documents.read(arguments.file)
     except documents.DocumentError as error:
         return _fail(str(error))
-    found = [each for each in map(check, read) if each is not None]
+    found = check_all(read)
     faults = [line for each in found for line in _fault_lines(each, allow_empty=arguments.wait)]
     if len(found) != 1:
         faults.append(

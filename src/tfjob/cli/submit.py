@@ -12,7 +12,7 @@ from tfjob.cli import cluster, documents
 from tfjob.cli.apply import resource_for
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import check
+from tfjob.cli.job_documents import check_all, fault_report
 from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
         read = [each for file in arguments.files for each in documents.read(file)]
     except documents.DocumentError as error:
         return _fail([str(error)])
-    checked = [found for each in read if (found := check(each)) is not None]
-    faults = [line for each in checked if each.faults for line in [each.title, *each.report()]]
+    checked = check_all(read)
+    faults = fault_report(checked)
     if faults or not checked:
         return _fail(faults or [f"{', '.join(arguments.files)}: no job in it"])
     for each in checked:

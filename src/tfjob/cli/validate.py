@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tfjob.cli import documents
-from tfjob.cli.job_documents import CheckedDocument, check
+from tfjob.cli.job_documents import CheckedDocument, check_all
 from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain, plain_line
 
@@ -48,7 +48,7 @@ def _check_file(file: str) -> tuple[list[CheckedDocument], list[str]]:
         read = documents.read(file)
     except documents.DocumentError as error:
         return [], [str(error)]
-    jobs = [checked for each in read if (checked := check(each)) is not None]
+    jobs = check_all(read)
     if not jobs:
         reason = f"{counted(len(read), 'document')} of other kinds" if read else "it is empty"
         return [], [f"{documents.shown_name(file)}: contains no job: {reason}"]
