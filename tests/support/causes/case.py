@@ -91,9 +91,9 @@ class Scene:
         """Create the job `j` whose containers have these fields."""
         await self.create(job_of_containers(roles, restart=restart, **fields))
 
-    def is_known(self) -> None:
-        """From now on the API server knows what is wrong."""
-        self.known_at = time.monotonic()
+    def is_known(self, *, after: float = 0.0) -> None:
+        """The API server knows what is wrong, from now on or after some seconds."""
+        self.known_at = time.monotonic() + after
 
     async def pod(self, name: str = WORKER) -> Json | None:
         try:
@@ -148,6 +148,8 @@ class Case(NamedTuple):
     """What the message must contain."""
     remedy: tuple[str, ...] = ()
     deletions: Deletions = Deletions.AT_ONCE
+    exit_code: int | None = None
+    """How the program ends, where processes are real and another operator has none."""
 
 
 class Outcome(NamedTuple):
@@ -161,7 +163,10 @@ class Outcome(NamedTuple):
 
 async def outcome_of(case: Case, scene: Scene, *, patience: float = PATIENCE) -> Outcome:
     """Inject the cause, and wait until the job's diagnosis says so."""
-    await case.inject(scene)
+    try:
+        await case.inject(scene)
+    except AssertionError as fault:
+        return Outcome(case, {}, 0.0, f"was not injected: {fault}")
     started = scene.known_at or time.monotonic()
     while True:
         found = (await scene.status()).get("diagnosis") or {}

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from tests.support.causes.case import WORKER, Case, Scene
 from tests.support.causes.webhooks import DENIAL, DOWN, denying_webhook, webhook
-from tests.support.fake_kubelet.driver import Deletions
+from tests.support.fake_kubelet.driver import Deletions, runs
 
 Json = dict[str, Any]
 _NODES: Final = "/api/v1/nodes"
@@ -142,8 +142,19 @@ async def _with_claim(scene: Scene) -> None:
     await _unscheduled(scene)
 
 
+async def device_class(scene: Scene) -> None:
+    await _with_device(scene)
+
+
 async def device(scene: Scene) -> None:
-    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
+    name = f"{scene.namespace}.example.com"
+    path = "/apis/resource.k8s.io/v1/deviceclasses"
+    await scene.call("POST", path, {"metadata": {"name": name}, "spec": {}})
+    await _with_device(scene)
+
+
+async def _with_device(scene: Scene) -> None:
+    request = {"name": "gpu", "exactly": {"deviceClassName": f"{scene.namespace}.example.com"}}
     body = {"metadata": {"name": "gpu"}, "spec": {"devices": {"requests": [request]}}}
     group = f"/apis/resource.k8s.io/v1/namespaces/{scene.namespace}"
     await scene.call("POST", f"{group}/resourceclaims", body)
@@ -152,19 +163,9 @@ async def device(scene: Scene) -> None:
 
 
 async def deadline(scene: Scene) -> None:
-    scene.kubelet.script("*", _runs)
+    scene.kubelet.script("*", runs)
     await scene.submit(run_policy={"activeDeadlineSeconds": 2})
-
-    async def has_failed() -> bool:
-        conditions = (await scene.status()).get("conditions") or []
-        return any(each["type"] == "Failed" for each in conditions)
-
-    await scene.until("the deadline is over", has_failed)
-    scene.is_known()
-
-
-async def _runs(kubelet: Any, pod: Any) -> None:
-    await kubelet.run(pod)
+    scene.is_known(after=2)
 
 
 async def backoff(scene: Scene) -> None:
@@ -360,6 +361,15 @@ CASES: Final = (
         "a ResourceClaim of a class without devices",
         device,
         "DeviceNotAllocated",
+        remedy=("ResourceClaim",),
+    ),
+    Case(
+        13,
+        "device class missing",
+        "a ResourceClaim of a class that does not exist",
+        device_class,
+        "DeviceNotAllocated",
+        words=("device class",),
         remedy=("ResourceClaim",),
     ),
     Case(

@@ -100,6 +100,7 @@ async def preempted(scene: Scene) -> None:
         {"name": "tensorflow", "image": "example.invalid/tensorflow", **needs}
     ]
     await scene.with_pod_spec(restart="Never", **job_fields)
+    await scene.until_pod("has a node", lambda pod: pod["spec"].get("nodeName"))
     await scene.running()
     container = {"name": "c", "image": "example.invalid/x", **needs}
     spec = {"priorityClassName": name, "nodeSelector": pool, "containers": [container]}

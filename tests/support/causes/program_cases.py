@@ -75,6 +75,20 @@ async def peer_lost(scene: Scene) -> None:
     await ended(scene, "j-worker-1")
 
 
+async def stalled(scene: Scene) -> None:
+    """Two workers that wait for ever."""
+    job = job_of_containers("W2", **program("print('step 1'); import time; time.sleep(3600)"))
+    template = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]
+    template["metadata"] = {"annotations": {"tfjob.dev/idle-after-seconds": "3"}}
+    await scene.create(job)
+    for name in (WORKER, "j-worker-1"):
+        await scene.until_pod("is idle", _is_idle, name)
+
+
+def _is_idle(pod: dict[str, Any]) -> bool:
+    return any(each["type"] == "tfjob.dev/Idle" for each in pod["status"].get("conditions", ()))
+
+
 _NAN: Final = "tensorflow.python.training.basic_session_run_hooks.NanLossDuringTrainingError"
 _PORT: Final = """
 import socket
@@ -83,7 +97,7 @@ socket.socket().bind(first.getsockname())
 """
 _HOG: Final = "import time\nblocks = [bytearray(64 << 20) for _ in range(8)]\ntime.sleep(600)"
 
-CASES: Final = (
+_CASES: Final = (
     Case(
         18,
         "init container ends non-zero",
@@ -267,4 +281,16 @@ CASES: Final = (
         "NaNLoss",
         words=("Tensor had NaN values",),
     ),
+    Case(
+        36,
+        "stalled",
+        "two processes that sleep, idle after 3 seconds",
+        stalled,
+        "Stalled",
+        replica="",
+        words=("no output and no CPU time since",),
+        remedy=("waits for",),
+    ),
 )
+_EXIT_CODES: Final = {18: 4, 19: 127, 21: 137, 36: None}
+CASES: Final = tuple(each._replace(exit_code=_EXIT_CODES.get(each.number, 1)) for each in _CASES)

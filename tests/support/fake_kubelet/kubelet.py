@@ -185,9 +185,16 @@ class PodLifecycle:
         self.lost.add(current["metadata"]["uid"])
         return await self.disrupt(current, "DeletionByTaintManager")
 
-    async def waiting(self, pod: str | Pod, reason: str, message: str = "") -> Pod:
-        """Keep the pod's containers from running, as with ImagePullBackOff."""
-        return await self._write(pod, pod_status.waiting, reason=reason, message=message)
+    async def waiting(
+        self, pod: str | Pod, reason: str, message: str = "", *, has_sandbox: bool | None = None
+    ) -> Pod:
+        """Keep the pod's containers from running, as with ImagePullBackOff.
+
+        `has_sandbox` tells a pod whose image is pulled from one whose volumes are mounted.
+        """
+        return await self._write(
+            pod, pod_status.waiting, reason=reason, message=message, has_sandbox=has_sandbox
+        )
 
     async def record_event(
         self, pod: str | Pod, reason: str, message: str, *, kind: str = "Warning", count: int = 1

@@ -44,14 +44,17 @@ def unschedulable(pod: Pod, now: str, *, message: str) -> Status:
     return {**pod["status"], "phase": "Pending", "conditions": conditions}
 
 
-def waiting(pod: Pod, now: str, *, reason: str, message: str = "") -> Status:
+def waiting(
+    pod: Pod, now: str, *, reason: str, message: str = "", has_sandbox: bool | None = None
+) -> Status:
     """Every container waits, as with ContainerCreating, ImagePullBackOff or CrashLoopBackOff.
 
     Images are pulled when the volumes are mounted and the sandbox is there.
     """
     state = {"waiting": _without_blanks(reason=reason, message=message)}
     containers = [_stopped(entry, state) for entry in _entries(pod)]
-    has_sandbox = reason not in {"ContainerCreating", "PodInitializing"}
+    if has_sandbox is None:
+        has_sandbox = reason not in {"ContainerCreating", "PodInitializing"}
     return _status(pod, now, containers=containers, has_sandbox=has_sandbox)
 
 

@@ -371,8 +371,8 @@ BLOCKING: Final = frozenset(
     cause
     for cause, info in CATALOGUE.items()
     if info.group in {CauseGroup.NOT_CREATED, CauseGroup.PENDING, CauseGroup.STARTING}
-) - {Cause.INIT_CONTAINER_FAILED, Cause.INVALID_SPEC, Cause.PROBE_FAILED}
-"""Causes for which a replica waits. They end when it starts; the others are incidents."""
+) - {Cause.INIT_CONTAINER_FAILED, Cause.INVALID_SPEC, Cause.PROBE_FAILED} | {Cause.STALLED}
+"""Causes for which a replica waits. They end when it goes on; the others are incidents."""
 DISRUPTIONS: Final = frozenset(
     {
         Cause.NODE_PRESSURE,

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from tfjob.core.diagnosis import api_refusals, failures, pod_events, waiting
+from tfjob.core.diagnosis import api_refusals, failures, pod_events, stalls, waiting
 from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, Cause, CauseGroup
 from tfjob.core.diagnosis.consequences import WINDOW
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, fitted
@@ -106,7 +106,8 @@ def _diagnosis(
 ) -> Diagnosis | None:
     stored = builder.job.status.diagnosis
     suspected = observed.suspects
-    if not suspected and stored is None and not _may_wait(builder):
+    may_wait = _may_wait(builder) or any(stalls.of_job(observed))
+    if not suspected and stored is None and not may_wait:
         return None
     seen = [
         failure
@@ -253,7 +254,7 @@ def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState
     """What the job as a whole waits for, and the stored refusal of a pod that is still missing."""
     if builder.status.is_true(_SUSPENDED):
         return [Wait(cause=Cause.SUSPENDED, since=None)]
-    found = [*_gang_wait(builder, children)]
+    found = [*_gang_wait(builder, children), *stalls.of_job(observed)]
     stored = builder.job.status.diagnosis
     if stored is None or stored.cause not in BLOCKING:
         return found

@@ -41,7 +41,10 @@ _SCHEDULING: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
         Cause.VOLUME_NOT_BOUND,
         ("persistentvolumeclaim", "volume node affinity", "persistent volume"),
     ),
-    (Cause.DEVICE_NOT_ALLOCATED, ("resourceclaim", "resource claim", "cannot allocate all claims")),
+    (
+        Cause.DEVICE_NOT_ALLOCATED,
+        ("resourceclaim", "resource claim", "cannot allocate all claims", "device class"),
+    ),
     (Cause.GANG_INCOMPLETE, ("pod group", "podgroup", "gang")),
     (Cause.INSUFFICIENT_RESOURCES, ("insufficient ", "too many pods", "free ports")),
     (

@@ -40,6 +40,14 @@ def unscheduled(message: str, *, reason: str = "Unschedulable", seconds: float =
         ("pod has unbound immediate PersistentVolumeClaims", Cause.VOLUME_NOT_BOUND),
         ('persistentvolumeclaim "data" not found', Cause.VOLUME_NOT_BOUND),
         ("waiting for resourceclaim x to be created", Cause.DEVICE_NOT_ALLOCATED),
+        (
+            "0/1 nodes are available: 1 request gpu: device class a.example does not exist.",
+            Cause.DEVICE_NOT_ALLOCATED,
+        ),
+        (
+            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports",
+            Cause.INSUFFICIENT_RESOURCES,
+        ),
         ("pod group is not ready, 1 Pending, 3 minAvailable", Cause.GANG_INCOMPLETE),
         ("something new", Cause.UNSCHEDULABLE),
     ],
