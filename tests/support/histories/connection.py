@@ -121,6 +121,12 @@ class ModelApi:
             found = await self._send("get", key, lambda: self._server.get(key), decode=decode)
         return found
 
+    async def list_page(self, path: str, *, decode: type[T], params: Any = None) -> T:
+        """The events of a pod; nobody writes any here, but asking takes its time and may fail."""
+        key, _ = _parsed(f"{path}/")
+        found: T = await self._send("get", key, lambda: {"items": []}, decode=decode)
+        return found
+
     def _node(self, name: str) -> Json:
         if name in self._server.lost_nodes:
             raise NotFound(f'nodes "{name}" not found', status=404)
