@@ -264,7 +264,7 @@ bench-citizen: $(VENV)/.bench control-plane ## Measure the load on the API serve
 
 .PHONY: causes
 causes: $(VENV)/.bench control-plane ## Inject every cause into tfjob and the Go operator; writes docs/causes-measured.md
-	$(BIN)/python -m benchmarks.causes --write
+	$(BIN)/python -m benchmarks.causes
 
 .PHONY: faults
 faults: $(VENV)/.bench control-plane ## Inject the same faults into tfjob and the Go operator; writes docs/faults.md

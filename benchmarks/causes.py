@@ -2,7 +2,8 @@
 
 Causes inside programs strike real processes on a local cluster, all others a real control plane.
 The Go training-operator gets the same; for it the fake kubelet reports how programs end. Run as
-`python -m benchmarks.causes`; `--write` puts the table in docs/causes-measured.md.
+`python -m benchmarks.causes`, with the names of parts to measure only those again. The results are
+kept in benchmarks/results, and docs/causes-measured.md shows them.
 """
 
 import argparse
@@ -13,6 +14,8 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from benchmarks.contestants import CONTESTANTS, GO_TUNED
 from benchmarks.slow_jobs import SlowJobs, slow_jobs
@@ -27,7 +30,15 @@ from tests.support.local_cluster import WHOLE, LocalCluster
 from tests.support.operator_identity import identity_on
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "causes-measured.md"
+RECORD: Final = Path(__file__).parent / "results" / "causes.json"
+OURS: Final = "tfjob"
+PEER: Final = "peer"
+SLOW: Final = "slow"
+PARTS: Final = (OURS, PEER, SLOW)
 CAUSES: Final = 36
+CASES: Final = sorted(
+    [*cluster_cases.CASES, *node_cases.CASES, *program_cases.CASES], key=lambda case: case.number
+)
 _CALM: Final = 6.0
 """Seconds in which an operator says what it is going to say."""
 _AT_ONCE: Final = 4
@@ -42,6 +53,22 @@ the status of the same job says under training-operator 1.9.3, {calm:.0f} second
 `make causes` writes this page again. [The list of causes](reference/causes.md) has the remedies.
 
 """
+
+
+class Named(msgspec.Struct, array_like=True):
+    """How soon a cause was named; `fault` is empty if it was named as demanded."""
+
+    number: int
+    seconds: float
+    fault: str = ""
+
+
+class Record(msgspec.Struct):
+    """What was measured, by case."""
+
+    ours: dict[str, Named] = {}
+    peer: dict[str, str] = {}
+    slow: SlowJobs | None = None
 
 
 async def on_cluster(cases: Iterable[Case]) -> list[Outcome]:
@@ -63,9 +90,7 @@ def _environment(plane: ControlPlane) -> Environment:
     return env
 
 
-async def in_programs(cases: Sequence[Case]) -> list[Outcome]:
-    if not cases:
-        return []
+async def in_programs(cases: Iterable[Case]) -> list[Outcome]:
     with tempfile.TemporaryDirectory(prefix="tfjob-causes-") as folder:
         cluster = LocalCluster(Path(folder), workdir=Path(folder), parts=WHOLE)
         await asyncio.to_thread(cluster.__enter__)
@@ -124,23 +149,27 @@ def told_by(status: Mapping[str, Any]) -> str:
     return f"{held[-1]['type']}: {held[-1].get('message', '')}"
 
 
-def page(outcomes: Sequence[Outcome], peer: Sequence[str], slow: SlowJobs | None) -> str:
+def page(found: Record) -> str:
     lines = [
         "| # | cause | injected | named as | seconds | training-operator says |",
         "|---|---|---|---|---|---|",
     ]
-    for each, said in zip(outcomes, peer or [""] * len(outcomes), strict=True):
-        case = each.case
+    for case in CASES:
+        each = found.ours.get(key_of(case))
+        if each is None:
+            continue
         named = f"no: {each.fault}" if each.fault else f"`{case.cause}`"
+        said = found.peer.get(key_of(case), "")
         cells = (str(case.number), case.title, case.how, named, f"{each.seconds:.1f}", said)
         lines.append(f"| {' | '.join(map(_cell, cells))} |")
-    return _HEAD.format(calm=_CALM) + "\n".join([*lines, "", *_summary(outcomes), *_slow(slow)])
+    return _HEAD.format(calm=_CALM) + "\n".join([*lines, "", *_summary(found), *_slow(found.slow)])
 
 
-def _summary(outcomes: Sequence[Outcome]) -> list[str]:
+def _summary(found: Record) -> list[str]:
+    outcomes = found.ours.values()
     well = [each for each in outcomes if not each.fault]
-    missed = {each.case.number for each in outcomes if each.fault}
-    named = {each.case.number for each in well} - missed
+    missed = {each.number for each in outcomes if each.fault}
+    named = {each.number for each in well} - missed
     times = sorted(each.seconds for each in well)
     p95 = times[math.ceil(0.95 * len(times)) - 1] if times else math.nan
     middle = times[len(times) // 2] if times else math.nan
@@ -152,6 +181,10 @@ def _summary(outcomes: Sequence[Outcome]) -> list[str]:
         f"longest {longest:.1f}.",
         "",
     ]
+
+
+def key_of(case: Case) -> str:
+    return f"{case.number} {case.title}: {case.how}"
 
 
 def _slow(slow: SlowJobs | None) -> list[str]:
@@ -174,32 +207,43 @@ def _cell(text: str) -> str:
     return shown if len(shown) <= _MAX_CELL else f"{shown[: _MAX_CELL - 1]}…"
 
 
-async def measure(asked: argparse.Namespace) -> int:
-    chosen = [
-        [each for each in group if asked.cause in (None, each.number)]
-        for group in (cluster_cases.CASES, node_cases.CASES, program_cases.CASES)
-    ]
-    cases = sorted((each for group in chosen for each in group), key=lambda each: each.number)
-    outcomes = await on_cluster([*chosen[0], *chosen[1]])
-    outcomes += await in_programs(chosen[2])
-    outcomes.sort(key=lambda each: cases.index(each.case))
-    peer = await under_peer(cases) if asked.peer else []
-    slow = await slow_jobs() if asked.slow else None
-    text = page(outcomes, peer, slow)
-    print(text)
-    if asked.write:
-        PAGE.write_text(text)
-    is_well = not any(each.fault for each in outcomes) and not (slow and slow.wrong)
-    return 0 if is_well else 1
+async def measure(found: Record, parts: Sequence[str]) -> None:
+    """Measure these parts, and keep each of them as soon as it is known."""
+    if OURS in parts:
+        outcomes = await on_cluster([*cluster_cases.CASES, *node_cases.CASES])
+        outcomes += await in_programs(program_cases.CASES)
+        found.ours = {
+            key_of(each.case): Named(each.case.number, each.seconds, each.fault)
+            for each in outcomes
+        }
+        save(found)
+    if PEER in parts:
+        found.peer = dict(zip(map(key_of, CASES), await under_peer(CASES), strict=True))
+        save(found)
+    if SLOW in parts:
+        found.slow = await slow_jobs()
+        save(found)
+
+
+def load() -> Record:
+    return msgspec.json.decode(RECORD.read_bytes(), type=Record) if RECORD.exists() else Record()
+
+
+def save(found: Record) -> None:
+    RECORD.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    PAGE.write_text(page(found))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.causes", description=__doc__)
-    parser.add_argument("--cause", type=int, help="only the cause of this number")
-    parser.add_argument("--no-peer", dest="peer", action="store_false", help="without the peer")
-    parser.add_argument("--no-slow", dest="slow", action="store_false", help="without slow jobs")
-    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}")
-    return asyncio.run(measure(parser.parse_args(arguments)))
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], help="what to measure again (default: all)"
+    )
+    found = load()
+    asyncio.run(measure(found, parser.parse_args(arguments).parts or PARTS))
+    print(page(found))
+    is_well = not any(each.fault for each in found.ours.values())
+    return 0 if is_well and not (found.slow and found.slow.wrong) else 1
 
 
 if __name__ == "__main__":

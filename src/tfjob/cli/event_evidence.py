@@ -36,7 +36,7 @@ def cause_in(
 def _of_pod(event: JobEvent, pod: Pod) -> Cause | None:
     if pod.phase is Phase.PENDING:
         # A warning stays behind when the sandbox is ready at last and the image is pulled.
-        return pod_events.starting_cause(event.reason) if pod_events.is_starting(pod) else None
+        return None if pod_events.has_sandbox(pod) else pod_events.starting_cause(event.reason)
     is_probe = pod_events.is_unhealthy(event.reason, event.message)
     return Cause.PROBE_FAILED if is_probe and pod.restart_count else None
 

@@ -124,10 +124,15 @@ def is_starting(pod: Pod) -> bool:
     """Whether the pod has a node, which has not yet made its volumes and its sandbox ready."""
     if pod.phase is not Phase.PENDING or not pod.spec.node_name or pod.metadata.is_terminating:
         return False
-    if pod.has_condition("PodReadyToStartContainers"):
+    if has_sandbox(pod):
         return False
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     return all(_is_created(each) for each in statuses)
+
+
+def has_sandbox(pod: Pod) -> bool:
+    """Whether volumes and network are ready, so that only images and containers are left."""
+    return pod.has_condition("PodReadyToStartContainers")
 
 
 def _is_created(status: ContainerStatus) -> bool:
