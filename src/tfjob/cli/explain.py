@@ -11,6 +11,7 @@ from typing import Final
 from tfjob.cli import cluster, job_lookup, jobs, printing
 from tfjob.cli.cluster import Cluster
 from tfjob.cli.condition_text import condition_text
+from tfjob.cli.job_activity import ReplicaActivity, activity_of, stall_of
 from tfjob.cli.job_diagnosis import Explanation, evidence, explained, joined
 from tfjob.cli.job_events import WARNING, JobEvent, events_of
 from tfjob.cli.jobs import ClusterJob
@@ -46,14 +47,28 @@ def run(arguments: argparse.Namespace) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
         events = await events_of(connected, found)
         pods = await jobs.pods_of(connected, found)
-        told = explained(found, pods, events, now=datetime.now(tz=UTC))
+        now = datetime.now(tz=UTC)
+        told = explained(found, pods, events, now=now)
+        rows: Sequence[ReplicaActivity] = ()
+        if told.diagnosis is None and found.status.is_true(ConditionType.RUNNING):
+            rows = await activity_of(connected.api, found, pods)
+            told = _with_stall(told, stall_of(rows, now=now))
         if arguments.output == "json":
             sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
         else:
-            sys.stdout.write("\n".join(_lines(found, told, events)) + "\n")
+            lines = [*_lines(found, told, events), *_activity(rows, now=now)]
+            sys.stdout.write("\n".join(lines) + "\n")
         return 0
 
     return cluster.run(arguments, work)
+
+
+def _with_stall(told: Explanation, stall: Diagnosis | None) -> Explanation:
+    return told if stall is None else Explanation(stall.message, stall)
+
+
+def _activity(rows: Sequence[ReplicaActivity], *, now: datetime) -> Iterator[str]:
+    yield from _section("Activity", [row.text(now) for row in rows])
 
 
 def _lines(found: ClusterJob, told: Explanation, events: Sequence[JobEvent]) -> Iterator[str]:
