@@ -1,13 +1,15 @@
 """Causes that a node reports: its kubelet's states, conditions and events, and disruptions.
 
 The fake kubelet writes what a real one writes. Preemption is decided by the real scheduler, and
-an eviction goes through the API.
+an eviction goes through the API. The processes of such a pod take their time to end: one that is
+gone before the operator has seen its end leaves no evidence.
 """
 
 from typing import Any, Final
 
 from tests.support.causes.case import WORKER, Case, Inject, Scene
 from tests.support.causes.cluster_cases import add_node
+from tests.support.fake_kubelet.driver import Deletions
 from tests.support.fake_kubelet.pod_status import Exit
 
 _BACK_OFF: Final = 'Back-off pulling image "example.invalid/tensorflow"'
@@ -95,11 +97,8 @@ async def preempted(scene: Scene) -> None:
     group = "/apis/scheduling.k8s.io/v1/priorityclasses"
     name = f"high-{scene.namespace}"
     await scene.call("POST", group, {"metadata": {"name": name}, "value": 1000})
-    job_fields = {"nodeSelector": pool, "terminationGracePeriodSeconds": 0}
-    job_fields["containers"] = [
-        {"name": "tensorflow", "image": "example.invalid/tensorflow", **needs}
-    ]
-    await scene.with_pod_spec(restart="Never", **job_fields)
+    trains = {"name": "tensorflow", "image": "example.invalid/tensorflow", **needs}
+    await scene.with_pod_spec(restart="Never", nodeSelector=pool, containers=[trains])
     await scene.until_pod("has a node", lambda pod: pod["spec"].get("nodeName"))
     await scene.running()
     container = {"name": "c", "image": "example.invalid/x", **needs}
@@ -296,8 +295,17 @@ CASES: Final = (
         preempted,
         "Preempted",
         remedy=("priorityClassName",),
+        deletions=Deletions.ON_DEMAND,
     ),
-    Case(24, "drained", "the Eviction API", drained, "Drained", remedy=("checkpoints",)),
+    Case(
+        24,
+        "drained",
+        "the Eviction API",
+        drained,
+        "Drained",
+        remedy=("checkpoints",),
+        deletions=Deletions.ON_DEMAND,
+    ),
     Case(
         25,
         "node lost",
