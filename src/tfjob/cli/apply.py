@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from tfjob.cli import job_lookup, jobs
 from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.exported_objects import for_new_cluster
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
+from tfjob.sdk.exported_objects import for_new_cluster
 
 _NAMESPACES: Final = Resource("", "v1", "namespaces", namespaced=False)
 _PLURALS: Final = {"PriorityClass": "priorityclasses"}

@@ -13,7 +13,7 @@ from tfjob.cli import cluster, job_lookup, jobs, printing
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.job_watch import changed_jobs
 from tfjob.cli.output_reader import ended_with_reader
-from tfjob.cli.yaml_text import as_yaml
+from tfjob.sdk.yaml_text import as_yaml
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

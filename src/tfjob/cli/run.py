@@ -14,14 +14,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import documents, jobs, python_choice, signals
+from tfjob.cli import jobs, python_choice, signals
 from tfjob.cli.advice import NOTHING_RUNS
 from tfjob.cli.apply import apply_all
 from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
-from tfjob.cli.job_documents import CheckedDocument, check_all
-from tfjob.cli.pod_templates import entry_of
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
 from tfjob.cli.signals import Interrupts, first_of
@@ -37,6 +35,9 @@ from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError
 from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.settings import duration
+from tfjob.sdk import documents
+from tfjob.sdk.job_documents import CheckedDocument, check_all
+from tfjob.sdk.pod_templates import entry_of
 
 SUCCEEDED: Final = 0
 FAILED: Final = 1

@@ -8,16 +8,17 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tfjob.cli import cluster, documents
+from tfjob.cli import cluster
 from tfjob.cli.apply import resource_for
 from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import check_all, fault_report
 from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.dialects.registry import dialect_for
+from tfjob.sdk import documents
+from tfjob.sdk.documents import Document
+from tfjob.sdk.job_documents import check_all, fault_report
 
 BAD_INPUT = 2
 
