@@ -4,9 +4,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tfjob.cli import cluster, job_lookup, printing
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments, printing
+from tfjob.sdk import job_lookup
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-l", "--selector", default="", metavar="LABELS", help="all jobs with these labels"
     )
     parser.add_argument("--all", action="store_true", help="all jobs of the namespace")
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
 
 

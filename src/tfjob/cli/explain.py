@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Final
 
-from tfjob.cli import cluster, job_lookup, jobs, printing
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import condition_text
-from tfjob.cli.job_diagnosis import Explanation, evidence, explained, joined
-from tfjob.cli.job_events import WARNING, JobEvent, events_of
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments, printing
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, names
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_diagnosis import Explanation, evidence, explained, joined
+from tfjob.sdk.job_events import WARNING, JobEvent, events_of
+from tfjob.sdk.jobs import ClusterJob
 
 _MAX_EVENTS: Final = 10
 _BETWEEN: Final = 1
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="output format (default: text)",
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
 
 

@@ -9,16 +9,18 @@ import asyncio
 import sys
 from typing import Final
 
-from tfjob.cli import cluster, job_lookup, jobs
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments
+from tfjob.cli.cluster import CommandError
 from tfjob.cli.output_reader import ended_with_reader
-from tfjob.cli.pod_logs import log_lines
 from tfjob.cli.printing import plain
 from tfjob.client.errors import ApiError, BadRequest, NotFound
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Pod
 from tfjob.manager.settings import duration
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.pod_logs import log_lines
 
 _POLL_INTERVAL: Final = 0.5
 
@@ -44,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-p", "--previous", action="store_true", help="log of the previous run of the container"
     )
     parser.add_argument("--timestamps", action="store_true", help="print the time of each line")
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
 
 

@@ -9,14 +9,16 @@ import asyncio
 import sys
 from typing import Final
 
-from tfjob.cli import cluster, job_lookup, jobs
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.jobs import ClusterJob
-from tfjob.cli.suspension import set_suspended
+from tfjob.cli import cluster, job_arguments
+from tfjob.cli.cluster import CommandError
 from tfjob.client.resource import PODS
 from tfjob.core.job import Job, RestartPolicy, Workload
 from tfjob.core.status import ConditionType
 from tfjob.k8s.pod import Phase, Pod
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.suspension import set_suspended
 
 _POLL_INTERVAL: Final = 0.2
 
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replica", metavar="REPLICA", help="restart only this replica, such as worker-1"
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
     parser.epilog = (
         "Restarts that you ask for do not count towards backoffLimit. The training resumes from its"

@@ -6,17 +6,19 @@ It uses the job's scale subresource, as `kubectl scale` does.
 import argparse
 import sys
 
-from tfjob.cli import cluster, job_lookup
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.jobs import ClusterJob, resource_of
+from tfjob.cli import cluster, job_arguments
+from tfjob.cli.cluster import CommandError
 from tfjob.client.http import PartialObjectMetadata
+from tfjob.sdk import job_lookup
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob, resource_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replicas", type=_count, required=True, metavar="N", help="new number of workers"
     )
-    job_lookup.add_arguments(parser)
+    job_arguments.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

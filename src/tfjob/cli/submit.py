@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfjob.cli import cluster
-from tfjob.cli.apply import resource_for
-from tfjob.cli.cluster import Cluster, CommandError
+from tfjob.cli.cluster import CommandError
 from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.dialects.registry import dialect_for
 from tfjob.sdk import documents
+from tfjob.sdk.apply import resource_for
+from tfjob.sdk.connection import Cluster
 from tfjob.sdk.documents import Document
 from tfjob.sdk.job_documents import check_all, fault_report
 

@@ -5,15 +5,16 @@ import asyncio
 import sys
 from typing import Final
 
-from tfjob.cli import cluster, job_lookup
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import condition_text
-from tfjob.cli.job_diagnosis import sentence
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments
 from tfjob.cli.printing import plain_line
 from tfjob.core.diagnosis.causes import BLOCKING
 from tfjob.core.status import ConditionType
 from tfjob.manager.settings import duration
+from tfjob.sdk import job_lookup
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_diagnosis import sentence
+from tfjob.sdk.jobs import ClusterJob
 
 SUCCEEDED: Final = 0
 FAILED: Final = 1
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="stop waiting after this time, such as 10m; 0 checks once",
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
     parser.epilog = "Exit codes: 0 succeeded (or running), 1 failed, 3 the timeout passed."
 

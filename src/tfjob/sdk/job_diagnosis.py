@@ -10,10 +10,6 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import event_evidence, jobs
-from tfjob.cli.condition_text import condition_text
-from tfjob.cli.job_events import JobEvent
-from tfjob.cli.jobs import ClusterJob
 from tfjob.core.diagnosis import diagnose
 from tfjob.core.diagnosis.causes import BLOCKING, Cause
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, count, names, render
@@ -22,6 +18,10 @@ from tfjob.core.observe import Children
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
+from tfjob.sdk import event_evidence, jobs
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.job_events import JobEvent
+from tfjob.sdk.jobs import ClusterJob
 
 _MAX_NAMED: Final = 4
 KEYS: Final = (
