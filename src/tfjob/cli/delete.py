@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tfjob.cli import cluster, job_arguments, printing
 from tfjob.sdk import job_lookup
 from tfjob.sdk.connection import Cluster
+from tfjob.sdk.deletion import delete
 from tfjob.sdk.jobs import ClusterJob
 
 
@@ -46,5 +47,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _delete(connected: Cluster, found: Sequence[ClusterJob]) -> None:
     for each in found:
-        await connected.api.delete(each.path, uid=each.job.owner.uid, propagation="Background")
+        await delete(connected, each)
         sys.stdout.write(f"{each.title} deleted\n")

@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Final
 
@@ -12,11 +11,11 @@ from tfjob.cli import cluster, job_arguments, printing
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, names
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
-from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk import job_lookup
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.job_diagnosis import Explanation, evidence, explained, joined
-from tfjob.sdk.job_events import WARNING, JobEvent, events_of
+from tfjob.sdk.job_diagnosis import Explanation, evidence, explain, joined
+from tfjob.sdk.job_events import WARNING, JobEvent
 from tfjob.sdk.jobs import ClusterJob
 
 _MAX_EVENTS: Final = 10
@@ -45,9 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
-        events = await events_of(connected, found)
-        pods = await jobs.pods_of(connected, found)
-        told = explained(found, pods, events, now=datetime.now(tz=UTC))
+        told, events = await explain(connected, found)
         if arguments.output == "json":
             sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
         else:

@@ -14,8 +14,9 @@ async def set_suspended(cluster: Cluster, found: ClusterJob, *, is_suspended: bo
     """Write the field; False if it has that value already."""
     path = descriptor_of(found.dialect).suspend_path
     if not path:
+        api = f"{found.dialect.group}/{found.dialect.version}"
         raise TFJobError(
-            f"{found.title}: {found.dialect.group}/{found.dialect.version} jobs cannot be suspended",
+            f"{found.title}: {api} jobs cannot be suspended",
             remedy="delete the job, and create it again to go on",
         )
     if found.status.is_finished:
