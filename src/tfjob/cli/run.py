@@ -16,12 +16,10 @@ from typing import Any, Final
 
 from tfjob.cli import python_choice, signals
 from tfjob.cli.advice import NOTHING_RUNS
-from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import STARTUP_ERRORS, startup_error_text
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.dialects.base import Settings
@@ -35,10 +33,12 @@ from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.settings import duration
 from tfjob.sdk import documents, jobs
 from tfjob.sdk.apply import apply_all
+from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_documents import CheckedDocument, check_all
 from tfjob.sdk.pod_templates import entry_of
+from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 SUCCEEDED: Final = 0
 FAILED: Final = 1
