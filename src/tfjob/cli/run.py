@@ -29,7 +29,6 @@ from tfjob.local import stale_clusters
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError
-from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.settings import duration
 from tfjob.sdk import documents, jobs
 from tfjob.sdk.apply import apply_all
@@ -37,6 +36,7 @@ from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_documents import CheckedDocument, check_all
+from tfjob.sdk.local_host import RESTART_BACKOFF
 from tfjob.sdk.pod_templates import entry_of
 from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
@@ -53,8 +53,6 @@ _EXIT_CODES: Final = {
     Outcome.BLOCKED: BLOCKED,
     Outcome.INTERRUPTED: signals.EXIT_CODE,
 }
-_RESTART_BACKOFF: Final = Backoff(base=1.0)
-"""Shorter than a kubelet's: a person is waiting for the first restart."""
 
 
 class BrokenError(Exception):
@@ -152,7 +150,7 @@ async def _run(
             workdir=_folder_of(arguments.file),
             dialects=jobs.stored_dialects(),
             environ=os.environ,
-            backoff=_RESTART_BACKOFF,
+            backoff=RESTART_BACKOFF,
             python=python.path,
         )
         stack.enter_context(logging_to(data))

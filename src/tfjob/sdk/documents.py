@@ -89,7 +89,11 @@ def shown_name(file: str) -> str:
 
 def read(file: str) -> list[Document]:
     """The documents of a file, with the items of Lists as documents; `-` is standard input."""
-    text, shown = _text(file), shown_name(file)
+    return parse(_text(file), shown_name(file))
+
+
+def parse(text: str, shown: str) -> list[Document]:
+    """The documents of a text; `shown` names it in messages."""
     try:
         return list(_documents(shown, text))
     except yaml.MarkedYAMLError as error:

@@ -4,18 +4,30 @@ A dry run of every object comes first, so that a fault creates nothing.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.dialects.registry import dialect_for
+from tfjob.sdk import job_lookup
 from tfjob.sdk.apply import resource_for
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.jobs import ClusterJob
 
 Manifest = Mapping[str, Any]
+MADE_FOR_JOB: Final = "tfjob.dev/made-for-job"
+"""The label of objects that live as long as their job."""
+
+
+class _Owned(msgspec.Struct, rename="camel"):
+    owner_references: list[dict[str, Any]] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Owned
 
 
 class Created(msgspec.Struct, frozen=True):
@@ -68,6 +80,38 @@ async def create(cluster: Cluster, manifest: Manifest) -> Created:
     return Created(made.metadata.name, title(named))
 
 
+async def submit(cluster: Cluster, objects: Sequence[Manifest]) -> ClusterJob:
+    """Create one job and the objects beside it; what was made for the job alone goes with it."""
+    whole = [placed(each, cluster.one_namespace) for each in objects]
+    await dry_run(cluster, whole)
+    made: list[Manifest] = []
+    job: ClusterJob | None = None
+    try:
+        for each in whole:
+            created = await create(cluster, each)
+            named = {**each, "metadata": {**each["metadata"], "name": created.name}}
+            if is_job(each):
+                job = await _read(cluster, named)
+            elif created.is_new and is_own(each):
+                made.append(named)
+    except BaseException:
+        for own in made:
+            await cluster.api.delete(_path(own))
+        raise
+    if job is None:
+        raise TFJobError("there is no job among the objects")
+    for each in whole:
+        if is_own(each):
+            await _add_owner(cluster, each, job)
+    return job
+
+
+def is_own(manifest: Manifest) -> bool:
+    """Whether the object was made for its job, and is deleted with it."""
+    labels = manifest["metadata"].get("labels") or {}
+    return labels.get(MADE_FOR_JOB) == "true"
+
+
 def is_job(manifest: Manifest) -> bool:
     return dialect_for(manifest.get("apiVersion"), manifest.get("kind")) is not None
 
@@ -98,3 +142,28 @@ async def _post(
         field_validation="Strict",
         dry_run=dry_run,
     )
+
+
+async def _read(cluster: Cluster, manifest: Manifest) -> ClusterJob:
+    metadata = manifest["metadata"]
+    inside = Cluster(api=cluster.api, namespace=metadata.get("namespace"))
+    return await job_lookup.find(inside, metadata["name"], api=str(manifest["apiVersion"]))
+
+
+async def _add_owner(cluster: Cluster, manifest: Manifest, job: ClusterJob) -> None:
+    owner = {
+        "apiVersion": f"{job.dialect.group}/{job.dialect.version}",
+        "kind": job.dialect.kind,
+        "name": job.name,
+        "uid": job.job.owner.uid,
+    }
+    path = _path(manifest)
+    found = await cluster.api.get(path, decode=_Object)
+    owners = [*(found.metadata.owner_references or ()), owner]
+    patch = {"metadata": {"ownerReferences": owners}}
+    await cluster.api.patch(path, patch, decode=PartialObjectMetadata)
+
+
+def _path(manifest: Manifest) -> str:
+    metadata = manifest["metadata"]
+    return resource_for(manifest).item(metadata["name"], metadata.get("namespace"))
