@@ -17,6 +17,7 @@ from tfjob.sdk import (
     suspension,
     waiting,
 )
+from tfjob.sdk.blocked_check import BlockedCheck, Check, ignore
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import JobFailedError, TFJobError
 from tfjob.sdk.job_diagnosis import explain
@@ -27,9 +28,10 @@ from tfjob.sdk.waiting import State
 
 
 class BoundJob:
-    def __init__(self, cluster: Cluster, found: ClusterJob) -> None:
+    def __init__(self, cluster: Cluster, found: ClusterJob, *, is_local: bool = False) -> None:
         self._cluster = Cluster(api=cluster.api, namespace=found.namespace)
         self.found = found
+        self._is_local = is_local
 
     async def refresh(self) -> ClusterJob:
         self.found = await job_lookup.refreshed(self._cluster, self.found)
@@ -39,7 +41,9 @@ class BoundJob:
         return Status.of(await self.refresh())
 
     async def wait(self, state: State, limit: float | None) -> Status:
-        self.found = await waiting.until(self._cluster, await self.refresh(), state, limit=limit)
+        self.found = await waiting.until(
+            self._cluster, await self.refresh(), state, limit=limit, check=self._check()
+        )
         if self.found.status.is_true(ConditionType.FAILED):
             reason = await self.explain()
             raise JobFailedError(f"{self.found.title}: {reason.sentence}", remedy=reason.remedy)
@@ -52,7 +56,7 @@ class BoundJob:
     async def logs(self, options: LogOptions, *, follow: bool) -> AsyncGenerator[LogLine, None]:
         found = await self.refresh()
         if follow:
-            lines = job_logs.followed(self._cluster, found, options)
+            lines = job_logs.followed(self._cluster, found, options, check=self._check())
         else:
             pods = await job_logs.pods_with_logs(self._cluster, found, options)
             lines = job_logs.written(self._cluster, found, pods, options)
@@ -61,6 +65,9 @@ class BoundJob:
                 yield line
         finally:
             await lines.aclose()
+
+    def _check(self) -> Check:
+        return BlockedCheck(self._cluster) if self._is_local else ignore
 
     async def set_suspended(self, *, is_suspended: bool) -> None:
         found = await self.refresh()

@@ -14,6 +14,7 @@ from tfjob.sdk.bound_job import BoundJob
 from tfjob.sdk.connection import Cluster, kubeconfig_of_local_cluster, readable
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
+from tfjob.sdk.jobs import ClusterJob
 from tfjob.sdk.local_process import local_process
 from tfjob.sdk.loop_thread import loop_thread
 
@@ -35,12 +36,12 @@ class Client:
         namespace = None if all_namespaces else self.namespace
         inside = Cluster(api=self._cluster.api, namespace=namespace)
         listing = loop_thread().call(job_lookup.find_all(inside, labels=labels))
-        return [TFJob.of(BoundJob(self._cluster, each)) for each in listing.found]
+        return [TFJob.of(self._bound(each)) for each in listing.found]
 
     def get(self, name: str) -> TFJob:
         """The job of this name; an error if there is none."""
         found = loop_thread().call(job_lookup.find(self._cluster, name))
-        return TFJob.of(BoundJob(self._cluster, found))
+        return TFJob.of(self._bound(found))
 
     def submit(self, job: TFJob) -> TFJob:
         """Create the job and the objects beside it, after a dry run; returns the same job."""
@@ -50,8 +51,11 @@ class Client:
                 remedy="TFJob.from_yaml(job.to_yaml()) makes another one of it",
             )
         found = loop_thread().call(submission.submit(self._cluster, job.objects))
-        job.bind(BoundJob(self._cluster, found))
+        job.bind(self._bound(found))
         return job
+
+    def _bound(self, found: ClusterJob) -> BoundJob:
+        return BoundJob(self._cluster, found, is_local=self.is_local)
 
     def close(self) -> None:
         atexit.unregister(self.close)

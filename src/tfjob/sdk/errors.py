@@ -16,6 +16,9 @@ class TFJobError(Exception):
 class JobFailedError(TFJobError):
     """The job has failed; the cause is the sentence of its explanation."""
 
+    def __str__(self) -> str:
+        return f"{self.cause}. {self.remedy}" if self.remedy else self.cause
+
 
 class JobTimeoutError(TFJobError, TimeoutError):
     """The job did not reach a state in time. It is still there."""

@@ -15,6 +15,7 @@ from tfjob.client.errors import ApiError, BadRequest, NotFound
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.blocked_check import Check, ignore
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.jobs import ClusterJob
@@ -80,11 +81,11 @@ async def written(
 
 
 async def followed(
-    cluster: Cluster, found: ClusterJob, options: LogOptions
+    cluster: Cluster, found: ClusterJob, options: LogOptions, *, check: Check = ignore
 ) -> AsyncGenerator[LogLine, None]:
     """The lines of all pods as they are written, until the job has finished."""
     queue: asyncio.Queue[LogLine | None] = asyncio.Queue(_MAX_WAITING)
-    reading = asyncio.create_task(_Readers(cluster, options, queue).run(found))
+    reading = asyncio.create_task(_Readers(cluster, options, queue).run(found, check))
     try:
         while (line := await queue.get()) is not None:
             yield line
@@ -105,9 +106,9 @@ class _Readers:
         self._queue = queue
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
 
-    async def run(self, found: ClusterJob) -> None:
+    async def run(self, found: ClusterJob, check: Check) -> None:
         try:
-            await self._until_finished(found)
+            await self._until_finished(found, check)
         except Exception:
             await self._queue.put(None)
             raise
@@ -117,7 +118,7 @@ class _Readers:
             await asyncio.gather(*self._readers.values(), return_exceptions=True)
         await self._queue.put(None)
 
-    async def _until_finished(self, found: ClusterJob) -> None:
+    async def _until_finished(self, found: ClusterJob, check: Check) -> None:
         while True:
             # The state first: the pods of a finished job are complete.
             found = await job_lookup.refreshed(self._cluster, found)
@@ -126,6 +127,7 @@ class _Readers:
                 self._read(found, pod)
             if found.status.is_finished:
                 break
+            await check(found)
             await asyncio.sleep(_POLL_INTERVAL)
         await self._last_lines(found)
 

@@ -49,7 +49,8 @@ def objects_for(wanted: Wanted, program: Program, code: CodePlace) -> list[dict[
     if wanted.namespace:
         for each in pod.config_maps:
             each["metadata"]["namespace"] = wanted.namespace
-    run_policy = {"cleanPodPolicy": "Running", "backoffLimit": wanted.restarts}
+    limit = {"backoffLimit": wanted.restarts} if wanted.restarts else {}
+    run_policy = {"cleanPodPolicy": "Running", **limit}
     hub = DIALECTS[0]
     job = {
         "apiVersion": f"{hub.group}/{hub.version}",

@@ -1,9 +1,11 @@
 """`run`: start a job from a function, a script or a module, here or on a cluster."""
 
+import atexit
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from tfjob.sdk.client import LOCAL, Client, connect
 from tfjob.sdk.code_place import code_place
@@ -11,7 +13,10 @@ from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
 from tfjob.sdk.job_manifest import Wanted, objects_for
 from tfjob.sdk.launcher import LOADING
+from tfjob.sdk.local_process import local_process
 from tfjob.sdk.program import Arguments, Train, program_for
+
+_LOCAL_CLIENTS: Final[dict[Path, Client]] = {}
 
 
 def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
@@ -63,7 +68,33 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
         restarts=restarts,
     )
     job = TFJob(objects_for(wanted, program_for(train, args, place), place))
-    return (client or connect(str(where))).submit(job)
+    if client is None:
+        client = _local_client() if is_local else connect(str(where))
+    client.submit(job)
+    if is_local:
+        atexit.register(_tell_if_unfinished, job)
+    return job
+
+
+def _local_client() -> Client:
+    """One client for all jobs of this process on this machine."""
+    path = local_process().kubeconfig
+    if path not in _LOCAL_CLIENTS:
+        _LOCAL_CLIENTS[path] = connect(LOCAL)
+    return _LOCAL_CLIENTS[path]
+
+
+def _tell_if_unfinished(job: TFJob) -> None:
+    """A program that ends too early must not look as if its job had run."""
+    try:
+        is_finished = job.status.is_finished
+    except TFJobError:
+        return  # it was deleted
+    if not is_finished:
+        sys.stderr.write(
+            f"tfjob: {job.name} has not finished, and ends with this program;"
+            " job.wait() waits for it\n"
+        )
 
 
 def _title(train: Train) -> str:

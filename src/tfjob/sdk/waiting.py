@@ -6,6 +6,7 @@ from typing import Final, Literal
 from tfjob.core.diagnosis.causes import BLOCKING
 from tfjob.core.status import ConditionType
 from tfjob.sdk import job_lookup
+from tfjob.sdk.blocked_check import Check, ignore
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import JobTimeoutError
 from tfjob.sdk.jobs import ClusterJob
@@ -15,12 +16,18 @@ _POLL_INTERVAL: Final = 0.5
 
 
 async def until(
-    cluster: Cluster, found: ClusterJob, state: State, *, limit: float | None = None
+    cluster: Cluster,
+    found: ClusterJob,
+    state: State,
+    *,
+    limit: float | None = None,
+    check: Check = ignore,
 ) -> ClusterJob:
     """The job in this state; a finished job no longer waits for anything."""
     try:
         async with asyncio.timeout(limit):
             while not _is_reached(found, state):
+                await check(found)
                 await asyncio.sleep(_POLL_INTERVAL)
                 found = await job_lookup.refreshed(cluster, found)
     except TimeoutError:
