@@ -65,6 +65,11 @@ $(VENV)/.examples: $(VENV)/.tfjob requirements/examples.txt
 	@$(BIN)/python $(LOCKED) --progress-bar on -r requirements/examples.txt
 	@touch $@
 
+# The kernel of a notebook needs TensorFlow and tfjob beside it.
+$(VENV)/.notebooks: $(VENV)/.examples requirements/notebooks.txt
+	@$(BIN)/python $(LOCKED) -r requirements/notebooks.txt
+	@touch $@
+
 ##: trying
 
 .PHONY: demo
@@ -72,7 +77,7 @@ demo: $(VENV)/.examples ## Set up, and train with parameter servers on this mach
 	@$(BIN)/python -m tools.demo
 
 .PHONY: e2e
-e2e: setup $(VENV)/.examples .venv-sdk/.locked control-plane ## Test every example, the Kubeflow SDK, the takeover and 2,000 jobs
+e2e: setup $(VENV)/.examples $(VENV)/.notebooks .venv-sdk/.locked control-plane ## Test every example, the Kubeflow SDK, the takeover and 2,000 jobs
 	$(BIN)/pytest -v tests/e2e
 
 .venv-sdk/.locked: requirements/sdk.txt
@@ -206,10 +211,11 @@ generate: setup ## Update the generated files
 
 .PHONY: lock
 lock: .venv-lock/.locked ## Update requirements/*.txt (UPGRADE=1: with newer versions)
-	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --group dev)
-	$(call compile,test,pyproject.toml --extra speed --extra kubeconfig --group test -c requirements/dev.txt)
+	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --extra notebook --group dev)
+	$(call compile,test,pyproject.toml --extra speed --extra kubeconfig --extra notebook --group test -c requirements/dev.txt)
 	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt $(addprefix --no-emit-package ,$(LOCAL_ONLY)))
 	$(call compile,examples,pyproject.toml --extra examples -c requirements/dev.txt)
+	$(call compile,notebooks,pyproject.toml --extra notebook --group notebooks -c requirements/dev.txt -c requirements/examples.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
 	$(call compile,bench,pyproject.toml --group bench -c requirements/dev.txt)
 	$(call compile,mutate,pyproject.toml --group mutate -c requirements/runtime.txt)
