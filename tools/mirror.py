@@ -64,7 +64,7 @@ def test_files(root: Path) -> Iterator[PurePosixPath]:
 
 def modules_of(package: PurePosixPath, root: Path) -> set[str]:
     """The modules after which the tests of a package can be named."""
-    if package.parts[0] in ROOTS:
+    if package.parts and package.parts[0] in ROOTS:
         folder = root / ROOTS[package.parts[0]]
         return {path.stem for path in folder.rglob("*.py")}
     return {path.stem for path in (root / "src" / "tfjob" / package).glob("*.py")}

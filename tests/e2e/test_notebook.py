@@ -1,6 +1,7 @@
 """The example notebook, executed as Jupyter does: parameter servers, several workers, a kill."""
 
 import asyncio
+import importlib
 import importlib.util
 import re
 from pathlib import Path
@@ -15,11 +16,11 @@ MISSING = [each for each in NEEDED if importlib.util.find_spec(each) is None]
 
 def executed(path: Path) -> list[str]:
     """The printed text of each cell with code."""
-    import nbformat  # noqa: PLC0415 - not installed for the other tests
-    from nbclient import NotebookClient  # noqa: PLC0415
-
-    notebook: Any = nbformat.read(path, as_version=4)
-    client = NotebookClient(
+    # Not installed for the other tests, and nothing that mypy could look at.
+    nbformat: Any = importlib.import_module("nbformat")
+    nbclient: Any = importlib.import_module("nbclient")
+    notebook = nbformat.read(path, as_version=4)
+    client = nbclient.NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": path.parent}}
     )
     asyncio.run(client.async_execute())
