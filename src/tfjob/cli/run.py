@@ -192,7 +192,9 @@ async def _follow(
     interrupts: Interrupts,
 ) -> Outcome:
     connected = Cluster(api=cluster.api, namespace=created.namespace)
-    with screen_for(sys.stdout, title=created.name, is_plain=is_plain) as screen:
+    with screen_for(
+        sys.stdout, title=created.name, is_plain=is_plain, interrupts=interrupts
+    ) as screen:
         follower = Follower(connected, created, screen=screen, options=options)
         return await first_of(
             follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)
