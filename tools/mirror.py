@@ -39,7 +39,7 @@ SUITES: Mapping[str, str] = {
 # Long modules without a test file of their name, and the file that tests each.
 _CASES = "tests/conformance/test_api_cases.py"
 ELSEWHERE: Mapping[str, str] = {
-    "cli/job_diagnosis": "tests/unit/cli/test_explain.py",
+    "sdk/job_diagnosis": "tests/unit/cli/test_explain.py",
     "core/completion": "tests/unit/core/test_reconcile.py",
     "dialects/tensorflow/job": "tests/unit/dialects/tensorflow/test_v1alpha1.py",
     "dialects/tensorstack/cel_rules": "tests/unit/dialects/tensorstack/test_verdicts.py",

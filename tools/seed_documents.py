@@ -12,10 +12,10 @@ import msgspec
 import yaml
 
 from tfjob.cli.convert import translated
-from tfjob.cli.exported_objects import as_written
 from tfjob.core.job import Job
 from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.dialects.registry import DIALECTS, dialect_for
+from tfjob.sdk.exported_objects import as_written
 
 SOURCE = "tests/seeds"
 _APIS = tuple(DIALECTS)

@@ -7,12 +7,12 @@ blocked while it has no pod that runs, has run or may still start.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfjob.cli.jobs import ClusterJob
 from tfjob.core.job import Job
 from tfjob.core.status import ConditionType
 from tfjob.k8s import quantity
 from tfjob.k8s.pod import Pod
 from tfjob.local.node.resource_fit import ZERO, requests_of, shortages
+from tfjob.sdk.jobs import ClusterJob
 
 Amounts = Mapping[str, str]
 """The allocatable resources of a node, as its status lists them."""

@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from tfjob.cli.client_warnings import printed_warnings
 from tfjob.cli.printing import plain
 from tfjob.client.config import load
@@ -17,6 +15,8 @@ from tfjob.client.credentials import ConfigError
 from tfjob.client.errors import ApiError, Unreachable
 from tfjob.client.http import Api
 from tfjob.local.data_folder import KUBECONFIG, DataFolderError, default_folder, lock_holder
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
 
 _REMEDY: Final = (
     "check --kubeconfig or $KUBECONFIG; `tfjob local up` starts a cluster on this machine, and"
@@ -24,19 +24,8 @@ _REMEDY: Final = (
 )
 
 
-class Cluster(msgspec.Struct):
-    """A connected API client and the chosen namespace; None means all namespaces."""
-
-    api: Api
-    namespace: str | None
-
-    @property
-    def one_namespace(self) -> str:
-        return self.namespace or "default"
-
-
-class CommandError(Exception):
-    """A command cannot do what was asked; the message says why and what to do."""
+class CommandError(TFJobError):
+    """The arguments of a command ask for something that it cannot do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = False) -> None:
@@ -63,7 +52,7 @@ def run(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]
     try:
         with printed_warnings():
             return asyncio.run(_connected(arguments, work))
-    except CommandError as error:
+    except TFJobError as error:
         return _fail(str(error))
     except ConfigError as error:
         return _fail(f"{error}; {_REMEDY}")

@@ -4,19 +4,19 @@ import argparse
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Final
 
-from tfjob.cli import cluster, job_lookup, jobs, printing
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import condition_text
-from tfjob.cli.job_diagnosis import Explanation, evidence, explained, joined
-from tfjob.cli.job_events import WARNING, JobEvent, events_of
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments, printing
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, names
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
+from tfjob.sdk import job_lookup
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_diagnosis import Explanation, evidence, explain, joined
+from tfjob.sdk.job_events import WARNING, JobEvent
+from tfjob.sdk.jobs import ClusterJob
 
 _MAX_EVENTS: Final = 10
 _BETWEEN: Final = 1
@@ -37,16 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="output format (default: text)",
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
-        events = await events_of(connected, found)
-        pods = await jobs.pods_of(connected, found)
-        told = explained(found, pods, events, now=datetime.now(tz=UTC))
+        told, events = await explain(connected, found)
         if arguments.output == "json":
             sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
         else:

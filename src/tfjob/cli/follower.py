@@ -10,13 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import hints, job_lookup, jobs, tensorboard
+from tfjob.cli import hints, tensorboard
 from tfjob.cli.blocked_job import blocked_reason, is_refusal, is_unschedulable
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import condition_text
 from tfjob.cli.first_failure import Failure, Failures, exit_text, memory_text
-from tfjob.cli.job_events import WARNING, JobEvent, watch_events
-from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
 from tfjob.cli.run_output import Screen
@@ -29,6 +25,11 @@ from tfjob.client.watch_codec import Changed, Deleted, Replaced
 from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, DISRUPTIONS, Cause
 from tfjob.core.status import Condition, ConditionType
 from tfjob.k8s.pod import Pod, Terminated
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_events import WARNING, JobEvent, watch_events
+from tfjob.sdk.jobs import ClusterJob
 
 _POLL_INTERVAL: Final = 0.1
 _NODES: Final = Resource("", "v1", "nodes", namespaced=False)

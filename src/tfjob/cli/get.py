@@ -9,11 +9,13 @@ from typing import Any
 
 import msgspec
 
-from tfjob.cli import cluster, job_lookup, jobs, printing
-from tfjob.cli.cluster import Cluster, CommandError
+from tfjob.cli import cluster, job_arguments, printing
 from tfjob.cli.job_watch import changed_jobs
 from tfjob.cli.output_reader import ended_with_reader
-from tfjob.cli.yaml_text import as_yaml
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.yaml_text import as_yaml
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-w", "--watch", action="store_true", help="then print each job that changes, until Ctrl-C"
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser, all_namespaces=True)
 
 
@@ -72,7 +74,7 @@ async def _named(
     for name in arguments.jobs:
         try:
             found.append(await job_lookup.find(connected, name, api=arguments.api))
-        except CommandError as error:
+        except TFJobError as error:
             errors.append(str(error))
     return found
 

@@ -10,16 +10,17 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tfjob.cli import job_lookup, jobs, python_choice
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.cluster_log import FILE, logging_to
+from tfjob.cli import python_choice
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import STARTUP_ERRORS, startup_error_text
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import KUBECONFIG, DataFolderError, default_folder, lock_holder
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.cluster_log import FILE, logging_to
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 _STOP_TIMEOUT: Final = 30.0
 _LARGEST_PORT: Final = 65_535

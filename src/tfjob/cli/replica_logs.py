@@ -5,12 +5,12 @@ from collections.abc import Collection
 from typing import Final
 
 from tfjob.cli.first_failure import training_status
-from tfjob.cli.pod_logs import log_lines
 from tfjob.cli.run_output import Screen
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Pod
+from tfjob.sdk.pod_logs import log_lines
 
 _LAST_LINES: Final = 20
 _DRAIN_TIMEOUT: Final = 1.0

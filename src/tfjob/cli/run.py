@@ -14,18 +14,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import documents, jobs, python_choice, signals
+from tfjob.cli import python_choice, signals
 from tfjob.cli.advice import NOTHING_RUNS
-from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.cluster_log import logging_to
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
-from tfjob.cli.job_documents import CheckedDocument, check_all
-from tfjob.cli.pod_templates import entry_of
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import STARTUP_ERRORS, startup_error_text
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.dialects.base import Settings
@@ -37,6 +31,14 @@ from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError
 from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.settings import duration
+from tfjob.sdk import documents, jobs
+from tfjob.sdk.apply import apply_all
+from tfjob.sdk.cluster_log import logging_to
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.job_documents import CheckedDocument, check_all
+from tfjob.sdk.pod_templates import entry_of
+from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 SUCCEEDED: Final = 0
 FAILED: Final = 1
@@ -123,7 +125,7 @@ def _run_checked(
 ) -> int:
     try:
         return asyncio.run(_run(manifests, arguments, job=job))
-    except CommandError as error:
+    except TFJobError as error:
         return _fail(str(error))
     except BrokenPipeError:
         return _without_reader(job.title)

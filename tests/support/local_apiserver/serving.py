@@ -13,13 +13,13 @@ from typing import Any
 
 from tests.support.controlplane.endpoint import Endpoint
 from tests.support.patience import PATIENCE
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.local.apiserver.backend import PodLogs
 from tfjob.local.apiserver.server import ApiServer
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import stored_dialects
 
 Json = dict[str, Any]
 TFJOBS = Resource("kubeflow.org", "v1", "tfjobs")

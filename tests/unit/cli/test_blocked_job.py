@@ -10,11 +10,11 @@ from tests.support.local_apiserver.serving import (
 )
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
-from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster
 from tfjob.cli.follower import Outcome
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
+from tfjob.sdk.apply import apply_all
+from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
 NODES = Resource("", "v1", "nodes", namespaced=False)

@@ -9,8 +9,8 @@ import pytest
 from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
-from tfjob.cli.job_diagnosis import KEYS
 from tfjob.cli.main import main
+from tfjob.sdk.job_diagnosis import KEYS
 
 EVENTS = "/api/v1/namespaces/default/events"
 STORED = {

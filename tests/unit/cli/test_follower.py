@@ -16,8 +16,6 @@ from tests.support.other_jobs import old_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
-from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster
 from tfjob.cli.follower import Outcome
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.pager import Scope
@@ -25,6 +23,8 @@ from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
 from tfjob.k8s.pod import Pod
+from tfjob.sdk.apply import apply_all
+from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
 

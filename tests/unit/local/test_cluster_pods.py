@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.errors import ApiError, NotFound
 from tfjob.local.cluster import LocalCluster
+from tfjob.sdk.jobs import stored_dialects
 
 Json = dict[str, Any]
 CORE = "/api/v1/namespaces/kubeflow"

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.cli.cluster_log import FILE, logging_to
+from tfjob.sdk.cluster_log import FILE, logging_to
 
 
 def test_records_go_to_the_file_and_nowhere_else(

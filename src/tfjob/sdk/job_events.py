@@ -5,9 +5,6 @@ from contextlib import aclosing
 
 import msgspec
 
-from tfjob.cli import jobs
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import ClusterJob
 from tfjob.client.http import Api
 from tfjob.client.pager import Scope
 from tfjob.client.resource import EVENTS
@@ -15,6 +12,9 @@ from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
+from tfjob.sdk import jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob
 
 WARNING = "Warning"
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import msgspec
 
-from tfjob.cli.documents import Document
-from tfjob.cli.list_form import with_map_form
-from tfjob.cli.pod_templates import check_templates
-from tfjob.cli.unknown_fields import unknown_fields
 from tfjob.core.job import Job
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.registry import DIALECTS, dialect_for
 from tfjob.k8s import field, names
 from tfjob.k8s.field import Fault
+from tfjob.sdk.documents import Document
+from tfjob.sdk.list_form import with_map_form
+from tfjob.sdk.pod_templates import check_templates
+from tfjob.sdk.unknown_fields import unknown_fields
 
 
 class CheckedDocument(msgspec.Struct):

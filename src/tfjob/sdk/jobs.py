@@ -7,7 +7,6 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from tfjob.cli.cluster import Cluster
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS, Resource
 from tfjob.core.invalid_job import InvalidJob
@@ -18,6 +17,7 @@ from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.registry import DIALECTS
 from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
+from tfjob.sdk.connection import Cluster
 
 _DEFAULT_GRACE: Final = 30
 

@@ -6,11 +6,12 @@ import pytest
 from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import Json, tfjob
-from tfjob.cli import job_lookup
-from tfjob.cli.cluster import Cluster, CommandError
 from tfjob.client.errors import Forbidden
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
+from tfjob.sdk import job_lookup
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ async def test_job_is_found_in_whichever_api_has_it(cluster: Cluster) -> None:
 async def test_name_that_several_apis_know_is_no_guess(cluster: Cluster) -> None:
     await put(cluster, tfjob())
     await put(cluster, old_job())
-    with pytest.raises(CommandError) as raised:
+    with pytest.raises(TFJobError) as raised:
         await job_lookup.find(cluster, "j")
     assert str(raised.value) == (
         "'j' is ambiguous: use tfjobs.kubeflow.org/j or tfjobs.tensorflow.org/j,"
@@ -71,12 +72,12 @@ async def test_older_version_means_the_jobs_that_are_stored_as_the_newer(cluster
 
 
 async def test_unknown_api_is_answered_with_the_known_ones(cluster: Cluster) -> None:
-    with pytest.raises(CommandError, match=r"'example.org'; choose one of tfjobs.kubeflow.org, "):
+    with pytest.raises(TFJobError, match=r"'example.org'; choose one of tfjobs.kubeflow.org, "):
         await job_lookup.find(cluster, "example.org/j")
 
 
 async def test_missing_job_is_said_to_be_missing(cluster: Cluster) -> None:
-    with pytest.raises(CommandError, match="no job 'j' in namespace 'default'"):
+    with pytest.raises(TFJobError, match="no job 'j' in namespace 'default'"):
         await job_lookup.find(cluster, "j")
 
 
@@ -103,7 +104,7 @@ async def test_job_is_looked_at_again_in_its_own_api(cluster: Cluster) -> None:
     found = await job_lookup.find(cluster, "tensorflow.org/j")
     assert (await job_lookup.refreshed(cluster, found)).dialect.group == "tensorflow.org"
     await cluster.api.delete(found.path)
-    with pytest.raises(CommandError, match=r"tfjobs\.tensorflow\.org/j was deleted"):
+    with pytest.raises(TFJobError, match=r"tfjobs\.tensorflow\.org/j was deleted"):
         await job_lookup.refreshed(cluster, found)
 
 
@@ -113,7 +114,7 @@ async def test_all_jobs_are_those_of_every_api_or_of_the_chosen_one(cluster: Clu
     assert [each.name for each in (await job_lookup.find_all(cluster)).found] == ["a", "b", "c"]
     chosen = await job_lookup.find_all(cluster, api="tensorflow.org")
     assert [each.name for each in chosen.found] == ["c"]
-    with pytest.raises(CommandError, match="unknown API 'odd'"):
+    with pytest.raises(TFJobError, match="unknown API 'odd'"):
         await job_lookup.find_all(cluster, api="odd")
 
 

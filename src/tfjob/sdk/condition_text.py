@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tfjob.cli.jobs import ClusterJob
 from tfjob.core.status import Condition, ConditionType
+from tfjob.sdk.jobs import ClusterJob
 
 _PREDICATES: Final[Mapping[str, str]] = {
     ConditionType.CREATED: "is created",

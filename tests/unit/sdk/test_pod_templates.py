@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import tfjob
 from tests.unit.k8s.json_values import JSON
-from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import CheckedDocument, check
-from tfjob.cli.pod_templates import entry_of
+from tfjob.sdk.documents import Document
+from tfjob.sdk.job_documents import CheckedDocument, check
+from tfjob.sdk.pod_templates import entry_of
 
 Json = dict[str, Any]
 PLACES = {

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.tfjobs import container, of_types, replica, tfjob
-from tfjob.cli.unknown_fields import unknown_fields
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.registry import DIALECTS
+from tfjob.sdk.unknown_fields import unknown_fields
 
 TFJOBS = [each for each in DIALECTS if each.kind == "TFJob"]
 NUMBER_AS_KEY: dict[Any, Any] = {**tfjob(), 5: 1}

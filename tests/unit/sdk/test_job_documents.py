@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from tests.support.tfjobs import tfjob
-from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.k8s.field import summary
+from tfjob.sdk.documents import Document
+from tfjob.sdk.job_documents import CheckedDocument, check
 
 
 def checked(value: Any) -> CheckedDocument | None:

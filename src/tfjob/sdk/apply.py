@@ -9,12 +9,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tfjob.cli import job_lookup, jobs
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.exported_objects import for_new_cluster
 from tfjob.client.errors import AlreadyExists, ApiError, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.exported_objects import for_new_cluster
 
 _NAMESPACES: Final = Resource("", "v1", "namespaces", namespaced=False)
 _PLURALS: Final = {"PriorityClass": "priorityclasses"}
@@ -34,7 +35,7 @@ async def apply_all(
         await _ensure_namespace(cluster, namespace)
     faults = [await _fault(cluster, each) for each in bodies]
     if any(faults):
-        raise CommandError("\n".join(filter(None, faults)))
+        raise TFJobError("\n".join(filter(None, faults)))
     created: dict[int, str] = {}
     for manifest, body in zip(manifests, bodies, strict=True):
         created[id(manifest)] = (await _create(cluster, body)).metadata.name

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.support.local_apiserver.serving import api_server_in_loop
-from tfjob.cli.pod_logs import log_lines
 from tfjob.client.errors import NotFound
 from tfjob.k8s.pod import Pod
+from tfjob.sdk.pod_logs import log_lines
 
 POD: dict[str, Any] = {
     "metadata": {"name": "p", "namespace": "default"},

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from tfjob.cli import jobs
-from tfjob.cli.job_events import WARNING, JobEvent
-from tfjob.cli.jobs import ClusterJob
 from tfjob.core.diagnosis import api_refusals
 from tfjob.core.diagnosis.causes import CATALOGUE, Cause
 from tfjob.core.diagnosis.diagnosis import Diagnosis, fitted
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
+from tfjob.sdk import jobs
+from tfjob.sdk.job_events import WARNING, JobEvent
+from tfjob.sdk.jobs import ClusterJob
 
 _STARTING: Final[Mapping[str, Cause]] = {
     "FailedMount": Cause.MOUNT_FAILED,

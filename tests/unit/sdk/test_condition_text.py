@@ -3,11 +3,11 @@ from typing import Any
 import pytest
 
 from tests.support.tfjobs import tfjob
-from tfjob.cli.condition_text import condition_text, reason_of, state_of
-from tfjob.cli.jobs import ClusterJob
 from tfjob.core.status import Condition
 from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.sdk.condition_text import condition_text, reason_of, state_of
+from tfjob.sdk.jobs import ClusterJob
 
 
 def found(**status: Any) -> ClusterJob:

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from tests.support.seeds import published
-from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import CheckedDocument, check
+from tfjob.sdk.documents import Document
+from tfjob.sdk.job_documents import CheckedDocument, check
 
 Json = dict[str, Any]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tfjob.cli import documents
-from tfjob.cli.documents import Document, DocumentError
 from tfjob.k8s.nesting import MAX_VALUES
+from tfjob.sdk import documents
+from tfjob.sdk.documents import Document, DocumentError
 
 BOMB = "\n".join(
     [

@@ -1,20 +1,18 @@
-"""Finds jobs by name in all APIs, or in one that `--api` or a prefix of the name chooses.
+"""Finds jobs by name in all APIs, or in one that is asked for or that a prefix of the name chooses.
 
 A prefixed name is what `tfjob get -o name` prints, such as `tfjobs.kubeflow.org/mnist`.
 """
 
-import argparse
-
 import msgspec
 
-from tfjob.cli import cluster as connection
-from tfjob.cli import jobs
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.jobs import ClusterJob
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.registry import DIALECTS
 from tfjob.k8s.nesting import UNREADABLE, plain
+from tfjob.sdk import jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.jobs import ClusterJob
 
 
 class _Items(msgspec.Struct):
@@ -28,19 +26,8 @@ class Listing(msgspec.Struct):
     refusals: list[Forbidden]
 
 
-def add_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--api", metavar="API", help="only jobs of this API, such as kubeflow.org")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of a command that works on named jobs."""
-    parser.add_argument("jobs", nargs="+", metavar="JOB", help="names of jobs")
-    add_argument(parser)
-    connection.add_arguments(parser)
-
-
 async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> ClusterJob:
-    """The job of this name; CommandError if there is none, or one in several APIs."""
+    """The job of this name; TFJobError if there is none, or one in several APIs."""
     prefix, _, name = wanted.rpartition("/")
     found, refusals = [], []
     for dialect in chosen(prefix or api):
@@ -54,10 +41,10 @@ async def find(cluster: Cluster, wanted: str, *, api: str | None = None) -> Clus
         raise refusals[0]
     if not found:
         place = f"namespace {cluster.one_namespace!r}"
-        raise CommandError(f"no job {name!r} in {place}; `tfjob get -A` lists all jobs")
+        raise TFJobError(f"no job {name!r} in {place}", remedy="`tfjob get -A` lists all jobs")
     if len(found) > 1:
         shown = " or ".join(full_name(each) for each in found)
-        raise CommandError(f"{name!r} is ambiguous: use {shown}, or choose with --api")
+        raise TFJobError(f"{name!r} is ambiguous: use {shown}, or choose with --api")
     return found[0]
 
 
@@ -91,7 +78,7 @@ async def refreshed(cluster: Cluster, found: ClusterJob) -> ClusterJob:
     try:
         answer = await cluster.api.get(found.path, decode=msgspec.Raw)
     except NotFound as error:
-        raise CommandError(f"{full_name(found)} was deleted") from error
+        raise TFJobError(f"{full_name(found)} was deleted") from error
     return _read(found.dialect, answer)
 
 
@@ -110,9 +97,9 @@ def _read(dialect: Dialect, answer: msgspec.Raw) -> ClusterJob:
     try:
         manifest = plain(bytes(answer))
     except UNREADABLE as error:
-        raise CommandError(f"a job among the {dialect.plural} cannot be read: {error}") from error
+        raise TFJobError(f"a job among the {dialect.plural} cannot be read: {error}") from error
     if not isinstance(manifest, dict):
-        raise CommandError(f"a job among the {dialect.plural} cannot be read: it is not an object")
+        raise TFJobError(f"a job among the {dialect.plural} cannot be read: it is not an object")
     return ClusterJob.of(dialect, manifest)
 
 
@@ -125,7 +112,7 @@ def chosen(api: str | None) -> list[Dialect]:
     found = [each for each in stored if (each.group, each.plural) in meant]
     if not found:
         known = ", ".join(f"{each.plural}.{each.group}" for each in stored)
-        raise CommandError(f"unknown API {api!r}; choose one of {known}")
+        raise TFJobError(f"unknown API {api!r}; choose one of {known}")
     return found
 
 

@@ -8,8 +8,9 @@ import pytest
 from tests.support.local_apiserver.serving import TFJOBS, api_server_in_loop
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
-from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster, CommandError
+from tfjob.sdk.apply import apply_all
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
 
 Json = dict[str, Any]
 
@@ -93,7 +94,7 @@ def exported(manifest: Json) -> Json:
 async def test_nothing_is_created_when_one_object_has_a_fault(cluster: Cluster) -> None:
     job = tfjob()
     strange = {"apiVersion": "example.com/v1", "kind": "Strange", "metadata": {"name": "s"}}
-    with pytest.raises(CommandError) as error:
+    with pytest.raises(TFJobError) as error:
         await apply_all(cluster, [job, strange, config_map("Bad_Name")], job=job)
     first, second = str(error.value).splitlines()
     assert first == "example.com/v1 Strange: the local cluster does not serve this kind"

@@ -3,22 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.jobs import ClusterJob
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.dialects.registry import descriptor_of
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.jobs import ClusterJob
 
 
 async def set_suspended(cluster: Cluster, found: ClusterJob, *, is_suspended: bool) -> bool:
     """Write the field; False if it has that value already."""
     path = descriptor_of(found.dialect).suspend_path
     if not path:
-        raise CommandError(
-            f"{found.title}: {found.dialect.group}/{found.dialect.version} jobs cannot be"
-            " suspended; delete the job, and create it again to go on"
+        api = f"{found.dialect.group}/{found.dialect.version}"
+        raise TFJobError(
+            f"{found.title}: {api} jobs cannot be suspended",
+            remedy="delete the job, and create it again to go on",
         )
     if found.status.is_finished:
-        raise CommandError(f"{found.title} has finished: {found.state}")
+        raise TFJobError(f"{found.title} has finished: {found.state}")
     if _value_at(found.manifest, path) is is_suspended:
         return False
     patch = _nested(path, value=is_suspended)

@@ -5,15 +5,11 @@ All commands tell the same sentence.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import event_evidence, jobs
-from tfjob.cli.condition_text import condition_text
-from tfjob.cli.job_events import JobEvent
-from tfjob.cli.jobs import ClusterJob
 from tfjob.core.diagnosis import diagnose
 from tfjob.core.diagnosis.causes import BLOCKING, Cause
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, count, names, render
@@ -22,6 +18,11 @@ from tfjob.core.observe import Children
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
+from tfjob.sdk import event_evidence, jobs
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_events import JobEvent, events_of
+from tfjob.sdk.jobs import ClusterJob
 
 _MAX_NAMED: Final = 4
 KEYS: Final = (
@@ -56,6 +57,13 @@ class Explanation(msgspec.Struct, frozen=True):
             "stored": self.is_stored,
             **shown,
         }
+
+
+async def explain(cluster: Cluster, found: ClusterJob) -> tuple[Explanation, list[JobEvent]]:
+    """The explanation from what the cluster has now, and the events that it had to offer."""
+    events = await events_of(cluster, found)
+    pods = await jobs.pods_of(cluster, found)
+    return explained(found, pods, events, now=datetime.now(tz=UTC)), events
 
 
 def explained(

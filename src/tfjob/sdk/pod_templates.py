@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli.documents import Document
 from tfjob.core.job import Job, ReplicaType
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault, FaultKind
 from tfjob.k8s.pod_validation import label_faults, pod_spec_faults
 from tfjob.k8s.type_table import fields_at
 from tfjob.k8s.typed_decode import TypedTemplate, WrongTypeError, typed_template
+from tfjob.sdk.documents import Document
 
 _CLOSE: Final = 0.75
 _SIZE: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgtpe])(i?)b?\s*", re.IGNORECASE)

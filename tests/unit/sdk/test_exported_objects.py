@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tfjob.cli.exported_objects import as_written, for_new_cluster
+from tfjob.sdk.exported_objects import as_written, for_new_cluster
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

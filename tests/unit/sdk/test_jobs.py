@@ -4,9 +4,9 @@ import msgspec
 
 from tests.support.fake_dialect import FakeDialect, fake_job
 from tests.support.tfjobs import tfjob
-from tfjob.cli import jobs
 from tfjob.dialects.base import Settings
 from tfjob.k8s.pod import Pod
+from tfjob.sdk import jobs
 
 UID = "u-1"
 
