@@ -6,6 +6,7 @@ from typing import Protocol
 
 COMMANDS = {
     "run": "run a job on this machine, without a cluster",
+    "attach": "follow a job as `tfjob run` does; Ctrl-C leaves the job alone",
     "local": "start and stop a small cluster on this machine",
     "validate": "check job files offline and list every fault with its line and a remedy",
     "plan": "show the pods, services and TF_CONFIG that a job would get",
