@@ -18,6 +18,7 @@ COMMANDS = {
     "describe": "show a job's state, pods and events, and why it is not progressing",
     "logs": "print or follow the logs of a job's replicas",
     "events": "list or follow the events of a job and its pods",
+    "top": "show the CPU and memory that the replicas of a job use",
     "wait": "wait until a job runs or has finished",
     "suspend": "suspend jobs: delete their pods until they are resumed",
     "resume": "resume suspended jobs",
