@@ -116,6 +116,7 @@ class Reconciler:
         """Drop what is kept for a job that was deleted."""
         self.created_here.discard(uid)
         self._child_writer.forget_job(uid)
+        self._reader.forget_decoded(uid)
 
     async def _decide_and_act(self, snapshot: Snapshot, max_creates: int | None) -> Result:
         recorder = self._job_recorder(snapshot)
@@ -178,6 +179,7 @@ class Reconciler:
                 result.settled_version, fingerprint, since=self._now(), until=result.requeue_at
             )
             self._pacer.mark_settled(snapshot.stored, state)
+            self._reader.forget_decoded(snapshot.stored.metadata.uid)
 
     def _needs_defaulting(self, snapshot: Snapshot) -> bool:
         job = snapshot.job

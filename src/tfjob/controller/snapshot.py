@@ -13,8 +13,8 @@ import msgspec
 
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import HasMetadata, Key
-from tfjob.controller.checked_specs import CheckedSpecs
 from tfjob.controller.cluster_lookups import ClusterLookups
+from tfjob.controller.decoded_jobs import DecodedJobs
 from tfjob.controller.held_pods import HeldPods, is_stray
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
@@ -91,7 +91,7 @@ class SnapshotReader:
         self.now = now
         self._token = token
         self._unparsed: set[str] = set()
-        self._checked = CheckedSpecs()
+        self._decoded = DecodedJobs()
 
     async def read(self, key: Key) -> Snapshot | None:
         """The snapshot of a job; None if there is no such job."""
@@ -150,15 +150,25 @@ class SnapshotReader:
     def decode(self, stored: JobObject) -> Job | InvalidJob:
         return self._decode(stored, stored.manifest())
 
+    def forget_decoded(self, uid: str) -> None:
+        """Drop the decoded form of a job that is settled or deleted."""
+        self._decoded.drop(uid)
+
     def _decode(self, stored: JobObject, manifest: Manifest) -> Job | InvalidJob:
         """Decode a job. A job that cannot be parsed is marked, and then left alone."""
-        is_checked = self._checked.holds(stored)
-        job = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
-        if not isinstance(job, InvalidJob):
-            if not is_checked:
-                self._checked.add(stored)
-            return job
         spec = manifest["spec"]
+        is_checked = not isinstance(spec, Unreadable) and self._decoded.is_checked(stored)
+        known = self._decoded.of_checked(stored, self.settings) if is_checked else None
+        job = None if known is None else self._dialect.with_status(known, manifest)
+        if job is not None:
+            return job
+        found = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
+        if isinstance(found, InvalidJob):
+            return self._unparsed_or_invalid(found, spec)
+        self._decoded.add(stored, found, self.settings)
+        return found
+
+    def _unparsed_or_invalid(self, job: InvalidJob, spec: object) -> InvalidJob:
         if not isinstance(spec, Unreadable):
             return self._excused(job)
         self._log_unparsed(job, spec.reason)
