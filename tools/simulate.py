@@ -22,7 +22,7 @@ from tools.simulation_results import Table
 _CHUNK = 50
 _PRINTED = 3
 """This many failed histories are printed step by step; of the others only the seed."""
-CASES = {"deletions": 1000, "backoff": 1000, "suspend": 1000}
+CASES = {"deletions": 1000, "backoff": 1000, "suspend": 1000, "leaders": 1000}
 _JUMPING = 1000
 _JUMPS = "histories with all clocks jumping by ten minutes; every decision is as without jumps"
 
