@@ -252,7 +252,7 @@ PROOFS: Final = {
             steps=300,
             creates=_restarting,
             weights=faulty(
-                (World.second_leader, 40), (World.hand_over, 20), (World.stall, 60), (_flip, 30)
+                (World.late_leader, 40), (World.hand_over, 20), (World.stall, 60), (_flip, 30)
             ),
             codes=(137, 137, 137, 0),
             count=_counted_by_two,
