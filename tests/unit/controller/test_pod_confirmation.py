@@ -4,12 +4,16 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any
 
+import msgspec
 import pytest
 
-from tests.support.controller_harness import KEY, ControllerHarness
+from tests.support.controller_harness import FAKE_JOB, KEY, ControllerHarness, controller_harness
 from tests.support.local_apiserver.in_memory import CORE, JOBS
 from tfjob.client.errors import ApiError, Transient
 from tfjob.client.request import Request
+from tfjob.client.watch_codec import Page
+from tfjob.controller.pod_confirmation import PodConfirmer
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 LISTED = f"{CORE}/pods"
 
@@ -176,3 +180,46 @@ async def test_nothing_is_decided_while_the_pods_cannot_be_listed(
             await harness.reconciler.reconcile(KEY)
         assert await restarts(harness) == 0
         assert await harness.server.names("pods") == ["j-worker-0"]
+
+
+class _OnePage:
+    """A server that lists these objects."""
+
+    def __init__(self, *items: bytes) -> None:
+        self._items = [msgspec.Raw(each) for each in items]
+
+    async def list_page(self, *_: object, **__: object) -> Any:
+        return Page(items=self._items)
+
+
+async def test_pod_that_cannot_be_read_keeps_its_last_known_state(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        found = await harness.snapshot()
+        odd = b'{"metadata":{"namespace":"default","name":"j-worker-0"},"status":{"phase":3}}'
+        confirmed = await PodConfirmer(_OnePage(odd), KubeflowV1()).confirm(found)
+        assert confirmed.children.pods == found.children.pods
+
+
+async def test_pod_of_another_owner_with_the_labels_of_the_job_is_not_among_its_pods(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        found = await harness.snapshot()
+        pod = await harness.server.ask("GET", f"{LISTED}/j-worker-0")
+        pod["metadata"]["ownerReferences"][0]["uid"] = "another"
+        page = _OnePage(msgspec.json.encode(pod))
+        confirmed = await PodConfirmer(page, KubeflowV1()).confirm(found)
+        assert confirmed.children.pods == []
+
+
+async def test_job_that_runs_as_batch_jobs_is_not_confirmed() -> None:
+    async with controller_harness(FAKE_JOB) as harness:
+        await harness.submit()
+        await harness.one_pass()
+        harness.reconciler.forget()
+        found = await harness.snapshot()
+        assert not harness.statuses.pod_confirmer.is_due(found)
