@@ -65,6 +65,8 @@ class Snapshot(msgspec.Struct):
     job: Job | InvalidJob
     children: Children = Children()
     to_claim: Sequence[PendingClaim] = ()
+    has_fresh_pods: bool = False
+    """The pods are those of the server, not those of the cache."""
 
 
 class Clock(Protocol):

@@ -5,7 +5,7 @@ job is read again and the plan computed again, so that no other writer's change 
 Unknown top-level fields of the status are preserved. Pacing decides whether a write is deferred.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.client.watch_codec import Key
 from tfjob.controller.job_object import JobObject
+from tfjob.controller.pod_confirmation import PodConfirmer
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
@@ -23,7 +24,7 @@ from tfjob.dialects.base import Dialect, Manifest, StatusContext
 
 MAX_ATTEMPTS: Final = 5
 
-Decide = Callable[[JobObject], tuple[Job | InvalidJob, Plan]]
+Decide = Callable[[JobObject], Awaitable[tuple[Job | InvalidJob, Plan]]]
 DefaultSpec = Callable[[Manifest], dict[str, Any] | None]
 
 
@@ -44,6 +45,7 @@ class StatusWriter:
     def __init__(self, api: Api, dialect: Dialect) -> None:
         self._api = api
         self._dialect = dialect
+        self.pod_confirmer = PodConfirmer(api, dialect)
         self._resource = Resource(dialect.group, dialect.version, dialect.plural)
 
     def path(self, stored: JobObject) -> str:
@@ -76,12 +78,14 @@ class StatusWriter:
                 if attempt + 1 == MAX_ATTEMPTS:
                     raise
             else:
-                return WriteResult(job, plan, response.metadata.resource_version, is_stored=True)
+                version = response.metadata.resource_version
+                self.pod_confirmer.status_stored(stored, version)
+                return WriteResult(job, plan, version, is_stored=True)
             fresh = await self.read_fresh(stored)
             if fresh is None:
                 return None
             stored, known = fresh, fresh.metadata.resource_version
-            job, plan = decide(stored)
+            job, plan = await decide(stored)
         raise AssertionError("the last attempt returns or raises")
 
     async def store_defaulted_spec(self, stored: JobObject, defaulted: DefaultSpec) -> str | None:
