@@ -28,7 +28,6 @@ def test_no_history_breaks_a_law(first: int) -> None:
         "no-namespace-check",
         "delete-before-status",
         "servers-first",
-        "group-in-pieces",
         "group-counted",
     ],
 )

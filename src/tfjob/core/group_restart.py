@@ -62,7 +62,7 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
     members = [found for found in losses.values() if found[0].replica.type in missed]
     first = members[0][1]
     for instance, key in members:
-        instance.incident = key if _is_in_place(instance) else first
+        instance.incident = instance.incident or (key if _is_in_place(instance) else first)
     for instance in survivors:
         instance.incident, instance.is_superseded = first, True
     restarted = {each.name for each in (*survivors, *(lost for lost, _ in members))}
@@ -122,13 +122,16 @@ def _coupled_types(job: Job, lost: AbstractSet[str]) -> set[tuple[str, str]]:
 def _loss(
     instance: ReplicaInstance, action: ReplicaAction, *, status: JobStatus, now: datetime
 ) -> str:
-    """The key of the incident in which the replica is lost; empty if it is not, or if the loss is
-    recorded already."""
+    """The key of the incident in which the replica is lost; empty if it is not lost.
+
+    As long as the old pod of a recorded loss exists, its group is being restarted: a replica that
+    starts meanwhile must not meet it.
+    """
     pod, replica = instance.pod, instance.replica
     if pod is None or replica.restart not in SURVIVES:
         return ""
     if is_recorded(pod, status.of(replica.type), instance.index):
-        return ""
+        return instance.incident
     if action in _LOST:
         return failures.last_key(pod) if _has_run(instance, now=now) else ""
     is_lost = action is ReplicaAction.KEEP and _is_in_place(instance) and _is_recent(pod, now)

@@ -286,6 +286,11 @@ MUTANTS = [
         [Patch(group_restart, "waiting", always((frozenset(), [])))],
     ),
     Mutant(
+        "group-left-alone",
+        "a replica that runs is not restarted with its group",
+        [Patch(group_restart, "with_groups", lambda _before: lambda _job, given, **_facts: given)],
+    ),
+    Mutant(
         "group-counted",
         "each replica of a group that is restarted is counted, not only the one that was lost",
         [Patch(restart_policy, "_record_cause", always(RecordCause.FAILED))],

@@ -209,6 +209,17 @@ def test_a_worker_that_has_not_started_is_not_restarted() -> None:
     assert sorted(deleted_names(plan, "Pod")) == ["j-worker-0", "j-worker-1"]
 
 
+def test_a_worker_that_starts_while_its_group_is_restarted_is_restarted_too() -> None:
+    """It would meet old replicas."""
+    passes = running()
+    passes.go(*pods(worker="R-P"), failed("worker", 1, 137, 2), now=at(3))
+    old = a_pod("worker", 0, deleted=3)
+    plan = passes.go(old, a_pod("worker", 2), now=at(5))
+    assert deleted_names(plan, "Pod") == ["j-worker-2"]
+    assert records(passes)["uid-j-worker-2"] == ("Group", LOST)
+    assert restarts(passes) == 1
+
+
 def test_a_permanent_failure_fails_the_job_and_restarts_nothing() -> None:
     passes = running()
     plan = passes.go(*pods(worker="R-R"), failed("worker", 1, 1, 2), now=at(3))
