@@ -41,6 +41,7 @@ def evaluating(roles: str = "C1 W1 E1", *, since: float = 0, **fields: Any) -> J
     return a_job(roles, status=status, **fields)
 
 
+@pytest.mark.scenario("R19")
 def test_a_job_waits_for_its_evaluator_and_stores_that_training_has_succeeded() -> None:
     job = a_job()
     plan = decide(job, *pods(chief="S", worker="R", evaluator="R"))
@@ -70,6 +71,7 @@ def test_without_an_evaluator_the_job_succeeds_at_once() -> None:
     assert status_after(job, decide(job, *pods(chief="S", worker="R"))).is_finished
 
 
+@pytest.mark.scenario("R19")
 @pytest.mark.parametrize("letter", ["S", "F", "K"])
 def test_the_end_of_the_evaluator_ends_the_wait_however_it_ends(letter: str) -> None:
     job = evaluating(restart="ExitCode")
@@ -83,6 +85,7 @@ def test_all_evaluators_are_awaited() -> None:
     assert status_after(job, decide(job, *pods(evaluator="SF"), now=at(5))).is_finished
 
 
+@pytest.mark.scenario("R19", "R20")
 def test_the_job_succeeds_when_the_grace_is_over() -> None:
     job = evaluating()
     waiting = decide(job, *pods(worker="R", evaluator="R"), now=at(GRACE))

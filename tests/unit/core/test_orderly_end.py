@@ -28,6 +28,7 @@ def a_suspended_job(roles: str = "C1 P2 W1", **fields: Any) -> Any:
     return a_job(roles, run_policy={"suspend": True}, **fields)
 
 
+@pytest.mark.scenario("R44")
 def test_suspension_deletes_chief_and_workers_first() -> None:
     plan = decide(a_suspended_job(), *pods(chief="R", ps="RR", worker="R"))
     assert deleted_names(plan, "Pod") == ["j-chief-0", "j-worker-0"]
@@ -45,6 +46,7 @@ def test_a_suspended_job_counts_the_parameter_servers_that_still_run() -> None:
     }
 
 
+@pytest.mark.scenario("R44")
 def test_parameter_servers_wait_for_the_grace_of_the_chief_and_a_margin() -> None:
     """The chief was told to end 5 seconds ago and has 30."""
     plan = decide(a_suspended_job(), *pods(chief="T", ps="RR"))
@@ -52,6 +54,7 @@ def test_parameter_servers_wait_for_the_grace_of_the_chief_and_a_margin() -> Non
     assert plan.requeue_at == at(25 + MARGIN)
 
 
+@pytest.mark.scenario("R44")
 def test_a_chief_that_is_stuck_does_not_keep_them_for_ever() -> None:
     now = at(25 + MARGIN)
     plan = decide(a_suspended_job(), *pods(chief="T", ps="RR"), now=now)
