@@ -8,7 +8,9 @@ from operator import itemgetter
 from typing import Final
 
 from tfjob.cli import cluster, job_arguments, printing
+from tfjob.cli.advice import GROUP
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, names
+from tfjob.core.job import Job, Recovery
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 from tfjob.sdk import job_lookup
@@ -61,7 +63,7 @@ def _lines(found: ClusterJob, told: Explanation, events: Sequence[JobEvent]) -> 
     if diagnosis is None:
         return
     yield from _section("Evidence", _evidence(found, diagnosis))
-    yield from _section("What to do", [diagnosis.remedy])
+    yield from _section("What to do", [diagnosis.remedy, *_on_group(found, diagnosis)])
     yield from _section("Events", _event_lines(events, diagnosis))
 
 
@@ -105,6 +107,15 @@ def _evidence(found: ClusterJob, diagnosis: Diagnosis) -> list[str]:
         lines.append("Last lines:")
         lines.extend(f"  {line}" for line in diagnosis.last_lines.splitlines())
     return lines
+
+
+def _on_group(found: ClusterJob, diagnosis: Diagnosis) -> list[str]:
+    """Replicas that end when another one is lost train together, which the job does not say."""
+    job, has_followers = found.job, any(each.consequences for each in diagnosis.incidents)
+    if not isinstance(job, Job) or job.semantics.recovery is Recovery.GROUP or not has_followers:
+        return []
+    records = (each for replica in job.status.replicas.values() for each in replica.records)
+    return [] if any(each.incident for each in records) else [GROUP]
 
 
 def _event_lines(events: Sequence[JobEvent], diagnosis: Diagnosis) -> list[str]:
