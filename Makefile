@@ -268,6 +268,10 @@ bench-quick: $(VENV)/.bench control-plane ## A first impression in 5 minutes
 bench-citizen: $(VENV)/.bench control-plane ## Measure the load on the API server at rest, under a quota and in a crash loop
 	$(BIN)/python -m benchmarks.citizen $(BENCH)
 
+.PHONY: causes
+causes: $(VENV)/.bench control-plane ## Inject every cause into tfjob and the Go operator; writes docs/causes-measured.md
+	$(BIN)/python -m benchmarks.causes
+
 .PHONY: faults
 faults: $(VENV)/.bench control-plane ## Inject the same faults into tfjob and the Go operator; writes docs/faults.md
 	$(BIN)/python -m benchmarks.faults --write

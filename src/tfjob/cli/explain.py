@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Final
 
@@ -16,6 +17,7 @@ from tfjob.k8s import time
 from tfjob.sdk import job_lookup
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_activity import ReplicaActivity
 from tfjob.sdk.job_diagnosis import Explanation, evidence, explain, joined
 from tfjob.sdk.job_events import WARNING, JobEvent
 from tfjob.sdk.jobs import ClusterJob
@@ -50,10 +52,16 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output == "json":
             sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
         else:
-            sys.stdout.write("\n".join(_lines(found, told, events)) + "\n")
+            lines = [*_lines(found, told, events), *_activity(told.activity)]
+            sys.stdout.write("\n".join(lines) + "\n")
         return 0
 
     return cluster.run(arguments, work)
+
+
+def _activity(rows: Sequence[ReplicaActivity]) -> Iterator[str]:
+    now = datetime.now(tz=UTC)
+    yield from _section("Activity", [row.text(now) for row in rows])
 
 
 def _lines(found: ClusterJob, told: Explanation, events: Sequence[JobEvent]) -> Iterator[str]:

@@ -6,41 +6,20 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from tfjob.cli import cluster, job_arguments, printing
 from tfjob.cli.cluster import CommandError
 from tfjob.cli.output_reader import ended_with_reader
 from tfjob.client.errors import ApiError, Forbidden
-from tfjob.client.resource import Resource
-from tfjob.k8s import quantity
 from tfjob.sdk import job_lookup, jobs
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.pod_usage import PodUsage, usage_by_pod
 
-_POD_METRICS: Final = Resource("metrics.k8s.io", "v1beta1", "pods")
 _HEAD: Final = ("REPLICA", "CPU", "MEMORY", "LIMIT", "GPUS", "PHASE")
 _MEBI: Final = 2**20
-_NANO: Final = 10**9
+_MILLI: Final = 10**6
 _INTERVAL: Final = 2.0
 _UNKNOWN: Final = "-"
-
-
-class _Container(msgspec.Struct):
-    usage: dict[str, str] = {}
-
-
-class _Meta(msgspec.Struct):
-    name: str
-
-
-class _PodMetrics(msgspec.Struct):
-    metadata: _Meta
-    containers: list[_Container] = []
-
-
-class _PodMetricsList(msgspec.Struct):
-    items: list[_PodMetrics] | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +54,7 @@ async def _table(connected: Cluster, found: ClusterJob) -> str:
     rows = []
     for pod in await jobs.pods_of(connected, found):
         replica = jobs.replica_name(found, pod)
-        cpu, memory = usage.get(pod.metadata.name, (_UNKNOWN, _UNKNOWN))
+        cpu, memory = _texts(usage.get(pod.metadata.name))
         limit = jobs.memory_limit(found, replica) or _UNKNOWN
         rows.append([replica, cpu, memory, limit, jobs.gpus(found, replica), str(pod.phase)])
     if not rows:
@@ -83,14 +62,9 @@ async def _table(connected: Cluster, found: ClusterJob) -> str:
     return printing.table(_HEAD, rows)
 
 
-async def _usage(connected: Cluster, found: ClusterJob) -> Mapping[str, tuple[str, str]]:
-    """CPU and memory by pod."""
+async def _usage(connected: Cluster, found: ClusterJob) -> Mapping[str, PodUsage]:
     try:
-        listed = await connected.api.list_page(
-            _POD_METRICS.collection(found.namespace),
-            decode=_PodMetricsList,
-            params={"labelSelector": jobs.pods_selector(found)},
-        )
+        return await usage_by_pod(connected, found)
     except Forbidden:
         raise
     except ApiError as error:
@@ -98,13 +72,9 @@ async def _usage(connected: Cluster, found: ClusterJob) -> Mapping[str, tuple[st
             f"the cluster does not measure its pods: {error.message}",
             remedy="ask its administrator for metrics-server",
         ) from error
-    return {each.metadata.name: _total(each) for each in listed.items or ()}
 
 
-def _total(pod: _PodMetrics) -> tuple[str, str]:
-    totals = {"cpu": 0, "memory": 0}
-    for container in pod.containers:
-        for name in totals:
-            amount = quantity.parse(container.usage.get(name))
-            totals[name] += 0 if amount is None else amount.nano
-    return f"{totals['cpu'] // 10**6}m", f"{totals['memory'] // _NANO // _MEBI}Mi"
+def _texts(usage: PodUsage | None) -> tuple[str, str]:
+    if usage is None:
+        return _UNKNOWN, _UNKNOWN
+    return f"{usage.cpu.nano // _MILLI}m", f"{usage.memory.rounded_up() // _MEBI}Mi"

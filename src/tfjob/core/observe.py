@@ -18,6 +18,7 @@ from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod, Terminated
+from tfjob.k8s.pod_event import PodEvent
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
@@ -34,6 +35,8 @@ class Children(msgspec.Struct, frozen=True):
     """The pods that the controllers of companions have created."""
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
+    events: Sequence[PodEvent] = ()
+    """Events of pods whose status does not tell why they do not run."""
 
 
 class ReplicaInstance(msgspec.Struct):
