@@ -102,7 +102,7 @@ def _test(place: Folders, rest: list[str]) -> int:
 
 
 def _run_cases(place: Folders, rest: list[str]) -> int:
-    """The cases that can run beside one another, then those that need the cluster for themselves."""
+    """The cases that can run side by side, then those that need the cluster for themselves."""
     pytest = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *rest]
     beside = _run(place, [*pytest, "-n", _BESIDE, f"--ignore={_ALONE}", str(_CASES)])
     alone = _run(place, [*pytest, str(_ALONE)])
