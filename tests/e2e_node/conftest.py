@@ -46,14 +46,20 @@ def cluster(bare_cluster: Cluster) -> Cluster:
 
 
 @pytest.fixture
-def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
+def bare_namespace(bare_cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """A namespace of its own; it stays for a look at it if KEEP is set and the test fails."""
     words = request.node.originalname.removeprefix("test_").split("_")
-    found = cluster.new_namespace("-".join(words[:4])[:40].strip("-"))
+    found = bare_cluster.new_namespace("-".join(words[:4])[:40].strip("-"))
     failures = request.session.testsfailed
     yield found
     if not (os.environ.get("KEEP") and request.session.testsfailed > failures):
         found.delete()
+
+
+@pytest.fixture
+def namespace(cluster: Cluster, bare_namespace: Namespace) -> Namespace:
+    """A namespace of its own, in which the operator serves jobs."""
+    return bare_namespace
 
 
 def _is_inside() -> bool:

@@ -141,7 +141,8 @@ SITUATIONS: dict[str, tuple[Json, Act, str]] = {
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
-def test_kubelet_reports_what_was_recorded(namespace: Namespace, situation: str) -> None:
+def test_kubelet_reports_what_was_recorded(bare_namespace: Namespace, situation: str) -> None:
+    namespace = bare_namespace
     body, act, last = SITUATIONS[situation]
     lines: list[str] = []
     with watched(namespace, lines):

@@ -3,9 +3,11 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,9 +38,16 @@ class Cluster:
             token=config["users"][0]["user"]["token"],
             certificate=(place.run / "pki" / "apiserver.crt").read_text(),
         )
-        tools = provide("kubectl", "helm")
-        self._kubectl = tools["kubectl"]
-        self.helm = Helm(tools["helm"], home=helm_home, kubeconfig=place.kubeconfig)
+        self._helm_home = helm_home
+
+    @cached_property
+    def helm(self) -> Helm:
+        binary = provide("helm")["helm"]
+        return Helm(binary, home=self._helm_home, kubeconfig=self._place.kubeconfig)
+
+    @cached_property
+    def _kubectl(self) -> Path:
+        return provide("kubectl")["kubectl"]
 
     def kubectl(self, *words: str, text: str | None = None, fails: bool = False) -> str:
         """The output of kubectl; it must succeed, or fail where `fails` says so."""
@@ -54,6 +63,13 @@ class Cluster:
         )
         assert (done.returncode != 0) == fails, f"kubectl {' '.join(words)}:\n{done.stdout}"
         return done.stdout
+
+    def explain(self, namespace: str, name: str = "j") -> str:
+        """What `tfjob explain` says about a job."""
+        command = [sys.executable, "-m", "tfjob.cli.main", "explain", name, "-n", namespace]
+        environment = {**os.environ, "KUBECONFIG": str(self._place.kubeconfig)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
 
     def get(self, path: str) -> Json:
         found: Json = self.endpoint.request("GET", path)

@@ -75,7 +75,10 @@ class Node:
         self._site.tokens.write_text("\n".join(rows) + "\n")
         self._run("containerd", configuration.containerd(self._place))
         self._run("etcd", commands.etcd(self._site))
-        flags = ("--endpoint-reconciler-type=lease",)
+        flags = (
+            "--endpoint-reconciler-type=lease",
+            "--kubelet-preferred-address-types=InternalIP",
+        )
         self._run("kube-apiserver", commands.apiserver(self._site, flags))
         self._import_images()
         self._wait("the API server is ready", self._is_ready)
