@@ -50,24 +50,28 @@ def test_evicted_replica_is_treated_as_its_policy_says(
     for name, pod in victims.items():
         uid = pods[pod]["metadata"]["uid"]
         if policy == "Never":
-            namespace.until_condition("Failed", name)
+            job = namespace.until_condition("Failed", name)
+            assert "evict" in job["status"]["diagnosis"]["message"].lower()
         else:
             namespace.until_replaced(pod, uid)
             is_well(namespace, name, others=uids_of(pods, name, but=pod))
 
 
 def job_with(role: str, policy: str, *, name: str, words: tuple[str, ...]) -> Json:
-    """A job with a chief, a worker and the role in question, which gets the words."""
-    roles = dict.fromkeys(("Chief", "Worker"), (1, FOREVER)) | {role: (1, words)}
+    """A job with the role in question, which gets the words, and another that runs on."""
+    roles = dict.fromkeys(roles_of(role), (1, FOREVER)) | {role: (1, words)}
     job = tfjob(roles, name=name, restart=policy)
     for each in job["spec"]["tfReplicaSpecs"].values():
         each["template"]["spec"]["terminationGracePeriodSeconds"] = GRACE_SECONDS
     return job
 
 
+def roles_of(role: str) -> tuple[str, str]:
+    return (role, "Worker" if role == "Chief" else "Chief")
+
+
 def every_pod(role: str, names: Iterable[str]) -> list[str]:
-    roles = {"Chief", "Worker", role}
-    return [f"{name}-{each.lower()}-0" for name in names for each in roles]
+    return [f"{name}-{each.lower()}-0" for name in names for each in roles_of(role)]
 
 
 def uids_of(pods: dict[str, Json], job: str, *, but: str) -> set[str]:

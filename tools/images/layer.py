@@ -49,20 +49,14 @@ def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
         deleted = Path(name)
         tar.addfile(tarfile.TarInfo(str(deleted.with_name(f".wh.{deleted.name}"))))
         return
-    entry = tar.gettarinfo(path, name)
-    entry.uid = entry.gid = 0
-    entry.uname = entry.gname = "root"
+    tar.inodes.clear()  # a hard link to a file of a lower layer would lead nowhere
+    found = tar.gettarinfo(path, name)
+    entry = found.replace(uid=0, gid=0, uname="root", gname="root")
     if entry.isreg():
-        # A hard link to a file of a lower layer would lead nowhere.
         with path.open("rb") as content:
             tar.addfile(entry, content)
-        return
-    if entry.islnk():
-        entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", status.st_size
-        with path.open("rb") as content:
-            tar.addfile(entry, content)
-        return
-    tar.addfile(entry)
+    else:
+        tar.addfile(entry)
     if entry.isdir() and _is_opaque(path):
         tar.addfile(tarfile.TarInfo(f"{name}/.wh..wh..opq"))
 

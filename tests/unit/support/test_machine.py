@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.node import machine
+from tests.support.node.__main__ import main
 
 
 def test_other_users_than_root_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +33,13 @@ def test_files_are_in_the_cache_of_the_user(tmp_path: Path) -> None:
     assert place.kubeconfig.parent == place.run
     # What is imported once is outside of what is thrown away.
     assert place.run not in place.containerd.parents
+
+
+@pytest.mark.parametrize("verb", ["test", "up", "down"])
+def test_commands_say_in_one_line_that_nothing_was_tested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    monkeypatch.setattr(machine, "obstacle", lambda: "a node is run by root; use sudo")
+    assert main([verb]) == 0
+    said = capsys.readouterr().out
+    assert said == "[e2e] SKIPPED, nothing was tested: a node is run by root; use sudo\n"
