@@ -20,7 +20,7 @@ _ALL = "dialects.tensorflow=true,dialects.tensorstack=true"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Limit the time of the test itself; the first one also installs the operator."""
     for item in items:
-        item.add_marker(pytest.mark.timeout(600, func_only=True))
+        item.add_marker(pytest.mark.timeout(1200, func_only=True))
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ from tests.support.node.client import Json, Namespace, until
 from tests.support.node.images import TENSORFLOW
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+SECONDS = 600
+"""Several processes load TensorFlow at the same time; on a busy machine that takes minutes."""
 
 
 def example(name: str) -> list[Json]:
@@ -45,7 +47,7 @@ def start(namespace: Namespace, name: str) -> Json:
 @pytest.mark.parametrize("name", ["01-parameter-servers", "02-multi-worker", "03-evaluator"])
 def test_example_trains(namespace: Namespace, name: str) -> None:
     job = start(namespace, name)["metadata"]["name"]
-    namespace.until_condition("Succeeded", job)
+    namespace.until_condition("Succeeded", job, seconds=SECONDS)
     assert all(_restarts(pod) == 0 for pod in namespace.pods().values())
 
 
@@ -65,7 +67,7 @@ def test_job_with_default_servers_trains_and_shows_its_progress(namespace: Names
         assert job["status"].get("state") != "Failed", job["status"]
         return bool(job["status"].get("state") == "Succeeded")
 
-    until("state Succeeded", state)
+    until("state Succeeded", state, seconds=SECONDS)
     page = until("TensorBoard answers", lambda: _answer(namespace, path))
     assert "TensorBoard" in page
 
@@ -79,7 +81,7 @@ def test_job_of_t9k_trains(namespace: Namespace) -> None:
         assert found != "Failed"
         return bool(found == "Succeeded")
 
-    until("phase Succeeded", phase)
+    until("phase Succeeded", phase, seconds=SECONDS)
     # Finished workers keep their pods and their logs under Unfinished.
     assert {name for name in namespace.pods() if "worker" in name} == {
         f"{name}-worker-0",

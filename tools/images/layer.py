@@ -49,10 +49,11 @@ def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
         deleted = Path(name)
         tar.addfile(tarfile.TarInfo(str(deleted.with_name(f".wh.{deleted.name}"))))
         return
-    tar.inodes.clear()  # a hard link to a file of a lower layer would lead nowhere
     found = tar.gettarinfo(path, name)
-    entry = found.replace(uid=0, gid=0, uname="root", gname="root")
-    if entry.isreg():
+    entry = found.replace(uid=0, gid=0, uname="root", gname="root", deep=False)
+    if entry.isreg() or entry.islnk():
+        # Not a hard link: the file that it leads to may be in a lower layer.
+        entry.type, entry.size = tarfile.REGTYPE, status.st_size
         with path.open("rb") as content:
             tar.addfile(entry, content)
     else:

@@ -86,7 +86,7 @@ class Cluster:
         body = {"metadata": {"generateName": f"{prefix}-", "labels": labels}}
         name = self.endpoint.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        self.until("a service account", lambda: self.found(account))
+        until("a service account", lambda: self.found(account))
         return Namespace(self, name, self._place.volumes / name)
 
     def found(self, path: str) -> Json | None:
@@ -108,7 +108,7 @@ class Cluster:
             yield
         finally:
             held.unlink()
-        self.until("the API server", self._is_ready)
+        until("the API server", self._is_ready)
 
     def _wait_until_stopped(self, component: str) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -122,10 +122,6 @@ class Cluster:
         except (ApiError, OSError):
             return False
         return True
-
-    def until(self, thing: str, look: Callable[[], T | None], *, seconds: float = PATIENCE) -> T:
-        """What `look` returns once it is true; fails after a long time and says for what."""
-        return until(thing, look, seconds=seconds)
 
 
 class Namespace:
@@ -181,14 +177,16 @@ class Namespace:
         found: object = self.cluster.endpoint.request("GET", path)
         return found if isinstance(found, str) else json.dumps(found)
 
-    def until_condition(self, condition: str, name: str = "j", **of: str) -> Json:
+    def until_condition(
+        self, condition: str, name: str = "j", *, seconds: float = PATIENCE
+    ) -> Json:
         """The job once a condition is true."""
 
         def look() -> Json | None:
-            job = self.job(name, **of)
+            job = self.job(name)
             return job if condition in conditions_of(job) else None
 
-        return self.cluster.until(f"{condition} of {self.name}/{name}", look)
+        return until(f"{condition} of {self.name}/{name}", look, seconds=seconds)
 
     def until_running(self, *names: str) -> dict[str, Json]:
         """The pods once the training container of each of these runs."""
@@ -197,7 +195,7 @@ class Namespace:
             pods = self.pods()
             return pods if all(is_running(pods.get(name)) for name in names) else None
 
-        return self.cluster.until(f"{self.name}: {', '.join(names)} run", look)
+        return until(f"{self.name}: {', '.join(names)} run", look)
 
     def until_replaced(self, name: str, uid: str) -> Json:
         """A running pod of the same name that is another one."""
@@ -206,7 +204,7 @@ class Namespace:
             pod = self.pod(name)
             return pod if pod and pod["metadata"]["uid"] != uid and is_running(pod) else None
 
-        return self.cluster.until(f"{self.name}: a new {name} runs", look)
+        return until(f"{self.name}: a new {name} runs", look)
 
     def events(self, name: str = "j") -> list[Json]:
         query = f"?fieldSelector=involvedObject.name%3D{name}"

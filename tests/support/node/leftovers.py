@@ -10,6 +10,8 @@ from tests.support.node.configuration import BRIDGE
 from tests.support.node.machine import CGROUP, CGROUPS, Folders
 
 _SECONDS = 60
+_SHARES = 8 * 1024
+"""All pods together count like eight processes of a busy host, not like one."""
 _POLL_SECONDS = 0.2
 
 
@@ -17,6 +19,9 @@ def make_control_groups() -> None:
     """Make the node's control group in every hierarchy of this machine."""
     for root in _hierarchies():
         (root / CGROUP).mkdir(exist_ok=True)
+        shares = root / CGROUP / "cpu.shares"
+        if shares.exists():
+            shares.write_text(str(_SHARES))
 
 
 def remove_control_groups() -> None:
