@@ -98,8 +98,8 @@ def test_image_that_cannot_be_pulled_is_reported_on_the_job(namespace: Namespace
     spec = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
     spec["containers"][0]["image"] = "nowhere.invalid/missing:1"
     namespace.create(job)
-    until("the status names the image", lambda: "nowhere.invalid" in str(namespace.job()["status"]))
-    assert "ImagePull" in str(namespace.job()["status"]) or "pull" in str(namespace.job()["status"])
+    until("the status names the image", lambda: "nowhere.invalid" in _told(namespace))
+    assert "pull" in _told(namespace).lower()
 
 
 def test_volume_that_does_not_exist_is_explained(namespace: Namespace) -> None:

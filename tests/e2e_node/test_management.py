@@ -64,7 +64,7 @@ def test_secrets_and_volumes_reach_the_replicas(namespace: Namespace) -> None:
 def test_replicas_find_each_other_by_the_names_in_tf_config(namespace: Namespace) -> None:
     namespace.create(tfjob({"PS": (1, FOREVER), "Worker": (2, FOREVER)}))
     pods = namespace.until_running("j-ps-0", "j-worker-0", "j-worker-1")
-    line = namespace.log("j-worker-0").splitlines()[0]
+    [line, *_] = until("a log", lambda: namespace.log("j-worker-0").splitlines())
     cluster = json.loads(line.partition("=")[2])["cluster"]
     hosts = [address.partition(":")[0] for role in cluster.values() for address in role]
     assert len(hosts) == 3
@@ -85,7 +85,7 @@ def test_kubectl_shows_logs_events_and_columns(namespace: Namespace) -> None:
     namespace.until_running("j-worker-0")
     namespace.until_condition("Running")
     kubectl, place = namespace.cluster.kubectl, ("-n", namespace.name)
-    assert "TF_CONFIG=" in kubectl("logs", *place, "j-worker-0")
+    until("a log", lambda: "TF_CONFIG=" in kubectl("logs", *place, "j-worker-0"))
     assert "Running" in kubectl("get", "tfj", *place)
     until("events", lambda: "SuccessfulCreatePod" in kubectl("describe", "tfj", "j", *place))
 

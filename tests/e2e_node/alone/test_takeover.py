@@ -11,13 +11,20 @@ import yaml
 
 from tests.e2e_node.alone.test_control import identities, operator_pods
 from tests.support.controlplane.toolchain import Toolchain
-from tests.support.node.client import HOME, Cluster, Json, Namespace, tfjob, until
+from tests.support.node.client import (
+    HOME,
+    Cluster,
+    Json,
+    Namespace,
+    commands_of,
+    tfjob,
+    until,
+)
 from tests.support.node.images import PEER
 
 FOREVER: tuple[str, ...] = ()
 NAMES = ("j-chief-0", "j-worker-0", "j-worker-1")
 CRD = "tfjobs.kubeflow.org"
-ROLES = ("kubeflow-training-admin", "kubeflow-training-edit", "kubeflow-training-view")
 
 
 @pytest.fixture
@@ -53,15 +60,13 @@ def start_peer(cluster: Cluster, documents: list[Json]) -> None:
 
 
 def hand_over(cluster: Cluster) -> None:
-    """The steps of the installation page, up to the installation itself."""
-    cluster.kubectl("-n", HOME, "scale", "deployment", "training-operator", "--replicas=0")
-    webhook = "validator.training-operator.kubeflow.org"
-    cluster.kubectl("delete", "validatingwebhookconfiguration", webhook)
-    owner = ("meta.helm.sh/release-name=tfjob", f"meta.helm.sh/release-namespace={HOME}")
-    managed = "app.kubernetes.io/managed-by=Helm"
-    cluster.kubectl("label", "crd", CRD, "--overwrite", managed)
-    cluster.kubectl("annotate", "crd", CRD, "--overwrite", *owner)
-    cluster.kubectl("delete", "clusterrole", "--ignore-not-found", *ROLES)
+    """Follow the page on installing, and install with every kind of job."""
+    *steps, delete_objects, delete_roles = commands_of(
+        "### Switching without touching running jobs"
+    )
+    cluster.follow(steps)
+    cluster.install("dialects.tensorflow=true,dialects.tensorstack=true")
+    cluster.follow([delete_objects, delete_roles])
 
 
 def test_jobs_move_to_our_operator_and_back_while_they_train(
@@ -76,7 +81,6 @@ def test_jobs_move_to_our_operator_and_back_while_they_train(
     before = identities(namespace)
 
     hand_over(cluster)
-    cluster.install("dialects.tensorflow=true,dialects.tensorstack=true")
     namespace.create(tfjob({"Worker": (1, ("--seconds", "0.1"))}, name="ours"))
     namespace.until_condition("Succeeded", "ours")
     assert before.items() <= identities(namespace).items()
@@ -88,10 +92,7 @@ def test_jobs_move_to_our_operator_and_back_while_they_train(
     assert before.items() <= identities(namespace).items()
 
     hand_over(cluster)
-    cluster.install("dialects.tensorflow=true,dialects.tensorstack=true")
     namespace.until_condition("Succeeded")
-    for kind in ("deployment", "service", "serviceaccount"):
-        cluster.kubectl("-n", HOME, "delete", kind, "training-operator", "--ignore-not-found")
 
 
 def test_uninstalled_release_leaves_jobs_pods_and_definitions(
@@ -100,11 +101,12 @@ def test_uninstalled_release_leaves_jobs_pods_and_definitions(
     namespace.create(tfjob({"Worker": (1, FOREVER)}))
     namespace.until_running("j-worker-0")
     before = identities(namespace)
-    cluster.helm.uninstall(namespace=HOME)
+    cluster.follow(commands_of("## Uninstall")[:1])
     until("our operator is gone", lambda: not operator_pods(cluster))
     assert cluster.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD}")
     assert namespace.job()["metadata"]["name"] == "j"
     assert identities(namespace) == before
-    cluster.install("dialects.tensorflow=true,dialects.tensorstack=true")
+    cluster.follow(commands_of("## Install")[:1])
     namespace.until_condition("Running")
     assert identities(namespace) == before
+    cluster.install("dialects.tensorflow=true,dialects.tensorstack=true")

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +25,8 @@ from tests.support.patience import PATIENCE
 Json = dict[str, Any]
 T = TypeVar("T")
 _POLL_SECONDS = 0.2
+_PAGE = Path(__file__).parents[3] / "docs" / "install.md"
+_ANY_IMAGE = "registry.example.com/ml/tfjob"
 HOME = "kubeflow"
 """The namespace of the operator."""
 
@@ -63,6 +67,13 @@ class Cluster:
         )
         assert (done.returncode != 0) == fails, f"kubectl {' '.join(words)}:\n{done.stdout}"
         return done.stdout
+
+    def follow(self, commands: Iterable[str]) -> None:
+        """Run commands of a page, with the image of the checkout."""
+        for command in commands:
+            words = shlex.split(command.replace(_ANY_IMAGE, OPERATOR))
+            program = {"helm": self.helm, "kubectl": self.kubectl}[words[0]]
+            program(*words[1:])
 
     def explain(self, namespace: str, name: str = "j") -> str:
         """What `tfjob explain` says about a job."""
@@ -284,6 +295,15 @@ def condition(job: Json, kind: str) -> Json:
     """One condition of a job."""
     [found] = [each for each in job["status"]["conditions"] if each["type"] == kind]
     return dict(found)
+
+
+def commands_of(heading: str) -> list[str]:
+    """The commands of one section of the page on installing, without those of its subsections."""
+    section = _PAGE.read_text().partition(f"\n{heading}\n")[2]
+    section = re.split(r"^#+ ", section, maxsplit=1, flags=re.MULTILINE)[0]
+    blocks = re.findall(r"^ *```\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line.strip() for line in lines if line.split()[0] in ("helm", "kubectl")]
 
 
 def is_running(pod: Json | None) -> bool:
