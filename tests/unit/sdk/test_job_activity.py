@@ -60,7 +60,7 @@ async def read(script: Mapping[str, Answer]) -> list[ReplicaActivity]:
     found = ClusterJob.of(DIALECT, manifest("W3"))
     pods = [a_pod(), a_pod(index=1), a_pod(index=2, phase="Failed", exit_code=1)]
     async with FakeApi(answer) as fake, Api(Config(server=fake.url)) as api:
-        return list(await activity_of(api, found, pods))
+        return list(await activity_of(Cluster(api=api, namespace=None), found, pods))
 
 
 _NONE = refusal(404, "NotFound")
