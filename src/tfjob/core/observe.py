@@ -217,7 +217,7 @@ def _instance(
 def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
     """A stored record of the pod takes precedence over what its timestamps suggest."""
     instance.pod = pod
-    instance.is_obsolete = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
+    instance.is_obsolete = _is_of_earlier_run(job, pod) or stored.has_removed(pod.metadata.uid)
     instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
     last = stored.record_of(instance.index)
     instance.excused = last.excused if last is not None and last.uid == pod.metadata.uid else 0

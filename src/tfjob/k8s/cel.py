@@ -191,7 +191,7 @@ def _both(left: Program, right: Program, *, decisive: bool) -> Program:
 
     def run(env: Env) -> bool:
         try:
-            verdict = left(env)
+            verdict: object = left(env)
             if verdict is decisive:
                 return decisive
             truth(verdict)

@@ -16,6 +16,7 @@ _MAX_SECONDS = 100 * 365 * 24 * 3600
 """Longer durations are cut to a century, so that sums with them stay valid dates."""
 _MAX_LENGTH = 64
 """Longer text is not a time. It is refused before it is cached: a user may write any text."""
+_ZONE = len("+00:00")
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
@@ -41,6 +42,8 @@ def _parsed(text: str) -> datetime | None:
 
 def render(moment: datetime) -> str:
     """Render as `metav1.Time`: UTC, whole seconds."""
+    if moment.tzinfo is UTC:  # the usual case, without a copy
+        return f"{moment.isoformat(timespec='seconds')[:-_ZONE]}Z"
     return f"{_utc(moment).isoformat(timespec='seconds')}Z"
 
 
