@@ -1,8 +1,8 @@
-"""Remembers decoded jobs, so that an unchanged spec is checked once and decoded once or twice.
+"""Remembers which jobs were checked, and hands a decoded job to its next reconcile.
 
-A job is reconciled several times while it starts, and again when it ends, but its spec rarely
-changes. That it follows the rules of its CRD is remembered as a hash; the job itself only until it
-is settled, because it takes much more memory. Forgetting costs work, and never changes a result.
+A job is reconciled several times, but its spec rarely changes. That it follows the rules of its CRD
+is remembered as a hash. The first two reconciles of a job follow each other closely, so the first
+leaves the decoded job to the second. Forgetting costs work, and never changes a result.
 """
 
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ class _Decoded(NamedTuple):
 
 
 class DecodedJobs:
-    """The content of each checked job as a hash, and decoded jobs, by UID. The oldest are
+    """The content of each checked job as a hash, and some decoded jobs, by UID. The oldest are
     forgotten first."""
 
     def __init__(self, *, max_checked: int = _MAX_CHECKED, max_bytes: int = _MAX_BYTES) -> None:
@@ -37,33 +37,39 @@ class DecodedJobs:
         self._bytes = 0
 
     def is_checked(self, stored: JobObject) -> bool:
-        """Whether the job was added with the content that it has now."""
+        """Whether the job was checked with the content that it has now."""
         return self._hashes.get(stored.metadata.uid) == _hash(stored)
 
-    def of_checked(self, stored: JobObject, settings: Settings) -> Job | None:
-        """The decoded job of one that `is_checked`, with the status that it had then."""
-        found = self._decoded.get(stored.metadata.uid)
-        return None if found is None or found.settings is not settings else found.job
-
-    def add(self, stored: JobObject, job: Job, settings: Settings) -> None:
-        """Keep a job that follows the rules."""
-        uid, size = stored.metadata.uid, len(bytes(stored.spec))
+    def mark_checked(self, stored: JobObject) -> None:
+        """The job follows the rules."""
+        uid = stored.metadata.uid
         if uid not in self._hashes and len(self._hashes) >= self._max_checked:
             del self._hashes[next(iter(self._hashes))]
         self._hashes[uid] = _hash(stored)
         self.drop(uid)
-        if size > self._max_bytes:
+
+    def keep(self, stored: JobObject, job: Job, settings: Settings) -> None:
+        """Keep a checked job in its decoded form."""
+        uid, size = stored.metadata.uid, len(bytes(stored.spec))
+        self.drop(uid)
+        if size > self._max_bytes or not self.is_checked(stored):
             return
         self._decoded[uid] = _Decoded(job, settings, size)
         self._bytes += size
         while self._bytes > self._max_bytes:
             self.drop(next(iter(self._decoded)))
 
-    def drop(self, uid: str) -> None:
-        """Forget a decoded job, which is settled or deleted, but not that it was checked."""
+    def take(self, stored: JobObject, settings: Settings) -> Job | None:
+        """The decoded form, with an older status, of a job that `is_checked`. It is not kept."""
+        found = self.drop(stored.metadata.uid)
+        return None if found is None or found.settings is not settings else found.job
+
+    def drop(self, uid: str) -> _Decoded | None:
+        """Forget a decoded job, but not that it was checked."""
         found = self._decoded.pop(uid, None)
         if found is not None:
             self._bytes -= found.size
+        return found
 
 
 def _hash(stored: JobObject) -> int:

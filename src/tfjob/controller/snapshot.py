@@ -155,22 +155,27 @@ class SnapshotReader:
     def decode(self, stored: JobObject) -> Job | InvalidJob:
         return self._decode(stored, stored.manifest())
 
-    def forget_decoded(self, uid: str) -> None:
-        """Drop the decoded form of a job that is settled or deleted."""
+    def keep_decoded(self, snapshot: Snapshot) -> None:
+        """Keep the decoded job for the next reconcile, which follows soon."""
+        if isinstance(snapshot.job, Job):
+            self._decoded.keep(snapshot.stored, snapshot.job, self.settings)
+
+    def forget_job(self, uid: str) -> None:
         self._decoded.drop(uid)
 
     def _decode(self, stored: JobObject, manifest: Manifest) -> Job | InvalidJob:
         """Decode a job. A job that cannot be parsed is marked, and then left alone."""
         spec = manifest["spec"]
         is_checked = not isinstance(spec, Unreadable) and self._decoded.is_checked(stored)
-        known = self._decoded.of_checked(stored, self.settings) if is_checked else None
+        known = self._decoded.take(stored, self.settings) if is_checked else None
         job = None if known is None else self._dialect.with_status(known, manifest)
         if job is not None:
             return job
         found = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
         if isinstance(found, InvalidJob):
             return self._unparsed_or_invalid(found, spec)
-        self._decoded.add(stored, found, self.settings)
+        if not is_checked:
+            self._decoded.mark_checked(stored)
         return found
 
     def _unparsed_or_invalid(self, job: InvalidJob, spec: object) -> InvalidJob:
