@@ -12,7 +12,7 @@ from typing import Final
 
 from tfjob.core.diagnosis import failures
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.diagnosis.consequences import SURVIVES, WINDOW, couples
+from tfjob.core.diagnosis.consequences import SURVIVES, couples
 from tfjob.core.job import Job, Recovery
 from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.core.restart_policy import ReplicaAction, backoff_until, is_recorded
@@ -44,7 +44,7 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
     losses = {
         instance.name: (instance, key)
         for instance, action in actions
-        if (key := _loss(instance, action, status=status, now=now))
+        if (key := _loss(job, instance, action, status=status, now=now))
     }
     pairs = _coupled_types(job, {each.replica.type for each, _ in losses.values()})
     ending = {survivor for _, survivor in pairs}
@@ -54,7 +54,7 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
         if instance.replica.type in ending
         and instance.name not in losses
         and _is_running(instance, action)
-        and not _has_followed_in_place(instance, now=now)
+        and not instance.has_followed_in_place
     ]
     if not survivors:
         return actions
@@ -120,7 +120,12 @@ def _coupled_types(job: Job, lost: AbstractSet[str]) -> set[tuple[str, str]]:
 
 
 def _loss(
-    instance: ReplicaInstance, action: ReplicaAction, *, status: JobStatus, now: datetime
+    job: Job,
+    instance: ReplicaInstance,
+    action: ReplicaAction,
+    *,
+    status: JobStatus,
+    now: datetime,
 ) -> str:
     """The key of the incident in which the replica is lost; empty if it is not lost.
 
@@ -134,7 +139,7 @@ def _loss(
         return instance.incident
     if action in _LOST:
         return failures.last_key(pod) if _has_run(instance, now=now) else ""
-    is_lost = action is ReplicaAction.KEEP and _is_in_place(instance) and _is_recent(pod, now)
+    is_lost = action is ReplicaAction.KEEP and _is_in_place(instance) and _is_news(job, pod)
     return failures.key_before_restart(pod) if is_lost else ""
 
 
@@ -151,19 +156,18 @@ def _is_in_place(instance: ReplicaInstance) -> bool:
     return failures.training_restarts(instance.pod) > instance.excused
 
 
-def _has_followed_in_place(instance: ReplicaInstance, *, now: datetime) -> bool:
-    """It has just ended because of another loss, and runs again: it needs no other restart."""
-    pod = instance.pod
-    if pod is None or not instance.excused:
-        return False
-    return failures.training_restarts(pod) == instance.excused and _is_recent(pod, now)
+def _is_news(job: Job, pod: Pod) -> bool:
+    """Whether the failure before the last restart in place is not stored yet.
 
-
-def _is_recent(pod: Pod, now: datetime) -> bool:
-    """A loss that the others have survived for long does not concern them."""
-    ended = failures.end_before_restart(pod)
+    The others have survived one that is, or the job did not restart groups at that time.
+    """
+    ended, stored = failures.end_before_restart(pod), job.status.diagnosis
     finished = None if ended is None else time.parse(ended.finished_at)
-    return finished is not None and now - finished <= WINDOW
+    if stored is None or finished is None:
+        return finished is not None
+    if failures.key_before_restart(pod) in {each.key for each in stored.incidents}:
+        return False
+    return stored.forgotten_until is None or time.truncate(finished) > stored.forgotten_until
 
 
 def _has_run(instance: ReplicaInstance, *, now: datetime) -> bool:

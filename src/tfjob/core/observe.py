@@ -53,6 +53,8 @@ class ReplicaInstance(msgspec.Struct):
     is_disrupted: bool = False
     is_consequence: bool = False
     """It failed only because another replica was lost."""
+    has_followed_in_place: bool = False
+    """It has just ended because of another loss, and runs again in the same pod."""
     is_superseded: bool = False
     """It ran, and is restarted because another replica of its group was lost."""
     incident: str = ""

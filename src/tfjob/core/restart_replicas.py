@@ -79,9 +79,10 @@ def mark_consequences(builder: PlanBuilder, observed: ObservedState) -> None:
             continue
         instance.is_consequence = recovery.has_followed(instance, pod, keys)
         is_new = pod.restart_count > _recorded_in_place(pod, stored, instance.index)
-        instance.excused += is_new and recovery.has_followed_in_place(
+        instance.has_followed_in_place = is_new and recovery.has_followed_in_place(
             pod, keys, excused=instance.excused
         )
+        instance.excused += instance.has_followed_in_place
 
 
 def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActions:

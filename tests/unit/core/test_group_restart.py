@@ -296,10 +296,20 @@ def test_the_end_of_a_container_that_ran_again_is_not_an_incident_of_its_own() -
     assert found.incident_count == 1
 
 
-def test_a_restart_in_place_that_the_others_have_long_survived_restarts_nothing() -> None:
+def test_a_restart_in_place_from_before_the_mode_was_chosen_restarts_nothing() -> None:
+    passes = running(restart="OnFailure", mode="Auto")
+    passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3))
+    chosen = manifest("W3", restart="OnFailure")
+    chosen["metadata"]["annotations"] = {RECOVERY: "Group"}
+    passes.edit(chosen)
+    assert passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(4)).deletes == []
+
+
+@pytest.mark.parametrize("seconds", [-600, 600])
+def test_wrong_clocks_do_not_change_what_is_restarted(seconds: float) -> None:
     passes = running(restart="OnFailure")
-    plan = passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(63))
-    assert plan.deletes == []
+    plan = passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3 + seconds))
+    assert len(deleted_names(plan, "Pod")) == 3
 
 
 def test_replicas_that_all_run_again_in_place_are_left_alone() -> None:

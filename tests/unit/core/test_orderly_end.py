@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.support.builders import (
+    a_batch_job,
     a_job,
     a_pod,
     at,
@@ -15,6 +16,7 @@ from tests.support.builders import (
     status_after,
 )
 from tfjob.core import orderly_end
+from tfjob.core.job import Workload
 from tfjob.core.plan import Rule
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
@@ -138,3 +140,15 @@ def test_an_expired_job_is_deleted_only_when_it_has_ended_in_order() -> None:
     waiting = decide(job, *pods(chief="T", ps="R"))
     assert (waiting.deletes_job, waiting.requeue_at) == (False, at(25 + MARGIN))
     assert decide(job, *pods(ps="R")).deletes_job
+
+
+def test_batch_jobs_of_parameter_servers_end_after_those_of_the_others() -> None:
+    job = a_job("C1 P1 W1", run_policy={"cleanPodPolicy": "All"}, status=DONE)
+    job = msgspec.structs.replace(job, workload=Workload.JOB)
+    batch_jobs = [a_batch_job(role) for role in ("chief", "ps", "worker")]
+    owned = {role: a_pod(role, owner=f"uid-j-{role}-0") for role in ("ps", "worker")}
+    first = decide(job, *owned.values(), jobs=batch_jobs)
+    assert deleted_names(first, "Pod") == ["j-worker-0"]
+    assert deleted_names(first, "Job") == ["j-chief-0", "j-worker-0"]
+    last = decide(job, owned["ps"], jobs=[a_batch_job("ps")])
+    assert (deleted_names(last, "Pod"), deleted_names(last, "Job")) == (["j-ps-0"], ["j-ps-0"])
