@@ -14,8 +14,8 @@ import msgspec
 
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import HasMetadata, Key
-from tfjob.controller.checked_specs import CheckedSpecs
 from tfjob.controller.cluster_lookups import ClusterLookups
+from tfjob.controller.decoded_jobs import DecodedJobs
 from tfjob.controller.held_pods import HeldPods, is_stray
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
@@ -68,6 +68,8 @@ class Snapshot(msgspec.Struct):
     job: Job | InvalidJob
     children: Children = Children()
     to_claim: Sequence[PendingClaim] = ()
+    has_fresh_pods: bool = False
+    """The pods are those of the server, not those of the cache."""
 
 
 class Clock(Protocol):
@@ -94,7 +96,7 @@ class SnapshotReader:
         self.now = now
         self._token = token
         self._unparsed: set[str] = set()
-        self._checked = CheckedSpecs()
+        self._decoded = DecodedJobs()
 
     async def read(self, key: Key) -> Snapshot | None:
         """The snapshot of a job; None if there is no such job."""
@@ -153,15 +155,30 @@ class SnapshotReader:
     def decode(self, stored: JobObject) -> Job | InvalidJob:
         return self._decode(stored, stored.manifest())
 
+    def keep_decoded(self, snapshot: Snapshot) -> None:
+        """Keep the decoded job for the next reconcile, which follows soon."""
+        if isinstance(snapshot.job, Job):
+            self._decoded.keep(snapshot.stored, snapshot.job, self.settings)
+
+    def forget_job(self, uid: str) -> None:
+        self._decoded.drop(uid)
+
     def _decode(self, stored: JobObject, manifest: Manifest) -> Job | InvalidJob:
         """Decode a job. A job that cannot be parsed is marked, and then left alone."""
-        is_checked = self._checked.holds(stored)
-        job = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
-        if not isinstance(job, InvalidJob):
-            if not is_checked:
-                self._checked.add(stored)
-            return job
         spec = manifest["spec"]
+        is_checked = not isinstance(spec, Unreadable) and self._decoded.is_checked(stored)
+        known = self._decoded.take(stored, self.settings) if is_checked else None
+        job = None if known is None else self._dialect.with_status(known, manifest)
+        if job is not None:
+            return job
+        found = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
+        if isinstance(found, InvalidJob):
+            return self._unparsed_or_invalid(found, spec)
+        if not is_checked:
+            self._decoded.mark_checked(stored)
+        return found
+
+    def _unparsed_or_invalid(self, job: InvalidJob, spec: object) -> InvalidJob:
         if not isinstance(spec, Unreadable):
             return self._excused(job)
         self._log_unparsed(job, spec.reason)

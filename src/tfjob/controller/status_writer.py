@@ -6,7 +6,7 @@ Unknown top-level fields of the status are preserved. Pacing decides whether a w
 A diagnosis that the server refuses does not hold the job up: the rest is stored without it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +16,7 @@ from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.client.watch_codec import Key
 from tfjob.controller.job_object import JobObject
+from tfjob.controller.pod_confirmation import PodConfirmer
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
@@ -24,7 +25,7 @@ from tfjob.dialects.base import Dialect, Manifest, StatusContext
 
 MAX_ATTEMPTS: Final = 5
 
-Decide = Callable[[JobObject], tuple[Job | InvalidJob, Plan]]
+Decide = Callable[[JobObject], Awaitable[tuple[Job | InvalidJob, Plan]]]
 DefaultSpec = Callable[[Manifest], dict[str, Any] | None]
 
 
@@ -45,6 +46,7 @@ class StatusWriter:
     def __init__(self, api: Api, dialect: Dialect) -> None:
         self._api = api
         self._dialect = dialect
+        self.pod_confirmer = PodConfirmer(api, dialect)
         self._resource = Resource(dialect.group, dialect.version, dialect.plural)
 
     def path(self, stored: JobObject) -> str:
@@ -82,12 +84,14 @@ class StatusWriter:
                 if attempt + 1 == MAX_ATTEMPTS:
                     raise
             else:
-                return WriteResult(job, plan, response.metadata.resource_version, is_stored=True)
+                version = response.metadata.resource_version
+                self.pod_confirmer.status_stored(stored, version)
+                return WriteResult(job, plan, version, is_stored=True)
             fresh = await self.read_fresh(stored)
             if fresh is None:
                 return None
             stored, known = fresh, fresh.metadata.resource_version
-            job, plan = decide(stored)
+            job, plan = await decide(stored)
         raise AssertionError("the last attempt returns or raises")
 
     async def store_defaulted_spec(self, stored: JobObject, defaulted: DefaultSpec) -> str | None:

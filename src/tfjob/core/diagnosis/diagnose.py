@@ -116,13 +116,8 @@ def _diagnosis(
     ]
     before = () if stored is None else stored.incidents
     count = 0 if stored is None else stored.incident_count
-    is_whole = count <= len(before)
-    incidents = merged(
-        builder.job,
-        before,
-        seen,
-        forgotten_until=None if is_whole else before[min(1, len(before) - 1)].at,
-    )
+    forgotten_until = None if stored is None else stored.forgotten_until
+    incidents = merged(builder.job, before, seen, forgotten_until=forgotten_until)
     count += len(incidents) - len(before)
     found = _dominant(builder, children, observed, incidents=incidents, seen=seen)
     if found is None:

@@ -59,6 +59,8 @@ class Failure(msgspec.Struct, frozen=True):
     replica: ReplicaType
     started: datetime | None = None
     output: str = ""
+    follows: str = ""
+    """The key of the failure because of which the operator restarts the replica."""
 
 
 def of_instance(
@@ -71,8 +73,14 @@ def of_instance(
     status = next(
         (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER), None
     )
-    if status is not None:
-        yield from _before(seen, status)
+    if instance.is_superseded:
+        yield seen.group_restart(instance.incident)
+        return
+    before = [] if status is None else list(_before(seen, status))
+    if _is_of_earlier_run(instance.incident, pod):
+        yield from (each for each in before if each.incident.key == instance.incident)
+        return
+    yield from before
     if instance.is_failed and instance.is_disrupted:
         yield seen.disruption(0 if status is None else status.restart_count)
         return
@@ -84,6 +92,11 @@ def of_instance(
     yield from _init_failures(seen)
 
 
+def _is_of_earlier_run(incident: str, pod: Pod) -> bool:
+    """Whether the pod is replaced because of a run before its current one."""
+    return incident.startswith(f"{pod.metadata.uid}/") and incident != last_key(pod)
+
+
 def last_key(pod: Pod) -> str:
     """The key of the failure with which the pod has ended."""
     return f"{pod.metadata.uid}/{training_restarts(pod)}"
@@ -92,6 +105,13 @@ def last_key(pod: Pod) -> str:
 def key_before_restart(pod: Pod) -> str:
     """The key of the failure before the last restart in place."""
     return f"{pod.metadata.uid}/{training_restarts(pod) - 1}"
+
+
+def end_before_restart(pod: Pod) -> Terminated | None:
+    """How the training container ended before its last restart in place."""
+    own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
+    status = next(own, None)
+    return None if status is None else status.last_state.terminated
 
 
 def training_restarts(pod: Pod) -> int:
@@ -179,6 +199,13 @@ class _Seen:
                 reason, detail = reason or target.reason, detail or target.message
         at = at or deletion_requested_at(pod.metadata) or _latest_end(pod)
         return self._failure(f"{run}", cause, at=at, reason=reason, detail=detail)
+
+    def group_restart(self, incident: str) -> Failure:
+        """The pod ends because the operator restarts its group."""
+        at = _latest_end(self.pod) or deletion_requested_at(self.pod.metadata)
+        run = f"{training_restarts(self.pod)}"
+        found = self._failure(run, Cause.KILLED, at=at)
+        return msgspec.structs.replace(found, follows=incident)
 
     def pod_failure(self, run: int) -> Failure:
         """The pod failed, and no container tells why."""
