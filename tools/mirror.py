@@ -27,6 +27,7 @@ SUITES: Mapping[str, str] = {
     "dialects/kubeflow/test_worked_objects": "whole objects, byte for byte",
     "dialects/tensorstack/test_verdicts": "the CRD and the offline check agree",
     "dialects/test_one_truth": "the CRD and the operator agree on what is valid",
+    "dialects/test_seed_lines": "single lines of published documents, one by one",
     "dialects/test_seeds": "published jobs mean what their documents say",
     "dialects/test_vendor_values": "each API lists its own values",
     "dialects/test_verdicts": "the CRD and the offline check agree",

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import hints, tensorboard
+from tfjob.cli import hints, signals, tensorboard
 from tfjob.cli.first_failure import Failure, Failures, exit_text, memory_text
 from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
@@ -46,6 +46,15 @@ class Outcome(Enum):
     INTERRUPTED = auto()
 
 
+EXIT_CODES: Final = {
+    Outcome.SUCCEEDED: 0,
+    Outcome.FAILED: 1,
+    Outcome.TIMED_OUT: 3,
+    Outcome.BLOCKED: 5,
+    Outcome.INTERRUPTED: signals.EXIT_CODE,
+}
+
+
 class FollowOptions(msgspec.Struct, frozen=True, kw_only=True):
     logs: str = "all"
     """The replicas whose lines are shown: all, none, a replica type or one replica."""
@@ -53,6 +62,8 @@ class FollowOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the job is ended."""
     waits_if_blocked: bool = False
     keeps_cluster: bool = False
+    detaches: bool = False
+    """At an interrupt or the limit the job goes on; only the following ends."""
     python: str = ""
     blocked_after: float = 2.0
     """Seconds that a job stays blocked before it is ended: its other pods may still appear."""
@@ -98,7 +109,10 @@ class Follower:
             outcome = Outcome.INTERRUPTED if asked in done else Outcome.TIMED_OUT
             if following in done:
                 outcome = Outcome.BLOCKED
-            await self._end_job(outcome, interrupts)
+            if self._options.detaches:
+                self._detach()
+            else:
+                await self._end_job(outcome, interrupts)
             return outcome
         finally:
             for task in tasks:
@@ -282,6 +296,10 @@ class Follower:
         if not why:
             return None
         return Failure(found.replica, why, is_out_of_memory=is_out_of_memory)
+
+    def _detach(self) -> None:
+        name = self._found.name
+        self._screen.message(f"{name} goes on; `tfjob attach {name}` follows it again")
 
     async def _end_job(self, outcome: Outcome, interrupts: Interrupts) -> None:
         """Delete the job, so that its pods get their grace period; an interrupt cuts it short."""

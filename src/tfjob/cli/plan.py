@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    options, _ = dialect_flags.read(arguments)
+    options = dialect_flags.read(arguments)
     return Settings(
         gang_scheduler_name=arguments.gang_scheduler_name,
         cluster_domain=arguments.cluster_domain,

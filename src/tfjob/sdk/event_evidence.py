@@ -4,11 +4,11 @@ Events are used for what the pods and the stored status leave open. An event cou
 pod that it is about exists and does not run, or for a probe, was restarted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from tfjob.core.diagnosis import api_refusals
+from tfjob.core.diagnosis import api_refusals, pod_events
 from tfjob.core.diagnosis.causes import CATALOGUE, Cause
 from tfjob.core.diagnosis.diagnosis import Diagnosis, fitted
 from tfjob.k8s import time
@@ -17,13 +17,6 @@ from tfjob.sdk import jobs
 from tfjob.sdk.job_events import WARNING, JobEvent
 from tfjob.sdk.jobs import ClusterJob
 
-_STARTING: Final[Mapping[str, Cause]] = {
-    "FailedMount": Cause.MOUNT_FAILED,
-    "FailedAttachVolume": Cause.MOUNT_FAILED,
-    "FailedCreatePodSandBox": Cause.SANDBOX_FAILED,
-}
-_UNHEALTHY: Final = "Unhealthy"
-_PROBES: Final = ("Liveness probe", "Startup probe")
 _CREATE_FAILED: Final = "FailedCreate"
 
 
@@ -42,8 +35,9 @@ def cause_in(
 
 def _of_pod(event: JobEvent, pod: Pod) -> Cause | None:
     if pod.phase is Phase.PENDING:
-        return _STARTING.get(event.reason)
-    is_probe = event.reason == _UNHEALTHY and event.message.startswith(_PROBES)
+        # A warning stays behind when the sandbox is ready at last and the image is pulled.
+        return None if pod_events.has_sandbox(pod) else pod_events.starting_cause(event.reason)
+    is_probe = pod_events.is_unhealthy(event.reason, event.message)
     return Cause.PROBE_FAILED if is_probe and pod.restart_count else None
 
 

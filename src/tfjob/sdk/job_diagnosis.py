@@ -21,6 +21,7 @@ from tfjob.k8s.pod import Phase, Pod
 from tfjob.sdk import event_evidence, jobs
 from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_activity import ReplicaActivity, activity_of, stall_of
 from tfjob.sdk.job_events import JobEvent, events_of
 from tfjob.sdk.jobs import ClusterJob
 
@@ -43,6 +44,8 @@ class Explanation(msgspec.Struct, frozen=True):
     sentence: str
     diagnosis: Diagnosis | None = None
     is_stored: bool = False
+    activity: Sequence[ReplicaActivity] = ()
+    """What the replicas of a running job have done last."""
 
     def as_json(self, found: ClusterJob) -> dict[str, Any]:
         shown: dict[str, Any] = dict.fromkeys(KEYS)
@@ -63,7 +66,15 @@ async def explain(cluster: Cluster, found: ClusterJob) -> tuple[Explanation, lis
     """The explanation from what the cluster has now, and the events that it had to offer."""
     events = await events_of(cluster, found)
     pods = await jobs.pods_of(cluster, found)
-    return explained(found, pods, events, now=datetime.now(tz=UTC)), events
+    now = datetime.now(tz=UTC)
+    told = explained(found, pods, events, now=now)
+    if told.diagnosis is None and found.status.is_true(ConditionType.RUNNING):
+        rows = await activity_of(cluster, found, pods)
+        stall = stall_of(rows, now=now)
+        if stall is not None:
+            told = Explanation(stall.message, stall)
+        told = msgspec.structs.replace(told, activity=rows)
+    return told, events
 
 
 def explained(

@@ -19,6 +19,7 @@ from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
 from tfjob.sdk.connection import Cluster
 
+_GPU: Final = "nvidia.com/gpu"
 _DEFAULT_GRACE: Final = 30
 
 
@@ -160,10 +161,19 @@ def replica_name(found: ClusterJob, pod: Pod) -> str:
 
 def memory_limit(found: ClusterJob, replica: str) -> str:
     """The memory limit of a replica's training container, as the job states it; empty if none."""
+    return _limit(found, replica, "memory")
+
+
+def gpus(found: ClusterJob, replica: str) -> str:
+    """How many GPUs a replica's training container asks for."""
+    return _limit(found, replica, _GPU) or "0"
+
+
+def _limit(found: ClusterJob, replica: str, resource: str) -> str:
     for container in _pod_spec(found, replica.rpartition("-")[0]).get("containers") or ():
         if container.get("name") == TRAINING_CONTAINER:
             limits = (container.get("resources") or {}).get("limits") or {}
-            return str(limits.get("memory", ""))
+            return str(limits.get(resource, ""))
     return ""
 
 

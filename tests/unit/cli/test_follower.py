@@ -122,6 +122,19 @@ async def test_a_tensorboard_that_does_not_run_is_reported(cluster: Cluster) -> 
     assert await following is Outcome.INTERRUPTED
 
 
+async def test_a_follower_that_detaches_leaves_the_job_alone(cluster: Cluster) -> None:
+    job = tfjob("W1")
+    found = await apply_all(cluster, [job], job=job)
+    play = Play(cluster, found, detaches=True)
+    following = play.begin()
+    await play.pod(0, running())
+    await play.screen.until("worker-0 Running")
+    play.interrupts.hear()
+    assert await following is Outcome.INTERRUPTED
+    assert play.screen.messages[-1] == "j goes on; `tfjob attach j` follows it again"
+    assert (await cluster.api.get(found.path, decode=PartialObjectMetadata)).metadata.name == "j"
+
+
 async def test_replica_that_waits_says_for_what(cluster: Cluster) -> None:
     job = tfjob("W1")
     play = Play(cluster, await apply_all(cluster, [job], job=job), waits_if_blocked=True)

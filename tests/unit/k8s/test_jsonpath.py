@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tfjob.local.apiserver import jsonpath
+from tfjob.k8s import jsonpath
 
 
 @pytest.mark.parametrize(
