@@ -1,6 +1,7 @@
 """Reads the snapshot that a reconcile decides on: the decoded job and its children.
 
-Reads from the informers' stores, and from the API server only for nodes and priority classes.
+Reads from the informers' stores, and from the API server only nodes, priority classes, and the
+events of a pod that does not start or was killed.
 Writes nothing.
 """
 
@@ -21,6 +22,7 @@ from tfjob.controller.tokens import random_token
 from tfjob.core import stuck_pods
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.companion_problem import pods_of_companions
+from tfjob.core.diagnosis import pod_events
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Owner, Workload
 from tfjob.core.observe import Children
@@ -32,6 +34,7 @@ from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.field import FaultKind
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod_event import PodEvent
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
@@ -65,6 +68,8 @@ class Snapshot(msgspec.Struct):
     job: Job | InvalidJob
     children: Children = Children()
     to_claim: Sequence[PendingClaim] = ()
+    has_fresh_pods: bool = False
+    """The pods are those of the server, not those of the cache."""
 
 
 class Clock(Protocol):
@@ -244,7 +249,17 @@ class SnapshotReader:
             companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
             priorities=await self._lookups.priorities(_priority_classes(job)) if job.gang else {},
+            events=await self._events(job, found.pods, now=now),
         )
+
+    async def _events(self, job: Job, pods: Sequence[Pod], *, now: datetime) -> Sequence[PodEvent]:
+        """The events of a pod whose status does not tell why it does not run."""
+        if job.status.is_finished or job.is_external:
+            return ()
+        chosen = pod_events.look(job, pods, now=now)
+        if chosen is None:
+            return ()
+        return await self._lookups.pod_events(job.namespace, uid=chosen.uid, turn=chosen.turn)
 
     def _companions(self, job: Job) -> dict[tuple[str, str], CompanionObject]:
         found = {

@@ -18,6 +18,7 @@ from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod, Terminated
+from tfjob.k8s.pod_event import PodEvent
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
@@ -34,6 +35,8 @@ class Children(msgspec.Struct, frozen=True):
     """The pods that the controllers of companions have created."""
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
+    events: Sequence[PodEvent] = ()
+    """Events of pods whose status does not tell why they do not run."""
 
 
 class ReplicaInstance(msgspec.Struct):
@@ -50,6 +53,12 @@ class ReplicaInstance(msgspec.Struct):
     is_disrupted: bool = False
     is_consequence: bool = False
     """It failed only because another replica was lost."""
+    has_followed_in_place: bool = False
+    """It has just ended because of another loss, and runs again in the same pod."""
+    is_superseded: bool = False
+    """It ran, and is restarted because another replica of its group was lost."""
+    incident: str = ""
+    """The incident in which its group is restarted."""
     excused: int = 0
     """Container restarts of the pod that do not count."""
     failure: Terminated | None = None
@@ -224,9 +233,14 @@ def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: Repli
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
         instance.is_disrupted = last.cause is RecordCause.DISRUPTED
         instance.is_consequence = last.cause is RecordCause.CONSEQUENCE
+        instance.is_superseded = last.cause is RecordCause.GROUP
+        instance.incident = last.incident
     else:
         instance.is_disrupted = pod_state.is_disrupted(pod, job.semantics)
-    if instance.phase is Phase.SUCCEEDED and (instance.is_disrupted or pod_state.is_evicted(pod)):
+    if instance.phase is not Phase.SUCCEEDED:
+        return
+    is_ended_early = bool(instance.incident) and pod_state.is_disrupted(pod, job.semantics)
+    if instance.is_disrupted or is_ended_early or pod_state.is_evicted(pod):
         instance.phase = Phase.FAILED
 
 

@@ -45,6 +45,8 @@ class RecordCause(StrEnum):
     """It was evicted, preempted or deleted by somebody else; it is replaced however it ends."""
     CONSEQUENCE = "Consequence"
     """It ended because another replica was lost; its restart does not count."""
+    GROUP = "Group"
+    """It ran, and is restarted because another replica of its group was lost; does not count."""
     IN_PLACE = "InPlace"
     """It continues to run after the kubelet has restarted containers in it."""
     REMOVED = "Removed"
@@ -66,6 +68,8 @@ class PodRecord(msgspec.Struct, frozen=True):
     cause: RecordCause = RecordCause.FAILED
     in_place: int = 0
     excused: int = 0
+    incident: str = ""
+    """The incident in which its group is restarted."""
 
     @property
     def is_restart(self) -> bool:
@@ -73,7 +77,9 @@ class PodRecord(msgspec.Struct, frozen=True):
         return self.cause in _REPLACED
 
 
-_REPLACED = frozenset({RecordCause.FAILED, RecordCause.DISRUPTED, RecordCause.CONSEQUENCE})
+_REPLACED = frozenset(
+    {RecordCause.FAILED, RecordCause.DISRUPTED, RecordCause.CONSEQUENCE, RecordCause.GROUP}
+)
 
 
 class Limit(StrEnum):
@@ -119,6 +125,8 @@ class JobStatus(msgspec.Struct, frozen=True):
     completion_time: datetime | None = None
     last_reconcile_time: datetime | None = None
     limit_reached: Limit | None = None
+    training_completed: datetime | None = None
+    """When training was found to have succeeded, if an evaluator is then waited for."""
     diagnosis: Diagnosis | None = None
 
     def condition(self, kind: str) -> Condition | None:
