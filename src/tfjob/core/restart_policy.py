@@ -269,7 +269,8 @@ def _record(
 
 
 def _record_cause(instance: ReplicaInstance) -> RecordCause:
-    if instance.is_disrupted:
+    """Only a pod that has ended can have failed: one that has not is deleted by somebody else."""
+    if instance.is_disrupted or instance.phase not in {Phase.SUCCEEDED, Phase.FAILED}:
         return RecordCause.DISRUPTED
     return RecordCause.CONSEQUENCE if instance.is_consequence else RecordCause.FAILED
 
