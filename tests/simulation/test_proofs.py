@@ -13,6 +13,7 @@ NOTICED = {
     "backoff": "one-restart-more",
     "suspend": "suspend-leaves-pod",
     "leaders": "stale-pods-trusted",
+    "groups": "group-in-pieces",
 }
 
 

@@ -91,6 +91,7 @@ class Reconciler:
         """Drop what is kept for a job that was deleted."""
         self.created_here.discard(uid)
         self._child_writer.forget_job(uid)
+        self._reader.forget_job(uid)
         self._pod_confirmer.forget_job(uid)
 
     def forget(self) -> None:
@@ -107,6 +108,8 @@ class Reconciler:
         if self._pacer.is_first_status(snapshot.stored, plan):
             written, result = await self._write_status(snapshot, plan, recorder)
             result.requeue = written is not None and written.is_stored
+            if result.requeue:
+                self._reader.keep_decoded(snapshot)
             if result.requeue or not (written or result.errors):
                 return result
             # A status that cannot be written does not keep children from being created.

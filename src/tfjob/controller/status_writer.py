@@ -3,6 +3,7 @@
 The status is written with the resource version that the plan was computed from. On conflict the
 job is read again and the plan computed again, so that no other writer's change is overwritten.
 Unknown top-level fields of the status are preserved. Pacing decides whether a write is deferred.
+A diagnosis that the server refuses does not hold the job up: the rest is stored without it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.client.errors import Conflict, NotFound
+from tfjob.client.errors import Conflict, Invalid, NotFound
 from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.client.watch_codec import Key
@@ -74,6 +75,11 @@ class StatusWriter:
                 response = await self._put(stored, body)
             except NotFound:
                 return None
+            except Invalid:
+                plan = _without_new_diagnosis(job, plan)
+                if plan.status is None or attempt + 1 == MAX_ATTEMPTS:
+                    raise
+                continue
             except Conflict:
                 if attempt + 1 == MAX_ATTEMPTS:
                     raise
@@ -161,6 +167,15 @@ class StatusWriter:
         own = self._dialect.status_fields
         foreign = {key: value for key, value in observed.stored.items() if key not in own}
         return {**foreign, **self._dialect.encode_status(job, status, observed)}
+
+
+def _without_new_diagnosis(job: Job | InvalidJob, plan: Plan) -> Plan:
+    """The plan with the diagnosis that is stored; without a status if nothing new is left."""
+    status, before = plan.status, job.status
+    if status is None or status.diagnosis == before.diagnosis:
+        return msgspec.structs.replace(plan, status=None)
+    kept = msgspec.structs.replace(status, diagnosis=before.diagnosis)
+    return msgspec.structs.replace(plan, status=kept)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Final
 from tests.support import invariants
 from tests.support.histories.connection import CURRENT, Call, Pass
 from tests.support.histories.operator import Listener
+from tests.support.histories.recovery_laws import RecoveryLaws
 from tests.support.histories.server import JOBS, PODS, SERVICES, Change, Json, ModelServer
 from tests.support.histories.truth import JobFacts, PodFacts, Truth, controller_of, place_of
 from tfjob.client.watch_codec import Key
@@ -26,6 +27,7 @@ class Laws(Listener):
     def __init__(self, server: ModelServer, truth: Truth) -> None:
         self._server = server
         self._truth = truth
+        self.recovery = RecoveryLaws(truth)
         self.broken: list[str] = []
         self.overlaps: list[int] = []
         """The steps at which two operators led at the same time."""
@@ -61,6 +63,7 @@ class Laws(Listener):
             self._break(f"{call.title} without the version that was decided on")
 
     def observe(self, change: Change) -> None:
+        self.recovery.observe(change)
         if change.key[0] == JOBS and change.new is not None and change.by:
             self._check_status(change.new)
         if change.key[0] == PODS and change.old is None and change.new is not None and change.by:
@@ -96,6 +99,8 @@ class Laws(Listener):
             self._break(f"{call.title} after its job had ended as {job.verdict}")
         elif place in job.completed_at and job.completed_at[place] < begun:
             self._break(f"{call.title} although this replica has a stored success")
+        elif not self.overlaps:
+            self._break_if(self.recovery.mixed_group(job, place))
 
     def _is_shared(self, job: JobFacts) -> bool:
         """Whether two operators led between the creation of a job and that of its first pod.
@@ -149,6 +154,7 @@ class Laws(Listener):
         After a verdict or while the status says Suspended, that is the decision about every pod. A
         pod of a replica type that the job does not have was never the job's to decide on.
         """
+        self._break_if(self.recovery.early_server(job, pod, call.reconcile))
         if job.verdict or job.gone_at or job.status.is_true("Suspended"):
             return
         if pod.place is None or pod.place[0] not in {each.lower() for each in job.replicas}:
@@ -247,6 +253,9 @@ class Laws(Listener):
             failed |= new
             for uid in new:
                 pod = self._truth.pods.get(uid)
+                # One that was restarted in place is counted when its group is restarted.
+                if pod is not None and pod.restarts:
+                    continue
                 if pod is None or not pod.has_ended or pod.is_disrupted:
                     what = uid if pod is None else pod.name
                     self._break(f"{job.name} counts a restart of {what}, which did not fail")
@@ -274,6 +283,7 @@ class Laws(Listener):
     def _check_consequences(self, job: JobFacts, found: ReplicaStatus) -> None:
         """Only a plain failure beside a lost peer is a consequence; a cause is always counted."""
         for each in found.records:
+            self._break_if(self.recovery.superseded(job, each))
             if each.cause is not RecordCause.CONSEQUENCE:
                 continue
             pod = self._truth.pods.get(each.uid)
@@ -298,6 +308,10 @@ class Laws(Listener):
 
     def _break(self, text: str) -> None:
         self.broken.append(text)
+
+    def _break_if(self, text: str) -> None:
+        if text:
+            self._break(text)
 
 
 def _is_unread(job: JobFacts) -> bool:

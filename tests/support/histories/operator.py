@@ -224,6 +224,11 @@ class SimulatedOperator:
         self._tasks = [loop.create_task(each.run()) for each in self._informers]
         self._workers: list[asyncio.Task[None]] = []
 
+    def has_seen_all(self, plural: str) -> bool:
+        """Whether its cache of these objects is up to date."""
+        own = (each for each in self.channels if each.plural == plural)
+        return all(each.is_listed and not each.lines for each in own)
+
     def _wire(self, listener: Listener) -> None:
         jobs, pods, services = self.channels
         label = DIALECT.job_label

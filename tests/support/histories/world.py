@@ -91,6 +91,8 @@ class World:
         self.loop.settle()
         if sum(each.leads for each in self.operators) > 1:
             self.laws.overlaps.append(self.truth.step)
+        if all(each.has_seen_all(PODS) for each in self.operators):
+            self.laws.recovery.caught_up()
 
     def calls(self) -> list[tuple[SimulatedOperator, Call]]:
         return [(each, call) for each in self.operators for call in each.api.pending]
@@ -305,8 +307,11 @@ class World:
     def touch(self, key: Key) -> None:
         found = self.server.objects.get(key)
         if found is not None:
-            notes = {"touched": str(self.server.version)}
-            meta = {**found["metadata"], "annotations": notes}
+            given = found["metadata"].get("annotations", {})
+            meta = {
+                **found["metadata"],
+                "annotations": {**given, "touched": str(self.server.version)},
+            }
             self.server.edit(key, {**found, "metadata": meta})
 
     # Objects.
