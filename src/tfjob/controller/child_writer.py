@@ -287,8 +287,7 @@ class _ChildWrites:
                 propagation="Foreground" if delete.kind == ChildKind.JOB else None,
             )
         except (NotFound, Conflict):
-            # Deleted already; another object may have its name.
-            return
+            return  # deleted already; another object may have its name
         except ApiError as error:
             self.report.errors.append(error)
             template = self._job.messages.child_delete_failed

@@ -18,6 +18,7 @@ from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod, Terminated
+from tfjob.k8s.pod_event import PodEvent
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
@@ -34,6 +35,8 @@ class Children(msgspec.Struct, frozen=True):
     """The pods that the controllers of companions have created."""
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
+    events: Sequence[PodEvent] = ()
+    """Events of pods whose status does not tell why they do not run."""
 
 
 class ReplicaInstance(msgspec.Struct):
@@ -223,7 +226,7 @@ def _instance(
 def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
     """A stored record of the pod takes precedence over what its timestamps suggest."""
     instance.pod = pod
-    instance.is_obsolete = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
+    instance.is_obsolete = _is_of_earlier_run(job, pod) or stored.has_removed(pod.metadata.uid)
     instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
     last = stored.record_of(instance.index)
     instance.excused = last.excused if last is not None and last.uid == pod.metadata.uid else 0

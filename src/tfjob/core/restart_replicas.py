@@ -162,6 +162,8 @@ def prune_records(builder: PlanBuilder, children: Children, observed: ObservedSt
 
     This keeps the status of a large job small without extra writes.
     """
+    if not builder.status.has_records:
+        return
     existing = {pod.metadata.uid for pod in children.pods}
     replicas = dict(builder.status.replicas)
     for replica in builder.job.replicas:

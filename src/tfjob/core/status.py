@@ -100,7 +100,11 @@ class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
 
     def record_of(self, index: int) -> PodRecord | None:
         """The record of an index, not counting pods that the operator removes."""
-        return self._recent_by_index.get(index)
+        return self._recent_by_index.get(index) if self.records else None
+
+    def has_removed(self, uid: str) -> bool:
+        """Whether the operator removes the pod with this UID."""
+        return bool(self.records) and uid in self.removed
 
     @cached_property
     def removed(self) -> frozenset[str]:
@@ -146,6 +150,11 @@ class JobStatus(msgspec.Struct, frozen=True):
     def restarts(self) -> int:
         return sum(each.restarts for each in self.replicas.values())
 
+    @property
+    def has_records(self) -> bool:
+        """Whether anything is recorded about a pod, as it is in few jobs."""
+        return any(each.records for each in self.replicas.values())
+
 
 _EMPTY = ReplicaStatus()
 _EXCLUSIVE: Mapping[str, str] = {
@@ -155,14 +164,20 @@ _EXCLUSIVE: Mapping[str, str] = {
 _TERMINAL = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
+def keeps_condition(status: JobStatus, kind: str, *, value: str, reason: str) -> bool:
+    """Whether setting a condition changes nothing: it is there, or the job has failed."""
+    if status.is_true(ConditionType.FAILED):
+        return True
+    old = status.condition(kind)
+    return old is not None and (old.status, old.reason) == (value, reason)
+
+
 def with_condition(status: JobStatus, new: Condition) -> JobStatus:
     """The status with `new` set; the same object if nothing changes."""
-    if status.is_true(ConditionType.FAILED):
-        return status
     kind = new.type
-    old = status.condition(kind)
-    if old is not None and (old.status, old.reason) == (new.status, new.reason):
+    if keeps_condition(status, kind, value=new.status, reason=new.reason):
         return status
+    old = status.condition(kind)
     if old is not None and old.status == new.status:
         new = msgspec.structs.replace(new, last_transition=old.last_transition)
     dropped = {kind, _EXCLUSIVE.get(kind)}

@@ -201,6 +201,9 @@ class Laws(Listener):
         except AssertionError:
             shown = [(each.type, each.status) for each in status.conditions]
             self._break(f"conditions of {job.name} are not legal: {shown}")
+        if before.is_true("Suspended") and not status.is_true("Suspended"):
+            job.resumed_at = self._truth.step
+            job.completed_at.clear()
         self._check_verdict(job, status)
         self._check_counts(job, before, status)
         self._check_successes(job, before, status)
@@ -216,7 +219,7 @@ class Laws(Listener):
         job.verdict, job.finished_at = ends[0], self._truth.step
         if ends[0] == "Succeeded":
             for place in job.deciders:
-                if not any(pod.has_succeeded for pod in self._truth.pods_of(job, place)):
+                if not any(pod.has_succeeded for pod in self._truth.run_of(job, place)):
                     self._break(f"{job.name} succeeded, but {place} never did")
         elif not self._may_fail(job, status):
             self._break(f"{job.name} failed, but nothing of it did")
@@ -231,7 +234,7 @@ class Laws(Listener):
             limit = job.run_policy.get("backoffLimit")
             restarts = status.restarts + sum(pod.restarts for pod in pods)
             return limit is not None and restarts >= limit
-        for pod in pods:
+        for pod in self._truth.run_of(job):
             policy = "" if pod.place is None else job.policy_of(pod.place[0])
             # Marks and deletions win where the operator sees them together with an end.
             if policy == "Never" and (pod.has_failed or pod.is_marked or pod.is_terminating):
@@ -256,6 +259,8 @@ class Laws(Listener):
                 if pod is None or not pod.has_ended or pod.is_disrupted:
                     what = uid if pod is None else pod.name
                     self._break(f"{job.name} counts a restart of {what}, which did not fail")
+                elif pod.joined_at < job.resumed_at:
+                    self._break(f"{job.name} counts a restart of {pod.name} of an earlier run")
             self._check_consequences(job, found)
             if found.restarts < before.of(kind).restarts:
                 self._break(f"{job.name} forgets restarts of {kind}")
@@ -290,9 +295,7 @@ class Laws(Listener):
                 self._break(f"{job.name} excuses {pod.name}, but lost no other replica")
 
     def _check_successes(self, job: JobFacts, before: JobStatus, status: JobStatus) -> None:
-        resumes = before.is_true("Suspended") and not status.is_true("Suspended")
-        if resumes:
-            job.completed_at.clear()
+        resumes = job.resumed_at == self._truth.step
         for kind, found in status.replicas.items():
             old = before.of(kind).completed
             if not resumes and old - found.completed:
@@ -300,7 +303,7 @@ class Laws(Listener):
             for index in found.completed - old:
                 place = (kind.lower(), index)
                 job.completed_at[place] = self._truth.step
-                if not any(pod.has_succeeded for pod in self._truth.pods_of(job, place)):
+                if not any(pod.has_succeeded for pod in self._truth.run_of(job, place)):
                     self._break(f"{job.name} stores a success of {place} that never was")
 
     def _break(self, text: str) -> None:

@@ -179,6 +179,25 @@ def _is_not_as_asked(world: World) -> list[str]:
     return [f"the job ended as {job.verdict} while suspended"] if job.verdict else []
 
 
+# Two leaders, whose caches are of different ages, count nothing twice.
+
+
+def _restarting(world: World, which: int, how: int) -> str | None:
+    roles = ("W1", "W2", "C1 W1", "P1 W1")[which % 4]
+    policy = {"suspend": False}
+    job = tfjob(roles, name=_NAME, restart=_POLICIES[how % 2], run_policy=policy)
+    return _submit(world, job)
+
+
+def _counted_by_two(world: World) -> int:
+    """The restarts of a job that two operators have led."""
+    return _only_job(world).status.restarts if world.laws.overlaps else 0
+
+
+def _no_more_than_laws(_: World) -> list[str]:
+    return []
+
+
 # A group of which a replica is lost is restarted as a whole.
 
 
@@ -258,6 +277,18 @@ PROOFS: Final = {
                 for action, weight in faulty((_flip, 60))
             ),
             faults=_is_not_as_asked,
+        ),
+        Proof(
+            name="leaders",
+            claim="restarts counted by two leaders with caches of different ages; each pod once",
+            steps=300,
+            creates=_restarting,
+            weights=faulty(
+                (World.late_leader, 40), (World.hand_over, 20), (World.stall, 60), (_flip, 30)
+            ),
+            codes=(137, 137, 137, 0),
+            count=_counted_by_two,
+            faults=_no_more_than_laws,
         ),
         Proof(
             name="groups",

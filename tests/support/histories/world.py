@@ -210,6 +210,18 @@ class World:
             return None
         return f"{self.start_operator()} and leads beside the other"
 
+    def late_leader(self, _: int, how: int) -> str | None:
+        """A second leader takes all lists, and then hears nothing of pods for a while."""
+        said = self.second_leader(0, 0)
+        if said is None:
+            return None
+        seconds = STALLS[how % len(STALLS)]
+        for channel in self.operators[-1].channels:
+            channel.relist()
+            if channel.plural == PODS:
+                channel.stalled_until = self.loop.time() + seconds
+        return f"{said}; it hears nothing of pods for {seconds} seconds"
+
     def hand_over(self, which: int, _: int) -> str | None:
         """The first of two leaders sees that it no longer leads, and ends some time later."""
         if len(self.operators) < 2:

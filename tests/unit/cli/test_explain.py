@@ -10,9 +10,9 @@ from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.advice import GROUP
-from tfjob.cli.job_diagnosis import KEYS
 from tfjob.cli.main import main
 from tfjob.dialects.job_annotations import RECOVERY
+from tfjob.sdk.job_diagnosis import KEYS
 
 EVENTS = "/api/v1/namespaces/default/events"
 STORED = {
@@ -282,3 +282,13 @@ def test_describe_and_wait_tell_the_same_sentence(
     assert told in capsys.readouterr().out
     assert main(["wait", "same", *cluster.flags]) == 1
     assert told in capsys.readouterr().out
+
+
+def test_a_running_job_tells_when_its_replicas_printed_last(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_with(cluster, "quiet")
+    cluster.put_pod(job, "worker")
+    lines = explained(cluster, capsys, "quiet")
+    assert lines[0].startswith("quiet: nothing is wrong: the job runs")
+    assert lines[lines.index("Activity:") + 1].startswith("  worker-0: ")

@@ -4,12 +4,13 @@ A failure is named by the pod's UID and the number of the container's run. A dis
 failure, the disruption; how its containers end afterwards is not evidence of anything.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
+from tfjob.core.diagnosis import pod_events
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.diagnosis import Incident, fitted_incident
 from tfjob.core.diagnosis.training_errors import error_in
@@ -18,20 +19,23 @@ from tfjob.core.observe import ReplicaInstance
 from tfjob.core.pod_state import deletion_requested_at
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
+from tfjob.k8s.pod_event import PodEvent
 
 _SIGNALS: Final = 128
 """Exit codes above this one are signals."""
 _START_ERRORS: Final = frozenset({"StartError", "ContainerCannotRun", "RunContainerError"})
 _START_CODES: Final = frozenset({126, 127, 128})
 _OUT_OF_MEMORY: Final = "OOMKilled"
+_BY_KUBELET: Final = "TerminationByKubelet"
+_LOST_TRACK: Final = "ContainerStatusUnknown"
+"""The kubelet does not know how the container ended; its exit code is made up."""
 _TARGETS: Final[Mapping[str, Cause]] = {
     "PreemptionByScheduler": Cause.PREEMPTED,
     "EvictionByEvictionAPI": Cause.DRAINED,
     "DeletionByTaintManager": Cause.NODE_LOST,
     "DeletionByPodGC": Cause.NODE_LOST,
-    "TerminationByKubelet": Cause.NODE_PRESSURE,
 }
-"""Reasons of the condition DisruptionTarget."""
+"""Reasons of the condition DisruptionTarget. For TerminationByKubelet the pod's reason tells."""
 _POD_REASONS: Final[Mapping[str, Cause]] = {
     "Evicted": Cause.NODE_PRESSURE,
     "Preempting": Cause.PREEMPTED,
@@ -59,11 +63,13 @@ class Failure(msgspec.Struct, frozen=True):
     """The key of the failure because of which the operator restarts the replica."""
 
 
-def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Failure]:
+def of_instance(
+    instance: ReplicaInstance, *, now: datetime, events: Sequence[PodEvent] = ()
+) -> Iterator[Failure]:
     pod = instance.pod
     if pod is None or instance.is_obsolete or instance.is_completed:
         return
-    seen = _Seen(instance, pod, time.truncate(now))
+    seen = _Seen(instance, pod, time.truncate(now), events)
     status = next(
         (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER), None
     )
@@ -142,18 +148,30 @@ def _init_failures(seen: "_Seen") -> Iterator[Failure]:
 class _Seen:
     """One observed pod of a replica."""
 
-    def __init__(self, instance: ReplicaInstance, pod: Pod, now: datetime) -> None:
+    def __init__(
+        self, instance: ReplicaInstance, pod: Pod, now: datetime, events: Sequence[PodEvent]
+    ) -> None:
         self._instance = instance
         self.pod = pod
         self._now = now
+        self._events = events
 
     def exit(self, ended: Terminated, *, run: int) -> Failure:
         """The end of the training container."""
-        cause, detail = _exit_cause(ended)
+        replica = self._instance.replica
+        cause, detail = _exit_cause(ended, replica)
         if cause is Cause.OUT_OF_MEMORY:
-            limit = _memory_limit(self._instance.replica)
+            limit = _memory_limit(replica)
             detail = f"limit {limit}" if limit else ""
+        elif probe := self._failed_probe(ended):
+            cause, detail = Cause.PROBE_FAILED, probe
         return self._failure(f"{run}", cause, ended=ended, detail=detail)
+
+    def _failed_probe(self, ended: Terminated) -> str:
+        if not self._events:
+            return ""
+        killed_at = time.parse(ended.finished_at)
+        return pod_events.probe_event(self.pod, self._events, killed_at=killed_at)
 
     def init_failure(self, container: str, ended: Terminated, *, run: int) -> Failure:
         cause = Cause.INIT_CONTAINER_FAILED
@@ -169,13 +187,16 @@ class _Seen:
             ),
             None,
         )
-        if target is not None:
+        at = None if target is None else time.parse(target.last_transition_time)
+        if target is not None and target.reason != _BY_KUBELET:
             cause = _TARGETS.get(target.reason, Cause.POD_DELETED)
-            at = time.parse(target.last_transition_time)
             reason, detail = target.reason, target.message
         else:
-            cause = _POD_REASONS.get(pod.status.reason, Cause.POD_DELETED)
-            at, reason, detail = None, pod.status.reason, pod.status.message
+            other = Cause.POD_DELETED if target is None else Cause.NODE_PRESSURE
+            cause = _POD_REASONS.get(pod.status.reason, other)
+            reason, detail = pod.status.reason, pod.status.message
+            if target is not None:
+                reason, detail = reason or target.reason, detail or target.message
         at = at or deletion_requested_at(pod.metadata) or _latest_end(pod)
         return self._failure(f"{run}", cause, at=at, reason=reason, detail=detail)
 
@@ -224,13 +245,15 @@ class _Seen:
         )
 
 
-def _exit_cause(ended: Terminated) -> tuple[Cause, str]:
+def _exit_cause(ended: Terminated, replica: ReplicaType) -> tuple[Cause, str]:
     """The cause of an exit, and what the output says about it."""
     if ended.reason == _OUT_OF_MEMORY:
         return Cause.OUT_OF_MEMORY, ""
+    if ended.reason == _LOST_TRACK:
+        return Cause.UNKNOWN, ended.message
     if ended.reason in _START_ERRORS or ended.exit_code in _START_CODES:
         return Cause.CONTAINER_NOT_STARTED, ended.message.strip().rpartition("\n")[2]
-    found = error_in(ended.message)
+    found = error_in(ended.message, uses_accelerator=_uses_accelerator(replica))
     if found is not None:
         return found.cause, found.line
     if ended.exit_code > _SIGNALS:
@@ -249,9 +272,18 @@ def _latest_end(pod: Pod) -> datetime | None:
 
 
 def _memory_limit(replica: ReplicaType) -> str:
+    return str(_limits(replica).get("memory", ""))
+
+
+def _uses_accelerator(replica: ReplicaType) -> bool:
+    """Whether the replica asks for a device of a vendor, such as nvidia.com/gpu."""
+    return any("/" in name for name in _limits(replica))
+
+
+def _limits(replica: ReplicaType) -> Mapping[str, object]:
     for container in (replica.template.get("spec") or {}).get("containers") or ():
         if container.get("name") == TRAINING_CONTAINER:
             resources = container.get("resources")
             limits = resources.get("limits") if isinstance(resources, Mapping) else None
-            return str(limits.get("memory", "")) if isinstance(limits, Mapping) else ""
-    return ""
+            return limits if isinstance(limits, Mapping) else {}
+    return {}
