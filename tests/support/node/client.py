@@ -72,8 +72,10 @@ class Cluster:
         """Run commands of a page, with the image of the checkout."""
         for command in commands:
             words = shlex.split(command.replace(_ANY_IMAGE, OPERATOR))
-            program = {"helm": self.helm, "kubectl": self.kubectl}[words[0]]
-            program(*words[1:])
+            if words[0] == "helm":
+                self.helm(*words[1:])
+            else:
+                self.kubectl(*words[1:])
 
     def explain(self, namespace: str, name: str = "j") -> str:
         """What `tfjob explain` says about a job."""
