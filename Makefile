@@ -65,6 +65,11 @@ $(VENV)/.examples: $(VENV)/.tfjob requirements/examples.txt
 	@$(BIN)/python $(LOCKED) --progress-bar on -r requirements/examples.txt
 	@touch $@
 
+# The kernel of a notebook needs TensorFlow and tfjob beside it.
+$(VENV)/.notebooks: $(VENV)/.examples requirements/notebooks.txt
+	@$(BIN)/python $(LOCKED) -r requirements/notebooks.txt
+	@touch $@
+
 ##: trying
 
 .PHONY: demo
@@ -84,7 +89,7 @@ e2e-down: setup ## End that cluster and check that nothing of it is left
 	@$(BIN)/python -m tests.support.node down
 
 .PHONY: e2e-local
-e2e-local: setup $(VENV)/.examples .venv-sdk/.locked control-plane ## Test every example, the Kubeflow SDK, the takeover and 2,000 jobs without a node
+e2e-local: setup $(VENV)/.examples $(VENV)/.notebooks .venv-sdk/.locked control-plane ## Test every example, the Kubeflow SDK, the takeover and 2,000 jobs without a node
 	$(BIN)/pytest -v tests/e2e
 
 .venv-sdk/.locked: requirements/sdk.txt
@@ -223,10 +228,11 @@ generate: setup ## Update the generated files
 
 .PHONY: lock
 lock: .venv-lock/.locked ## Update requirements/*.txt (UPGRADE=1: with newer versions)
-	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --group dev)
-	$(call compile,test,pyproject.toml --extra speed --extra kubeconfig --group test -c requirements/dev.txt)
+	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --extra notebook --group dev)
+	$(call compile,test,pyproject.toml --extra speed --extra kubeconfig --extra notebook --group test -c requirements/dev.txt)
 	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt $(addprefix --no-emit-package ,$(LOCAL_ONLY)))
 	$(call compile,examples,pyproject.toml --extra examples -c requirements/dev.txt)
+	$(call compile,notebooks,pyproject.toml --extra notebook --group notebooks -c requirements/dev.txt -c requirements/examples.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
 	$(call compile,bench,pyproject.toml --group bench -c requirements/dev.txt)
 	$(call compile,mutate,pyproject.toml --group mutate -c requirements/runtime.txt)
@@ -278,6 +284,10 @@ bench-quick: $(VENV)/.bench control-plane ## A first impression in 5 minutes
 .PHONY: bench-citizen
 bench-citizen: $(VENV)/.bench control-plane ## Measure the load on the API server at rest, under a quota and in a crash loop
 	$(BIN)/python -m benchmarks.citizen $(BENCH)
+
+.PHONY: causes
+causes: $(VENV)/.bench control-plane ## Inject every cause into tfjob and the Go operator; writes docs/causes-measured.md
+	$(BIN)/python -m benchmarks.causes
 
 .PHONY: faults
 faults: $(VENV)/.bench control-plane ## Inject the same faults into tfjob and the Go operator; writes docs/faults.md

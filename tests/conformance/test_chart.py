@@ -37,9 +37,9 @@ from tests.support.operator_process import OperatorProcess
 from tests.support.patience import PATIENCE
 from tests.support.pod_process import pod_of
 from tests.support.tfjobs import tfjob
-from tfjob.cli.jobs import stored_dialects
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.manager.settings import LEASE_NAME
+from tfjob.sdk.jobs import stored_dialects
 
 # The seconds bind what hangs: a busy machine, on which all is slow, is no fault of the chart.
 pytestmark = pytest.mark.timeout(func_only=True)

@@ -18,6 +18,7 @@ from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod, Terminated
+from tfjob.k8s.pod_event import PodEvent
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
@@ -34,6 +35,8 @@ class Children(msgspec.Struct, frozen=True):
     """The pods that the controllers of companions have created."""
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
+    events: Sequence[PodEvent] = ()
+    """Events of pods whose status does not tell why they do not run."""
 
 
 class ReplicaInstance(msgspec.Struct):
@@ -50,6 +53,12 @@ class ReplicaInstance(msgspec.Struct):
     is_disrupted: bool = False
     is_consequence: bool = False
     """It failed only because another replica was lost."""
+    has_followed_in_place: bool = False
+    """It has just ended because of another loss, and runs again in the same pod."""
+    is_superseded: bool = False
+    """It ran, and is restarted because another replica of its group was lost."""
+    incident: str = ""
+    """The incident in which its group is restarted."""
     excused: int = 0
     """Container restarts of the pod that do not count."""
     failure: Terminated | None = None
@@ -217,16 +226,21 @@ def _instance(
 def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
     """A stored record of the pod takes precedence over what its timestamps suggest."""
     instance.pod = pod
-    instance.is_obsolete = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
+    instance.is_obsolete = _is_of_earlier_run(job, pod) or stored.has_removed(pod.metadata.uid)
     instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
     last = stored.record_of(instance.index)
     instance.excused = last.excused if last is not None and last.uid == pod.metadata.uid else 0
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
         instance.is_disrupted = last.cause is RecordCause.DISRUPTED
         instance.is_consequence = last.cause is RecordCause.CONSEQUENCE
+        instance.is_superseded = last.cause is RecordCause.GROUP
+        instance.incident = last.incident
     else:
         instance.is_disrupted = pod_state.is_disrupted(pod, job.semantics)
-    if instance.phase is Phase.SUCCEEDED and (instance.is_disrupted or pod_state.is_evicted(pod)):
+    if instance.phase is not Phase.SUCCEEDED:
+        return
+    is_ended_early = bool(instance.incident) and pod_state.is_disrupted(pod, job.semantics)
+    if instance.is_disrupted or is_ended_early or pod_state.is_evicted(pod):
         instance.phase = Phase.FAILED
 
 

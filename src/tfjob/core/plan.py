@@ -32,6 +32,7 @@ class Rule(StrEnum):
     RESTART_POLICY = "RestartPolicy"
     DISRUPTION = "Disruption"
     PEER_LOST = "PeerLost"
+    GROUP_RESTART = "GroupRestart"
     SCALE_DOWN = "ScaleDown"
     SUPERSEDED = "Superseded"
     SUSPENDED = "Suspended"
@@ -44,7 +45,9 @@ class Rule(StrEnum):
     TTL_AFTER_FINISHED = "TTLAfterFinished"
 
 
-RESTART_RULES: Final = frozenset({Rule.RESTART_POLICY, Rule.DISRUPTION, Rule.PEER_LOST})
+RESTART_RULES: Final = frozenset(
+    {Rule.RESTART_POLICY, Rule.DISRUPTION, Rule.PEER_LOST, Rule.GROUP_RESTART}
+)
 """Rules that replace the pod of a replica by a new one."""
 
 

@@ -260,7 +260,8 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         choices=tuple(map(str, Recovery)),
         default=str(Recovery.AUTO),
         help="Auto: a replica that ended because another one was lost is restarted and does not"
-        " count; Replica: each replica is judged by its own exit code, as training-operator does"
+        " count; Group: the loss of a replica restarts all that train together with it at once;"
+        " Replica: each replica is judged by its own exit code, as training-operator does"
         " (default: Auto)",
     )
     add(

@@ -70,12 +70,10 @@ class Cluster:
 
     def follow(self, commands: Iterable[str]) -> None:
         """Run commands of a page, with the image of the checkout."""
+        programs: dict[str, Callable[..., object]] = {"helm": self.helm, "kubectl": self.kubectl}
         for command in commands:
             words = shlex.split(command.replace(_ANY_IMAGE, OPERATOR))
-            if words[0] == "helm":
-                self.helm(*words[1:])
-            else:
-                self.kubectl(*words[1:])
+            programs[words[0]](*words[1:])
 
     def explain(self, namespace: str, name: str = "j") -> str:
         """What `tfjob explain` says about a job."""

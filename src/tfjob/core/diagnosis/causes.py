@@ -37,6 +37,7 @@ class Cause(StrEnum):
     SANDBOX_FAILED = "SandboxFailed"
     INIT_CONTAINER_FAILED = "InitContainerFailed"
     CONTAINER_NOT_STARTED = "ContainerNotStarted"
+    CONTAINER_NOT_CREATED = "ContainerNotCreated"
     PROBE_FAILED = "ProbeFailed"
     OUT_OF_MEMORY = "OutOfMemory"
     NODE_PRESSURE = "NodePressure"
@@ -54,7 +55,10 @@ class Cause(StrEnum):
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"
     MODULE_MISSING = "ModuleMissing"
     ACCELERATOR_FAILED = "AcceleratorFailed"
+    ALLOCATION_FAILED = "AllocationFailed"
     DATA_UNAVAILABLE = "DataUnavailable"
+    NAN_LOSS = "NaNLoss"
+    STALLED = "Stalled"
     PYTHON_ERROR = "PythonError"
     KILLED = "Killed"
     PROGRAM_FAILED = "ProgramFailed"
@@ -224,6 +228,10 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
                     " executable."
                 ),
             ),
+            Cause.CONTAINER_NOT_CREATED: (
+                "cannot start: its node cannot create its container",
+                "Act on the message of the node, for example by correcting the securityContext.",
+            ),
             Cause.PROBE_FAILED: (
                 "was restarted: its liveness or startup probe failed",
                 "Give the probe more time, or remove it: training can block a process for long.",
@@ -321,6 +329,24 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
                 "ended: it could not read or write data",
                 "Check paths, permissions, mounted volumes and free disk space.",
             ),
+            Cause.ALLOCATION_FAILED: (
+                "ended: it could not allocate memory",
+                (
+                    "Use smaller batches or a smaller model; where processes share a GPU, set"
+                    " TF_FORCE_GPU_ALLOW_GROWTH=true."
+                ),
+            ),
+            Cause.NAN_LOSS: (
+                "ended: its loss or a tensor is not a number",
+                "Lower the learning rate, clip gradients, and check the data for invalid values.",
+            ),
+            Cause.STALLED: (
+                "does nothing: no replica uses the CPU or prints anything",
+                (
+                    "Look at what the program waits for, such as a lock, a queue or an answer"
+                    " without a timeout; `tfjob restart` starts the replicas again."
+                ),
+            ),
             Cause.PYTHON_ERROR: (
                 "ended with a Python error",
                 "Read the last lines, and `tfjob logs` for all of them.",
@@ -345,8 +371,8 @@ BLOCKING: Final = frozenset(
     cause
     for cause, info in CATALOGUE.items()
     if info.group in {CauseGroup.NOT_CREATED, CauseGroup.PENDING, CauseGroup.STARTING}
-) - {Cause.INIT_CONTAINER_FAILED, Cause.INVALID_SPEC, Cause.PROBE_FAILED}
-"""Causes for which a replica waits. They end when it starts; the others are incidents."""
+) - {Cause.INIT_CONTAINER_FAILED, Cause.INVALID_SPEC, Cause.PROBE_FAILED} | {Cause.STALLED}
+"""Causes for which a replica waits. They end when it goes on; the others are incidents."""
 DISRUPTIONS: Final = frozenset(
     {
         Cause.NODE_PRESSURE,
