@@ -55,6 +55,8 @@ class Stores(msgspec.Struct):
     pod_groups: Store[PodGroup] | None = None
     companions: Mapping[str, Store[CompanionObject]] = {}
     held_pods: HeldPods = msgspec.field(default_factory=HeldPods)
+    room_since: datetime | None = None
+    """When a pod was last seen to give up its node."""
 
 
 class Snapshot(msgspec.Struct):
@@ -228,8 +230,14 @@ class SnapshotReader:
             companions=self._companions(job) if job.companions else {},
             companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
-            priorities=await self._lookups.priorities(_priority_classes(job)) if job.gang else {},
+            priorities=await self._priorities(job),
+            room_since=self.stores.room_since,
         )
+
+    async def _priorities(self, job: Job) -> Mapping[str, int]:
+        if job.gang is None or not job.gang.computes_resources:
+            return {}
+        return await self._lookups.priorities(_priority_classes(job))
 
     def _companions(self, job: Job) -> dict[tuple[str, str], CompanionObject]:
         found = {

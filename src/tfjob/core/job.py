@@ -167,6 +167,8 @@ class Semantics(msgspec.Struct, frozen=True):
     recovery: Recovery = Recovery.AUTO
     max_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
+    runs_whole: bool = False
+    """The job counts as running only once all its replicas do."""
     holds_decisive_pods: bool = False
     """Decisive pods get the result finalizer."""
 

@@ -6,6 +6,7 @@ that keeps running or fails later does not change it.
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from functools import cached_property
 
 import msgspec
@@ -34,6 +35,8 @@ class Children(msgspec.Struct, frozen=True):
     """The pods that the controllers of companions have created."""
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
+    room_since: datetime | None = None
+    """When a pod of any job was last seen to give up its node."""
 
 
 class ReplicaInstance(msgspec.Struct):

@@ -32,6 +32,7 @@ class Rule(StrEnum):
     RESTART_POLICY = "RestartPolicy"
     DISRUPTION = "Disruption"
     PEER_LOST = "PeerLost"
+    GANG_RESIZED = "GangResized"
     SCALE_DOWN = "ScaleDown"
     SUPERSEDED = "Superseded"
     SUSPENDED = "Suspended"
@@ -62,6 +63,8 @@ class Create(msgspec.Struct, frozen=True):
     index: int = 0
     body: Mapping[str, Any] | None = None
     rule: Rule = Rule.MISSING_REPLICA
+    is_alone: bool = False
+    """The pod goes without the PodGroup of its job."""
 
 
 class Update(msgspec.Struct, frozen=True):

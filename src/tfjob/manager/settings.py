@@ -246,7 +246,8 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         "--gang-scheduler-name",
         default="",
         metavar="NAME",
-        help="gang scheduler: volcano, or the name of a scheduler-plugins scheduler (default:"
+        help="gang scheduler: volcano, kubernetes for the PodGroups of scheduling.k8s.io (with the"
+        " feature gate GangScheduling), or the name of a scheduler-plugins scheduler (default:"
         " none)",
     )
     add(

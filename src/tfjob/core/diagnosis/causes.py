@@ -26,6 +26,8 @@ class Cause(StrEnum):
     INSUFFICIENT_RESOURCES = "InsufficientResources"
     NO_MATCHING_NODE = "NoMatchingNode"
     GANG_INCOMPLETE = "GangIncomplete"
+    GANG_NOT_ENFORCED = "GangNotEnforced"
+    SCHEDULER_SILENT = "SchedulerSilent"
     SCHEDULING_GATED = "SchedulingGated"
     VOLUME_NOT_BOUND = "VolumeNotBound"
     DEVICE_NOT_ALLOCATED = "DeviceNotAllocated"
@@ -162,6 +164,21 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
             Cause.GANG_INCOMPLETE: (
                 "waits: the gang scheduler cannot place all its pods together",
                 "Wait for resources or for the queue, or lower replicas, requests or minAvailable.",
+            ),
+            Cause.GANG_NOT_ENFORCED: (
+                "is not scheduled as a gang: the API server dropped spec.schedulingGroup of a pod",
+                (
+                    "Ask the administrator to turn on the feature gates GenericWorkload and"
+                    " GangScheduling of kube-apiserver and kube-scheduler, or to choose another"
+                    " gang scheduler."
+                ),
+            ),
+            Cause.SCHEDULER_SILENT: (
+                "is pending: no scheduler has taken it up",
+                (
+                    "Check that the scheduler of that name runs, that its queue exists and that it"
+                    " may read the PodGroup."
+                ),
             ),
             Cause.SCHEDULING_GATED: (
                 "is pending: a scheduling gate holds it",

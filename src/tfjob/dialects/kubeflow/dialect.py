@@ -27,7 +27,7 @@ class TFJobDialect:
     status_fields = kubeflow_status.FIELDS
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
-        return pod_groups(settings.gang_scheduler_name)
+        return pod_groups(settings)
 
     def unknown_fields(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
         return []

@@ -20,7 +20,7 @@ from tfjob.core.naming import child_prefix, label_value
 from tfjob.dialects import tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
-from tfjob.dialects.kubeflow import api, status
+from tfjob.dialects.kubeflow import api, kueue, status
 from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
@@ -86,16 +86,18 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
             recovery=recovery_of(given, settings.recovery),
+            runs_whole=bool(kueue.queue_of(given)),
             holds_decisive_pods=settings.has_result_finalizers,
         ),
         messages=api.MESSAGES,
         policy=_policy(spec, settings),
         tf_config=TFConfig(is_enabled=total != 1 or spec.is_dynamic, is_dynamic=spec.is_dynamic),
         gang=gang_for(
-            settings.gang_scheduler_name,
+            settings,
             job_name=owner.name,
             total=total,
             policy=spec.scheduling,
+            annotations=_annotations(given),
         ),
         annotations=_annotations(given),
         child_labels={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
