@@ -91,6 +91,9 @@ class ManifestBuilder:
             gang.mark_alone(spec)
         elif gang is not None:
             gang.mark(spec, labels=labels, annotations=annotations, role=replica.label)
+        if self._job.queue is not None:
+            labels |= self._job.queue.pod_labels
+            annotations |= self._job.queue.pod_annotations
         metadata: dict[str, Any] = {"labels": labels}
         if annotations:
             metadata["annotations"] = annotations

@@ -15,6 +15,7 @@ from tfjob.core import (
     last_failures,
     limits,
     progress,
+    queue_group,
     replica_counts,
     success,
 )
@@ -92,6 +93,7 @@ def reconcile_finished(builder: PlanBuilder, children: Children, observed: Obser
         _count_success(builder)
     clean_up(builder, children, observed)
     _suspend_failed_batch_jobs(builder, observed)
+    queue_group.end_group(builder, children.pods)
     if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
         delete_pod_group(builder, children, rule=Rule.JOB_FINISHED)
     return builder.plan()

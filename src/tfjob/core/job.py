@@ -13,6 +13,7 @@ import msgspec
 
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.messages import Messages
+from tfjob.core.queue_spec import QueueSpec
 from tfjob.core.status import JobStatus
 
 TRAINING_CONTAINER = "tensorflow"
@@ -223,6 +224,7 @@ class Job(msgspec.Struct, frozen=True):
     tf_config: TFConfig = TFConfig()
     workload: Workload = Workload.POD
     gang: GangSpec | None = None
+    queue: QueueSpec | None = None
     companions: Sequence[Companion] = ()
     annotations: Mapping[str, str] = {}
     child_labels: Mapping[str, str] = {}

@@ -220,7 +220,8 @@ def _instance(
 def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
     """A stored record of the pod takes precedence over what its timestamps suggest."""
     instance.pod = pod
-    instance.is_obsolete = _is_of_earlier_run(job, pod) or pod.metadata.uid in stored.removed
+    is_removed = pod.metadata.uid in stored.removed or _is_stopped_by_queue(job, pod)
+    instance.is_obsolete = is_removed or _is_of_earlier_run(job, pod)
     instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
     last = stored.record_of(instance.index)
     instance.excused = last.excused if last is not None and last.uid == pod.metadata.uid else 0
@@ -253,6 +254,13 @@ def _canonical_pod(pods: Sequence[Pod], *, name: str) -> Pod:
         if pod.metadata.name == name:
             return pod
     return min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
+
+
+def _is_stopped_by_queue(job: Job, pod: Pod) -> bool:
+    """The queue takes the room of the job back, which then waits to be admitted again."""
+    if job.queue is None or not pod.metadata.is_terminating:
+        return False
+    return pod.has_condition(job.queue.eviction)
 
 
 def _is_of_earlier_run(job: Job, pod: Pod) -> bool:

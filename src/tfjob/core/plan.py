@@ -33,6 +33,7 @@ class Rule(StrEnum):
     DISRUPTION = "Disruption"
     PEER_LOST = "PeerLost"
     GANG_RESIZED = "GangResized"
+    REQUEUED = "Requeued"
     SCALE_DOWN = "ScaleDown"
     SUPERSEDED = "Superseded"
     SUSPENDED = "Suspended"
@@ -87,10 +88,11 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class Release(msgspec.Struct, frozen=True):
-    """One pod whose result finalizer is removed, with its UID as a precondition."""
+    """One pod of which a finalizer is removed, with its UID as a precondition."""
 
     name: str
     uid: str
+    finalizer: str
 
 
 class JobEvent(msgspec.Struct, frozen=True):

@@ -291,6 +291,13 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
     )
     _add_switch(
         parser,
+        "--kueue-pod-groups",
+        default=True,
+        help="mark the pods of a job in a queue of Kueue as a pod group, which Kueue admits where"
+        " it does not manage the job itself (default: true)",
+    )
+    _add_switch(
+        parser,
         "--result-finalizers",
         help="keep the pods that decide a job's result, by a finalizer, until their end is stored",
     )
@@ -350,6 +357,7 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
         recovery=given["recovery"],
         cluster_domain=environment.get("CUSTOM_CLUSTER_DOMAIN", ""),
         gang_scheduler_name=given["gang_scheduler_name"],
+        has_kueue_pod_groups=given["kueue_pod_groups"],
         force_delete_after=given["force_delete_stuck_after"] or None,
         has_result_finalizers=given["result_finalizers"],
     )

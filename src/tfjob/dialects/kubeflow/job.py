@@ -99,6 +99,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
             policy=spec.scheduling,
             annotations=_annotations(given),
         ),
+        queue=kueue.queue_for(given, settings, owner=owner, total=total),
         annotations=_annotations(given),
         child_labels={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
         status=stored,

@@ -1,5 +1,7 @@
 """What the diagnosis says about a gang that waits."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -81,7 +83,7 @@ def test_a_gang_that_runs_waits_for_nothing() -> None:
 
 def a_member(*, is_kept: bool) -> Pod:
     """A pod as the API server gives it back, with or without the field that was sent."""
-    sent = {
+    sent: dict[str, Any] = {
         "metadata": {
             "name": "j-worker-0",
             "uid": "p",
