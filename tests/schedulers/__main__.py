@@ -5,6 +5,7 @@ machine is SKIPPED in a line of its own. The exit code is 1 if a case failed.
 """
 
 import argparse
+import inspect
 import os
 import sys
 import tempfile
@@ -12,8 +13,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tests.schedulers.cases import CASES, QUEUE_CASES
 from tests.schedulers.ground import CaseError, Ground
-from tests.schedulers.report import Outcome, store, table
+from tests.schedulers.report import PAGE, Outcome, page, store, stored, table
 from tests.schedulers.ways import WAYS, Way, grounds
 from tests.support.controlplane.toolchain import Toolchain, Unavailable
 
@@ -33,6 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{table(outcomes)}", flush=True)
     if asked.write:
         store(outcomes)
+        cases = {**CASES, **QUEUE_CASES}
+        texts = {name: inspect.getdoc(case) or "" for name, case in cases.items()}
+        titles = {name: way.title for name, way in WAYS.items()}
+        PAGE.write_text(page(stored(), cases=texts, ways=titles))
     return int(any(each.is_failed for each in outcomes))
 
 

@@ -26,8 +26,10 @@ def all_or_nothing(ground: Ground) -> float:
 def room_comes(ground: Ground) -> float:
     """Then a fourth node comes: all four have nodes."""
     all_or_nothing(ground)
+    start = time.monotonic()
     ground.add_nodes(1)
-    return ground.wait("all four bound", lambda: ground.is_whole("a"))
+    ground.wait("all four bound", lambda: ground.is_whole("a"))
+    return time.monotonic() - start
 
 
 def one_place(ground: Ground) -> float:
@@ -40,8 +42,10 @@ def one_place(ground: Ground) -> float:
         "the other may hold no node", lambda: {ground.bound("a"), ground.bound("b")} == {0, 4}
     )
     first, second = ("a", "b") if ground.bound("a") else ("b", "a")
+    start = time.monotonic()
     ground.delete(first)
-    return ground.wait("the other whole", lambda: ground.is_whole(second))
+    ground.wait("the other whole", lambda: ground.is_whole(second))
+    return time.monotonic() - start
 
 
 def member_restarts(ground: Ground) -> float:
@@ -51,13 +55,15 @@ def member_restarts(ground: Ground) -> float:
     ground.wait("all running", lambda: _running(ground, "a") == 4)
     before = _uids(ground, "a")
     groups = [group["metadata"]["uid"] for group in ground.groups()]
+    start = time.monotonic()
     lost = ground.fail_pod("a", 2)
 
     def is_back() -> bool:
         now = _uids(ground, "a")
         return ground.is_whole("a") and lost not in now and len(now & before) == 3
 
-    took = ground.wait("the member back", is_back)
+    ground.wait("the member back", is_back)
+    took = time.monotonic() - start
     _expect([each["metadata"]["uid"] for each in ground.groups()] == groups, "the group changed")
     return took
 
@@ -69,8 +75,10 @@ def suspended(ground: Ground) -> float:
     ground.wait("all bound", lambda: ground.is_whole("a"))
     ground.suspend("a", is_suspended=True)
     ground.wait("nothing held", lambda: not (ground.pods("a") or ground.groups()))
+    start = time.monotonic()
     ground.suspend("a", is_suspended=False)
-    return ground.wait("whole again", lambda: ground.is_whole("a"))
+    ground.wait("whole again", lambda: ground.is_whole("a"))
+    return time.monotonic() - start
 
 
 def scaled(ground: Ground) -> float:
@@ -84,8 +92,10 @@ def scaled(ground: Ground) -> float:
     ground.wait(
         "the member back", lambda: lost not in _uids(ground, "a") and ground.bound("a") == 4
     )
+    start = time.monotonic()
     ground.add_nodes(1)
-    took = ground.wait("five bound", lambda: ground.is_whole("a", 5))
+    ground.wait("five bound", lambda: ground.is_whole("a", 5))
+    took = time.monotonic() - start
     ground.scale("a", 3)
     ground.wait("three left", lambda: ground.is_whole("a", 3))
     lost = ground.fail_pod("a", 1)
@@ -100,8 +110,10 @@ def requeued_by_scale(ground: Ground) -> float:
     ground.add_nodes(4)
     ground.submit("a")
     ground.wait("all bound", lambda: ground.is_whole("a"))
+    start = time.monotonic()
     ground.scale("a", 3)
-    return ground.wait("three bound", lambda: ground.is_whole("a", 3))
+    ground.wait("three bound", lambda: ground.is_whole("a", 3))
+    return time.monotonic() - start
 
 
 def priority(ground: Ground) -> float:

@@ -92,15 +92,12 @@ def _makes_queue(site: Site) -> bool:
         "kind": "ResourceFlavor",
         "metadata": {"name": "any"},
     }
-    try:
-        for plural, body in (("resourceflavors", flavor), ("clusterqueues", _queue(32))):
-            try:
-                site.plane.endpoint.request("POST", f"{_API}/{plural}", body)
-            except ApiError as refusal:
-                if refusal.reason != "AlreadyExists":
-                    raise
-    except ApiError:
-        return False
+    for plural, body in (("resourceflavors", flavor), ("clusterqueues", _queue(32))):
+        try:
+            site.plane.endpoint.request("POST", f"{_API}/{plural}", body)
+        except ApiError as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
     return True
 
 

@@ -1,13 +1,23 @@
 """The results of a run: lines, a table of cases and ways, and a page of the documentation."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 RESULTS: Final = Path(__file__).parent / "results.json"
 PAGE: Final = Path(__file__).parents[2] / "docs" / "schedulers.md"
+_HEAD: Final = """# Gangs on real schedulers and queues
+
+Written by `make e2e-schedulers WRITE=1`, which runs each scheduler or queue on a real control plane
+of Kubernetes 1.36.3 with kwok nodes of eight accelerators. A job has four workers that need a node
+each. The operator has the permissions of the chart. Seconds are those of one run on a busy machine
+with two cores; they are told, not asserted.
+
+| case | what must happen |
+|---|---|
+"""
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,13 @@ class Outcome:
         if self.is_failed:
             return "FAILED"
         return self.fault if self.seconds is None else f"{self.seconds:.1f} s"
+
+
+def page(outcomes: Sequence[Outcome], *, cases: Mapping[str, str], ways: Mapping[str, str]) -> str:
+    """The page of the documentation: the cases in words, and the table."""
+    words = "\n".join(f"| {name} | {text} |" for name, text in cases.items())
+    titles = "\n".join(f"- `{name}`: {title}" for name, title in ways.items())
+    return f"{_HEAD}{words}\n\n{titles}\n\n{table(outcomes)}\n"
 
 
 def table(outcomes: Sequence[Outcome]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.endpoint import ApiError
 from tests.support.controlplane.ports import Ports
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import Toolchain
@@ -36,9 +37,17 @@ class Site:
     def wait(self, what: str, holds: Callable[[], bool]) -> None:
         """Wait until something holds; fails at once if a program has ended by itself."""
         deadline = time.monotonic() + PATIENCE
-        while not holds():
+        while not _holds(holds):
             ended = self.processes.ended_by_themselves()
             if ended or time.monotonic() > deadline:
                 words = self.processes.last_words(ended[0]) if ended else ""
                 raise AssertionError(f"no {what}; {ended}; logs in {self.plane.folder}:\n{words}")
             time.sleep(0.1)
+
+
+def _holds(holds: Callable[[], bool]) -> bool:
+    """A server that starts to serve a new kind answers with an error for a moment."""
+    try:
+        return holds()
+    except ApiError:
+        return False

@@ -28,7 +28,7 @@ from tfjob.manager.permissions import Need
 
 _PRIORITIES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _VOLCANO: Final = """
-actions: "enqueue, allocate, preempt, backfill"
+actions: "{actions}"
 tiers:
 - plugins:
   - name: priority
@@ -65,9 +65,9 @@ class Way:
     """Cases that the scheduler does not offer, and why."""
 
 
-def _start_volcano(site: Site) -> None:
+def _start_volcano(site: Site, *, actions: str) -> None:
     site.plane.install_crds(site.crds("vc-scheduler"))
-    conf = site.write("volcano.conf", _VOLCANO)
+    conf = site.write("volcano.conf", _VOLCANO.format(actions=actions))
     site.processes.start(
         "vc-scheduler",
         [
@@ -137,7 +137,17 @@ WAYS: Final[Mapping[str, Way]] = {
         flags=("--gang-scheduler-name=volcano",),
         needs=("kubeflow.volcano", Need.PRIORITIES),
         tool="vc-scheduler",
-        start=_start_volcano,
+        start=partial(_start_volcano, actions="enqueue, allocate, preempt, backfill"),
+        not_offered={"priority": "see volcano-preempt"},
+    ),
+    "volcano-preempt": Way(
+        title="Volcano 1.10.0 without its action `enqueue`, which admits no gang without free room",
+        groups=_NAMESPACED.format("scheduling.volcano.sh/v1beta1", "podgroups"),
+        flags=("--gang-scheduler-name=volcano",),
+        needs=("kubeflow.volcano", Need.PRIORITIES),
+        tool="vc-scheduler",
+        start=partial(_start_volcano, actions="allocate, preempt, backfill"),
+        cases={name: CASES[name] for name in ("all-or-nothing", "room-comes", "priority")},
     ),
     "scheduler-plugins": Way(
         title="scheduler-plugins 0.33.5",
@@ -146,6 +156,7 @@ WAYS: Final[Mapping[str, Way]] = {
         needs=("kubeflow.schedulerPlugins", Need.PRIORITIES),
         tool="sp-scheduler",
         start=_start_scheduler_plugins,
+        not_offered={"priority": "not offered"},
     ),
     "kueue-jobs": Way(
         title="Kueue 0.15.0, TFJob integration",

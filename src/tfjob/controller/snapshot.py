@@ -21,9 +21,10 @@ from tfjob.controller.tokens import random_token
 from tfjob.core import stuck_pods
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.companion_problem import pods_of_companions
+from tfjob.core.diagnosis import deadlock
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Owner, Workload
-from tfjob.core.observe import Children
+from tfjob.core.observe import Children, HalfPlaced
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s import field
@@ -231,6 +232,7 @@ class SnapshotReader:
             companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
             priorities=await self._priorities(job),
+            rivals=self._rivals(job, found.pods, now=now),
             room_since=self.stores.room_since,
         )
 
@@ -238,6 +240,19 @@ class SnapshotReader:
         if job.gang is None or not job.gang.computes_resources:
             return {}
         return await self._lookups.priorities(_priority_classes(job))
+
+    def _rivals(self, job: Job, pods: Sequence[Pod], *, now: datetime) -> list[HalfPlaced]:
+        """Other jobs of the namespace that are half placed, if this one has been for a while."""
+        own = deadlock.half_placed(job.name, pods)
+        if own is None or not deadlock.is_due(own, now=now):
+            return []
+        names: dict[str, list[Pod]] = {}
+        for pod in self.stores.pods:
+            meta = pod.metadata
+            if meta.namespace == job.namespace and meta.controller_uid != job.owner.uid:
+                names.setdefault(meta.labels.get(self._dialect.job_label, ""), []).append(pod)
+        found = (deadlock.half_placed(name, each) for name, each in sorted(names.items()) if name)
+        return [each for each in found if each is not None and deadlock.is_due(each, now=now)]
 
     def _companions(self, job: Job) -> dict[tuple[str, str], CompanionObject]:
         found = {

@@ -23,6 +23,15 @@ from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
 
+class HalfPlaced(msgspec.Struct, frozen=True):
+    """A job of which some pods have nodes while no node is found for others."""
+
+    name: str
+    placed: int
+    waiting: int
+    since: datetime | None = None
+
+
 class Children(msgspec.Struct, frozen=True):
     """The children of a job, and what else a reconcile reads from the cluster."""
 
@@ -35,6 +44,8 @@ class Children(msgspec.Struct, frozen=True):
     """The pods that the controllers of companions have created."""
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
+    rivals: Sequence[HalfPlaced] = ()
+    """Other jobs of the namespace that are half placed, if this one is."""
     room_since: datetime | None = None
     """When a pod of any job was last seen to give up its node."""
 

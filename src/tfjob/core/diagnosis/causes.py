@@ -23,6 +23,7 @@ class Cause(StrEnum):
     NAME_TAKEN = "NameTaken"
     OLD_POD_TERMINATING = "OldPodTerminating"
     CREATE_REFUSED = "CreateRefused"
+    DEADLOCKED = "Deadlocked"
     INSUFFICIENT_RESOURCES = "InsufficientResources"
     NO_MATCHING_NODE = "NoMatchingNode"
     GANG_INCOMPLETE = "GangIncomplete"
@@ -150,6 +151,13 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
     **_in(
         CauseGroup.PENDING,
         {
+            Cause.DEADLOCKED: (
+                "holds nodes and waits for more, as another job does",
+                (
+                    "Suspend one of the jobs until the other has ended; a gang scheduler or a queue"
+                    " prevents it."
+                ),
+            ),
             Cause.INSUFFICIENT_RESOURCES: (
                 "is pending: no node has enough free resources",
                 "Wait for other pods to end, lower the requests, or add nodes.",

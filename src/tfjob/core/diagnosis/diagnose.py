@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from tfjob.core.diagnosis import api_refusals, failures, gang_waits, waiting
+from tfjob.core.diagnosis import api_refusals, deadlock, failures, gang_waits, waiting
 from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, Cause, CauseGroup
 from tfjob.core.diagnosis.consequences import WINDOW
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, fitted
@@ -241,7 +241,8 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
     builder.requeue_at(min((each.due for each in found if each.due is not None), default=None))
     due = [each for each in found if each.due is None]
     stored = builder.job.status.diagnosis
-    kept = [each for each in due if _is_about(stored, each.cause, each.replica)]
+    deadlocks = [each for each in due if each.cause is Cause.DEADLOCKED]
+    kept = deadlocks or [each for each in due if _is_about(stored, each.cause, each.replica)]
     causes = list(Cause)
     return min(kept or due, key=lambda each: (causes.index(each.cause), each.replica), default=None)
 
@@ -250,7 +251,10 @@ def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState
     """What the job as a whole waits for, and the stored refusal of a pod that is still missing."""
     if builder.status.is_true(_SUSPENDED):
         return [Wait(cause=Cause.SUSPENDED, since=None)]
-    found = gang_waits.of_job(builder.job, children, now=builder.now)
+    found = [
+        *gang_waits.of_job(builder.job, children, now=builder.now),
+        *deadlock.of_job(builder.job.name, children, now=builder.now),
+    ]
     stored = builder.job.status.diagnosis
     if stored is None or stored.cause not in BLOCKING:
         return found
