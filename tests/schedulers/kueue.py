@@ -77,14 +77,6 @@ def make_local_queue(site: Site, namespace: str) -> None:
     site.plane.endpoint.request("POST", f"{_API}/namespaces/{namespace}/localqueues", body)
 
 
-def set_quota(site: Site, accelerators: int) -> None:
-    """Change how many accelerators the queue may use."""
-    path = f"{_API}/clusterqueues/{QUEUE}"
-    stored = site.plane.endpoint.request("GET", path)
-    stored["spec"] = _queue(accelerators)["spec"]
-    site.plane.endpoint.request("PUT", path, stored)
-
-
 def _makes_queue(site: Site) -> bool:
     """Kueue answers for its objects, which takes a moment after it has started."""
     flavor = {

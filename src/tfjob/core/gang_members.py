@@ -52,7 +52,7 @@ class Members(msgspec.Struct, frozen=True):
         if not gang.pod_fields:
             return 0
         return sum(
-            _is_placed(pod) and pod.spec.scheduling_group is None and not has_ended(pod)
+            _is_placed(pod) and not has_ended(pod) and _group_of(pod) != gang.group_name
             for pod in self.pods
         )
 
@@ -82,6 +82,11 @@ def _attainable(gang: GangSpec, members: Members) -> int:
     """The most members that the PodGroup can have at the same time."""
     ended = 0 if gang.counts_ended_members else members.completed
     return max(1, members.total - ended - members.outside(gang))
+
+
+def _group_of(pod: Pod) -> str:
+    group = pod.spec.scheduling_group
+    return "" if group is None else group.pod_group_name
 
 
 def _is_placed(pod: Pod) -> bool:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 from tfjob.core import scale_down
+from tfjob.core.invalid_job import InvalidJob
+from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Plan, Release, Rule, Update, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
@@ -23,8 +25,13 @@ def is_queued(meta: ObjectMeta) -> bool:
     return FINALIZER in meta.finalizers
 
 
-def with_releases(plan: Plan, *, children: Children) -> Plan:
-    """The plan with the release of queued pods that are being deleted."""
+def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
+    """The plan with the release of queued pods that are being deleted.
+
+    The pods of a job that another controller manages are left to that controller.
+    """
+    if job.is_external:
+        return plan
     releases = [
         Release(name=pod.metadata.name, uid=pod.metadata.uid, finalizer=FINALIZER)
         for pod in children.pods

@@ -34,7 +34,7 @@ def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
 def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
     """The plan with the finalizers to remove from pods."""
     plan = result_finalizer.with_releases(plan, job=job, children=children)
-    return queue_group.with_releases(plan, children=children)
+    return queue_group.with_releases(plan, job=job, children=children)
 
 
 def _plan(job: Job, children: Children, *, now: datetime) -> Plan:

@@ -4,7 +4,7 @@ Without a gang scheduler two jobs can each get half of what both need. They are 
 after a while only, because a job that starts is half placed for a moment.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -19,15 +19,15 @@ GRACE: Final = timedelta(seconds=30)
 """How long a job may be half placed before that is worth a look at others."""
 
 
-def half_placed(name: str, pods: Iterable[Pod]) -> HalfPlaced | None:
+def half_placed(name: str, pods: Sequence[Pod]) -> HalfPlaced | None:
     """How much of a job is placed, if some of its pods have nodes and others find none."""
-    placed, refused, since = 0, 0, None
-    for pod in pods:
-        if pod.metadata.is_terminating or has_ended(pod):
-            continue
-        if pod.spec.node_name:
-            placed += 1
-            continue
+    # Most jobs have no such pod, and a large one must not be looked at twice for nothing.
+    unplaced = [pod for pod in pods if not pod.spec.node_name]
+    if not unplaced:
+        return None
+    placed = sum(bool(pod.spec.node_name) and _counts(pod) for pod in pods)
+    refused, since = 0, None
+    for pod in filter(_counts, unplaced):
         for condition in pod.status.conditions:
             if (condition.type, condition.reason) == ("PodScheduled", "Unschedulable"):
                 refused += 1
@@ -36,6 +36,10 @@ def half_placed(name: str, pods: Iterable[Pod]) -> HalfPlaced | None:
     if not placed or not refused:
         return None
     return HalfPlaced(name=name, placed=placed, waiting=refused, since=since)
+
+
+def _counts(pod: Pod) -> bool:
+    return not (pod.metadata.is_terminating or has_ended(pod))
 
 
 def is_due(found: HalfPlaced, *, now: datetime) -> bool:

@@ -113,6 +113,12 @@ def test_the_pods_of_a_job_that_is_deleted_are_given_back() -> None:
     assert released(plan) == ["j-worker-0"]
 
 
+def test_the_pods_of_a_job_that_another_controller_manages_are_left_to_it() -> None:
+    given = queued(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
+    plan = decide(decoded(given), held(a_pod("worker", 0, deleted=0)))
+    assert plan.is_empty
+
+
 @pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode"])
 def test_a_pod_that_the_queue_stops_has_not_failed(restart: str) -> None:
     stop = PodCondition(type="TerminationTarget", status="True", reason="WorkloadEvicted")
