@@ -166,6 +166,7 @@ WAYS: Final[Mapping[str, Way]] = {
         prepare=kueue.make_local_queue,
         labels={"kueue.x-k8s.io/queue-name": kueue.QUEUE},
         cases=QUEUE_CASES,
+        not_offered={"suspended": "Kueue resumes it"},
     ),
     "kueue-pods": Way(
         title="Kueue 0.15.0, pod groups",

@@ -32,12 +32,26 @@ def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> P
     """
     if job.is_external:
         return plan
-    releases = [
-        Release(name=pod.metadata.name, uid=pod.metadata.uid, finalizer=FINALIZER)
-        for pod in children.pods
-        if is_queued(pod.metadata) and pod.metadata.is_terminating
-    ]
+    metas = [pod.metadata for pod in children.pods]
+    leaving = [meta for meta in metas if is_queued(meta) and meta.is_terminating]
+    if isinstance(job, Job) and _is_replaced(job, plan, metas) and len(leaving) == len(metas):
+        leaving = sorted(leaving, key=lambda meta: meta.name)[1:]
+    releases = [Release(name=meta.name, uid=meta.uid, finalizer=FINALIZER) for meta in leaving]
     return msgspec.structs.replace(plan, releases=[*plan.releases, *releases]) if releases else plan
+
+
+def _is_replaced(job: Job, plan: Plan, metas: Sequence[ObjectMeta]) -> bool:
+    """Whether other pods of the same group follow.
+
+    The queue forgets a group without pods, and with it whether and when it is to be admitted again.
+    So one pod stays until the first of its successors is there.
+    """
+    status = job.status if plan.status is None else plan.status
+    is_over = job.is_deleting or job.policy.is_suspended or status.is_finished
+    if job.queue is None or is_over or job.total == 1:
+        return False
+    label, name = job.queue.group_label, job.queue.group_name
+    return all(meta.labels.get(label) == name for meta in metas)
 
 
 def requeue_if_resized(builder: PlanBuilder, children: Children) -> bool:

@@ -133,6 +133,33 @@ def test_a_pod_that_the_queue_stops_has_not_failed(restart: str) -> None:
     assert "Failed" not in passes.conditions
 
 
+def leaving(*indexes: int, group: str = "j-u-2") -> list[Pod]:
+    return [held(a_pod("worker", each, deleted=0), group) for each in indexes]
+
+
+def test_one_pod_stays_until_its_group_has_a_successor() -> None:
+    """Kueue forgets a group without pods, and that an administrator has stopped it."""
+    job = decoded(queued("W2", restart="OnFailure"))
+    assert released(decide(job, *leaving(0, 1))) == ["j-worker-1"]
+    assert released(decide(job, *leaving(0))) == []
+    new = held(a_pod("worker", 1, "Pending", node=""), "j-u-2")
+    assert released(decide(job, *leaving(0), new)) == ["j-worker-0"]
+
+
+def test_the_pod_of_a_job_of_one_cannot_stay() -> None:
+    job = decoded(queued("W1", restart="OnFailure"))
+    assert released(decide(job, *leaving(0, group="j-u-1"))) == ["j-worker-0"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [queued("W2", run_policy={"suspend": True}), queued("W3")],
+    ids=["suspended", "of another size"],
+)
+def test_no_pod_of_a_group_that_ends_stays(given: dict[str, Any]) -> None:
+    assert released(decide(decoded(given), *leaving(0, 1))) == ["j-worker-0", "j-worker-1"]
+
+
 def test_a_scaled_job_is_queued_again_as_a_whole() -> None:
     passes = Passes(queued("W3"))
     old = [held(each, "j-u-2") for each in pods(worker="RR")]
