@@ -88,6 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add all flags, with the names that training-operator 1.9 uses."""
     _add_process_flags(parser)
     _add_pacing_flags(parser)
+    _add_gang_flags(parser)
     _add_job_flags(parser)
     for name in _IGNORED:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
@@ -240,9 +241,8 @@ def _add_pacing_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_job_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
+def _add_gang_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--gang-scheduler-name",
         default="",
         metavar="NAME",
@@ -250,6 +250,17 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         " feature gate GangScheduling), or the name of a scheduler-plugins scheduler (default:"
         " none)",
     )
+    _add_switch(
+        parser,
+        "--kueue-pod-groups",
+        default=True,
+        help="mark the pods of a job in a queue of Kueue as a pod group, which Kueue admits where"
+        " it does not manage the job itself (default: true)",
+    )
+
+
+def _add_job_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--exit-code-table",
         choices=tuple(EXIT_CODES),
@@ -288,13 +299,6 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="set terminationMessagePolicy FallbackToLogsOnError where a template does not say, so"
         " that the job keeps the last output of a failed replica (default: true)",
-    )
-    _add_switch(
-        parser,
-        "--kueue-pod-groups",
-        default=True,
-        help="mark the pods of a job in a queue of Kueue as a pod group, which Kueue admits where"
-        " it does not manage the job itself (default: true)",
     )
     _add_switch(
         parser,
