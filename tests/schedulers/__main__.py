@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.schedulers.cases import CASES, QUEUE_CASES
 from tests.schedulers.ground import CaseError, Ground
 from tests.schedulers.report import PAGE, Outcome, page, store, stored, table
 from tests.schedulers.ways import WAYS, Way, grounds
@@ -35,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{table(outcomes)}", flush=True)
     if asked.write:
         store(outcomes)
-        cases = {**CASES, **QUEUE_CASES}
+        cases = {name: case for way in WAYS.values() for name, case in way.cases.items()}
         texts = {name: inspect.getdoc(case) or "" for name, case in cases.items()}
         titles = {name: way.title for name, way in WAYS.items()}
         PAGE.write_text(page(stored(), cases=texts, ways=titles))
@@ -45,18 +44,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run_way(name: str, way: Way, *, cases: Sequence[str]) -> list[Outcome]:
     wanted = [case for case in way.cases if not cases or case in cases]
     folder = Path(tempfile.mkdtemp(prefix=f"tfjob-schedulers-{name}-"))
-    outcomes: list[Outcome] = []
+    outcomes = [Outcome(name, case, None, text) for case, text in way.not_offered.items()]
+    wanted = [case for case in wanted if case not in way.not_offered]
+    if not wanted:
+        return outcomes
     try:
         with grounds(way, Toolchain(os.environ), folder=folder) as new_ground:
             for case in wanted:
-                if case in way.not_offered:
-                    outcomes.append(Outcome(name, case, None, way.not_offered[case]))
-                    continue
                 outcomes.append(_run_case(name, way, case, new_ground))
                 print(outcomes[-1].line, flush=True)
     except Unavailable as missing:
         print(f"SKIPPED: {name}: {missing}", flush=True)
-        return [Outcome(name, case, None, "SKIPPED") for case in wanted]
+        outcomes += [Outcome(name, case, None, "SKIPPED") for case in wanted]
     return outcomes
 
 

@@ -32,6 +32,28 @@ def room_comes(ground: Ground) -> float:
     return time.monotonic() - start
 
 
+def waits_quietly(ground: Ground) -> float:
+    """While it waits for 40 s, its status is not written."""
+    all_or_nothing(ground)
+    version = ground.job("a")["metadata"]["resourceVersion"]
+    ground.stays(
+        "a job that waits must not be written",
+        lambda: ground.job("a")["metadata"]["resourceVersion"] == version,
+        seconds=40,
+    )
+    return 40
+
+
+def unknown_queue(ground: Ground) -> float:
+    """In a queue that does not exist: the job says that no scheduler takes it up."""
+    ground.add_nodes(4)
+    ground.submit("a", queue="nosuch")
+    took = ground.wait("a diagnosis", lambda: ground.cause("a") == "SchedulerSilent")
+    _expect("nosuch" in ground.message("a"), ground.message("a"))
+    ground.wait("a warning", lambda: "SchedulerSilent" in ground.warnings("a"))
+    return took
+
+
 def one_place(ground: Ground) -> float:
     """Two gangs for one place: one is whole, the other has nothing; then the other is whole."""
     ground.add_nodes(4)
@@ -234,6 +256,7 @@ WAITS: Final = frozenset(
 CASES: Final[Mapping[str, Case]] = {
     "all-or-nothing": all_or_nothing,
     "room-comes": room_comes,
+    "waits-quietly": waits_quietly,
     "one-place": one_place,
     "member-restarts": member_restarts,
     "suspended": suspended,
@@ -242,6 +265,7 @@ CASES: Final[Mapping[str, Case]] = {
     "deleted": deleted,
     "many": many,
 }
+VOLCANO_CASES: Final[Mapping[str, Case]] = {**CASES, "unknown-queue": unknown_queue}
 QUEUE_CASES: Final[Mapping[str, Case]] = {
     "one-place": one_place,
     "member-restarts": member_restarts,

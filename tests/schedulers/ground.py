@@ -68,6 +68,8 @@ class Ground:
         worker = {"replicas": workers, "restartPolicy": "ExitCode", "template": template}
         priority = policy.pop("priority", "")
         scheduling = {"priorityClass": priority} if priority else {}
+        if queue := policy.pop("queue", ""):
+            scheduling["queue"] = queue
         labels = {**self._labels, **policy.pop("labels", {})}
         body = {
             "apiVersion": "kubeflow.org/v1",

@@ -14,7 +14,7 @@ from typing import Final
 import yaml
 
 from tests.schedulers import kueue
-from tests.schedulers.cases import CASES, QUEUE_CASES, Case
+from tests.schedulers.cases import CASES, QUEUE_CASES, VOLCANO_CASES, Case
 from tests.schedulers.ground import Ground
 from tests.schedulers.site import Site
 from tests.support.controlplane.cluster import STAGES, ControlPlane
@@ -138,6 +138,7 @@ WAYS: Final[Mapping[str, Way]] = {
         needs=("kubeflow.volcano", Need.PRIORITIES),
         tool="vc-scheduler",
         start=partial(_start_volcano, actions="enqueue, allocate, preempt, backfill"),
+        cases=VOLCANO_CASES,
         not_offered={"priority": "see volcano-preempt"},
     ),
     "volcano-preempt": Way(
