@@ -117,6 +117,15 @@ def due_after(since: datetime | None, grace: timedelta, *, now: datetime) -> dat
     return due if now < due else None
 
 
+def silent_until(created: datetime | None, *, now: datetime) -> datetime | None:
+    """When the silence of a scheduler about a new object is to be reported; None for now.
+
+    An object cannot be older than its clock says, so one from the future is waited for.
+    """
+    due = now if created is None else time.add(created, SILENCE)
+    return due if now < due else None
+
+
 def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
     is_known = False
     for condition in pod.status.conditions:
@@ -141,7 +150,7 @@ def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
             since=created,
             replica=replica,
             detail=f"schedulerName {name}" if name else "",
-            due=due_after(created, SILENCE, now=now),
+            due=silent_until(created, now=now),
         )
 
 

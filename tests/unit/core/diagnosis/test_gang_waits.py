@@ -75,6 +75,14 @@ def test_a_pod_that_no_scheduler_takes_up_is_told_after_thirty_seconds() -> None
     )
 
 
+def test_a_pod_from_the_future_is_not_passed_over_yet() -> None:
+    """The API server's clock is ahead of the operator's."""
+    passes = Passes(manifest("W1"))
+    plan = passes.go(a_pod("worker", 0, "Pending", node="", created=100), now=at(0))
+    assert passes.job.status.diagnosis is None
+    assert plan.requeue_at == at(130)
+
+
 def test_a_gang_that_runs_waits_for_nothing() -> None:
     plan = decide(a_job("W1", VOLCANO), a_pod(), pod_group=a_group("Running", FULL))
     assert plan.status is not None
