@@ -65,6 +65,11 @@ $(VENV)/.examples: $(VENV)/.tfjob requirements/examples.txt
 	@$(BIN)/python $(LOCKED) --progress-bar on -r requirements/examples.txt
 	@touch $@
 
+# The kernel of a notebook needs TensorFlow and tfjob beside it.
+$(VENV)/.notebooks: $(VENV)/.examples requirements/notebooks.txt
+	@$(BIN)/python $(LOCKED) -r requirements/notebooks.txt
+	@touch $@
+
 ##: trying
 
 .PHONY: demo
@@ -72,7 +77,19 @@ demo: $(VENV)/.examples ## Set up, and train with parameter servers on this mach
 	@$(BIN)/python -m tools.demo
 
 .PHONY: e2e
-e2e: setup $(VENV)/.examples .venv-sdk/.locked control-plane ## Test every example, the Kubeflow SDK, the takeover and 2,000 jobs
+e2e: setup ## Test on a real cluster of one node, made for it (KEEP=1: keep it, ONLY=case, as root)
+	@$(BIN)/python -m tests.support.node test $(if $(ONLY),-k '$(ONLY)')
+
+.PHONY: e2e-up
+e2e-up: setup ## Start that cluster and leave it running (as root)
+	@$(BIN)/python -m tests.support.node up
+
+.PHONY: e2e-down
+e2e-down: setup ## End that cluster and check that nothing of it is left
+	@$(BIN)/python -m tests.support.node down
+
+.PHONY: e2e-local
+e2e-local: setup $(VENV)/.examples $(VENV)/.notebooks .venv-sdk/.locked control-plane ## Test every example, the Kubeflow SDK, the takeover and 2,000 jobs without a node
 	$(BIN)/pytest -v tests/e2e
 
 .venv-sdk/.locked: requirements/sdk.txt
@@ -182,6 +199,11 @@ audit: .venv-audit/.locked ## Look up known vulnerabilities of all locked packag
 	@.venv-audit/bin/python $(LOCKED) --quiet -r requirements/audit.txt
 	@touch $@
 
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/tfjob/__init__.py)
+.PHONY: image
+image: sbom ## Write the operator's image, dist/tfjob-VERSION.oci.tar, without a container engine (as root)
+	@PYTHONPATH=src $(PYTHON) -m tools.image dist/tfjob-$(VERSION).oci.tar tfjob:$(VERSION)
+
 .PHONY: sbom
 sbom: ## Write the operator's bill of materials, dist/tfjob.cdx.json (CycloneDX)
 	@mkdir -p dist
@@ -211,10 +233,11 @@ generate: setup ## Update the generated files
 
 .PHONY: lock
 lock: .venv-lock/.locked ## Update requirements/*.txt (UPGRADE=1: with newer versions)
-	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --group dev)
-	$(call compile,test,pyproject.toml --extra speed --extra kubeconfig --group test -c requirements/dev.txt)
+	$(call compile,dev,pyproject.toml --extra speed --extra kubeconfig --extra notebook --group dev)
+	$(call compile,test,pyproject.toml --extra speed --extra kubeconfig --extra notebook --group test -c requirements/dev.txt)
 	$(call compile,runtime,pyproject.toml --extra speed -c requirements/dev.txt $(addprefix --no-emit-package ,$(LOCAL_ONLY)))
 	$(call compile,examples,pyproject.toml --extra examples -c requirements/dev.txt)
+	$(call compile,notebooks,pyproject.toml --extra notebook --group notebooks -c requirements/dev.txt -c requirements/examples.txt)
 	$(call compile,build,--group build -c requirements/dev.txt)
 	$(call compile,bench,pyproject.toml --group bench -c requirements/dev.txt)
 	$(call compile,mutate,pyproject.toml --group mutate -c requirements/runtime.txt)
@@ -266,6 +289,10 @@ bench-quick: $(VENV)/.bench control-plane ## A first impression in 5 minutes
 .PHONY: bench-citizen
 bench-citizen: $(VENV)/.bench control-plane ## Measure the load on the API server at rest, under a quota and in a crash loop
 	$(BIN)/python -m benchmarks.citizen $(BENCH)
+
+.PHONY: causes
+causes: $(VENV)/.bench control-plane ## Inject every cause into tfjob and the Go operator; writes docs/causes-measured.md
+	$(BIN)/python -m benchmarks.causes
 
 .PHONY: faults
 faults: $(VENV)/.bench control-plane ## Inject the same faults into tfjob and the Go operator; writes docs/faults.md

@@ -1,4 +1,5 @@
-"""Benchmarks of the core: a reconcile without changes, one that creates a job, one after failures.
+"""Benchmarks of the core: a reconcile without changes, one that creates a job, one after failures,
+and the whole start of a job with everything that the operator does for it, but for the network.
 
 Everything is measured in this process without IO; a figure is the median of repeated runs.
 Run as `python -m benchmarks.bench_core`, with `--quick` for a short run.
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from benchmarks.job_life import median_seconds
 from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
@@ -165,6 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a short run of a few seconds")
     seconds = 0.1 if parser.parse_args(arguments).quick else 2.0
     rows = quiet_rows(seconds)
+    jobs = max(20, int(200 * seconds))
+    rows.append(Row("a job from its creation to Running", 4, median_seconds(jobs=jobs)))
     for total in SIZES:
         rows += growing_rows(total, seconds)
     print(table(rows))

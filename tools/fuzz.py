@@ -68,7 +68,7 @@ def _kubeconfig() -> Target:
 
 
 def _documents() -> Target:
-    from tfjob.cli.documents import DocumentError, read  # noqa: PLC0415
+    from tfjob.sdk.documents import DocumentError, read  # noqa: PLC0415
 
     file = FOLDER / "documents.input"
 

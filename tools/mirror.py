@@ -27,6 +27,7 @@ SUITES: Mapping[str, str] = {
     "dialects/kubeflow/test_worked_objects": "whole objects, byte for byte",
     "dialects/tensorstack/test_verdicts": "the CRD and the offline check agree",
     "dialects/test_one_truth": "the CRD and the operator agree on what is valid",
+    "dialects/test_seed_lines": "single lines of published documents, one by one",
     "dialects/test_seeds": "published jobs mean what their documents say",
     "dialects/test_vendor_values": "each API lists its own values",
     "dialects/test_verdicts": "the CRD and the offline check agree",
@@ -39,7 +40,7 @@ SUITES: Mapping[str, str] = {
 # Long modules without a test file of their name, and the file that tests each.
 _CASES = "tests/conformance/test_api_cases.py"
 ELSEWHERE: Mapping[str, str] = {
-    "cli/job_diagnosis": "tests/unit/cli/test_explain.py",
+    "sdk/job_diagnosis": "tests/unit/cli/test_explain.py",
     "core/completion": "tests/unit/core/test_reconcile.py",
     "dialects/tensorflow/job": "tests/unit/dialects/tensorflow/test_v1alpha1.py",
     "dialects/tensorstack/cel_rules": "tests/unit/dialects/tensorstack/test_verdicts.py",
@@ -64,7 +65,7 @@ def test_files(root: Path) -> Iterator[PurePosixPath]:
 
 def modules_of(package: PurePosixPath, root: Path) -> set[str]:
     """The modules after which the tests of a package can be named."""
-    if package.parts[0] in ROOTS:
+    if package.parts and package.parts[0] in ROOTS:
         folder = root / ROOTS[package.parts[0]]
         return {path.stem for path in folder.rglob("*.py")}
     return {path.stem for path in (root / "src" / "tfjob" / package).glob("*.py")}

@@ -11,7 +11,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.api import is_starting
+from tests.support.controlplane.cluster import ControlPlane, StartError
 from tests.support.controlplane.endpoint import ApiError
 from tests.support.faulty_proxy import Fault, FaultyProxy, Kind, watches, writes
 from tests.support.operator_process import OperatorProcess
@@ -20,6 +21,10 @@ _FILL_BYTES = 700_000
 _MOST_FILLS = 400
 _FILLS = "/api/v1/namespaces/default/configmaps"
 _FOR_EVER = 1_000_000
+_MOST_STARTS = 5
+_PAUSE_SECONDS = 0.5
+PATIENCE_SECONDS = 1200.0
+"""How long a part may take to start; on a busy machine that is no fault of anybody."""
 
 
 class Faults:
@@ -54,6 +59,9 @@ class Faults:
 
     async def one(self) -> None:
         """Let one fault happen, drawn at random."""
+        if not self._operator.is_alive:
+            self._tell(f"the operator has ended by itself:\n{self._operator.last_words()}")
+            await asyncio.to_thread(self._operator.start, ready=False)
         await self._rng.choice(self._all)()
 
     async def operator_killed(self) -> None:
@@ -75,7 +83,16 @@ class Faults:
         self._tell(f"API server killed, away for {away:.1f} s")
         await asyncio.to_thread(self._plane.stop_apiserver)
         await asyncio.sleep(away)
-        await asyncio.to_thread(self._plane.start_apiserver)
+        await asyncio.to_thread(self._start_apiserver)
+
+    def _start_apiserver(self) -> None:
+        """Start the API server, again if it ends by itself because etcd is not up yet."""
+        for _ in range(_MOST_STARTS - 1):
+            with suppress(StartError):
+                self._plane.start_apiserver()
+                return
+            self._plane.stop_apiserver()
+        self._plane.start_apiserver()
 
     async def apiserver_frozen(self) -> None:
         away = self._rng.uniform(1, 6)
@@ -131,18 +148,35 @@ class Faults:
         data = base64.b64encode(self._rng.randbytes(_FILL_BYTES * 3 // 4)).decode()
         for number in range(_MOST_FILLS):
             body = {"metadata": {"name": f"fill-{number}"}, "data": {"filling": data}}
+            if not self._is_taken(body):
+                return number
+        raise AssertionError(f"etcd took {_MOST_FILLS} objects of {_FILL_BYTES} bytes: no limit?")
+
+    def _is_taken(self, body: dict[str, Any]) -> bool:
+        """Whether etcd has space for an object; a server that is still starting is asked again."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
             try:
                 self._plane.endpoint.request("POST", _FILLS, body)
             except ApiError as refusal:
                 if "space exceeded" in str(refusal):
-                    return number
-                raise
-        raise AssertionError(f"etcd took {_MOST_FILLS} objects of {_FILL_BYTES} bytes: no limit?")
+                    return False
+                if refusal.reason == "AlreadyExists":
+                    return True
+                is_away = refusal.status >= 500 or refusal.status == 429 or is_starting(refusal)
+                if not is_away or time.monotonic() > deadline:
+                    raise
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+            else:
+                return True
+            time.sleep(_PAUSE_SECONDS)
 
     def _free(self, made: int) -> None:
         """Delete what fills it, compact, defragment, and end the alarm."""
         for number in range(made):
-            with suppress(ApiError):
+            with suppress(ApiError, OSError):
                 self._plane.endpoint.request("DELETE", f"{_FILLS}/fill-{number}")
         etcd = self._plane.etcd
         found: dict[str, Any] = etcd.request("POST", "/v3/kv/range", {"key": "AA=="})

@@ -19,7 +19,7 @@ from tests.support.fake_kubelet.pod_status import Exit, Pod
 JOB_LABEL = "training.kubeflow.org/job-name"
 TYPE_LABEL = "training.kubeflow.org/replica-type"
 _SHORTEST, _LONGEST = 0.5, 6.0
-_ATTEMPTS = 120
+_ATTEMPTS = 2_000
 _PAUSE_SECONDS = 0.5
 
 

@@ -14,6 +14,8 @@ from tests.support.fake_kubelet.driver import FakeKubelet
 
 Json = dict[str, Any]
 _LAST_EVENTS = 20
+_ATTEMPTS = 4_000
+"""Requests to a server that is away are repeated: how long it takes to start is no verdict."""
 
 
 class Tenant:
@@ -24,9 +26,9 @@ class Tenant:
         self._rng = rng
         self._kinds: dict[str, Kind] = {}
         self._ledger = Ledger(self._kinds, rng)
-        self._kubelet = FakeKubelet(endpoint, namespace=namespace)
+        self._kubelet = FakeKubelet(endpoint, namespace=namespace, attempts=_ATTEMPTS)
         self._kubelet.script("*", self._ledger.live)
-        self._api = Api(endpoint)
+        self._api = Api(endpoint, attempts=_ATTEMPTS)
         self._jobs = f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs"
 
     async def __aenter__(self) -> Self:

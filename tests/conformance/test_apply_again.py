@@ -57,7 +57,7 @@ def told(job: Json) -> Json:
 
 @pytest.mark.parametrize("how", [(), ("--server-side",)], ids=["client-side", "server-side"])
 @pytest.mark.parametrize("name", DOCUMENTS)
-async def test_seed_001_unchanged_file_applied_again_changes_nothing(
+async def test_seed_001_line_14_unchanged_file_applied_again_changes_nothing(
     jobs: Jobs, name: str, how: tuple[str, ...]
 ) -> None:
     document = seeds.submitted(name)

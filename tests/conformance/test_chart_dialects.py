@@ -36,7 +36,8 @@ def pod_of(rendered: Rendered) -> Json:
 def trial_of(rendered: Rendered) -> list[Json]:
     """What `helm test` makes for its job."""
     name = "tfjob-tfjob-test"
-    return [each for each in rendered.hooks if each["metadata"]["name"].startswith(name)]
+    found = (*rendered.all, *rendered.hooks)
+    return [each for each in found if each["metadata"]["name"] == name]
 
 
 def test_every_api_of_jobs_has_a_file_that_can_be_applied_by_itself() -> None:
@@ -184,6 +185,15 @@ def test_trial_job_has_its_own_account_with_its_own_rights(helm: Helm) -> None:
     assert "--namespace=ml" in command
     assert ast.parse(command[2])
     assert pod["spec"]["serviceAccountName"] == "tfjob-tfjob-test"
+
+
+def test_only_pods_of_one_container_are_hooks_of_the_test(helm: Helm) -> None:
+    """`helm test --logs` asks for the log of every hook, after the test, without a container."""
+    hooks = helm.render(EVERY_DIALECT).hooks
+    assert {each["kind"] for each in hooks} == {"Pod"}
+    assert {len(each["spec"]["containers"]) for each in hooks} == {1}
+    policies = {each["metadata"]["annotations"]["helm.sh/hook-delete-policy"] for each in hooks}
+    assert policies == {"before-hook-creation"}
 
 
 def test_trial_job_takes_an_image_with_a_command_of_its_own(helm: Helm) -> None:

@@ -266,7 +266,7 @@ async def test_an_object_can_be_edited(machine: Machine) -> None:
         (("port-forward", "pod/p", ":80"), "pods/portforward is not supported"),
     ],
 )
-async def test_what_needs_a_container_is_rejected_in_words(
+async def test_seed_002_line_113_what_needs_a_container_is_rejected_in_words(
     machine: Machine, words: tuple[str, ...], refusal: str
 ) -> None:
     container = {"name": "a", "image": "b", "command": ["sleep", "600"]}

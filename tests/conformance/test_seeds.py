@@ -11,6 +11,7 @@ from tests.support import seeds
 from tests.support.dialect_jobs import Jobs, env_of, id_of
 from tests.support.fake_kubelet.driver import runs
 from tests.support.job_fixture import JobFixture, condition_of
+from tests.support.seed_outcomes import OUTCOMES
 from tests.support.vendor_crds import POD_GROUPS, crd_of
 
 Json = dict[str, Any]
@@ -24,8 +25,6 @@ class Promise(NamedTuple):
     replicas: tuple[str, ...]
     decider: str
     """The replica whose success is the job's."""
-    end: str
-    """The phase of a job that has succeeded."""
     beside: tuple[str, ...] = ()
     """Services that belong to no replica."""
     lines: str = ""
@@ -49,32 +48,28 @@ _STORED = (
     '"worker":["worker-76no-0:2222"]},"task":{"type":"master","index":0},"environment":"cloud"}'
 )
 PROMISES = {
-    "000-tfjob": Promise(_TFJOB, "{job}-worker-0", "Succeeded"),
-    "000-tfjob-with-secret": Promise(_PAIR, "{job}-worker-0", "Succeeded"),
-    "000-tf-smoke-gpu": Promise(_PAIR, "{job}-worker-0", "Succeeded", resource=GPU),
-    "000-mnist": Promise(("{job}-worker-0",), "{job}-worker-0", "Succeeded"),
-    "001-example-job": Promise(_EXAMPLE, "master-{id}-0", "Done"),
+    "000-tfjob": Promise(_TFJOB, "{job}-worker-0"),
+    "000-tfjob-with-secret": Promise(_PAIR, "{job}-worker-0"),
+    "000-tf-smoke-gpu": Promise(_PAIR, "{job}-worker-0", resource=GPU),
+    "000-mnist": Promise(("{job}-worker-0",), "{job}-worker-0"),
+    "001-example-job": Promise(_EXAMPLE, "master-{id}-0"),
     "001-example-job-as-stored": Promise(
-        _EXAMPLE, "master-{id}-0", "Done", beside=(_BOARD,), lines=_STORED
+        _EXAMPLE, "master-{id}-0", beside=(_BOARD,), lines=_STORED
     ),
-    "001-gpu": Promise(("master-{id}-0",), "master-{id}-0", "Done", resource=GPU),
+    "001-gpu": Promise(("master-{id}-0",), "master-{id}-0", resource=GPU),
     "001-tensorboard-on-azure": Promise(
-        ("master-{id}-0",), "master-{id}-0", "Done", beside=(_BOARD,), resource=GPU
+        ("master-{id}-0",), "master-{id}-0", beside=(_BOARD,), resource=GPU
     ),
     "001-tensorboard-on-gke": Promise(
-        ("master-{id}-0",), "master-{id}-0", "Done", beside=(_BOARD,), resource=GPU
+        ("master-{id}-0",), "master-{id}-0", beside=(_BOARD,), resource=GPU
     ),
-    "002-dist-mnist": Promise(_PAIR, "{job}-worker-0", "Succeeded", lines=_MNIST),
-    "003-example-tfjob": Promise(("{job}-master-0",), "{job}-master-0", "Succeeded", resource=GPU),
-    "003-module6-ex1-gpu": Promise(
-        ("{job}-master-0",), "{job}-master-0", "Succeeded", resource=GPU
-    ),
-    "003-module6-ex2-gpu": Promise(
-        ("{job}-master-0",), "{job}-master-0", "Succeeded", resource=GPU
-    ),
-    "004-tensorflow-example": Promise(_FOUR, _FOUR[0], "Succeeded"),
-    "004-scheduler": Promise(_FOUR, _FOUR[0], "Succeeded"),
-    "004-tensorboard": Promise(_FOUR, _FOUR[0], "Succeeded", beside=("{job}-{id}",)),
+    "002-dist-mnist": Promise(_PAIR, "{job}-worker-0", lines=_MNIST),
+    "003-example-tfjob": Promise(("{job}-master-0",), "{job}-master-0", resource=GPU),
+    "003-module6-ex1-gpu": Promise(("{job}-master-0",), "{job}-master-0", resource=GPU),
+    "003-module6-ex2-gpu": Promise(("{job}-master-0",), "{job}-master-0", resource=GPU),
+    "004-tensorflow-example": Promise(_FOUR, _FOUR[0]),
+    "004-scheduler": Promise(_FOUR, _FOUR[0]),
+    "004-tensorboard": Promise(_FOUR, _FOUR[0], beside=("{job}-{id}",)),
 }
 
 
@@ -111,7 +106,7 @@ async def test_published_job_does_what_its_document_says(fixture: JobFixture, na
         if more := MORE.get(name):
             await more(jobs, pod)
         await fixture.kubelet.finish(pod, exit_code=0)
-        ended = await jobs.comes_to(promise.end, name=job)
+        ended = await jobs.comes_to(OUTCOMES[name].phase, name=job)
         if more := AFTERWARDS.get(name):
             await more(jobs, ended)
         await jobs.clear()

@@ -5,68 +5,50 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import yaml
 
 from tests.support import seeds
+from tests.support.seed_outcomes import OUTCOMES
 
 pytestmark = pytest.mark.timeout(func_only=True)
 SUCCEEDED, BLOCKED = 0, 5
-ARGUMENTS = "--batch_size=32 --training_steps=1000"
-NO_GPU = "cannot run here: master-0: requests 1 {}, but this machine has 0"
+NO_GPU = "cannot run here: master-0: requests 1 nvidia.com/gpu, but this machine has 0"
 
 
-class Ending(NamedTuple):
-    """How a run ends, and a line that it must have shown."""
-
-    code: int
-    line: str
-    gpus: str = ""
-    """What the machine says that it has; empty for nothing."""
-
-
-ENDINGS = {
-    "000-tfjob": Ending(SUCCEEDED, f"[worker-0] REPLICA_TYPE=worker,REPLICA_INDEX=0 {ARGUMENTS}"),
-    "000-tfjob-with-secret": Ending(SUCCEEDED, "/volumes/sa/user-gcp-sa.json"),
-    "000-tf-smoke-gpu": Ending(SUCCEEDED, "[worker-0] CUDA_VISIBLE_DEVICES=7", gpus="7"),
-    "000-mnist": Ending(SUCCEEDED, "/node/volumes/kubeflow/tfevent-volume --learning_rate=0.01"),
-    "001-example-job": Ending(SUCCEEDED, "[master-0] REPLICA_TYPE=master,REPLICA_INDEX=0"),
-    "001-example-job-as-stored": Ending(
-        SUCCEEDED, "[master-0] REPLICA_TYPE=master,REPLICA_INDEX=0"
-    ),
-    "001-gpu": Ending(SUCCEEDED, "[master-0] CUDA_VISIBLE_DEVICES=7", gpus="7"),
-    "001-tensorboard-on-azure": Ending(BLOCKED, NO_GPU.format("nvidia.com/gpu")),
-    "001-tensorboard-on-gke": Ending(BLOCKED, NO_GPU.format("nvidia.com/gpu")),
-    "002-dist-mnist": Ending(SUCCEEDED, "[worker-0] REPLICA_TYPE=worker,REPLICA_INDEX=0"),
-    "003-example-tfjob": Ending(BLOCKED, NO_GPU.format("nvidia.com/gpu")),
-    "003-module6-ex1-gpu": Ending(SUCCEEDED, "[master-0] CUDA_VISIBLE_DEVICES=7", gpus="7"),
-    "003-module6-ex2-gpu": Ending(SUCCEEDED, "[master-0] CUDA_VISIBLE_DEVICES=7", gpus="7"),
-    "004-tensorflow-example": Ending(SUCCEEDED, "[worker-0] REPLICA_TYPE=worker,REPLICA_INDEX=0"),
-    "004-scheduler": Ending(SUCCEEDED, "[worker-0] REPLICA_TYPE=worker,REPLICA_INDEX=0"),
-    "004-tensorboard": Ending(SUCCEEDED, "[worker-0] REPLICA_TYPE=worker,REPLICA_INDEX=0"),
-}
-
-
-def test_every_document_is_run() -> None:
-    assert sorted(ENDINGS) == seeds.JOBS
-
-
-@pytest.mark.parametrize("name", sorted(ENDINGS))
-def test_published_job_runs_on_this_machine(name: str, tmp_path: Path) -> None:
-    ending = ENDINGS[name]
-    folder = tmp_path / "seeds"
-    shutil.copytree(seeds.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "job.yaml"
+def run(name: str, folder: Path, *, gpus: str) -> subprocess.CompletedProcess[str]:
+    """Run a document. The machine is taken for one with these GPUs; -1 means none."""
+    own = folder / "seeds"
+    shutil.copytree(seeds.FOLDER, own, ignore=shutil.ignore_patterns("__pycache__"))
+    file = own / "job.yaml"
     file.write_text(yaml.safe_dump_all(seeds.for_this_machine(name)))
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "tfjob.cli.main", "run", str(file), "--timeout", "60s"],
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ending.gpus or "-1"},
-        cwd=tmp_path,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": gpus},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == ending.code, done.stdout + done.stderr
-    assert ending.line in done.stdout, done.stdout
+
+
+def test_every_document_is_run() -> None:
+    assert sorted(OUTCOMES) == seeds.JOBS
+
+
+@pytest.mark.parametrize("name", sorted(OUTCOMES))
+def test_published_job_runs_on_this_machine(name: str, tmp_path: Path) -> None:
+    outcome = OUTCOMES[name]
+    done = run(name, tmp_path, gpus="7" if outcome.needs_gpu else "-1")
+    assert done.returncode == SUCCEEDED, done.stdout + done.stderr
+    assert outcome.line in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("name", ["001-gpu", "003-example-tfjob"])
+def test_seed_001_line_252_job_is_told_that_this_machine_has_no_gpu(
+    name: str, tmp_path: Path
+) -> None:
+    done = run(name, tmp_path, gpus="-1")
+    assert done.returncode == BLOCKED, done.stdout + done.stderr
+    assert NO_GPU in done.stdout, done.stdout

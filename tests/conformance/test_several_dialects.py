@@ -17,7 +17,7 @@ from tests.support.fake_kubelet.driver import FakeKubelet, runs
 from tests.support.job_fixture import JobFixture
 from tests.support.local_apiserver.process import ApiServerProcess
 from tests.support.tfjobs import tfjob
-from tfjob.cli.jobs import stored_dialects
+from tfjob.sdk.jobs import stored_dialects
 
 Json = dict[str, Any]
 pytestmark = pytest.mark.timeout(func_only=True)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(600, func_only=True)
 
 def trained(name: str, data: Path) -> str:
     """The output of a run that succeeded. The machine is taken for one with a GPU, number 7."""
-    assert importlib.util.find_spec("tensorflow"), "NO TENSORFLOW: `make e2e` installs it"
+    assert importlib.util.find_spec("tensorflow"), "NO TENSORFLOW: `make e2e-local` installs it"
     before = files_of(name)
     job = EXAMPLES / name / "job.yaml"
     command = [sys.executable, "-m", "tfjob.cli.main", "run", str(job), "--data", str(data)]

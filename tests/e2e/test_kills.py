@@ -50,7 +50,7 @@ FRONTS = (
 @pytest.mark.timeout(3600, func_only=True)
 @pytest.mark.parametrize("front", FRONTS, ids=lambda front: front.name)
 def test_example_ends_as_promised_whatever_is_killed(tmp_path: Path, front: Front) -> None:
-    assert importlib.util.find_spec("tensorflow"), "NO TENSORFLOW: `make e2e` installs it"
+    assert importlib.util.find_spec("tensorflow"), "NO TENSORFLOW: `make e2e-local` installs it"
     folder = ROOT / "examples" / front.example
     documents = list(yaml.safe_load_all((folder / "job.yaml").read_text()))
     with LocalCluster(tmp_path, workdir=folder, parts=front.parts) as cluster:

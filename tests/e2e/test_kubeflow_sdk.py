@@ -31,7 +31,7 @@ async def session(fixture: JobFixture) -> str:
 
 @pytest.mark.timeout(180, func_only=True)
 async def test_sdk_creates_waits_for_reads_and_deletes_jobs(fixture: JobFixture) -> None:
-    assert PYTHON.exists(), f"NO KUBEFLOW SDK at {PYTHON}: `make e2e` installs it"
+    assert PYTHON.exists(), f"NO KUBEFLOW SDK at {PYTHON}: `make e2e-local` installs it"
     fixture.kubelet.script("written-chief-0", runs)
     fixture.kubelet.script("made-ps-0", runs)
     fixture.kubelet.script("*", runs, exits(0))

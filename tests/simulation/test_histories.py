@@ -21,7 +21,15 @@ def test_no_history_breaks_a_law(first: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["counted-again", "causes-excused", "no-namespace-check", "delete-before-status"]
+    "name",
+    [
+        "counted-again",
+        "causes-excused",
+        "no-namespace-check",
+        "delete-before-status",
+        "servers-first",
+        "group-counted",
+    ],
 )
 def test_a_mutant_is_caught_within_a_few_histories(name: str) -> None:
     with alive(MUTANTS[name]):

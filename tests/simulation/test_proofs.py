@@ -12,6 +12,8 @@ NOTICED = {
     "deletions": "second-success",
     "backoff": "one-restart-more",
     "suspend": "suspend-leaves-pod",
+    "leaders": "stale-pods-trusted",
+    "groups": "group-in-pieces",
 }
 
 

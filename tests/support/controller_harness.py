@@ -32,7 +32,8 @@ from tfjob.controller.child_writer import ChildWriter
 from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Pacer, PacingConfig
-from tfjob.controller.reconciler import Reconciler, Result
+from tfjob.controller.reconciler import Reconciler
+from tfjob.controller.result import Result
 from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
 from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.core.invalid_job import InvalidJob
@@ -166,7 +167,7 @@ class ControllerHarness:
     ) -> WriteResult | None:
         """Write the status of a gathered job; after a conflict nothing is left to do."""
 
-        def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+        async def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
             return self.reader.decode(fresh), Plan()
 
         return await self.statuses.write(

@@ -16,8 +16,8 @@ from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
 from tests.support.operator_process import OperatorProcess
 from tests.support.patience import PATIENCE
-from tfjob.cli.jobs import stored_dialects
 from tfjob.dialects.registry import DESCRIPTORS
+from tfjob.sdk.jobs import stored_dialects
 
 _ENABLE = "--enable-scheme"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -78,6 +78,9 @@ class FakeDialect:
             return []
         return [field.invalid("spec.replicas", manifest["spec"]["replicas"], "must be positive")]
 
+    def with_status(self, job: Job, manifest: Manifest) -> None:  # noqa: ARG002 - of the protocol
+        return None
+
     def decode(
         self,
         manifest: Manifest,

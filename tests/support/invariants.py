@@ -8,11 +8,13 @@ from tfjob.core.observe import ReplicaInstance, observe
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import ConditionType, JobStatus, PodRecord, RecordCause
 from tfjob.k8s import time
+from tfjob.k8s.pod import Phase, Pod
 
 PASSES_TO_REST = 5
 """While nothing else happens: restart what may be, hit the limit, end, tidy up, find nothing."""
 
 _BUSY = frozenset({ConditionType.RUNNING, ConditionType.RESTARTING})
+_NOT_RUNNING = frozenset({Phase.PENDING, Phase.SUCCEEDED, Phase.FAILED})
 _ENDS = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
@@ -133,14 +135,26 @@ def size_is_bounded(made: Pass) -> None:
 
 
 def rest_is_complete(made: Pass) -> None:
-    """A suspended job makes nothing, counts nothing as active, and asks every pod to go."""
+    """A suspended job makes nothing and asks every pod to go; parameter servers stay, and count as
+    active, only while a chief or a worker runs."""
     if not is_resting(made):
         return
     assert not made.plan.creates
-    assert not any(each.active for each in after(made).replicas.values())
-    staying = [pod for pod in made.children.pods if not pod.metadata.is_terminating]
     deleted = {each.uid for each in made.plan.deletes}
-    assert {pod.metadata.uid for pod in staying} <= deleted
+    left = [
+        pod
+        for pod in made.children.pods
+        if not pod.metadata.is_terminating and pod.metadata.uid not in deleted
+    ]
+    assert {_kind_of(pod) for pod in left} <= {"ps"}
+    assert sum(each.active for each in after(made).replicas.values()) <= len(left)
+    if left:
+        running = {_kind_of(pod) for pod in made.children.pods if pod.phase not in _NOT_RUNNING}
+        assert running & {"chief", "master", "worker"}
+
+
+def _kind_of(pod: Pod) -> str:
+    return pod.metadata.labels.get("training.kubeflow.org/replica-type", "")
 
 
 def resume_starts_anew(made: Pass) -> None:

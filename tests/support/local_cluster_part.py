@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 from tests.support.local_apiserver.process import until_sigterm
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import AlreadyExists
 from tfjob.client.events import EventRecorder
@@ -22,6 +21,7 @@ from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.machine import settings_of_machine
 from tfjob.local.node.pod_logs import PodLogs
 from tfjob.local.node.restart_policy import Backoff
+from tfjob.sdk.jobs import stored_dialects
 
 _CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 _SHORT = Backoff(base=0.1, limit=1.0)

@@ -2,13 +2,14 @@
 
 A line that begins with `$ ` is a command; the lines after it are its output. `…` stands for any
 text of a line, and alone on a line for any number of lines. The amount of blank space is free.
+Blocks of the language `console local` show what only a local cluster does.
 """
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```console( local)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Step(NamedTuple):
@@ -16,6 +17,8 @@ class Step(NamedTuple):
 
     command: str
     shown: str
+    is_local: bool = False
+    """A cluster whose pods are not processes of this machine answers otherwise."""
 
     def fits(self, output: str) -> bool:
         return _pattern(self.shown).fullmatch(_tidy(output)) is not None
@@ -23,10 +26,10 @@ class Step(NamedTuple):
 
 def steps_of(page: str) -> Iterator[Step]:
     """All commands of a page, in order."""
-    for block in _BLOCK.findall(page):
+    for local, block in _BLOCK.findall(page):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, shown = part.partition("\n")
-            yield Step(command, shown)
+            yield Step(command, shown, is_local=bool(local))
 
 
 def _pattern(shown: str) -> re.Pattern[str]:

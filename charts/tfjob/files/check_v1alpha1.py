@@ -1,8 +1,9 @@
 """Runs a TfJob of tensorflow.org/v1alpha1 from creation to deletion, for `helm test`.
 
-The job has one MASTER, one WORKER, one default PS and TensorBoard. The test waits until it has
-succeeded, checks that all children exist, deletes the job, and waits until they are gone. The
-output is in the Test Anything Protocol; the exit code is 0 if the test passed.
+The job has one MASTER, one WORKER and one PS, and with an image of TensorFlow also the default PS
+and TensorBoard. The test waits until the job has succeeded and a pod of each child has run, deletes
+the job, and waits until all children are gone. The output is in the Test Anything Protocol; the
+exit code is 0 if the test passed.
 """
 
 import argparse
@@ -25,27 +26,36 @@ RESTRICTED = {
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+SERVE = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit()); signal.pause()"
 
 
 def job_named(name: str, *, image: str, command: list[str]) -> dict[str, Any]:
-    container: dict[str, Any] = {"name": "tensorflow", "image": image}
+    trained = template(image, command)
+    replicas = [
+        {"replicas": 1, "tfReplicaType": "MASTER", "template": trained},
+        {"replicas": 1, "tfReplicaType": "PS"},
+        {"replicas": 1, "tfReplicaType": "WORKER", "template": trained},
+    ]
+    spec: dict[str, Any] = {"replicaSpecs": replicas}
     if command:
-        # The image of the operator, which can be pulled wherever the operator runs.
-        container |= {"command": command, "securityContext": RESTRICTED}
-    template = {"spec": {"containers": [container], "restartPolicy": "OnFailure"}}
+        # The image of the operator, which can be pulled wherever the operator runs, and which has
+        # no TensorFlow.
+        replicas[1]["template"] = template(image, ["python", "-c", SERVE])
+    else:
+        spec |= {"tfImage": image, "tensorboard": {"logDir": "/tmp/tensorflow"}}
     return {
         "apiVersion": "tensorflow.org/v1alpha1",
         "kind": "TfJob",
         "metadata": {"name": name, "labels": {"test.mlkube.io": ""}},
-        "spec": {
-            "replicaSpecs": [
-                {"replicas": 1, "tfReplicaType": "MASTER", "template": template},
-                {"replicas": 1, "tfReplicaType": "PS"},
-                {"replicas": 1, "tfReplicaType": "WORKER", "template": template},
-            ],
-            "tensorboard": {"logDir": "/tmp/tensorflow"},
-        },
+        "spec": spec,
     }
+
+
+def template(image: str, command: list[str]) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": "tensorflow", "image": image}
+    if command:
+        container |= {"command": command, "securityContext": RESTRICTED}
+    return {"spec": {"containers": [container], "restartPolicy": "OnFailure"}}
 
 
 class Check:
@@ -61,9 +71,9 @@ class Check:
         await self._api.create(self._jobs(), job, decode=dict)
         try:
             job = await self._until("state Succeeded", self._succeeded)
-            children = self._children(job["spec"]["RuntimeId"])
-            missing = [path for path in children if await self._found(path) is None]
-            assert not missing, f"missing: {', '.join(missing)}"
+            children = self._children(job["spec"])
+            for path in children:
+                await self._until(f"a pod of {path}", lambda path=path: self._has_run(path))
         finally:
             await self._api.delete(f"{self._jobs()}/{self._name}")
         for path in children:
@@ -74,6 +84,13 @@ class Check:
         status = job.get("status", {})
         assert status.get("state") != "Failed", f"the job has failed: {status}"
         return job if status.get("state") == "Succeeded" else None
+
+    async def _has_run(self, path: str) -> bool:
+        """Whether a pod of a batch Job or of a Deployment is ready or has succeeded."""
+        status = (await self._found(path) or {}).get("status", {})
+        if "/services/" in path:
+            return status != {}
+        return any(status.get(count) for count in ("ready", "readyReplicas", "succeeded"))
 
     async def _gone(self, path: str) -> bool:
         return await self._found(path) is None
@@ -93,12 +110,15 @@ class Check:
     def _jobs(self) -> str:
         return f"/apis/tensorflow.org/v1alpha1/namespaces/{self._namespace}/tfjobs"
 
-    def _children(self, runtime: str) -> list[str]:
+    def _children(self, spec: dict[str, Any]) -> list[str]:
+        runtime = spec["RuntimeId"]
         jobs = f"/apis/batch/v1/namespaces/{self._namespace}/jobs"
         services = f"/api/v1/namespaces/{self._namespace}/services"
         deployments = f"/apis/apps/v1/namespaces/{self._namespace}/deployments"
         board = f"tensorboard-{runtime}"
         replicas = [f"{jobs}/{each}-{runtime}-0" for each in REPLICAS]
+        if "tensorboard" not in spec:
+            return replicas
         return [*replicas, f"{deployments}/{board}", f"{services}/{board}"]
 
 

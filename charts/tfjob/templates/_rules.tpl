@@ -114,10 +114,11 @@
 - apiGroups: [""]
   resources: ["services"]
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
-# record events of jobs; get and patch to update the count of earlier ones
+# record events of jobs; get and patch to update the count of earlier ones; list those of a pod
+# that does not start or was killed although it has a probe
 - apiGroups: [""]
   resources: ["events"]
-  verbs: ["get", "create", "patch"]
+  verbs: ["get", "list", "create", "patch"]
 {{- end -}}
 
 {{- define "tfjob.rules.cluster" -}}

@@ -5,9 +5,14 @@ Each names the replica type, the consequence and what to write instead.
 
 from collections.abc import Iterator
 
-from tfjob.core.job import Job, ReplicaType, RestartPolicy
+from tfjob.core.job import Job, Recovery, ReplicaType, RestartPolicy
 from tfjob.dialects import legacy_gpu
+from tfjob.dialects.job_annotations import RECOVERY
 
+GROUP = (
+    f"Replicas that train together can be restarted together, as soon as one is lost: set the"
+    f" annotation {RECOVERY}: {Recovery.GROUP}."
+)
 NOTHING_RUNS = "every replica type has 0 replicas, so nothing will ever run"
 
 
@@ -18,7 +23,7 @@ def advice(job: Job) -> list[str]:
         for replica in roles.values()
         for each in (*_on_policy(replica), *_on_legacy_gpu(replica))
     ]
-    on_roles = [*_on_master(job, roles), *_on_servers(job, roles), *_on_exit_code(roles)]
+    on_roles = [*_on_master(job, roles), *_on_servers(job, roles), *_on_exit_code(job, roles)]
     return [*_on_emptiness(job), *on_roles, *on_templates]
 
 
@@ -57,15 +62,22 @@ def _on_servers(job: Job, roles: dict[str, ReplicaType]) -> Iterator[str]:
         )
 
 
-def _on_exit_code(roles: dict[str, ReplicaType]) -> Iterator[str]:
-    workers = roles.get("worker")
+def _on_exit_code(job: Job, roles: dict[str, ReplicaType]) -> Iterator[str]:
+    workers, mode = roles.get("worker"), job.semantics.recovery
     if workers is None or workers.restart is not RestartPolicy.EXIT_CODE or "ps" in roles:
         return
-    if workers.count + ("chief" in roles) > 1:
+    if workers.count + ("chief" in roles) < 2 or mode is Recovery.GROUP:
+        return
+    told = (
+        f"{workers.type}: when one of several workers is lost, MultiWorkerMirroredStrategy ends the"
+        " others with exit code 1"
+    )
+    if mode is Recovery.REPLICA:
+        yield f"{told}, which ExitCode treats as a permanent failure; OnFailure restarts them all"
+    else:
         yield (
-            f"{workers.type}: when one of several workers dies, MultiWorkerMirroredStrategy ends"
-            " the others with exit code 1, which ExitCode treats as a permanent failure;"
-            " OnFailure restarts them all"
+            f"{told}; if they train together, the annotation {RECOVERY}: {Recovery.GROUP} restarts"
+            " them as soon as one is lost"
         )
 
 

@@ -2,41 +2,22 @@
 
 import argparse
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
-
-import msgspec
 
 from tfjob.cli.client_warnings import printed_warnings
 from tfjob.cli.printing import plain
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
-from tfjob.client.errors import ApiError, Unreachable
+from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
-from tfjob.local.data_folder import KUBECONFIG, DataFolderError, default_folder, lock_holder
-
-_REMEDY: Final = (
-    "check --kubeconfig or $KUBECONFIG; `tfjob local up` starts a cluster on this machine, and"
-    " `tfjob run` needs none"
-)
+from tfjob.sdk.connection import Cluster, first_of, kubeconfig_of_local_cluster, readable
+from tfjob.sdk.errors import TFJobError
 
 
-class Cluster(msgspec.Struct):
-    """A connected API client and the chosen namespace; None means all namespaces."""
-
-    api: Api
-    namespace: str | None
-
-    @property
-    def one_namespace(self) -> str:
-        return self.namespace or "default"
-
-
-class CommandError(Exception):
-    """A command cannot do what was asked; the message says why and what to do."""
+class CommandError(TFJobError):
+    """The arguments of a command ask for something that it cannot do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = False) -> None:
@@ -63,20 +44,17 @@ def run(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]
     try:
         with printed_warnings():
             return asyncio.run(_connected(arguments, work))
-    except CommandError as error:
-        return _fail(str(error))
-    except ConfigError as error:
-        return _fail(f"{error}; {_REMEDY}")
-    except Unreachable as error:
-        return _fail(f"the cluster does not answer: {error.message}; {_REMEDY}")
-    except ApiError as error:
-        return _fail(error.message or str(error))
+    except (TFJobError, ConfigError, ApiError) as error:
+        sys.stderr.write(f"error: {plain(str(readable(error)))}\n")
+        return 1
 
 
 async def _connected(
     arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]
 ) -> int:
-    path = Path(arguments.kubeconfig) if arguments.kubeconfig else _of_local_cluster(arguments)
+    path = Path(arguments.kubeconfig) if arguments.kubeconfig else None
+    if path is None and not arguments.context:
+        path = _of_local_cluster()
     config = load(path, context=arguments.context)
     everywhere = getattr(arguments, "all_namespaces", False)
     namespace = None if everywhere else arguments.namespace or config.namespace
@@ -84,30 +62,13 @@ async def _connected(
         try:
             return await work(Cluster(api=api, namespace=namespace))
         except ExceptionGroup as group:
-            raise _first_of(group) from None
+            raise first_of(group) from None
 
 
-def _first_of(group: ExceptionGroup[Exception]) -> Exception:
-    """The error that ended the tasks of a command; what the others say adds nothing."""
-    first = group.exceptions[0]
-    return _first_of(first) if isinstance(first, ExceptionGroup) else first
-
-
-def _of_local_cluster(arguments: argparse.Namespace) -> Path | None:
+def _of_local_cluster() -> Path | None:
     """The kubeconfig of the user's running local cluster, if no other cluster is asked for."""
-    if arguments.context or os.environ.get("KUBECONFIG"):
-        return None
-    folder = default_folder()
-    try:
-        is_up = lock_holder(folder) is not None
-    except DataFolderError:  # not this user's folder, so not this user's cluster
-        is_up = False
-    if not is_up:
-        return None
-    sys.stderr.write(f"using the local cluster on {folder}; --kubeconfig chooses another\n")
-    return folder / KUBECONFIG
-
-
-def _fail(text: str) -> int:
-    sys.stderr.write(f"error: {plain(text)}\n")
-    return 1
+    path = kubeconfig_of_local_cluster()
+    if path is not None:
+        folder = path.parent
+        sys.stderr.write(f"using the local cluster on {folder}; --kubeconfig chooses another\n")
+    return path

@@ -6,6 +6,7 @@ from typing import Protocol
 
 COMMANDS = {
     "run": "run a job on this machine, without a cluster",
+    "attach": "follow a job as `tfjob run` does; Ctrl-C leaves the job alone",
     "local": "start and stop a small cluster on this machine",
     "validate": "check job files offline and list every fault with its line and a remedy",
     "plan": "show the pods, services and TF_CONFIG that a job would get",
@@ -17,6 +18,7 @@ COMMANDS = {
     "describe": "show a job's state, pods and events, and why it is not progressing",
     "logs": "print or follow the logs of a job's replicas",
     "events": "list or follow the events of a job and its pods",
+    "top": "show the CPU and memory that the replicas of a job use",
     "wait": "wait until a job runs or has finished",
     "suspend": "suspend jobs: delete their pods until they are resumed",
     "resume": "resume suspended jobs",

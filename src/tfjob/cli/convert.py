@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from tfjob.cli import documents
-from tfjob.cli.documents import Document
-from tfjob.cli.exported_objects import as_written
-from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.printing import plain
-from tfjob.cli.yaml_text import as_yaml
 from tfjob.dialects.base import Dialect, Loss, Manifest
 from tfjob.dialects.registry import DIALECTS
+from tfjob.sdk import documents
+from tfjob.sdk.documents import Document
+from tfjob.sdk.exported_objects import as_written
+from tfjob.sdk.job_documents import CheckedDocument, check
+from tfjob.sdk.yaml_text import as_yaml
 
 
 class _Converted(msgspec.Struct):

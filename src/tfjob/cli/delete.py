@@ -4,9 +4,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tfjob.cli import cluster, job_lookup, printing
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments, printing
+from tfjob.sdk import job_lookup
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.deletion import delete
+from tfjob.sdk.jobs import ClusterJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-l", "--selector", default="", metavar="LABELS", help="all jobs with these labels"
     )
     parser.add_argument("--all", action="store_true", help="all jobs of the namespace")
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
 
 
@@ -45,5 +47,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _delete(connected: Cluster, found: Sequence[ClusterJob]) -> None:
     for each in found:
-        await connected.api.delete(each.path, uid=each.job.owner.uid, propagation="Background")
+        await delete(connected, each)
         sys.stdout.write(f"{each.title} deleted\n")

@@ -5,15 +5,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from tfjob.cli import cluster, job_lookup, jobs, printing, tensorboard, why_deleted
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import condition_text, reason_of, state_of
+from tfjob.cli import cluster, job_arguments, printing, tensorboard, why_deleted
 from tfjob.cli.first_failure import OUT_OF_MEMORY
-from tfjob.cli.job_diagnosis import explained
-from tfjob.cli.job_events import JobEvent, events_of
-from tfjob.cli.jobs import ClusterJob
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.condition_text import condition_text, reason_of, state_of
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_diagnosis import explained
+from tfjob.sdk.job_events import JobEvent, events_of
+from tfjob.sdk.jobs import ClusterJob
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--why", metavar="POD", help="print only which rule deleted or replaced this pod of the job"
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
 
 

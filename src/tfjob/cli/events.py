@@ -5,12 +5,13 @@ import sys
 from contextlib import aclosing
 from datetime import UTC, datetime
 
-from tfjob.cli import cluster, job_lookup, printing
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.job_events import WARNING, JobEvent, is_about, list_events, watch_events
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments, printing
 from tfjob.cli.output_reader import ended_with_reader
 from tfjob.k8s import time
+from tfjob.sdk import job_lookup
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_events import WARNING, JobEvent, is_about, list_events, watch_events
+from tfjob.sdk.jobs import ClusterJob
 
 _HEAD = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
 _WIDTHS = (12, 10, 26, 30, 0)
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-w", "--watch", action="store_true", help="print new events as they occur, until Ctrl-C"
     )
     parser.add_argument("--warnings", action="store_true", help="print only events of type Warning")
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
 
 

@@ -8,15 +8,19 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Final
 
-from tfjob.cli import cluster, job_lookup, jobs, printing
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import condition_text
-from tfjob.cli.job_diagnosis import Explanation, evidence, explained, joined
-from tfjob.cli.job_events import WARNING, JobEvent, events_of
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments, printing
+from tfjob.cli.advice import GROUP
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, names
+from tfjob.core.job import Job, Recovery
 from tfjob.core.status import ConditionType
 from tfjob.k8s import time
+from tfjob.sdk import job_lookup
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_activity import ReplicaActivity
+from tfjob.sdk.job_diagnosis import Explanation, evidence, explain, joined
+from tfjob.sdk.job_events import WARNING, JobEvent
+from tfjob.sdk.jobs import ClusterJob
 
 _MAX_EVENTS: Final = 10
 _BETWEEN: Final = 1
@@ -37,23 +41,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="output format (default: text)",
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
-        events = await events_of(connected, found)
-        pods = await jobs.pods_of(connected, found)
-        told = explained(found, pods, events, now=datetime.now(tz=UTC))
+        told, events = await explain(connected, found)
         if arguments.output == "json":
             sys.stdout.write(json.dumps(told.as_json(found), indent=2) + "\n")
         else:
-            sys.stdout.write("\n".join(_lines(found, told, events)) + "\n")
+            lines = [*_lines(found, told, events), *_activity(told.activity)]
+            sys.stdout.write("\n".join(lines) + "\n")
         return 0
 
     return cluster.run(arguments, work)
+
+
+def _activity(rows: Sequence[ReplicaActivity]) -> Iterator[str]:
+    now = datetime.now(tz=UTC)
+    yield from _section("Activity", [row.text(now) for row in rows])
 
 
 def _lines(found: ClusterJob, told: Explanation, events: Sequence[JobEvent]) -> Iterator[str]:
@@ -63,7 +71,7 @@ def _lines(found: ClusterJob, told: Explanation, events: Sequence[JobEvent]) -> 
     if diagnosis is None:
         return
     yield from _section("Evidence", _evidence(found, diagnosis))
-    yield from _section("What to do", [diagnosis.remedy])
+    yield from _section("What to do", [diagnosis.remedy, *_on_group(found, diagnosis)])
     yield from _section("Events", _event_lines(events, diagnosis))
 
 
@@ -107,6 +115,15 @@ def _evidence(found: ClusterJob, diagnosis: Diagnosis) -> list[str]:
         lines.append("Last lines:")
         lines.extend(f"  {line}" for line in diagnosis.last_lines.splitlines())
     return lines
+
+
+def _on_group(found: ClusterJob, diagnosis: Diagnosis) -> list[str]:
+    """Replicas that end when another one is lost train together, which the job does not say."""
+    job, has_followers = found.job, any(each.consequences for each in diagnosis.incidents)
+    if not isinstance(job, Job) or job.semantics.recovery is Recovery.GROUP or not has_followers:
+        return []
+    records = (each for replica in job.status.replicas.values() for each in replica.records)
+    return [] if any(each.incident for each in records) else [GROUP]
 
 
 def _event_lines(events: Sequence[JobEvent], diagnosis: Diagnosis) -> list[str]:

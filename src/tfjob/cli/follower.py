@@ -10,28 +10,29 @@ from typing import Any, Final
 
 import msgspec
 
-from tfjob.cli import hints, job_lookup, jobs, tensorboard
-from tfjob.cli.blocked_job import blocked_reason, is_refusal, is_unschedulable
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import condition_text
+from tfjob.cli import hints, signals, tensorboard
 from tfjob.cli.first_failure import Failure, Failures, exit_text, memory_text
-from tfjob.cli.job_events import WARNING, JobEvent, watch_events
-from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.replica_logs import ReplicaLogs
 from tfjob.cli.replica_rows import ENDED_PHASES, row_for
 from tfjob.cli.run_output import Screen
 from tfjob.cli.signals import Interrupts, first_of
 from tfjob.client.errors import NotFound
 from tfjob.client.pager import Scope
-from tfjob.client.resource import PODS, Resource
+from tfjob.client.resource import PODS
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Deleted, Replaced
 from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, DISRUPTIONS, Cause
 from tfjob.core.status import Condition, ConditionType
 from tfjob.k8s.pod import Pod, Terminated
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.blocked_check import allocatable_of
+from tfjob.sdk.blocked_job import blocked_reason, is_refusal, is_unschedulable
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_events import WARNING, JobEvent, watch_events
+from tfjob.sdk.jobs import ClusterJob
 
 _POLL_INTERVAL: Final = 0.1
-_NODES: Final = Resource("", "v1", "nodes", namespaced=False)
 _TOLD_BY_THE_LOG: Final = frozenset({Cause.PROGRAM_FAILED, Cause.PYTHON_ERROR})
 """Causes that only refer to the last lines, which are printed."""
 _FINAL: Final = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
@@ -45,6 +46,15 @@ class Outcome(Enum):
     INTERRUPTED = auto()
 
 
+EXIT_CODES: Final = {
+    Outcome.SUCCEEDED: 0,
+    Outcome.FAILED: 1,
+    Outcome.TIMED_OUT: 3,
+    Outcome.BLOCKED: 5,
+    Outcome.INTERRUPTED: signals.EXIT_CODE,
+}
+
+
 class FollowOptions(msgspec.Struct, frozen=True, kw_only=True):
     logs: str = "all"
     """The replicas whose lines are shown: all, none, a replica type or one replica."""
@@ -52,21 +62,11 @@ class FollowOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds until the job is ended."""
     waits_if_blocked: bool = False
     keeps_cluster: bool = False
+    detaches: bool = False
+    """At an interrupt or the limit the job goes on; only the following ends."""
     python: str = ""
     blocked_after: float = 2.0
     """Seconds that a job stays blocked before it is ended: its other pods may still appear."""
-
-
-class _NodeStatus(msgspec.Struct):
-    allocatable: dict[str, str] | None = None
-
-
-class _Node(msgspec.Struct):
-    status: _NodeStatus
-
-
-class _NodeList(msgspec.Struct):
-    items: list[_Node] | None = None
 
 
 class Follower:
@@ -109,7 +109,10 @@ class Follower:
             outcome = Outcome.INTERRUPTED if asked in done else Outcome.TIMED_OUT
             if following in done:
                 outcome = Outcome.BLOCKED
-            await self._end_job(outcome, interrupts)
+            if self._options.detaches:
+                self._detach()
+            else:
+                await self._end_job(outcome, interrupts)
             return outcome
         finally:
             for task in tasks:
@@ -239,8 +242,7 @@ class Follower:
         pods = jobs.in_order(self._found, self._pods.values())
         pods = [pod for pod in pods if pod.metadata.name not in self._gone]
         if self._allocatable is None and any(is_unschedulable(pod) for pod in pods):
-            nodes = await self._cluster.api.get(_NODES.collection(), decode=_NodeList)
-            self._allocatable = nodes.items[0].status.allocatable if nodes.items else None
+            self._allocatable = await allocatable_of(self._cluster)
         reason = blocked_reason(
             self._found,
             {jobs.replica_name(self._found, pod): pod for pod in pods},
@@ -294,6 +296,10 @@ class Follower:
         if not why:
             return None
         return Failure(found.replica, why, is_out_of_memory=is_out_of_memory)
+
+    def _detach(self) -> None:
+        name = self._found.name
+        self._screen.message(f"{name} goes on; `tfjob attach {name}` follows it again")
 
     async def _end_job(self, outcome: Outcome, interrupts: Interrupts) -> None:
         """Delete the job, so that its pods get their grace period; an interrupt cuts it short."""

@@ -4,16 +4,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
-from typing import Any
 
-import msgspec
-
-from tfjob.cli import cluster, job_lookup, jobs, printing
-from tfjob.cli.cluster import Cluster, CommandError
+from tfjob.cli import cluster, job_arguments, printing
+from tfjob.cli.job_output import is_table, output_format, rendered, row, sort_path, sorted_by
 from tfjob.cli.job_watch import changed_jobs
 from tfjob.cli.output_reader import ended_with_reader
-from tfjob.cli.yaml_text import as_yaml
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        choices=("table", "wide", "name", "json", "yaml"),
+        type=output_format,
         default="table",
-        help="output format (default: table)",
+        metavar="FORMAT",
+        help="table (default), wide, name, json, yaml, or jsonpath=TEMPLATE",
+    )
+    parser.add_argument(
+        "--sort-by", type=sort_path, default="", metavar="PATH", help="sort by this JSONPath"
     )
     parser.add_argument(
         "-l", "--selector", default="", metavar="LABELS", help="only jobs with these labels"
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-w", "--watch", action="store_true", help="then print each job that changes, until Ctrl-C"
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser, all_namespaces=True)
 
 
@@ -39,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.jobs and arguments.selector:
         sys.stderr.write("error: choose jobs by their names or by `-l LABELS`, not by both\n")
         return 2
-    if arguments.watch and arguments.output not in {"table", "wide"}:
+    if arguments.watch and not is_table(arguments.output):
         sys.stderr.write("error: --watch prints a table; leave out -o, or use `-o wide`\n")
         return 2
 
@@ -49,8 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
             found = await _named(connected, arguments, errors)
         else:
             found = await _all(connected, arguments)
+        if arguments.sort_by:
+            found = sorted_by(found, arguments.sort_by)
         if found or (arguments.output in {"json", "yaml"} and not errors):
-            sys.stdout.write(_rendered(found, arguments.output, connected.namespace) + "\n")
+            is_list = len(arguments.jobs) != 1
+            text = rendered(found, arguments.output, connected.namespace, is_list=is_list)
+            sys.stdout.write(f"{text}\n")
         elif not errors:
             where = connected.namespace or "any namespace"
             sys.stderr.write(f"No jobs found in {where}.\n")
@@ -72,7 +78,7 @@ async def _named(
     for name in arguments.jobs:
         try:
             found.append(await job_lookup.find(connected, name, api=arguments.api))
-        except CommandError as error:
+        except TFJobError as error:
             errors.append(str(error))
     return found
 
@@ -99,51 +105,13 @@ async def _follow(
             if (names and each.name not in names) or printed.get(uid) == look:
                 continue
             printed[uid] = look
-            row = _row(each, is_wide=is_wide)
+            cells = row(each, is_wide=is_wide)
             place = [each.namespace] if connected.namespace is None else []
-            sys.stdout.write("   ".join(map(printing.plain_line, [*place, *row])) + "\n")
+            sys.stdout.write("   ".join(map(printing.plain_line, [*place, *cells])) + "\n")
             sys.stdout.flush()
-
-
-def _rendered(found: Sequence[jobs.ClusterJob], style: str, namespace: str | None) -> str:
-    if style == "name":
-        return "\n".join(job_lookup.full_name(each) for each in found)
-    if style in {"json", "yaml"}:
-        return _raw([each.manifest for each in found], style)
-    is_wide = style == "wide" or len({each.dialect.group for each in found}) > 1
-    head = ["NAME", "STATE", "ACTIVE", "RESTARTS", "REPLICAS", "AGE"]
-    head += ["API"] if is_wide else []
-    rows = [_row(each, is_wide=is_wide) for each in found]
-    if namespace is None:
-        head.insert(0, "NAMESPACE")
-        rows = [[each.namespace, *row] for each, row in zip(found, rows, strict=True)]
-    return printing.table(head, rows)
 
 
 def _look(found: jobs.ClusterJob) -> tuple[object, ...]:
     """What a row shows, except the age."""
     counts = (jobs.active_text(found), found.status.restarts, jobs.replicas_text(found))
     return (found.state, *counts)
-
-
-def _row(found: jobs.ClusterJob, *, is_wide: bool) -> list[str]:
-    now = datetime.now(tz=UTC)
-    row = [
-        found.name,
-        found.state,
-        jobs.active_text(found),
-        str(found.status.restarts),
-        jobs.replicas_text(found),
-        printing.age(found.created, now),
-    ]
-    api = f"{found.dialect.group}/{found.dialect.version}"
-    return [*row, api] if is_wide else row
-
-
-def _raw(manifests: list[dict[str, Any]], style: str) -> str:
-    shown: Any = manifests[0] if manifests else None
-    if len(manifests) != 1:
-        shown = {"apiVersion": "v1", "kind": "List", "items": manifests}
-    if style == "json":
-        return msgspec.json.format(msgspec.json.encode(shown)).decode()
-    return as_yaml(shown).rstrip("\n")

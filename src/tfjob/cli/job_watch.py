@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from tfjob.cli import job_lookup, jobs
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.jobs import ClusterJob
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.pager import Scope
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
 from tfjob.dialects.base import Dialect
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.jobs import ClusterJob
 
 Found = tuple[Dialect, PartialObjectMetadata]
 
@@ -32,7 +33,7 @@ async def changed_jobs(
             inside = Cluster(api=cluster.api, namespace=seen.metadata.namespace)
             try:
                 yield await job_lookup.get(inside, dialect, seen.metadata.name)
-            except (NotFound, CommandError):
+            except (NotFound, TFJobError):
                 continue  # deleted meanwhile, or unreadable
     finally:
         for task in tasks:

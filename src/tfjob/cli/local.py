@@ -10,20 +10,22 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tfjob.cli import job_lookup, jobs, python_choice
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.cluster_log import FILE, logging_to
+from tfjob.cli import background, python_choice
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import STARTUP_ERRORS, startup_error_text
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import KUBECONFIG, DataFolderError, default_folder, lock_holder
+from tfjob.sdk import job_lookup, jobs
+from tfjob.sdk.cluster_log import FILE, logging_to
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 _STOP_TIMEOUT: Final = 30.0
 _LARGEST_PORT: Final = 65_535
-_UP: Final = "start the cluster in the foreground"
+_UP: Final = "start the cluster, in the foreground unless --detach is given"
 _DOWN: Final = "stop the cluster"
 _STATUS: Final = "show whether the cluster is up, and how many jobs it has"
 
@@ -44,6 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Path(),
         metavar="DIR",
         help="working directory of commands (default: the current folder)",
+    )
+    up.add_argument(
+        "-d", "--detach", action="store_true", help="start it in the background and return"
     )
     python_choice.add_argument(up)
     for name, text in {"down": _DOWN, "status": _STATUS}.items():
@@ -82,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _up(arguments: argparse.Namespace) -> int:
     python = python_choice.choose(arguments.python, os.environ)
+    if arguments.detach:
+        return _up_detached(arguments, python=python.path)
 
     async def work() -> bool:
         cluster = LocalCluster(
@@ -97,7 +104,7 @@ def _up(arguments: argparse.Namespace) -> int:
                 print(f"tfjob local: up at {cluster.url}")
                 print(f"  export KUBECONFIG={cluster.kubeconfig}")
                 print(f"  python: {python}")
-                print("  stop it with Ctrl-C or `tfjob local down`", flush=True)
+                print(f"{background.READY} Ctrl-C or `tfjob local down`", flush=True)
                 await first_of(_asked(interrupts), cluster.failure(), cluster.report_disk(_warn))
             print("tfjob local: down", flush=True)
             return interrupts.asked.is_set()
@@ -110,6 +117,15 @@ def _up(arguments: argparse.Namespace) -> int:
         raise
     except STARTUP_ERRORS as error:
         return _fail(_error_text(error, arguments))
+    return 0
+
+
+def _up_detached(arguments: argparse.Namespace, *, python: Path) -> int:
+    options = ["--port", str(arguments.port), "--workdir", str(arguments.workdir)]
+    try:
+        print(background.start(arguments.data, [*options, "--python", str(python)]))
+    except TFJobError as error:
+        return _fail(str(error))
     return 0
 
 

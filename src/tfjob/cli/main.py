@@ -9,6 +9,7 @@ import errno
 import io
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from tfjob import __version__
 from tfjob.cli import commands
@@ -61,7 +62,7 @@ def _discard_output() -> None:
 def _unknown(name: str) -> str:
     close = difflib.get_close_matches(name.lower(), commands.COMMANDS, n=1)
     hint = (
-        f"did you mean `tfjob {close[0]}`?"
+        f"did you mean `{_program()} {close[0]}`?"
         if close
         else f"choose from {', '.join(commands.COMMANDS)}"
     )
@@ -74,11 +75,16 @@ def _rewritten(words: list[str], name: str | None) -> list[str]:
     return rewrite(words) if rewrite is not None else words
 
 
+def _program() -> str:
+    """How the user called us: as a command, or as a plugin of kubectl."""
+    return "kubectl tfjob" if Path(sys.argv[0]).name == "kubectl-tfjob" else "tfjob"
+
+
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="tfjob",
+        prog=_program(),
         description="Run distributed TensorFlow jobs on Kubernetes or on this machine.",
-        epilog="Run `tfjob COMMAND --help` for the options of a command.",
+        epilog=f"Run `{_program()} COMMAND --help` for the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"tfjob {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from tfjob import __version__
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import load
 from tfjob.client.credentials import ConfigError
 from tfjob.manager import logs, settings
 from tfjob.manager.app import Operator, StartError
 from tfjob.manager.health import AddressError
+from tfjob.sdk.jobs import stored_dialects
 
 _GC_THRESHOLD: Final = 10_000
 """Collect less often than by default: informer stores hold many objects and no cycles."""

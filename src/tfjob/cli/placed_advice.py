@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import msgspec
 
 from tfjob.cli.advice import advice
-from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import CheckedDocument
-from tfjob.cli.pod_templates import entry_of
 from tfjob.core.job import Job
 from tfjob.dialects.base import Settings
+from tfjob.sdk.documents import Document
+from tfjob.sdk.job_documents import CheckedDocument
+from tfjob.sdk.pod_templates import entry_of
 
 UNKNOWN_POD_FIELD = (
     "unknown pod field; a cluster that does not know it rejects the pod, so check that yours does,"

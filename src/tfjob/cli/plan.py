@@ -6,11 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from tfjob.cli import documents
-from tfjob.cli.job_documents import CheckedDocument, check_all
 from tfjob.cli.placed_advice import placed_advice
 from tfjob.cli.printing import plain
-from tfjob.cli.yaml_text import as_yaml
 from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
@@ -20,6 +17,9 @@ from tfjob.dialects.base import Manifest, Settings
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 from tfjob.manager import dialect_flags
+from tfjob.sdk import documents
+from tfjob.sdk.job_documents import CheckedDocument, check_all
+from tfjob.sdk.yaml_text import as_yaml
 
 _POD_GROUP_VERSION = "v1alpha2"
 """What Kubernetes 1.36 serves: a plan has no cluster to ask."""
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    options, _ = dialect_flags.read(arguments)
+    options = dialect_flags.read(arguments)
     return Settings(
         gang_scheduler_name=arguments.gang_scheduler_name,
         pod_group_version=_POD_GROUP_VERSION,

@@ -10,14 +10,15 @@ from typing import Any
 
 import msgspec
 
-from tfjob.cli import cluster, documents, jobs
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.job_documents import CheckedDocument, check_all, fault_report
+from tfjob.cli import cluster
 from tfjob.cli.plan import as_new, planned
 from tfjob.cli.preflight_checks import Finding, Subject, Verdict, findings
 from tfjob.cli.printing import plain, plain_line
 from tfjob.core.job import Job
 from tfjob.dialects.base import Settings
+from tfjob.sdk import documents, jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.job_documents import CheckedDocument, check_all, fault_report
 
 WOULD_START, WOULD_NOT, BAD_INPUT = 0, 1, 2
 _TITLES = {Verdict.OK: "ok", Verdict.FAILS: "FAILS", Verdict.UNKNOWN: "unknown"}

@@ -11,11 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from tfjob.cli import node_capacity, quota_room
-from tfjob.cli.cluster import Cluster
 from tfjob.cli.pod_references import CLAIMS, references_of
 from tfjob.client.errors import AlreadyExists, ApiError, Forbidden, NotFound
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import PODS, Resource
+from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
 

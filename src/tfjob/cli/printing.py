@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-_STEPS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+from tfjob.k8s import time
+
 _REPLACED: Final = "\N{REPLACEMENT CHARACTER}"
 _REVERSING: Final = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Bidirectional control characters, which make text appear as something else."""
@@ -45,15 +46,5 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def age(since: datetime | None, now: datetime) -> str:
-    """`5s`, `3m10s`, `2h5m`, `4d`: two units at most, as kubectl shows an age."""
-    if since is None:
-        return "<unknown>"
-    seconds = max(int((now - since).total_seconds()), 0)
-    for place, (size, unit) in enumerate(_STEPS):
-        if seconds < size or size == 1:
-            continue
-        count, rest = divmod(seconds, size)
-        smaller, letter = _STEPS[place + 1]
-        part = rest // smaller
-        return f"{count}{unit}{part}{letter}" if part and count < 10 else f"{count}{unit}"
-    return f"{seconds}s"
+    """`5s`, `3m10s`, `2h5m`, `4d`, as kubectl shows an age."""
+    return "<unknown>" if since is None else time.age(since, now)

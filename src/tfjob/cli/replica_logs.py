@@ -5,12 +5,12 @@ from collections.abc import Collection
 from typing import Final
 
 from tfjob.cli.first_failure import training_status
-from tfjob.cli.pod_logs import log_lines
 from tfjob.cli.run_output import Screen
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import Pod
+from tfjob.sdk.pod_logs import log_lines
 
 _LAST_LINES: Final = 20
 _DRAIN_TIMEOUT: Final = 1.0
@@ -25,6 +25,7 @@ class ReplicaLogs:
         self._wanted = wanted
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._last: dict[str, list[str]] = {}
+        self._lines = 0
 
     def last_lines(self, replica: str) -> list[str]:
         """The last lines of the newest run that wrote any."""
@@ -40,10 +41,12 @@ class ReplicaLogs:
             self._readers[run] = asyncio.create_task(self._read(pod, replica))
 
     async def drain(self, uids: Collection[str]) -> None:
-        """Wait for the last lines of these pods, which have ended."""
-        late = [reader for (uid, _), reader in self._readers.items() if uid in uids]
-        if late:
-            await asyncio.wait(late, timeout=_DRAIN_TIMEOUT)
+        """Wait for the last lines of these pods, which have ended, as long as lines arrive."""
+        late = {reader for (uid, _), reader in self._readers.items() if uid in uids}
+        read = -1
+        while late and read != self._lines:
+            read = self._lines
+            _, late = await asyncio.wait(late, timeout=_DRAIN_TIMEOUT)
 
     async def close(self) -> None:
         for reader in self._readers.values():
@@ -61,6 +64,7 @@ class ReplicaLogs:
         last: list[str] = []
         try:
             async for line in log_lines(self._api, pod, params, on_progress=show_progress):
+                self._lines += 1
                 del last[: -_LAST_LINES + 1]
                 last.append(line)
                 self._last[replica] = last

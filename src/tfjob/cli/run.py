@@ -14,18 +14,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import documents, jobs, python_choice, signals
+from tfjob.cli import python_choice, signals
 from tfjob.cli.advice import NOTHING_RUNS
-from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.cluster_log import logging_to
-from tfjob.cli.follower import Follower, FollowOptions, Outcome
-from tfjob.cli.job_documents import CheckedDocument, check_all
-from tfjob.cli.pod_templates import entry_of
+from tfjob.cli.background import run_detached
+from tfjob.cli.follower import EXIT_CODES, Follower, FollowOptions, Outcome
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.cli.startup_errors import STARTUP_ERRORS, startup_error_text
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.dialects.base import Settings
@@ -34,25 +29,20 @@ from tfjob.k8s.field import Fault
 from tfjob.local import stale_clusters
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import LocalCluster
-from tfjob.local.data_folder import DataFolderError
-from tfjob.local.node.restart_policy import Backoff
+from tfjob.local.data_folder import DataFolderError, default_folder
 from tfjob.manager.settings import duration
+from tfjob.sdk import documents, jobs
+from tfjob.sdk.apply import apply_all
+from tfjob.sdk.cluster_log import logging_to
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.job_documents import CheckedDocument, check_all
+from tfjob.sdk.local_host import RESTART_BACKOFF
+from tfjob.sdk.pod_templates import entry_of
+from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
-SUCCEEDED: Final = 0
-FAILED: Final = 1
 BAD_INPUT: Final = 2
-TIMED_OUT: Final = 3
 BROKEN: Final = 4
-BLOCKED: Final = 5
-_EXIT_CODES: Final = {
-    Outcome.SUCCEEDED: SUCCEEDED,
-    Outcome.FAILED: FAILED,
-    Outcome.TIMED_OUT: TIMED_OUT,
-    Outcome.BLOCKED: BLOCKED,
-    Outcome.INTERRUPTED: signals.EXIT_CODE,
-}
-_RESTART_BACKOFF: Final = Backoff(base=1.0)
-"""Shorter than a kubelet's: a person is waiting for the first restart."""
 
 
 class BrokenError(Exception):
@@ -78,10 +68,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--keep", action="store_true", help="keep the cluster running until Ctrl-C")
     parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="run the job in the background, on the local cluster; `tfjob attach` follows it",
+    )
+    parser.add_argument(
         "--data",
         type=Path,
         metavar="DIR",
-        help="keep the cluster's data here (default: a temporary folder)",
+        help="keep the cluster's data here (default: a temporary folder, or with --detach"
+        f" {default_folder()})",
     )
     parser.add_argument(
         "--plain", action="store_true", help="print plain lines instead of a live view"
@@ -121,9 +117,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _run_checked(
     manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, *, job: CheckedDocument
 ) -> int:
+    work = run_detached if arguments.detach else _run
     try:
-        return asyncio.run(_run(manifests, arguments, job=job))
-    except CommandError as error:
+        return asyncio.run(work(manifests, arguments, job=job))
+    except TFJobError as error:
         return _fail(str(error))
     except BrokenPipeError:
         return _without_reader(job.title)
@@ -150,7 +147,7 @@ async def _run(
             workdir=_folder_of(arguments.file),
             dialects=jobs.stored_dialects(),
             environ=os.environ,
-            backoff=_RESTART_BACKOFF,
+            backoff=RESTART_BACKOFF,
             python=python.path,
         )
         stack.enter_context(logging_to(data))
@@ -169,7 +166,7 @@ async def _run(
                     flush=True,
                 )
                 await first_of(interrupts.asked.wait(), _breakdown(cluster))
-        return _EXIT_CODES[outcome]
+        return EXIT_CODES[outcome]
 
 
 def _follow_options(arguments: argparse.Namespace, *, python: str) -> FollowOptions:
@@ -192,7 +189,9 @@ async def _follow(
     interrupts: Interrupts,
 ) -> Outcome:
     connected = Cluster(api=cluster.api, namespace=created.namespace)
-    with screen_for(sys.stdout, title=created.name, is_plain=is_plain) as screen:
+    with screen_for(
+        sys.stdout, title=created.name, is_plain=is_plain, interrupts=interrupts
+    ) as screen:
         follower = Follower(connected, created, screen=screen, options=options)
         return await first_of(
             follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)

@@ -8,8 +8,15 @@ from typing import Final, Protocol, TextIO
 import msgspec
 
 from tfjob.cli.printing import last_overwrite, plain, plain_line
+from tfjob.cli.signals import Interrupts
 
-_COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_red", "bright_cyan")
+_ROLE_COLOURS: Final = {
+    "chief": "cyan",
+    "master": "cyan",
+    "worker": "green",
+    "ps": "magenta",
+    "evaluator": "yellow",
+}
 _PHASE_COLOURS: Final = {
     "Running": "green",
     "Succeeded": "bold green",
@@ -48,13 +55,16 @@ class Screen(Protocol):
 
 
 @contextmanager
-def screen_for(stream: TextIO, *, title: str, is_plain: bool) -> Iterator[Screen]:
+def screen_for(
+    stream: TextIO, *, title: str, is_plain: bool, interrupts: Interrupts
+) -> Iterator[Screen]:
     if is_plain or not stream.isatty():
         yield PlainScreen(stream)
         return
     from tfjob.cli.live_view import terminal_screen  # noqa: PLC0415 - rich is slow to import
 
     with terminal_screen(title) as screen:
+        interrupts.before_exit = screen.restore
         yield screen
 
 
@@ -112,8 +122,14 @@ def last_lines_title(lines: Sequence[str]) -> str:
     return "; its last lines:" if lines else "; it wrote no output"
 
 
-def colour_of(replica: str, known: dict[str, str]) -> str:
-    return known.setdefault(replica, _COLOURS[len(known) % len(_COLOURS)])
+def role_of(replica: str) -> str:
+    """`worker` of `worker-0`, and of itself."""
+    role, _, index = replica.rpartition("-")
+    return role if role and index.isdecimal() else replica
+
+
+def role_colour(replica: str) -> str:
+    return _ROLE_COLOURS.get(role_of(replica), "blue")
 
 
 def phase_colour(phase: str) -> str:

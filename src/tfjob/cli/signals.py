@@ -23,6 +23,8 @@ class Interrupts:
     def __init__(self, exit_now: Callable[[int], object] = os._exit) -> None:
         self.asked = asyncio.Event()
         self.urged = asyncio.Event()
+        self.before_exit: Callable[[], None] = lambda: None
+        """Called before the process exits at once."""
         self._exit_now = exit_now
         self._signals: list[signal.Signals] = []
         self._terminals: list[int] = []
@@ -63,6 +65,7 @@ class Interrupts:
     def hear(self) -> None:
         """Count one interrupt."""
         if self.urged.is_set():
+            self.before_exit()
             self._exit_now(EXIT_CODE)
         (self.urged if self.asked.is_set() else self.asked).set()
 

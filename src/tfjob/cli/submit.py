@@ -8,16 +8,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tfjob.cli import cluster, documents
-from tfjob.cli.apply import resource_for
-from tfjob.cli.cluster import Cluster, CommandError
-from tfjob.cli.documents import Document
-from tfjob.cli.job_documents import check_all, fault_report
+from tfjob.cli import cluster
+from tfjob.cli.cluster import CommandError
 from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain
-from tfjob.client.errors import AlreadyExists, ApiError, NotFound
-from tfjob.client.http import PartialObjectMetadata
-from tfjob.dialects.registry import dialect_for
+from tfjob.sdk import documents, submission
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.documents import Document
+from tfjob.sdk.job_documents import check_all, fault_report
 
 BAD_INPUT = 2
 
@@ -52,12 +50,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def work(connected: Cluster) -> int:
         objects = [_placed(each, connected.one_namespace, arguments) for each in read]
-        await _dry_run(connected, objects)
+        await submission.dry_run(connected, objects)
         if arguments.dry_run:
-            sys.stdout.write("".join(f"{_title(each)} can be created\n" for each in objects))
+            titles = (submission.title(each) for each in objects)
+            sys.stdout.write("".join(f"{each} can be created\n" for each in titles))
             return 0
         for each in objects:
-            await _create(connected, each)
+            made = await submission.create(connected, each)
+            result = "created" if made.is_new else "exists, unchanged"
+            sys.stdout.write(f"{made.title} {result}\n")
         return 0
 
     return cluster.run(arguments, work)
@@ -73,72 +74,7 @@ def _placed(document: Document, namespace: str, arguments: argparse.Namespace) -
             f"{document.file}: metadata.namespace is {own!r}, but --namespace is"
             f" {arguments.namespace!r}; change one of them"
         )
-    if not resource_for(value).namespaced:
-        return dict(value)
-    return {**value, "metadata": {**metadata, "namespace": own or namespace}}
-
-
-async def _dry_run(connected: Cluster, objects: Sequence[dict[str, Any]]) -> None:
-    faults = []
-    own = {each["metadata"].get("name") for each in objects if each.get("kind") == "Namespace"}
-    for each in objects:
-        if each["metadata"].get("namespace") in own:
-            continue  # a dry run needs the namespace, which the file itself creates
-        try:
-            await _post(connected, each, dry_run=True)
-        except AlreadyExists:
-            if _is_job(each):
-                name = each["metadata"].get("name")
-                faults.append(f"{_title(each)} exists; `tfjob delete {name}` removes it")
-        except NotFound as error:
-            faults.append(f"{_title(each)}: {_not_found(each, error)}")
-        except ApiError as error:
-            faults.append(f"{_title(each)}: {error.message}")
-    if faults:
-        raise CommandError("\n".join(faults))
-
-
-def _not_found(manifest: dict[str, Any], error: NotFound) -> str:
-    if "namespace" not in error.message:
-        return f"the cluster does not serve {manifest['apiVersion']}"
-    namespace = manifest["metadata"].get("namespace")
-    return f"{error.message}; `kubectl create namespace {namespace}` creates it"
-
-
-async def _create(connected: Cluster, manifest: dict[str, Any]) -> None:
-    try:
-        made = await _post(connected, manifest)
-    except AlreadyExists:
-        if _is_job(manifest):
-            raise
-        sys.stdout.write(f"{_title(manifest)} exists, unchanged\n")
-        return
-    named = {**manifest, "metadata": {**manifest["metadata"], "name": made.metadata.name}}
-    sys.stdout.write(f"{_title(named)} created\n")
-
-
-async def _post(
-    connected: Cluster, manifest: dict[str, Any], *, dry_run: bool = False
-) -> PartialObjectMetadata:
-    path = resource_for(manifest).collection(manifest["metadata"].get("namespace"))
-    return await connected.api.create(
-        path,
-        manifest,
-        decode=PartialObjectMetadata,
-        field_validation="Strict",
-        dry_run=dry_run,
-    )
-
-
-def _is_job(manifest: dict[str, Any]) -> bool:
-    return dialect_for(manifest.get("apiVersion"), manifest.get("kind")) is not None
-
-
-def _title(manifest: dict[str, Any]) -> str:
-    metadata = manifest["metadata"]
-    name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
-    place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-    return f"{manifest.get('kind')} {place}{name}"
+    return submission.placed(value, namespace)
 
 
 def _fail(lines: Sequence[str]) -> int:

@@ -3,13 +3,14 @@
 import argparse
 import sys
 
-from tfjob.cli import cluster, job_lookup
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.suspension import set_suspended
+from tfjob.cli import cluster, job_arguments
+from tfjob.sdk import job_lookup
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.suspension import set_suspended
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    job_lookup.add_arguments(parser)
+    job_arguments.add_arguments(parser)
     parser.epilog = (
         "The pods of a suspended job are deleted. `tfjob resume` starts all replicas again."
     )

@@ -9,15 +9,15 @@ from typing import Final
 
 import msgspec
 
-from tfjob.cli import jobs
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import ClusterJob
 from tfjob.client.errors import Forbidden
 from tfjob.client.resource import PODS
 from tfjob.core.companion_problem import pod_problem
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Companion
 from tfjob.k8s.pod import Pod
+from tfjob.sdk import jobs
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob
 
 URL: Final = "tfjob.dev/url"
 _LABEL: Final = ("app", "tensorboard")

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from tfjob.cli import documents
-from tfjob.cli.job_documents import CheckedDocument, check_all
 from tfjob.cli.placed_advice import advice_on
 from tfjob.cli.printing import plain, plain_line
+from tfjob.sdk import documents
+from tfjob.sdk.job_documents import CheckedDocument, check_all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

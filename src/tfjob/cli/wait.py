@@ -1,24 +1,24 @@
 """`tfjob wait JOB`: wait until a job has finished or runs; the exit code is the outcome."""
 
 import argparse
-import asyncio
 import sys
 from typing import Final
 
-from tfjob.cli import cluster, job_lookup
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.condition_text import condition_text
-from tfjob.cli.job_diagnosis import sentence
-from tfjob.cli.jobs import ClusterJob
+from tfjob.cli import cluster, job_arguments
 from tfjob.cli.printing import plain_line
-from tfjob.core.diagnosis.causes import BLOCKING
 from tfjob.core.status import ConditionType
 from tfjob.manager.settings import duration
+from tfjob.sdk import job_lookup
+from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import JobTimeoutError
+from tfjob.sdk.job_diagnosis import sentence
+from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.waiting import until
 
 SUCCEEDED: Final = 0
 FAILED: Final = 1
 TIMED_OUT: Final = 3
-_POLL_INTERVAL: Final = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="stop waiting after this time, such as 10m; 0 checks once",
     )
-    job_lookup.add_argument(parser)
+    job_arguments.add_argument(parser)
     cluster.add_arguments(parser)
     parser.epilog = "Exit codes: 0 succeeded (or running), 1 failed, 3 the timeout passed."
 
@@ -47,22 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
         try:
-            async with asyncio.timeout(seconds):
-                while not _is_reached(found, arguments.state):
-                    await asyncio.sleep(_POLL_INTERVAL)
-                    found = await job_lookup.refreshed(connected, found)
-        except TimeoutError:
-            late = f"{arguments.job} is not {arguments.state} after {seconds:g} s"
-            sys.stderr.write(f"error: {late}{_why(found)}\n")
+            found = await until(connected, found, arguments.state, limit=seconds)
+        except JobTimeoutError as late:
+            sys.stderr.write(f"error: {plain_line(str(late))}\n")
             return TIMED_OUT
         return _told(found)
 
     return cluster.run(arguments, work)
-
-
-def _is_reached(found: ClusterJob, state: str) -> bool:
-    runs = state == "running" and found.status.is_true(ConditionType.RUNNING)
-    return runs or found.status.is_finished
 
 
 def _told(found: ClusterJob) -> int:
@@ -76,9 +67,3 @@ def _told(found: ClusterJob) -> int:
     if why is not None:
         sys.stdout.write(f"{found.name}: {plain_line(sentence(found, why))}\n")
     return FAILED
-
-
-def _why(found: ClusterJob) -> str:
-    """What keeps the job from running, if its operator knows."""
-    why = found.status.diagnosis
-    return "" if why is None or why.cause not in BLOCKING else f": {plain_line(why.message)}"

@@ -6,6 +6,7 @@ is reused, an idempotent request is sent again on another one. All other failure
 
 import asyncio
 import ssl
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
@@ -55,40 +56,49 @@ class Pool:
     def __init__(self, address: Address, *, limit: int, connect_timeout: float) -> None:
         self._address = address
         self._connect_timeout = connect_timeout
-        self._slots = asyncio.Semaphore(limit)
+        self._slots = _Slots(limit)
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._is_closed = False
 
     async def exchange(
-        self, request: bytes, *, is_idempotent: bool, check: Callable[[], None] = lambda: None
+        self,
+        request: bytes,
+        *,
+        is_idempotent: bool,
+        check: Callable[[], None] = lambda: None,
+        timeout: float | None = None,  # noqa: ASYNC109 - a timer of the connection is cheaper
     ) -> Response:
         """Send a request and return the response; an idempotent request may be sent twice.
 
         `check` is called just before sending, because connecting may take long. It raises if the
-        request must not be sent any more.
+        request must not be sent any more. After `timeout` seconds, TimeoutError is raised.
         """
-        async with self._slots:
+        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
+        await self._slots.take(deadline)
+        try:
             while True:
                 reused = self._take_idle()
-                connection = reused or await self._connect()
+                connection = reused or await self._connect(deadline)
                 try:
                     check()
                 except BaseException:
                     self._put_idle(connection)
                     raise
                 try:
-                    response = await connection.exchange(request)
+                    response = await connection.exchange(request, deadline=deadline)
                 except BrokenConnectionError as fault:
                     self._all.discard(connection)
                     if reused is None or not (is_idempotent and fault.was_silent):
                         raise
                     continue
-                except asyncio.CancelledError:
+                except (asyncio.CancelledError, TimeoutError):
                     self._all.discard(connection)
                     raise
                 self._put_idle(connection)
                 return response
+        finally:
+            self._slots.free()
 
     async def close(self) -> None:
         """Close all connections. Running exchanges fail and new ones are refused."""
@@ -118,8 +128,9 @@ class Pool:
         else:
             self._all.discard(connection)
 
-    async def _connect(self) -> Connection:
-        connection = await self._open()
+    async def _connect(self, deadline: float | None) -> Connection:
+        async with asyncio.timeout_at(deadline):
+            connection = await self._open()
         if self._is_closed:
             connection.close()
             raise NotConnectedError(_CLOSED)
@@ -136,6 +147,37 @@ class Pool:
             raise NotConnectedError(f"none within {self._connect_timeout} s") from fault
         except OSError as fault:
             raise NotConnectedError(str(fault) or type(fault).__name__) from fault
+
+
+class _Slots:
+    """A semaphore whose free slots cost next to nothing; a freed one goes to who waits longest."""
+
+    def __init__(self, limit: int) -> None:
+        self._free = limit
+        self._waiters: deque[asyncio.Future[None]] = deque()
+
+    async def take(self, deadline: float | None) -> None:
+        """Wait for a slot; raises TimeoutError at the deadline."""
+        if self._free:
+            self._free -= 1
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
+            async with asyncio.timeout_at(deadline):
+                await waiter
+        except (asyncio.CancelledError, TimeoutError):
+            if not waiter.cancelled():
+                self.free()
+            raise
+
+    def free(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._free += 1
 
 
 async def _connected(address: Address) -> Connection:

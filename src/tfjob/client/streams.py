@@ -5,6 +5,8 @@ TCP keep-alive detects a dead connection within a minute.
 
 import asyncio
 import socket
+import weakref
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Self
 
 import aiohttp
@@ -27,6 +29,9 @@ _KEEPALIVE: Final = (
     ("TCP_KEEPINTVL", socket.IPPROTO_TCP, 10),
     ("TCP_KEEPCNT", socket.IPPROTO_TCP, 3),
 )
+
+_CLOSING_ROUNDS: Final = 20
+"""Turns of the event loop in which it closes a socket; a few are enough."""
 
 
 class Stream:
@@ -73,11 +78,25 @@ class Streams:
         self._config = config
         self._tuning = tuning
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def close(self) -> None:
-        """Close all connections, including open streams."""
-        if self._session is not None:
-            await self._session.close()
+        """Close all connections, including open streams and those that are being opened.
+
+        A connection that is cancelled at the end of its TLS handshake waits for the server to
+        close it. Shutting its socket down ends that wait.
+        """
+        if self._session is None:
+            return
+        await self._session.close()
+        for _ in range(_CLOSING_ROUNDS):
+            left = [each for each in self._sockets if each.fileno() >= 0]
+            for each in left:
+                with suppress(OSError):  # not connected, or closed meanwhile
+                    each.shutdown(socket.SHUT_RDWR)
+            if not left:
+                return
+            await asyncio.sleep(0)
 
     async def open(self, request: Request, authorization: str | None) -> StreamResponse:
         response = await self._request(request, authorization)
@@ -121,7 +140,7 @@ class Streams:
                 connector=aiohttp.TCPConnector(
                     limit=self._tuning.connections,
                     ssl=self._config.tls or True,
-                    socket_factory=_socket,
+                    socket_factory=self._socket,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=default_headers(self._tuning),
@@ -129,6 +148,11 @@ class Streams:
                 auto_decompress=False,
             )
         return self._session
+
+    def _socket(self, address: Any) -> socket.socket:
+        created = _socket(address)
+        self._sockets.add(created)
+        return created
 
 
 def _socket(address: Any) -> socket.socket:

@@ -157,10 +157,12 @@ class Transport:
             )
         except ConfigError as fault:
             raise errors.Unauthorized(str(fault), request=request.title) from fault
-        async with asyncio.timeout(self._tuning.timeout):
-            return await self._pool.exchange(
-                message, is_idempotent=request.method in _IDEMPOTENT, check=request.check
-            )
+        return await self._pool.exchange(
+            message,
+            is_idempotent=request.method in _IDEMPOTENT,
+            check=request.check,
+            timeout=self._tuning.timeout,
+        )
 
     async def _authorization(self, request: Request) -> str | None:
         try:

@@ -13,7 +13,15 @@ from typing import Final, Generic, Protocol, TypeVar
 import msgspec
 
 from tfjob.client.backoff import Backoff
-from tfjob.client.errors import ApiError, BadRequest, Gone, IdleTimeout, Invalid, ServerTimeout
+from tfjob.client.errors import (
+    ApiError,
+    BadRequest,
+    Gone,
+    IdleTimeout,
+    Invalid,
+    ServerTimeout,
+    Unreachable,
+)
 from tfjob.client.pager import PAGE_SIZE, PageSource, Scope, list_all
 from tfjob.client.streams import Stream
 from tfjob.client.timing import REAL, Timing
@@ -59,6 +67,8 @@ class WatchConfig(msgspec.Struct, frozen=True, kw_only=True):
     healthy_after: float = 5.0
     initial_delay: float = 0.1
     max_delay: float = 30.0
+    max_unreachable_delay: float = 5.0
+    """A server that cannot be reached is not burdened by attempts, and is found again soon."""
     page_size: int = PAGE_SIZE
 
 
@@ -262,4 +272,7 @@ class Watch(Generic[T]):
             self._backoff.reset()
             if fault is None:
                 return
-        await self._timing.sleep(self._backoff.next())
+        delay = self._backoff.next()
+        if isinstance(fault, Unreachable):
+            delay = min(delay, self._config.max_unreachable_delay)
+        await self._timing.sleep(delay)

@@ -284,11 +284,11 @@ class _ChildWrites:
                 kind.resource.item(delete.name, self.namespace),
                 uid=delete.uid,
                 grace_seconds=0 if delete.is_forced else None,
-                propagation="Background" if delete.kind == ChildKind.JOB else None,
+                # It stays until its pods are gone, so that what still runs is known.
+                propagation="Foreground" if delete.kind == ChildKind.JOB else None,
             )
         except (NotFound, Conflict):
-            # Deleted already; another object may have its name.
-            return
+            return  # deleted already; another object may have its name
         except ApiError as error:
             self.report.errors.append(error)
             template = self._job.messages.child_delete_failed

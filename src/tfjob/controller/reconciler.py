@@ -7,7 +7,6 @@ The reconciler has no queue and no timer: its result says when to reconcile agai
 """
 
 import logging
-from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -22,6 +21,7 @@ from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.metrics_recorder import MetricsRecorder
 from tfjob.controller.pacing import Pacer, SettledState
+from tfjob.controller.result import Result
 from tfjob.controller.snapshot import Snapshot, SnapshotReader
 from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.controller.write_report import Report, with_blocked_child
@@ -37,32 +37,6 @@ _log: Final = logging.getLogger(__name__)
 JOBS: Final = "jobs"
 _JOB_KIND: Final = "Job"
 _WORKLOADS: Final = frozenset({ChildKind.POD, ChildKind.JOB})
-
-
-class Result(msgspec.Struct):
-    """When to reconcile the job again, which writes to wait for first, and what failed."""
-
-    requeue_at: datetime | None = None
-    versions: dict[str, str] = msgspec.field(default_factory=dict)
-    """The newest version written of each kind."""
-    errors: list[ApiError] = msgspec.field(default_factory=list)
-    refused: int = 0
-    """How many of the errors are refused creates, which are retried after `retry_after`."""
-    retry_after: float | None = None
-    """Seconds until refused creates may be retried; changes of the job do not shorten it."""
-    retries_soon: bool = False
-    """Another object or another writer is in the way for a moment: retry shortly."""
-    requeue: bool = False
-    """There is more to do: reconcile again at once."""
-    exceeds_max_creates: bool = False
-    """Nothing was done: the job is left to a worker that may create many children."""
-    namespace_terminating: bool = False
-    deferred_for: float | None = None
-    """Seconds until the deferred status is reconsidered."""
-    settled_version: str | None = None
-    """The version of the job that needs no reconcile until its children change."""
-    is_gone: bool = False
-    """There is no such job, so that no deadline of it is left."""
 
 
 class Reconciler:
@@ -83,6 +57,7 @@ class Reconciler:
         self._metrics = metrics
         self._now = reader.now
         self._pacer = pacer
+        self._pod_confirmer = status_writer.pod_confirmer
         self.created_here = CreatedHere()
 
     async def reconcile(self, key: Key, *, max_creates: int | None = None) -> Result:
@@ -115,16 +90,25 @@ class Reconciler:
         """Drop what is kept for a job that was deleted."""
         self.created_here.discard(uid)
         self._child_writer.forget_job(uid)
+        self._reader.forget_job(uid)
+        self._pod_confirmer.forget_job(uid)
+
+    def forget(self) -> None:
+        """Drop what another leader may have made wrong."""
+        self.created_here.clear()
+        self._pod_confirmer.clear()
 
     async def _decide_and_act(self, snapshot: Snapshot, max_creates: int | None) -> Result:
         recorder = self._job_recorder(snapshot)
-        plan = self._decide(snapshot)
+        snapshot, plan = await self._decide_on_confirmed(snapshot)
         if plan.deletes_job:
             return await self._delete_job(snapshot.job, snapshot.stored, recorder)
         fingerprint = self._fingerprint(snapshot, plan)
         if self._pacer.is_first_status(snapshot.stored, plan):
             written, result = await self._write_status(snapshot, plan, recorder)
             result.requeue = written is not None and written.is_stored
+            if result.requeue:
+                self._reader.keep_decoded(snapshot)
             if result.requeue or not (written or result.errors):
                 return result
             # A status that cannot be written does not keep children from being created.
@@ -212,8 +196,8 @@ class Reconciler:
             return None
         if fresh.metadata.resource_version == snapshot.stored.metadata.resource_version:
             return snapshot, plan
-        rechecked = self._with_fresh_job(snapshot, fresh)
-        return rechecked, msgspec.structs.replace(self._decide(rechecked), deletes_job=False)
+        rechecked, plan = await self._decide_on_confirmed(self._with_fresh_job(snapshot, fresh))
+        return rechecked, msgspec.structs.replace(plan, deletes_job=False)
 
     def _with_fresh_job(self, snapshot: Snapshot, fresh: JobObject) -> Snapshot:
         """The snapshot with the job as read from the server."""
@@ -225,7 +209,7 @@ class Reconciler:
             written, result = await self._write_status(snapshot, plan, recorder)
             if written is not None:
                 # After a conflict the plan was computed again; only the stored one is valid.
-                _merge(result, await self._apply_children(written.job, written.plan, recorder))
+                result.add(await self._apply_children(written.job, written.plan, recorder))
             return result
         report = await self._apply_children(snapshot.job, plan, recorder)
         plan = with_blocked_child(snapshot.job, plan, report, now=self._now())
@@ -236,7 +220,7 @@ class Reconciler:
             _, result = await self._write_status(
                 snapshot, plan, recorder, create_error=report.first_create_error
             )
-        _merge(result, report)
+        result.add(report)
         return result
 
     def _status_delay(self, snapshot: Snapshot, plan: Plan, report: Report) -> float | None:
@@ -244,6 +228,14 @@ class Reconciler:
         if report.errors or not self._still_exists(snapshot.stored):
             return None
         return self._pacer.defer_status(snapshot.stored, snapshot.job, plan)
+
+    async def _decide_on_confirmed(self, snapshot: Snapshot) -> tuple[Snapshot, Plan]:
+        """Decide. A decision about pods is made on pods that are not older than the job."""
+        plan = self._decide(snapshot)
+        if not plan.writes_status_first or not self._pod_confirmer.is_due(snapshot):
+            return snapshot, plan
+        confirmed = await self._pod_confirmer.confirm(snapshot)
+        return confirmed, self._decide(confirmed)
 
     def _decide(self, snapshot: Snapshot) -> Plan:
         job, children, now = snapshot.job, snapshot.children, self._now()
@@ -270,11 +262,12 @@ class Reconciler:
     async def _write_status(
         self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder, *, create_error: str = ""
     ) -> tuple[WriteResult | None, Result]:
-        def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+        async def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
             # Another writer has changed the job.
             self.created_here.discard(fresh.metadata.uid)
             rechecked = self._with_fresh_job(snapshot, fresh)
-            return rechecked.job, self._decide(rechecked)
+            rechecked, changed = await self._decide_on_confirmed(rechecked)
+            return rechecked.job, changed
 
         if plan.status is not None and plan.status.is_finished:
             # The job informer may not show the end yet, so the next reconcile reads the job from
@@ -384,13 +377,3 @@ def _settled_version(stored: JobObject, written: WriteResult, plan: Plan) -> str
     if status is None or status.is_finished or status.is_true(ConditionType.SUSPENDED):
         return None
     return written.version if written.plan is plan else None
-
-
-def _merge(result: Result, report: Report) -> None:
-    result.versions |= report.versions
-    result.errors += report.errors
-    result.refused += report.refused
-    result.retry_after = report.retry_after
-    result.retries_soon |= report.retries_soon
-    result.requeue |= report.has_more
-    result.namespace_terminating |= report.namespace_terminating

@@ -1,6 +1,7 @@
 """Reads the snapshot that a reconcile decides on: the decoded job and its children.
 
-Reads from the informers' stores, and from the API server only for nodes and priority classes.
+Reads from the informers' stores, and from the API server only nodes, priority classes, and the
+events of a pod that does not start or was killed.
 Writes nothing.
 """
 
@@ -13,15 +14,15 @@ import msgspec
 
 from tfjob.client.store import Store
 from tfjob.client.watch_codec import HasMetadata, Key
-from tfjob.controller.checked_specs import CheckedSpecs
 from tfjob.controller.cluster_lookups import ClusterLookups
+from tfjob.controller.decoded_jobs import DecodedJobs
 from tfjob.controller.held_pods import HeldPods, is_stray, releasable
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
 from tfjob.core import stuck_pods
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.companion_problem import pods_of_companions
-from tfjob.core.diagnosis import deadlock
+from tfjob.core.diagnosis import deadlock, pod_events
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Owner, Workload
 from tfjob.core.observe import Children, HalfPlaced
@@ -33,6 +34,7 @@ from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.field import FaultKind
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod_event import PodEvent
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
@@ -68,6 +70,8 @@ class Snapshot(msgspec.Struct):
     job: Job | InvalidJob
     children: Children = Children()
     to_claim: Sequence[PendingClaim] = ()
+    has_fresh_pods: bool = False
+    """The pods are those of the server, not those of the cache."""
 
 
 class Clock(Protocol):
@@ -94,7 +98,7 @@ class SnapshotReader:
         self.now = now
         self._token = token
         self._unparsed: set[str] = set()
-        self._checked = CheckedSpecs()
+        self._decoded = DecodedJobs()
 
     async def read(self, key: Key) -> Snapshot | None:
         """The snapshot of a job; None if there is no such job."""
@@ -153,15 +157,30 @@ class SnapshotReader:
     def decode(self, stored: JobObject) -> Job | InvalidJob:
         return self._decode(stored, stored.manifest())
 
+    def keep_decoded(self, snapshot: Snapshot) -> None:
+        """Keep the decoded job for the next reconcile, which follows soon."""
+        if isinstance(snapshot.job, Job):
+            self._decoded.keep(snapshot.stored, snapshot.job, self.settings)
+
+    def forget_job(self, uid: str) -> None:
+        self._decoded.drop(uid)
+
     def _decode(self, stored: JobObject, manifest: Manifest) -> Job | InvalidJob:
         """Decode a job. A job that cannot be parsed is marked, and then left alone."""
-        is_checked = self._checked.holds(stored)
-        job = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
-        if not isinstance(job, InvalidJob):
-            if not is_checked:
-                self._checked.add(stored)
-            return job
         spec = manifest["spec"]
+        is_checked = not isinstance(spec, Unreadable) and self._decoded.is_checked(stored)
+        known = self._decoded.take(stored, self.settings) if is_checked else None
+        job = None if known is None else self._dialect.with_status(known, manifest)
+        if job is not None:
+            return job
+        found = self._dialect.decode(manifest, self.settings, is_checked=is_checked)
+        if isinstance(found, InvalidJob):
+            return self._unparsed_or_invalid(found, spec)
+        if not is_checked:
+            self._decoded.mark_checked(stored)
+        return found
+
+    def _unparsed_or_invalid(self, job: InvalidJob, spec: object) -> InvalidJob:
         if not isinstance(spec, Unreadable):
             return self._excused(job)
         self._log_unparsed(job, spec.reason)
@@ -234,6 +253,7 @@ class SnapshotReader:
             priorities=await self._priorities(job),
             rivals=self._rivals(job, found.pods, now=now),
             room_since=self.stores.room_since,
+            events=await self._events(job, found.pods, now=now),
         )
 
     async def _priorities(self, job: Job) -> Mapping[str, int]:
@@ -253,6 +273,15 @@ class SnapshotReader:
                 names.setdefault(meta.labels.get(self._dialect.job_label, ""), []).append(pod)
         found = (deadlock.half_placed(name, each) for name, each in sorted(names.items()) if name)
         return [each for each in found if each is not None and deadlock.is_due(each, now=now)]
+
+    async def _events(self, job: Job, pods: Sequence[Pod], *, now: datetime) -> Sequence[PodEvent]:
+        """The events of a pod whose status does not tell why it does not run."""
+        if job.status.is_finished or job.is_external:
+            return ()
+        chosen = pod_events.look(job, pods, now=now)
+        if chosen is None:
+            return ()
+        return await self._lookups.pod_events(job.namespace, uid=chosen.uid, turn=chosen.turn)
 
     def _companions(self, job: Job) -> dict[tuple[str, str], CompanionObject]:
         found = {

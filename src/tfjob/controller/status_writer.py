@@ -3,18 +3,20 @@
 The status is written with the resource version that the plan was computed from. On conflict the
 job is read again and the plan computed again, so that no other writer's change is overwritten.
 Unknown top-level fields of the status are preserved. Pacing decides whether a write is deferred.
+A diagnosis that the server refuses does not hold the job up: the rest is stored without it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from tfjob.client.errors import Conflict, NotFound
+from tfjob.client.errors import Conflict, Invalid, NotFound
 from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.client.watch_codec import Key
 from tfjob.controller.job_object import JobObject
+from tfjob.controller.pod_confirmation import PodConfirmer
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
@@ -23,7 +25,7 @@ from tfjob.dialects.base import Dialect, Manifest, StatusContext
 
 MAX_ATTEMPTS: Final = 5
 
-Decide = Callable[[JobObject], tuple[Job | InvalidJob, Plan]]
+Decide = Callable[[JobObject], Awaitable[tuple[Job | InvalidJob, Plan]]]
 DefaultSpec = Callable[[Manifest], dict[str, Any] | None]
 
 
@@ -44,6 +46,7 @@ class StatusWriter:
     def __init__(self, api: Api, dialect: Dialect) -> None:
         self._api = api
         self._dialect = dialect
+        self.pod_confirmer = PodConfirmer(api, dialect)
         self._resource = Resource(dialect.group, dialect.version, dialect.plural)
 
     def path(self, stored: JobObject) -> str:
@@ -72,16 +75,23 @@ class StatusWriter:
                 response = await self._put(stored, body)
             except NotFound:
                 return None
+            except Invalid:
+                plan = _without_new_diagnosis(job, plan)
+                if plan.status is None or attempt + 1 == MAX_ATTEMPTS:
+                    raise
+                continue
             except Conflict:
                 if attempt + 1 == MAX_ATTEMPTS:
                     raise
             else:
-                return WriteResult(job, plan, response.metadata.resource_version, is_stored=True)
+                version = response.metadata.resource_version
+                self.pod_confirmer.status_stored(stored, version)
+                return WriteResult(job, plan, version, is_stored=True)
             fresh = await self.read_fresh(stored)
             if fresh is None:
                 return None
             stored, known = fresh, fresh.metadata.resource_version
-            job, plan = decide(stored)
+            job, plan = await decide(stored)
         raise AssertionError("the last attempt returns or raises")
 
     async def store_defaulted_spec(self, stored: JobObject, defaulted: DefaultSpec) -> str | None:
@@ -157,6 +167,15 @@ class StatusWriter:
         own = self._dialect.status_fields
         foreign = {key: value for key, value in observed.stored.items() if key not in own}
         return {**foreign, **self._dialect.encode_status(job, status, observed)}
+
+
+def _without_new_diagnosis(job: Job | InvalidJob, plan: Plan) -> Plan:
+    """The plan with the diagnosis that is stored; without a status if nothing new is left."""
+    status, before = plan.status, job.status
+    if status is None or status.diagnosis == before.diagnosis:
+        return msgspec.structs.replace(plan, status=None)
+    kept = msgspec.structs.replace(status, diagnosis=before.diagnosis)
+    return msgspec.structs.replace(plan, status=kept)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -17,7 +17,7 @@ from tfjob.client.watch_codec import Key
 from tfjob.client.workqueue import Priority, QueueClosed, WorkQueue
 from tfjob.controller.expectations import Expectations
 from tfjob.controller.metrics_recorder import ReconcileRecorder
-from tfjob.controller.reconciler import Result
+from tfjob.controller.result import Result
 
 _log: Final = logging.getLogger(__name__)
 POLL_INTERVAL: Final = 1.0

@@ -11,9 +11,11 @@ from typing import Final
 
 from tfjob.core import (
     cleanup,
+    evaluator_grace,
     gang_scheduling,
     last_failures,
     limits,
+    orderly_end,
     progress,
     queue_group,
     replica_counts,
@@ -62,9 +64,14 @@ def fail_if_limit_reached(
 def finish_if_decided(
     builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
 ) -> bool:
-    """Set Succeeded or Failed if the replicas decide it."""
+    """Set Succeeded or Failed if the replicas decide it, or wait for the evaluators.
+
+    Returns whether there is nothing more to decide.
+    """
     criterion = builder.job.semantics.success_criterion
-    if success.is_succeeded(criterion, observed):
+    if evaluator_grace.has_begun(builder) or success.is_succeeded(criterion, observed):
+        if evaluator_grace.await_evaluators(builder, observed, actions):
+            return True
         params = success.representative_instance(criterion, observed).params
         _finish(builder, ConditionType.SUCCEEDED, builder.job.messages.succeeded, params=params)
         _count_success(builder)
@@ -74,6 +81,8 @@ def finish_if_decided(
 
 def has_succeeded_before_suspension(builder: PlanBuilder, observed: ObservedState) -> bool:
     """Whether success takes precedence over the suspension of this job, and it has succeeded."""
+    if evaluator_grace.has_begun(builder):
+        return True
     semantics = builder.job.semantics
     if not semantics.success_before_suspension or _is_past_deadline(builder, observed):
         return False
@@ -85,13 +94,14 @@ def reconcile_finished(builder: PlanBuilder, children: Children, observed: Obser
     job = builder.job
     if builder.status.completion_time is None:
         builder.set_status(completion_time=_finish_time(builder))
-    expiry = cleanup.expires_at(builder.status.completion_time, job.policy.ttl)
-    if expiry is not None and builder.now >= expiry:
-        return Plan(deletes_job=True)
-    builder.requeue_at(expiry)
     if builder.status.is_true(ConditionType.SUCCEEDED):
         _count_success(builder)
-    clean_up(builder, children, observed)
+    is_in_order = clean_up(builder, children, observed)
+    expiry = cleanup.expires_at(builder.status.completion_time, job.policy.ttl)
+    is_expired = expiry is not None and builder.now >= expiry
+    if is_expired and is_in_order:
+        return Plan(deletes_job=True)
+    builder.requeue_at(None if is_expired else expiry)
     _suspend_failed_batch_jobs(builder, observed)
     queue_group.end_group(builder, children.pods)
     if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
@@ -99,9 +109,12 @@ def reconcile_finished(builder: PlanBuilder, children: Children, observed: Obser
     return builder.plan()
 
 
-def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
-    """Delete what cleanPodPolicy selects and, after a limit was reached, all that still runs."""
-    deletes = cleanup.deletes_after_completion(
+def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) -> bool:
+    """Delete what cleanPodPolicy selects and, after a limit was reached, all that still runs.
+
+    Returns whether nothing of that has to wait.
+    """
+    selected = cleanup.deletes_after_completion(
         builder.job.policy.clean,
         pods=children.pods,
         jobs=children.jobs,
@@ -109,9 +122,11 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
         ended=ended_uids(builder.job, children, observed),
         limit=_RULES.get(builder.status.limit_reached),
     )
+    deletes = orderly_end.due(builder, children, selected)
     builder.deletes.extend(deletes)
+    is_complete = len(deletes) == len(selected)
     if builder.status.is_true(ConditionType.SUCCEEDED):
-        return
+        return is_complete
     deleted = {each.name for each in deletes if each.kind == ChildKind.POD}
     remaining = {
         kind: sum(each.is_active and each.name not in deleted for each in instances)
@@ -123,6 +138,7 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
             for kind, each in builder.status.replicas.items()
         }
     )
+    return is_complete
 
 
 def delete_pod_group(builder: PlanBuilder, children: Children, *, rule: Rule) -> None:
@@ -175,7 +191,7 @@ def _has_failed_itself(instance: ReplicaInstance) -> bool:
     """Failed, and not because its pod was disrupted or another replica lost."""
     if instance.phase is not Phase.FAILED or instance.pod is None or instance.is_obsolete:
         return False
-    return not (instance.is_disrupted or instance.is_consequence)
+    return not (instance.is_disrupted or instance.is_consequence or instance.is_superseded)
 
 
 def _is_past_deadline(builder: PlanBuilder, observed: ObservedState) -> bool:

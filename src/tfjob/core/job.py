@@ -45,12 +45,14 @@ class Workload(StrEnum):
 
 
 class Recovery(StrEnum):
-    """What happens to a replica that ended only because another one was lost."""
+    """What happens to the other replicas when one is lost."""
 
     AUTO = "Auto"
-    """It is restarted as part of the same incident, and does not count."""
+    """One that then ends is restarted as part of the same incident, and does not count."""
+    GROUP = "Group"
+    """Those that TensorFlow couples to it are restarted with it at once, and do not count."""
     REPLICA = "Replica"
-    """It is judged by its exit code alone."""
+    """Each is judged by its exit code alone."""
 
 
 class ExitCodes(msgspec.Struct, frozen=True):
@@ -180,6 +182,8 @@ class RunPolicy(msgspec.Struct, frozen=True):
     deadline: timedelta | None = None
     backoff_limit: int | None = None
     is_suspended: bool = False
+    evaluator_grace: timedelta = timedelta()
+    """How long evaluators may outlive the training."""
 
 
 class Companion(msgspec.Struct, frozen=True):

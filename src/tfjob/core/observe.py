@@ -19,6 +19,7 @@ from tfjob.k8s.batch import BatchJob
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod, Terminated
+from tfjob.k8s.pod_event import PodEvent
 from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
@@ -48,6 +49,8 @@ class Children(msgspec.Struct, frozen=True):
     """Other jobs of the namespace that are half placed, if this one is."""
     room_since: datetime | None = None
     """When a pod of any job was last seen to give up its node."""
+    events: Sequence[PodEvent] = ()
+    """Events of pods whose status does not tell why they do not run."""
 
 
 class ReplicaInstance(msgspec.Struct):
@@ -64,6 +67,12 @@ class ReplicaInstance(msgspec.Struct):
     is_disrupted: bool = False
     is_consequence: bool = False
     """It failed only because another replica was lost."""
+    has_followed_in_place: bool = False
+    """It has just ended because of another loss, and runs again in the same pod."""
+    is_superseded: bool = False
+    """It ran, and is restarted because another replica of its group was lost."""
+    incident: str = ""
+    """The incident in which its group is restarted."""
     excused: int = 0
     """Container restarts of the pod that do not count."""
     failure: Terminated | None = None
@@ -231,7 +240,7 @@ def _instance(
 def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
     """A stored record of the pod takes precedence over what its timestamps suggest."""
     instance.pod = pod
-    is_removed = pod.metadata.uid in stored.removed or _is_stopped_by_queue(job, pod)
+    is_removed = stored.has_removed(pod.metadata.uid) or _is_stopped_by_queue(job, pod)
     instance.is_obsolete = is_removed or _is_of_earlier_run(job, pod)
     instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
     last = stored.record_of(instance.index)
@@ -239,9 +248,14 @@ def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: Repli
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
         instance.is_disrupted = last.cause is RecordCause.DISRUPTED
         instance.is_consequence = last.cause is RecordCause.CONSEQUENCE
+        instance.is_superseded = last.cause is RecordCause.GROUP
+        instance.incident = last.incident
     else:
         instance.is_disrupted = pod_state.is_disrupted(pod, job.semantics)
-    if instance.phase is Phase.SUCCEEDED and (instance.is_disrupted or pod_state.is_evicted(pod)):
+    if instance.phase is not Phase.SUCCEEDED:
+        return
+    is_ended_early = bool(instance.incident) and pod_state.is_disrupted(pod, job.semantics)
+    if instance.is_disrupted or is_ended_early or pod_state.is_evicted(pod):
         instance.phase = Phase.FAILED
 
 

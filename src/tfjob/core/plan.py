@@ -34,6 +34,7 @@ class Rule(StrEnum):
     PEER_LOST = "PeerLost"
     GANG_RESIZED = "GangResized"
     REQUEUED = "Requeued"
+    GROUP_RESTART = "GroupRestart"
     SCALE_DOWN = "ScaleDown"
     SUPERSEDED = "Superseded"
     SUSPENDED = "Suspended"
@@ -46,7 +47,9 @@ class Rule(StrEnum):
     TTL_AFTER_FINISHED = "TTLAfterFinished"
 
 
-RESTART_RULES: Final = frozenset({Rule.RESTART_POLICY, Rule.DISRUPTION, Rule.PEER_LOST})
+RESTART_RULES: Final = frozenset(
+    {Rule.RESTART_POLICY, Rule.DISRUPTION, Rule.PEER_LOST, Rule.GROUP_RESTART}
+)
 """Rules that replace the pod of a replica by a new one."""
 
 

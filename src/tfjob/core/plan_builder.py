@@ -13,6 +13,7 @@ from tfjob.core.status import (
     Condition,
     ConditionType,
     JobStatus,
+    keeps_condition,
     with_condition,
 )
 from tfjob.k8s import time
@@ -53,18 +54,20 @@ class PlanBuilder:
 
         `detail` follows the rendered template in the condition's message.
         """
+        value = "True" if is_true else "False"
+        if keeps_condition(self.status, kind, value=value, reason=template.reason):
+            return None
         message = template.render(name=self.job.name, namespace=self.job.namespace, **params)
         condition = Condition(
             type=str(kind),
-            status="True" if is_true else "False",
+            status=value,
             reason=template.reason,
             message=f"{message}: {detail}" if detail else message,
             last_update=self.timestamp,
             last_transition=self.timestamp,
         )
-        before = self.status
-        self.status = with_condition(before, condition)
-        return None if self.status is before else message
+        self.status = with_condition(self.status, condition)
+        return message
 
     def record_event(
         self,

@@ -60,7 +60,10 @@ def set_progress_condition(
     builder: PlanBuilder, observed: ObservedState, actions: ReplicaActions
 ) -> None:
     restarts = [instance for instance, action in actions if action in RESTART_ACTIONS]
-    restarting = min(restarts, key=lambda instance: instance.replica.type, default=None)
+    # One that only follows is not the reason.
+    restarting = min(
+        restarts, key=lambda each: (each.is_superseded, each.replica.type), default=None
+    )
     if restarting is not None:
         template = builder.job.messages.restarting
         params = {**restarting.params, **restart_params(builder)}

@@ -9,6 +9,7 @@ from datetime import datetime
 from tfjob.core import (
     completion,
     create_children,
+    evaluator_grace,
     limits,
     progress,
     queue_group,
@@ -68,6 +69,10 @@ def _run(builder: PlanBuilder, children: Children, observed: ObservedState) -> N
     restart_replicas.count_restarts_of_deleted_pods(builder, observed)
     actions = restart_replicas.decide_actions(builder, observed)
     progress.report_pod_problems(builder, children, observed)
+    if evaluator_grace.has_begun(builder):
+        progress.update_counts(builder, observed)
+        completion.finish_if_decided(builder, observed, actions)
+        return
     if completion.fail_if_limit_reached(builder, children, observed, actions):
         return
     limit = builder.job.policy.deadline

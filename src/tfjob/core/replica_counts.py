@@ -3,7 +3,7 @@
 A stored success stays counted after its pod is deleted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -50,12 +50,13 @@ def failed_total(status: JobStatus) -> int:
     return sum(each.failed for each in status.replicas.values())
 
 
-def while_suspended(status: JobStatus, types: Sequence[str]) -> JobStatus:
-    """Counts of a suspended job: nothing is active; earlier successes and failures stay."""
+def while_suspended(status: JobStatus, *, active: Mapping[str, int]) -> JobStatus:
+    """Counts of a suspended job: `active` still run; earlier successes and failures stay."""
     return msgspec.structs.replace(
         status,
         replicas={
-            kind: msgspec.structs.replace(status.of(kind), active=0, records=()) for kind in types
+            kind: msgspec.structs.replace(status.of(kind), active=count, records=())
+            for kind, count in active.items()
         },
     )
 

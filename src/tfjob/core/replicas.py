@@ -5,9 +5,10 @@ is never recreated.
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
-from tfjob.core import restart_policy
+from tfjob.core import group_restart, restart_policy
 from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
 from tfjob.core.plan import ChildKind, Create, Rule, Update
@@ -36,11 +37,11 @@ def missing_workloads(
     """Pods or batch Jobs to create now, and when the next one leaves its backoff."""
     kind = ChildKind.JOB if job.workload is Workload.JOB else ChildKind.POD
     creates: list[Create] = []
-    delayed: list[datetime] = []
+    incidents, delayed = group_restart.waiting(job, observed, status=status, now=now)
     for replica in job.replicas:
         stored = status.of(replica.type)
         for instance in observed.instances[replica.type]:
-            if not _is_missing(job, instance):
+            if not _is_missing(job, instance) or _waits(stored, instance.index, incidents):
                 continue
             max_delay = job.semantics.max_restart_delay
             moment = restart_policy.backoff_until(
@@ -97,7 +98,17 @@ def _rule(stored: ReplicaStatus, index: int) -> Rule:
         return Rule.MISSING_REPLICA
     if last.cause is RecordCause.CONSEQUENCE:
         return Rule.PEER_LOST
+    if last.cause is RecordCause.GROUP:
+        return Rule.GROUP_RESTART
     return Rule.RESTART_POLICY if last.cause is RecordCause.FAILED else Rule.DISRUPTION
+
+
+def _waits(stored: ReplicaStatus, index: int, incidents: AbstractSet[str]) -> bool:
+    """Whether it is created with its group, which is not complete yet."""
+    if not incidents:
+        return False
+    last = stored.record_of(index)
+    return last is not None and last.incident in incidents
 
 
 def _is_missing(job: Job, instance: ReplicaInstance) -> bool:

@@ -32,6 +32,8 @@ class ReplicaAction(Enum):
     """Delete the disrupted pod and recreate it; this does not count."""
     FOLLOW = auto()
     """Delete the pod that only followed a loss and recreate it; this does not count."""
+    RESTART_GROUP = auto()
+    """Delete the pod, which runs, and recreate it with its group; this does not count."""
     RESTARTING = auto()
     """Finish a restart or replacement that the status already records."""
     HOLD = auto()
@@ -53,6 +55,7 @@ RESTART_ACTIONS = frozenset(
         ReplicaAction.RESTART,
         ReplicaAction.REPLACE,
         ReplicaAction.FOLLOW,
+        ReplicaAction.RESTART_GROUP,
         ReplicaAction.RESTARTING,
         ReplicaAction.HOLD,
         ReplicaAction.AWAIT_DELETION,
@@ -77,9 +80,9 @@ def action_for(
         return _action_after_success(instance, pod, semantics=semantics, stored=stored)
     if instance.phase is Phase.FAILED:
         return _action_after_failure(instance, pod, semantics=semantics, stored=stored)
-    if not instance.is_terminating:
-        return ReplicaAction.KEEP
-    return _action_while_terminating(instance, semantics=semantics)
+    if instance.incident and is_recorded(pod, stored, instance.index):
+        return ReplicaAction.RESTARTING
+    return _action_before_end(instance, semantics=semantics)
 
 
 def apply_backoff_limit(
@@ -222,8 +225,10 @@ def _action_after_failure(
     return ReplicaAction.RESTART
 
 
-def _action_while_terminating(instance: ReplicaInstance, *, semantics: Semantics) -> ReplicaAction:
-    """Somebody else deletes a pod that has not ended yet."""
+def _action_before_end(instance: ReplicaInstance, *, semantics: Semantics) -> ReplicaAction:
+    """The pod has not ended; if it is terminating, somebody else deletes it."""
+    if not instance.is_terminating:
+        return ReplicaAction.KEEP
     if instance.replica.restart is not RestartPolicy.NEVER:
         return ReplicaAction.AWAIT_DELETION
     if instance.phase is not Phase.RUNNING:
@@ -265,10 +270,13 @@ def _record(
         streak=streak + 1 if cause is RecordCause.FAILED else streak,
         at=time.truncate(now),
         cause=cause,
+        incident=instance.incident,
     )
 
 
 def _record_cause(instance: ReplicaInstance) -> RecordCause:
+    if instance.is_superseded:
+        return RecordCause.GROUP
     if instance.is_disrupted:
         return RecordCause.DISRUPTED
     return RecordCause.CONSEQUENCE if instance.is_consequence else RecordCause.FAILED

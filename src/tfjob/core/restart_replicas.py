@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tfjob.core import limits, replica_counts
+from tfjob.core import group_restart, limits, replica_counts
 from tfjob.core.diagnosis import recovery
 from tfjob.core.job import ReplicaType, RestartPolicy
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
@@ -26,10 +26,17 @@ from tfjob.core.restart_policy import (
     with_records,
 )
 from tfjob.core.status import RecordCause, ReplicaStatus
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Phase, Pod
 
 ReplicaActions = Sequence[tuple[ReplicaInstance, ReplicaAction]]
-_REPLACED = frozenset({ReplicaAction.RESTART, ReplicaAction.REPLACE, ReplicaAction.FOLLOW})
+_REPLACED = frozenset(
+    {
+        ReplicaAction.RESTART,
+        ReplicaAction.REPLACE,
+        ReplicaAction.FOLLOW,
+        ReplicaAction.RESTART_GROUP,
+    }
+)
 _RECORDED = _REPLACED | {ReplicaAction.AWAIT_DELETION}
 _DELETED = _REPLACED | {ReplicaAction.RESTARTING}
 
@@ -72,9 +79,10 @@ def mark_consequences(builder: PlanBuilder, observed: ObservedState) -> None:
             continue
         instance.is_consequence = recovery.has_followed(instance, pod, keys)
         is_new = pod.restart_count > _recorded_in_place(pod, stored, instance.index)
-        instance.excused += is_new and recovery.has_followed_in_place(
+        instance.has_followed_in_place = is_new and recovery.has_followed_in_place(
             pod, keys, excused=instance.excused
         )
+        instance.excused += instance.has_followed_in_place
 
 
 def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActions:
@@ -93,7 +101,8 @@ def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActi
     left = limits.remaining_restarts(
         builder.job.policy.backoff_limit, counted_restarts(builder, observed)
     )
-    return apply_backoff_limit(actions, left=left, semantics=semantics)
+    allowed = apply_backoff_limit(actions, left=left, semantics=semantics)
+    return group_restart.with_groups(builder.job, allowed, status=builder.status, now=builder.now)
 
 
 def counted_restarts(builder: PlanBuilder, observed: ObservedState) -> limits.Restarts:
@@ -137,14 +146,14 @@ def restart(builder: PlanBuilder, actions: ReplicaActions) -> None:
 
 
 def _delete_when_due(builder: PlanBuilder, instance: ReplicaInstance, pod: Pod) -> None:
-    """Keep a failed pod, and its log, until its backoff is over."""
+    """Keep a failed pod, and its log, until its backoff is over; one that runs goes at once."""
     stored, max_delay = (
         builder.status.of(instance.replica.type),
         builder.job.semantics.max_restart_delay,
     )
     moment = backoff_until(stored, instance.index, now=builder.now, max_delay=max_delay)
     builder.requeue_at(moment)
-    if moment is None:
+    if moment is None or instance.phase is not Phase.FAILED:
         builder.deletes.extend(deletes_of(ChildKind.POD, [pod.metadata], rule=_rule(instance)))
 
 
@@ -153,6 +162,8 @@ def prune_records(builder: PlanBuilder, children: Children, observed: ObservedSt
 
     This keeps the status of a large job small without extra writes.
     """
+    if not builder.status.has_records:
+        return
     existing = {pod.metadata.uid for pod in children.pods}
     replicas = dict(builder.status.replicas)
     for replica in builder.job.replicas:
@@ -256,6 +267,8 @@ def _record_restart_event(
 
 
 def _rule(instance: ReplicaInstance) -> Rule:
+    if instance.is_superseded:
+        return Rule.GROUP_RESTART
     if instance.is_consequence:
         return Rule.PEER_LOST
     return Rule.DISRUPTION if instance.is_disrupted else Rule.RESTART_POLICY

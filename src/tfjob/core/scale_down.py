@@ -32,6 +32,8 @@ def record_removed(builder: PlanBuilder, children: Children, metas: Sequence[Obj
 
     Both happen in batches, so that not every deleted pod causes a status write.
     """
+    if not metas and not builder.status.has_records:
+        return
     existing = {pod.metadata.uid for pod in children.pods}
     builder.status = _with_removed(builder.job, builder.status, metas, at=builder.timestamp)
     replicas = dict(builder.status.replicas)

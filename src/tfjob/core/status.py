@@ -45,6 +45,8 @@ class RecordCause(StrEnum):
     """It was evicted, preempted or deleted by somebody else; it is replaced however it ends."""
     CONSEQUENCE = "Consequence"
     """It ended because another replica was lost; its restart does not count."""
+    GROUP = "Group"
+    """It ran, and is restarted because another replica of its group was lost; does not count."""
     IN_PLACE = "InPlace"
     """It continues to run after the kubelet has restarted containers in it."""
     REMOVED = "Removed"
@@ -66,6 +68,8 @@ class PodRecord(msgspec.Struct, frozen=True):
     cause: RecordCause = RecordCause.FAILED
     in_place: int = 0
     excused: int = 0
+    incident: str = ""
+    """The incident in which its group is restarted."""
 
     @property
     def is_restart(self) -> bool:
@@ -73,7 +77,9 @@ class PodRecord(msgspec.Struct, frozen=True):
         return self.cause in _REPLACED
 
 
-_REPLACED = frozenset({RecordCause.FAILED, RecordCause.DISRUPTED, RecordCause.CONSEQUENCE})
+_REPLACED = frozenset(
+    {RecordCause.FAILED, RecordCause.DISRUPTED, RecordCause.CONSEQUENCE, RecordCause.GROUP}
+)
 
 
 class Limit(StrEnum):
@@ -94,7 +100,11 @@ class ReplicaStatus(msgspec.Struct, frozen=True, dict=True):
 
     def record_of(self, index: int) -> PodRecord | None:
         """The record of an index, not counting pods that the operator removes."""
-        return self._recent_by_index.get(index)
+        return self._recent_by_index.get(index) if self.records else None
+
+    def has_removed(self, uid: str) -> bool:
+        """Whether the operator removes the pod with this UID."""
+        return bool(self.records) and uid in self.removed
 
     @cached_property
     def removed(self) -> frozenset[str]:
@@ -115,6 +125,8 @@ class JobStatus(msgspec.Struct, frozen=True):
     completion_time: datetime | None = None
     last_reconcile_time: datetime | None = None
     limit_reached: Limit | None = None
+    training_completed: datetime | None = None
+    """When training was found to have succeeded, if an evaluator is then waited for."""
     diagnosis: Diagnosis | None = None
 
     def condition(self, kind: str) -> Condition | None:
@@ -138,6 +150,11 @@ class JobStatus(msgspec.Struct, frozen=True):
     def restarts(self) -> int:
         return sum(each.restarts for each in self.replicas.values())
 
+    @property
+    def has_records(self) -> bool:
+        """Whether anything is recorded about a pod, as it is in few jobs."""
+        return any(each.records for each in self.replicas.values())
+
 
 _EMPTY = ReplicaStatus()
 _EXCLUSIVE: Mapping[str, str] = {
@@ -147,14 +164,20 @@ _EXCLUSIVE: Mapping[str, str] = {
 _TERMINAL = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
+def keeps_condition(status: JobStatus, kind: str, *, value: str, reason: str) -> bool:
+    """Whether setting a condition changes nothing: it is there, or the job has failed."""
+    if status.is_true(ConditionType.FAILED):
+        return True
+    old = status.condition(kind)
+    return old is not None and (old.status, old.reason) == (value, reason)
+
+
 def with_condition(status: JobStatus, new: Condition) -> JobStatus:
     """The status with `new` set; the same object if nothing changes."""
-    if status.is_true(ConditionType.FAILED):
-        return status
     kind = new.type
-    old = status.condition(kind)
-    if old is not None and (old.status, old.reason) == (new.status, new.reason):
+    if keeps_condition(status, kind, value=new.status, reason=new.reason):
         return status
+    old = status.condition(kind)
     if old is not None and old.status == new.status:
         new = msgspec.structs.replace(new, last_transition=old.last_transition)
     dropped = {kind, _EXCLUSIVE.get(kind)}

@@ -23,8 +23,13 @@ class StuckStep(msgspec.Struct, frozen=True):
     requeue_at: datetime | None = None
 
 
+_NOTHING = StuckStep()
+
+
 def step(job: Job, pods: Sequence[Pod], *, lost_nodes: frozenset[str], now: datetime) -> StuckStep:
     terminating = [(pod, due) for pod in pods if (due := _deletion_deadline(pod)) is not None]
+    if not terminating:
+        return _NOTHING
     limit = job.semantics.force_delete_after
     forced = [
         Delete(

@@ -1,8 +1,13 @@
-"""suspend: a suspended job owns no pods; a resumed job starts all its replicas again."""
+"""suspend: a suspended job owns no pods, once they have ended in order.
+
+A resumed job starts all its replicas again.
+"""
+
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from tfjob.core import completion, replica_counts, replicas, scale_down
+from tfjob.core import completion, orderly_end, replica_counts, replicas, scale_down
 from tfjob.core.observe import Children, ObservedState, observe, replica_services
 from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
@@ -13,17 +18,22 @@ def suspend(builder: PlanBuilder, children: Children, observed: ObservedState) -
     """Delete all children except those the job keeps while suspended."""
     pods = [each.metadata for each in children.pods]
     batch_jobs = [each.metadata for each in children.jobs]
-    builder.deletes.extend(deletes_of(ChildKind.POD, pods, rule=Rule.SUSPENDED))
-    builder.deletes.extend(deletes_of(ChildKind.JOB, batch_jobs, rule=Rule.SUSPENDED))
+    deletes = [
+        *deletes_of(ChildKind.POD, pods, rule=Rule.SUSPENDED),
+        *deletes_of(ChildKind.JOB, batch_jobs, rule=Rule.SUSPENDED),
+    ]
     if builder.job.semantics.suspend_keeps_services:
         builder.creates.extend(replicas.missing_companions(builder.job, children))
         builder.creates.extend(replicas.missing_services(builder.job, observed))
     else:
         services = (each.metadata for each in replica_services(builder.job, children))
-        builder.deletes.extend(deletes_of(ChildKind.SERVICE, services, rule=Rule.SUSPENDED))
+        deletes.extend(deletes_of(ChildKind.SERVICE, services, rule=Rule.SUSPENDED))
+    due = orderly_end.due(builder, children, deletes)
+    builder.deletes.extend(due)
     completion.delete_pod_group(builder, children, rule=Rule.SUSPENDED)
-    types = [replica.type for replica in builder.job.in_status_order()]
-    builder.status = replica_counts.while_suspended(builder.status, types)
+    builder.status = replica_counts.while_suspended(
+        builder.status, active=_left_running(builder, observed, deleted={each.uid for each in due})
+    )
     _set_suspended_condition(builder)
 
 
@@ -43,6 +53,19 @@ def resume(builder: PlanBuilder, children: Children, observed: ObservedState) ->
     scale_down.record_removed(builder, children, metas)
     builder.deletes.extend(deletes_of(ChildKind.POD, metas, rule=Rule.SUPERSEDED))
     return observe(msgspec.structs.replace(builder.job, status=builder.status), children)
+
+
+def _left_running(
+    builder: PlanBuilder, observed: ObservedState, *, deleted: AbstractSet[str]
+) -> dict[str, int]:
+    """How many replicas of each type still run after these deletions."""
+    return {
+        replica.type: sum(
+            each.is_active and each.pod is not None and each.pod.metadata.uid not in deleted
+            for each in observed.instances[replica.type]
+        )
+        for replica in builder.job.in_status_order()
+    }
 
 
 def _set_suspended_condition(builder: PlanBuilder) -> None:

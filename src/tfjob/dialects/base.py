@@ -165,6 +165,10 @@ class Dialect(Protocol):
         With `is_checked`, the rules of the CRD are known to hold and are not evaluated again.
         """
 
+    def with_status(self, job: Job, manifest: Manifest) -> Job | None:
+        """A job decoded earlier, with the status of a manifest that differs in nothing else; None
+        if more of the job depends on its status, so that it must be decoded again."""
+
     def defaulted_spec(
         self,
         manifest: Manifest,

@@ -5,7 +5,7 @@ Work and number of faults are bounded, whatever the object contains. A rule that
 evaluated is reported as an internal error, so that no job is accepted unchecked.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +14,7 @@ from tfjob.dialects.field_reader import ROOT
 from tfjob.dialects.schema import REASONS, REPORT, RULES, Report, Schema
 from tfjob.k8s import field
 from tfjob.k8s.cel import BudgetError, Env, Meter, Program, compile_rule
-from tfjob.k8s.cel_functions import EvaluationError
+from tfjob.k8s.cel_functions import OBJECTS, EvaluationError
 from tfjob.k8s.field import Fault, FaultKind
 from tfjob.k8s.validation_rule import OUT_OF_BUDGET, ValidationRule
 
@@ -43,8 +43,8 @@ class _Place(NamedTuple):
     variables: Mapping[str, Any]
     meter: Meter
 
-    def below(self, path: str) -> "_Place":
-        return _Place(path, self.variables, self.meter)
+    def below(self, step: str) -> "_Place":
+        return _Place(f"{self.path}{step}".removeprefix("."), self.variables, self.meter)
 
 
 class RuleTree:
@@ -75,16 +75,15 @@ class RuleTree:
         yield from found
 
     def _below(self, value: Any, place: _Place, hidden: set[Any]) -> Iterator[Violation]:
-        if isinstance(value, Mapping):
+        if isinstance(value, OBJECTS):
             for key, each in value.items():
-                tree, path = self._fields.get(key), f"{place.path}.{key}".removeprefix(".")
-                if tree is None:
-                    tree, path = self._entries, f"{place.path}[{key}]"
+                tree = self._fields.get(key, self._entries)
                 if tree is not None and each is not None and key not in hidden:
+                    path = f".{key}" if key in self._fields else f"[{key}]"
                     yield from tree.violations(each, place.below(path))
         elif self._items is not None and isinstance(value, list | tuple):
             for index, each in enumerate(value):
-                yield from self._items.violations(each, place.below(f"{place.path}[{index}]"))
+                yield from self._items.violations(each, place.below(f"[{index}]"))
 
 
 def violations(
@@ -113,22 +112,20 @@ class _ReportedRule:
         self._report: Report = spec.get(REPORT, Report())
         self._programs = _programs(self._report, variables)
 
-    def violations(self, value: Any, place: _Place, hidden: set[Any]) -> Iterator[Violation]:
+    def violations(self, value: Any, place: _Place, hidden: set[Any]) -> Sequence[Violation]:
         env = self.rule.env(value, meter=place.meter)
         try:
             if self.rule.holds(env):
-                return
+                return ()
         except EvaluationError as error:
             detail = f"the rule {self.rule.text!r} cannot be evaluated: {error}"
             fault = field.internal(self._path(place) or ROOT, detail, remedy=_BUG)
-            yield Violation(fault, is_internal=True)
-            return
+            return [Violation(fault, is_internal=True)]
         try:
             faults = list(self._located({**env, **place.variables}, place, hidden))
         except EvaluationError:
             faults = []
-        for fault in faults or [self._plain(env, place)]:
-            yield Violation(fault, self._report.order)
+        return [Violation(each, self._report.order) for each in faults or [self._plain(env, place)]]
 
     def _located(self, env: Env, place: _Place, hidden: set[Any]) -> Iterator[Fault]:
         """The faults as the report describes them."""

@@ -7,16 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from tfjob.core.job import Owner, Recovery
+from tfjob.core.job import Owner
 from tfjob.core.status import Limit, PodRecord, RecordCause
 from tfjob.k8s import time
 
 _MAX_COUNT = 2**31 - 1
 _CAUSES = {str(cause): cause for cause in RecordCause}
 _LIMITS = {str(each): each for each in Limit}
-RECOVERY = "tfjob.dev/recovery"
-"""The annotation with the mode of recovery of one job: Auto or Replica."""
-_RECOVERIES = {str(each).lower(): each for each in Recovery}
 
 
 def mapping(value: object) -> Mapping[str, Any]:
@@ -60,12 +57,6 @@ def owner_of(manifest: Mapping[str, Any], *, api_version: str, kind: str) -> Own
     )
 
 
-def recovery_of(manifest: Mapping[str, Any], default: str) -> Recovery:
-    """The mode of recovery that an annotation of the job asks for, or the operator's."""
-    asked = mapping(metadata_of(manifest).get("annotations")).get(RECOVERY)
-    return _RECOVERIES.get(text(asked).lower()) or Recovery(default)
-
-
 def render_time(moment: datetime | None) -> str | None:
     return None if moment is None else time.render(moment)
 
@@ -85,6 +76,7 @@ def read_records(value: object) -> tuple[PodRecord, ...]:
             cause=_cause(each),
             in_place=number(each.get("inPlace")),
             excused=number(each.get("excused")),
+            incident=text(each.get("incident")),
         )
         for each in mappings(value)
         if (at := time.parse(each.get("time"))) is not None
@@ -96,15 +88,19 @@ def read_limit(value: object) -> Limit | None:
 
 
 def _render_record(restart: PodRecord) -> dict[str, Any]:
-    shown = {
+    shown: dict[str, Any] = {
         "index": restart.index,
         "uid": restart.uid,
         "streak": restart.streak,
         "time": time.render(restart.at),
         "cause": str(restart.cause),
     }
-    counts = {"inPlace": restart.in_place, "excused": restart.excused}
-    return {**shown, **{key: count for key, count in counts.items() if count}}
+    rest = {
+        "inPlace": restart.in_place,
+        "excused": restart.excused,
+        "incident": restart.incident,
+    }
+    return {**shown, **{key: value for key, value in rest.items() if value}}
 
 
 def _cause(stored: Mapping[str, Any]) -> RecordCause:

@@ -36,6 +36,8 @@ Program = Callable[[Env], Any]
 METER = ""
 """The key of the Meter among the variables: no variable can have this name."""
 _FIELD_ESCAPES = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__underscores__": "__"}
+_MEASURED = (str, *LISTS)
+_ITERABLE = (*LISTS, *OBJECTS)
 _LENGTH_OF_A_STEP = 64
 """Functions read this many characters or elements in the time of one step."""
 
@@ -139,6 +141,16 @@ def _call(node: Call, names: frozenset[str]) -> Program:
 
 
 def _applied(name: str, function: Callable[..., Any], parts: list[Program]) -> Program:
+    if len(parts) == 1:
+        only = parts[0]
+
+        def run_one(env: Env) -> Any:
+            try:
+                return function(only(env))
+            except FAILURES as error:
+                raise EvaluationError(f"no such overload: {name} ({error})") from error
+
+        return run_one
     if len(parts) == 2:
         left, right = parts
 
@@ -164,7 +176,7 @@ def _metered(target: Program) -> Program:
 
     def run(env: Env) -> Any:
         value = target(env)
-        if isinstance(value, (str, *LISTS)) and len(value) > _LENGTH_OF_A_STEP:
+        if isinstance(value, _MEASURED) and len(value) > _LENGTH_OF_A_STEP:
             env.get(METER, _UNLIMITED).spend(len(value) // _LENGTH_OF_A_STEP)
         return value
 
@@ -179,8 +191,10 @@ def _both(left: Program, right: Program, *, decisive: bool) -> Program:
 
     def run(env: Env) -> bool:
         try:
-            if truth(left(env)) is decisive:
+            verdict: object = left(env)
+            if verdict is decisive:
                 return decisive
+            truth(verdict)
         except EvaluationError:
             if truth(right(env)) is decisive:
                 return decisive
@@ -268,7 +282,7 @@ def _quantified(scoped: _Scoped, test: Program, variable: str, *, decisive: bool
 
 
 def _elements(value: object) -> list[Any]:
-    if isinstance(value, (*LISTS, *OBJECTS)):
+    if isinstance(value, _ITERABLE):
         return list(value)
     raise EvaluationError(
         f"expression of type '{type(value).__name__}' cannot be range of a comprehension"

@@ -34,15 +34,23 @@ class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     resource_version: str = ""
     component: str = ""
     """The source component, if it is not the recorder's own."""
+    rank: int = 0
+    """From 1 to 15: events of one object in one second are listed in this order. 0: in any."""
     child: str = ""
     rule: str = ""
     """The child that the event is about and the rule applied to it; stored as annotations."""
 
 
 def event_name(event: Event, key: str) -> str:
-    """`{object name}.{16 hex digits}`; the digits are a hash of the object's UID and the key."""
+    """`{object name}.{16 hex digits}`; the digits are a hash of the object's UID and the key.
+
+    The first digit is the event's rank, if it has one: kubectl sorts events by their second, and
+    those of one second by name.
+    """
     source = f"{event.uid}\0{key}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(source, digest_size=_HASH_BYTES).hexdigest()
+    if event.rank:
+        digest = f"{event.rank:x}{digest[1:]}"
     space = MAX_SUBDOMAIN_LENGTH - len(digest) - 1
     # After truncation the name may end in a character that is not allowed before a dot.
     return f"{event.name[:space].rstrip('-.')}.{digest}"

@@ -16,6 +16,8 @@ _MAX_SECONDS = 100 * 365 * 24 * 3600
 """Longer durations are cut to a century, so that sums with them stay valid dates."""
 _MAX_LENGTH = 64
 """Longer text is not a time. It is refused before it is cached: a user may write any text."""
+_ZONE = len("+00:00")
+_STEPS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
@@ -41,6 +43,8 @@ def _parsed(text: str) -> datetime | None:
 
 def render(moment: datetime) -> str:
     """Render as `metav1.Time`: UTC, whole seconds."""
+    if moment.tzinfo is UTC:  # the usual case, without a copy
+        return f"{moment.isoformat(timespec='seconds')[:-_ZONE]}Z"
     return f"{_utc(moment).isoformat(timespec='seconds')}Z"
 
 
@@ -78,3 +82,16 @@ def _utc(moment: datetime) -> datetime:
             "nothing was rendered"
         )
     return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).replace(tzinfo=None)
+
+
+def age(since: datetime, now: datetime) -> str:
+    """`5s`, `3m10s`, `2h5m`, `4d`: two units at most, as kubectl shows an age."""
+    seconds = max(int((now - since).total_seconds()), 0)
+    for place, (size, unit) in enumerate(_STEPS):
+        if seconds < size or size == 1:
+            continue
+        count, rest = divmod(seconds, size)
+        smaller, letter = _STEPS[place + 1]
+        part = rest // smaller
+        return f"{count}{unit}{part}{letter}" if part and count < 10 else f"{count}{unit}"
+    return f"{seconds}s"

@@ -28,6 +28,7 @@ from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.machine import settings_of_machine
 from tfjob.local.node.pod_logs import PodLogs
+from tfjob.local.node.pod_metrics import PodMetrics
 from tfjob.local.node.restart_policy import Backoff
 from tfjob.manager.app import Operator
 from tfjob.manager.settings import Settings
@@ -72,6 +73,7 @@ class LocalCluster:
             logs=PodLogs(self._settings.pods_folder),
         )
         self._server.has_node = True
+        self._server.metrics = PodMetrics(self._settings.pods_folder)
         self._server.on_write_health = self._write_health.put_nowait
         self._lock: int | None = None
         self._api: Api | None = None

@@ -30,6 +30,7 @@ _FILES: Final = (
     "objects.sqlite-shm",
     "objects.sqlite-wal",
     "tfjob.log",
+    "up.log",
 )
 _GROUP_OR_OTHER_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _GROUP_OR_OTHER: Final = stat.S_IRWXG | stat.S_IRWXO

@@ -187,7 +187,7 @@ class Controller:
         """Drop state that another leader or new settings may have made wrong."""
         self.pacer.forget()
         if self._components is not None:
-            self._components.reconciler.created_here.clear()
+            self._components.reconciler.forget()
 
     def seed_metrics(self) -> None:
         """Set the job counters from the jobs that exist when this operator starts to work."""

@@ -29,13 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def read(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
-    """The dialects' options that differ from their defaults, and notes for the log."""
+def read(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The dialects' options that differ from their defaults."""
     chosen = {flag: _given(arguments, flag.name) for flag in _FLAGS}
     options: dict[str, Any] = {
         flag.name: value for flag, value in chosen.items() if value != flag.choices[0]
     }
-    notes = []
     for flag in _FILES:
         path = _given(arguments, flag.name)
         if not path:
@@ -44,11 +43,9 @@ def read(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
             found = config_file.read(Path(path), flag)
         except config_file.ConfigFileError as error:
             raise FlagError(f"--{flag.name} {error}") from error
-        if found is None:
-            notes.append(f"--{flag.name} {path}: the directory has no such file; defaults apply")
-        else:
+        if found is not None:
             options[flag.name] = found
-    return options, notes
+    return options
 
 
 def _given(arguments: argparse.Namespace, name: str) -> str | None:

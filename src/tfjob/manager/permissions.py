@@ -117,8 +117,9 @@ PERMISSIONS: Final = (
     Permission(
         need=Need.JOBS,
         resource=EVENTS,
-        verbs=("get", "create", "patch"),
-        why="record events of jobs; get and patch to update the count of earlier ones",
+        verbs=("get", "list", "create", "patch"),
+        why="record events of jobs; get and patch to update the count of earlier ones; list those"
+        " of a pod that does not start or was killed although it has a probe",
     ),
     Permission(
         need=Need.CLUSTER,

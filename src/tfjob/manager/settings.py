@@ -105,7 +105,7 @@ def go_style(words: Sequence[str]) -> list[str]:
 def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Settings:
     given: dict[str, Any] = vars(arguments)
     schemes = {scheme.lower() for scheme in given["enable_scheme"]} & _SCHEMES.keys()
-    options, option_notes = _options(arguments)
+    options = _options(arguments)
     qps, burst = given["kube_api_qps"], given["kube_api_burst"]
     return Settings(
         metrics_address=given["metrics_bind_address"],
@@ -130,7 +130,7 @@ def read(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Setti
         log_level=given["zap_log_level"],
         jobs=msgspec.structs.replace(_job_settings(given, environment), options=options),
         groups=frozenset(_SCHEMES[scheme] for scheme in schemes) or DEFAULT_GROUPS,
-        notes=(*_scheme_notes(given["enable_scheme"]), *option_notes, *_ignored_notes(given)),
+        notes=(*_scheme_notes(given["enable_scheme"]), *_ignored_notes(given)),
     )
 
 
@@ -272,7 +272,8 @@ def _add_job_flags(parser: argparse.ArgumentParser) -> None:
         choices=tuple(map(str, Recovery)),
         default=str(Recovery.AUTO),
         help="Auto: a replica that ended because another one was lost is restarted and does not"
-        " count; Replica: each replica is judged by its own exit code, as training-operator does"
+        " count; Group: the loss of a replica restarts all that train together with it at once;"
+        " Replica: each replica is judged by its own exit code, as training-operator does"
         " (default: Auto)",
     )
     add(
@@ -367,7 +368,7 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
     )
 
 
-def _options(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     try:
         return dialect_flags.read(arguments)
     except dialect_flags.FlagError as error:

@@ -5,13 +5,14 @@ from typing import Any
 
 import msgspec
 
-from tests.simulation.mutants.patching import Mutant, Patch
+from tests.simulation.mutants.patching import Mutant, Patch, always
 from tfjob.client.errors import Conflict, NotFound
 from tfjob.client.informer import Informer
 from tfjob.client.store import Store
 from tfjob.controller import child_writer, controller_refs, reconciler, snapshot
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import SettledState
+from tfjob.controller.pod_confirmation import PodConfirmer
 from tfjob.controller.reconciler import Reconciler
 from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.controller.worker import Worker
@@ -134,6 +135,16 @@ def _giving_up(_before: Any) -> Any:
     return conclude
 
 
+def _trusting_after_a_look(before: Callable[..., Any]) -> Callable[..., Any]:
+    async def confirm(self: PodConfirmer, found: Any) -> Any:
+        fresh = await before(self, found)
+        meta = found.stored.metadata
+        self._versions[meta.uid] = meta.resource_version
+        return fresh
+
+    return confirm
+
+
 def _blind(_before: Any) -> Any:
     return lambda *_: True
 
@@ -143,6 +154,16 @@ MUTANTS = [
         "stale-cache-trusted",
         "pods are made from the cache, without a look at the job as it is",
         [Patch(Reconciler, "_recheck", lambda _before: _sure_of_cache)],
+    ),
+    Mutant(
+        "stale-pods-trusted",
+        "pods are counted from the cache, although another leader may have counted them before",
+        [Patch(PodConfirmer, "is_due", always(value=False))],
+    ),
+    Mutant(
+        "one-look-is-enough",
+        "a cache is trusted after one look at the server, although it shows older pods",
+        [Patch(PodConfirmer, "confirm", _trusting_after_a_look)],
     ),
     Mutant(
         "stale-suspension",

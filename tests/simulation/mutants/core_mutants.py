@@ -9,8 +9,10 @@ from tests.simulation.mutants.patching import Mutant, Patch, always
 from tfjob.controller import reconciler, snapshot
 from tfjob.core import (
     cleanup,
+    group_restart,
     limits,
     observe,
+    orderly_end,
     pod_state,
     replicas,
     restart_policy,
@@ -25,7 +27,7 @@ from tfjob.core.claim import Claim
 from tfjob.core.diagnosis import recovery
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.restart_policy import ReplicaAction
-from tfjob.core.status import JobStatus
+from tfjob.core.status import JobStatus, RecordCause
 from tfjob.k8s import time
 
 
@@ -272,6 +274,26 @@ MUTANTS = [
         "no-clean-up",
         "a finished job leaves its pods running",
         [Patch(cleanup, "deletes_after_completion", always([]))],
+    ),
+    Mutant(
+        "servers-first",
+        "parameter servers are ended together with the replicas that use them",
+        [Patch(orderly_end, "due", lambda _before: lambda _builder, _seen, deletes: list(deletes))],
+    ),
+    Mutant(
+        "group-in-pieces",
+        "a replica of a group is created while old pods of the group are still there",
+        [Patch(group_restart, "waiting", always((frozenset(), [])))],
+    ),
+    Mutant(
+        "group-left-alone",
+        "a replica that runs is not restarted with its group",
+        [Patch(group_restart, "with_groups", lambda _before: lambda _job, given, **_facts: given)],
+    ),
+    Mutant(
+        "group-counted",
+        "each replica of a group that is restarted is counted, not only the one that was lost",
+        [Patch(restart_policy, "_record_cause", always(RecordCause.FAILED))],
     ),
     Mutant(
         "no-expiry",

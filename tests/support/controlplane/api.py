@@ -14,15 +14,17 @@ import aiohttp
 from tests.support.controlplane.endpoint import MERGE_PATCH, ApiError, Endpoint
 
 _CALL_SECONDS = 60
-_ATTEMPTS = 400
 _PAUSE_SECONDS = 0.25
+ATTEMPTS = 400
+"""Attempts while the server is away or busy, a quarter of a second apart."""
 
 
 class Api:
     """Calls and watches; use as an async context manager."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, *, attempts: int = ATTEMPTS) -> None:
         self._endpoint = endpoint
+        self._attempts = attempts
 
     async def __aenter__(self) -> Self:
         context = self._endpoint.ssl_context()
@@ -49,7 +51,7 @@ class Api:
         A request that was carried out and whose answer was lost is sent again. An object that
         exists then is the one that was asked for; callers must expect Conflict and NotFound.
         """
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(self._attempts):
             try:
                 return await self._call_once(method, path, body)
             except (
@@ -62,11 +64,11 @@ class Api:
                 name = (body or {}).get("metadata", {}).get("name")
                 if attempt and name and method == "POST" and refusal.reason == "AlreadyExists":
                     return await self.call("GET", f"{path}/{name}")
-                if refusal.status < 500 and refusal.status != 429 and not _is_starting(refusal):
+                if refusal.status < 500 and refusal.status != 429 and not is_starting(refusal):
                     raise
                 fault = refusal
             await asyncio.sleep(_PAUSE_SECONDS)
-        raise TimeoutError(f"{method} {path}: no answer in {_ATTEMPTS} attempts") from fault
+        raise TimeoutError(f"{method} {path}: no answer in {self._attempts} attempts") from fault
 
     async def watch(self, path: str, resource_version: str) -> AsyncGenerator[dict[str, Any], None]:
         """Events after a resourceVersion, until the server ends the stream or has forgotten it."""
@@ -102,6 +104,6 @@ class Api:
         return answer
 
 
-def _is_starting(refusal: ApiError) -> bool:
+def is_starting(refusal: ApiError) -> bool:
     """The admission of an API server that has just started answers 403 until it has synced."""
     return refusal.status == 403 and "not yet ready to handle request" in str(refusal)

@@ -47,6 +47,7 @@ class ControlPlane:
         feature_gates: Sequence[str] = (),
         apiserver_flags: Sequence[str] = (),
         etcd_quota: int = 8 << 30,
+        patience: float = PATIENCE,
     ) -> None:
         """Choose what runs; `kwok` is a file of kwok stages, usually STAGES."""
         self._folder = folder
@@ -56,6 +57,7 @@ class ControlPlane:
         self._feature_gates = feature_gates
         self._apiserver_flags = apiserver_flags
         self._etcd_quota = etcd_quota
+        self._patience = patience
         self._token = secrets.token_hex(16)
         self._ports = Ports()
 
@@ -191,14 +193,14 @@ class ControlPlane:
 
     def wait(self, thing: str, is_there: Callable[[], bool]) -> None:
         """Wait until something is so; fails at once if a process has ended by itself."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         while not is_there():
             ended = self._processes.ended_by_themselves()
             if ended:
                 words = self._processes.last_words(ended[0])
                 raise StartError(f"{ended[0]} ended by itself; logs in {self.folder}:\n{words}")
             if time.monotonic() > deadline:
-                raise StartError(f"no {thing} after {PATIENCE} s; logs in {self.folder}")
+                raise StartError(f"no {thing} after {self._patience} s; logs in {self.folder}")
             time.sleep(_POLL_SECONDS)
 
     def _programs(self) -> tuple[str, ...]:

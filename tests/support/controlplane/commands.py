@@ -26,6 +26,8 @@ class Site:
     etcd_port: int
     peer_port: int
     secure_port: int
+    address: str = LOOPBACK
+    """Where the API server listens; everything else stays on loopback."""
     feature_gates: Sequence[str] = ()
     etcd_quota: int = 8 << 30
     """Bytes that etcd may store before it refuses writes."""
@@ -38,7 +40,7 @@ class Site:
     @property
     def server(self) -> str:
         """The API server's address."""
-        return f"https://{LOOPBACK}:{self.secure_port}"
+        return f"https://{self.address}:{self.secure_port}"
 
     @property
     def certificate(self) -> Path:
@@ -88,8 +90,8 @@ def apiserver(site: Site, flags: Sequence[str]) -> Command:
         site.binaries["kube-apiserver"],
         f"--etcd-servers={site.etcd_clients}",
         f"--secure-port={site.secure_port}",
-        f"--bind-address={LOOPBACK}",
-        f"--advertise-address={LOOPBACK}",
+        f"--bind-address={site.address}",
+        f"--advertise-address={site.address}",
         "--endpoint-reconciler-type=none",
         f"--cert-dir={site.certificate.parent}",
         f"--token-auth-file={site.tokens}",

@@ -111,7 +111,15 @@ TOOLS = {
         _kubernetes("kube-apiserver"),
         _kubernetes("kube-controller-manager"),
         _kubernetes("kube-scheduler"),
+        _kubernetes("kubelet"),
+        _kubernetes("kube-proxy"),
         _kubernetes("kubectl", on_path=OnPath.IF_NOT_BUILT),
+        Tool(
+            name="coredns",
+            folder="coredns",
+            module="github.com/coredns/coredns",
+            package=".",
+        ),
         Tool(
             name="kwok",
             folder="kwok",
@@ -135,7 +143,7 @@ TOOLS = {
             folder="training-operator",
             module="github.com/kubeflow/training-operator",
             package="github.com/kubeflow/training-operator/cmd/training-operator.v1",
-            extras=(("manifests/base/crds", "crds"),),
+            extras=(("manifests/base/crds", "crds"), ("manifests", "manifests")),
             on_path=OnPath.IGNORED,
         ),
         _copied(

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Self
 
-from tests.support.controlplane.api import Api
+from tests.support.controlplane.api import ATTEMPTS, Api
 from tests.support.controlplane.endpoint import Endpoint
 from tests.support.fake_kubelet import lifecycle
 from tests.support.fake_kubelet.kubelet import (
@@ -39,7 +39,8 @@ class Deletions(Enum):
 class FakeKubelet(PodLifecycle):
     """Watches the pods of a namespace and acts on them; use as an async context manager.
 
-    `on_sigterm` says how containers end on SIGTERM.
+    `on_sigterm` says how containers end on SIGTERM, `attempts` how often it asks a server that is
+    away.
     """
 
     def __init__(
@@ -49,8 +50,9 @@ class FakeKubelet(PodLifecycle):
         namespace: str,
         deletions: Deletions = Deletions.AT_ONCE,
         on_sigterm: Exit = lifecycle.SIGTERM,
+        attempts: int = ATTEMPTS,
     ) -> None:
-        api = Api(endpoint)
+        api = Api(endpoint, attempts=attempts)
         super().__init__(api, namespace=namespace)
         self._api = api
         self._on_sigterm = on_sigterm

@@ -137,6 +137,11 @@ class PodLifecycle:
         """Report that one container has ended, and nothing of what follows."""
         return await self._write(pod, pod_status.exited, container=container, how=how)
 
+    async def fail_init(self, pod: str | Pod, *, container: str, exit_code: int) -> Pod:
+        """End an init container with an error, for good."""
+        how = Exit(code=exit_code)
+        return await self._write(pod, pod_status.init_failed, container=container, how=how)
+
     async def restart_container(
         self,
         pod: str | Pod,
@@ -156,16 +161,17 @@ class PodLifecycle:
         pod: str | Pod,
         message: str = "The node was low on resource: memory.",
         *,
+        reason: str = "Evicted",
         is_reason_late: bool = False,
     ) -> Pod:
-        """Evict the pod, as a kubelet short of memory does.
+        """Evict the pod, as a kubelet short of memory does, or one that shuts down.
 
         With `is_reason_late` the pod has failed before anything says why.
         """
         if is_reason_late:
             pod = await self._write(pod, pod_status.over, how=lifecycle.SIGKILL, phase="Failed")
             await self._pause(lifecycle.PHASE_LAG)
-        return await self._write(pod, pod_status.evicted, message=message)
+        return await self._write(pod, pod_status.evicted, message=message, reason=reason)
 
     async def disrupt(self, pod: str | Pod, reason: str = "EvictionByEvictionAPI") -> Pod:
         """Mark the pod as disrupted and ask for its deletion, as a drain or a preemption does."""
@@ -179,9 +185,39 @@ class PodLifecycle:
         self.lost.add(current["metadata"]["uid"])
         return await self.disrupt(current, "DeletionByTaintManager")
 
-    async def waiting(self, pod: str | Pod, reason: str, message: str = "") -> Pod:
-        """Keep the pod's containers from running, as with ImagePullBackOff."""
-        return await self._write(pod, pod_status.waiting, reason=reason, message=message)
+    async def waiting(
+        self, pod: str | Pod, reason: str, message: str = "", *, has_sandbox: bool | None = None
+    ) -> Pod:
+        """Keep the pod's containers from running, as with ImagePullBackOff.
+
+        `has_sandbox` tells a pod whose image is pulled from one whose volumes are mounted.
+        """
+        return await self._write(
+            pod, pod_status.waiting, reason=reason, message=message, has_sandbox=has_sandbox
+        )
+
+    async def record_event(
+        self, pod: str | Pod, reason: str, message: str, *, kind: str = "Warning", count: int = 1
+    ) -> None:
+        """Write an event about the pod, as a kubelet does."""
+        current = await self.read(pod)
+        meta, now = current["metadata"], time.render(self._now())
+        namespace = meta["namespace"]
+        identity = {key: meta[key] for key in ("name", "namespace", "uid")}
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{meta['name']}."},
+            "involvedObject": {"apiVersion": "v1", "kind": "Pod", **identity},
+            "type": kind,
+            "reason": reason,
+            "message": message,
+            "count": count,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "source": {"component": "kubelet", "host": self._node},
+        }
+        await self._calls.call("POST", f"/api/v1/namespaces/{namespace}/events", body)
 
     async def unschedulable(self, pod: str | Pod, message: str) -> Pod:
         """Report, as a scheduler does, that no node fits the pod."""

@@ -44,10 +44,18 @@ def unschedulable(pod: Pod, now: str, *, message: str) -> Status:
     return {**pod["status"], "phase": "Pending", "conditions": conditions}
 
 
-def waiting(pod: Pod, now: str, *, reason: str, message: str = "") -> Status:
-    """Every container waits, as with ContainerCreating, ImagePullBackOff or CrashLoopBackOff."""
+def waiting(
+    pod: Pod, now: str, *, reason: str, message: str = "", has_sandbox: bool | None = None
+) -> Status:
+    """Every container waits, as with ContainerCreating, ImagePullBackOff or CrashLoopBackOff.
+
+    Images are pulled when the volumes are mounted and the sandbox is there.
+    """
     state = {"waiting": _without_blanks(reason=reason, message=message)}
-    return _status(pod, now, containers=[_stopped(entry, state) for entry in _entries(pod)])
+    containers = [_stopped(entry, state) for entry in _entries(pod)]
+    if has_sandbox is None:
+        has_sandbox = reason not in {"ContainerCreating", "PodInitializing"}
+    return _status(pod, now, containers=containers, has_sandbox=has_sandbox)
 
 
 def running(pod: Pod, now: str) -> Status:
@@ -70,6 +78,18 @@ def exited(pod: Pod, now: str, *, container: str, how: Exit) -> Status:
     """One container has ended; the phase stays, for a kubelet reports that a second later."""
     containers = _one_changed(pod, container, lambda entry: _ended(entry, now, how))
     return _status(pod, now, containers=containers, phase=pod["status"]["phase"])
+
+
+def init_failed(pod: Pod, now: str, *, container: str, how: Exit) -> Status:
+    """An init container has ended for good with an error, so nothing else ever starts."""
+    entries = [
+        _ended(_fresh(spec), now, how) if spec["name"] == container else _fresh(spec)
+        for spec in pod["spec"].get("initContainers", [])
+    ]
+    state = {"waiting": {"reason": "PodInitializing"}}
+    containers = [_stopped(entry, state) for entry in _entries(pod)]
+    status = _status(pod, now, containers=containers, phase="Failed")
+    return {**status, "initContainerStatuses": entries}
 
 
 def stopped(pod: Pod, now: str, *, how: Exit) -> Status:
@@ -132,13 +152,13 @@ def rejected(pod: Pod, now: str, *, reason: str, message: str = "") -> Status:
     return {**status, **_without_blanks(reason=reason, message=message)}
 
 
-def evicted(pod: Pod, now: str, *, message: str) -> Status:
-    """The kubelet has evicted the pod, as when its node is short of memory."""
+def evicted(pod: Pod, now: str, *, message: str, reason: str = "Evicted") -> Status:
+    """The kubelet has ended the pod, as when its node is short of memory or shuts down."""
     status = over(pod, now, how=Exit(code=137), phase="Failed")
     marked = disrupted(
         {**pod, "status": status}, now, reason="TerminationByKubelet", message=message
     )
-    return {**marked, "reason": "Evicted", "message": message}
+    return {**marked, "reason": reason, "message": message}
 
 
 def over(pod: Pod, now: str, *, how: Exit, phase: str | None = None) -> Status:
@@ -161,10 +181,18 @@ def phase_of(pod: Pod, containers: list[Status]) -> str:
     return "Failed" if any(codes) else "Succeeded"
 
 
-def _status(pod: Pod, now: str, *, containers: list[Status], phase: str | None = None) -> Status:
+def _status(
+    pod: Pod,
+    now: str,
+    *,
+    containers: list[Status],
+    phase: str | None = None,
+    has_sandbox: bool = False,
+) -> Status:
     before = pod["status"]
     verdict = phase or phase_of(pod, containers)
-    has_sandbox = verdict == "Running" or "podIP" in before
+    is_prepared = verdict == "Running" or (has_sandbox and verdict == "Pending")
+    has_sandbox = is_prepared or "podIP" in before
     return {
         **before,
         **(_addresses(pod) if has_sandbox else {}),
@@ -173,7 +201,7 @@ def _status(pod: Pod, now: str, *, containers: list[Status], phase: str | None =
         "startTime": before.get("startTime", now),
         "hostIP": "10.0.0.1",
         "hostIPs": [{"ip": "10.0.0.1"}],
-        "conditions": _stamped(pod, now, _conditions(verdict, containers)),
+        "conditions": _stamped(pod, now, _conditions(verdict, containers, is_prepared)),
         "containerStatuses": containers,
     }
 
@@ -184,7 +212,7 @@ def _addresses(pod: Pod) -> Status:
     return {"podIP": address, "podIPs": [{"ip": address}]}
 
 
-def _conditions(phase: str, containers: list[Status]) -> list[Status]:
+def _conditions(phase: str, containers: list[Status], is_prepared: bool) -> list[Status]:
     over_reason = _REASON_WHEN_OVER.get(phase, "")
     unready = [entry["name"] for entry in containers if not entry["ready"]]
     is_ready = not unready
@@ -194,7 +222,7 @@ def _conditions(phase: str, containers: list[Status]) -> list[Status]:
     )
     initialized = over_reason if phase == "Succeeded" else ""
     return [
-        _condition("PodReadyToStartContainers", is_true=phase == "Running"),
+        _condition("PodReadyToStartContainers", is_true=is_prepared),
         _condition("Initialized", is_true=True, reason=initialized),
         _condition("Ready", is_true=is_ready, reason=reason, message=message),
         _condition("ContainersReady", is_true=is_ready, reason=reason, message=message),

@@ -4,6 +4,7 @@ from typing import Final
 
 from tests.support.histories.server import Json, Key
 from tests.support.tfjobs import tfjob
+from tfjob.dialects.job_annotations import EVALUATOR_GRACE, RECOVERY
 
 NAMESPACES: Final = ("a", "b")
 ROLES: Final = ("W1", "W2", "W3", "C1 W1", "C1 W2", "P1 W1", "P1 W2", "M1 P1 W1", "C1 W1 E1")
@@ -27,6 +28,10 @@ def new_job(name: str, which: int, how: int) -> Json:
     job = tfjob(ROLES[which // 12 % len(ROLES)], name=name, restart=restart, run_policy=policy)
     if how // 336 % 6 == 0:
         job["spec"]["successPolicy"] = "AllWorkers"
+    notes = {RECOVERY: ("Group", "Auto", "Group", "Replica")[how // 2016 % 4]}
+    if how // 8064 % 2:
+        notes[EVALUATOR_GRACE] = "20"
+    job["metadata"]["annotations"] = notes
     return job
 
 

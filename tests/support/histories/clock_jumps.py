@@ -21,6 +21,8 @@ JUMPS: Final = (-600, 600)
 _NODES: Final = ("n0", "n1", "n2")
 _QUIET_SECONDS: Final = 1800.0
 """Longer than any delay, also one that two wrong clocks stretch: no event meets a waiting job."""
+_DELAYS: Final = 2
+"""A delay may be followed by another one: a job that has failed waits for its replicas to end."""
 _CHANCE: Final = 0.2
 """Of a jump, between any two things that happen."""
 _EVENTS: Final = 60
@@ -95,8 +97,9 @@ def _live(world: World, steps: Sequence[Step], chance: random.Random | None) -> 
         world.truth.step = number + 1
         said = history.action(EVENTS, kind)(world, which, how)
         _talk(world, chance)
-        world.loop.advance(_QUIET_SECONDS)
-        _talk(world, chance)
+        for _ in range(_DELAYS):
+            world.loop.advance(_QUIET_SECONDS)
+            _talk(world, chance)
         while world.server.collect() is not None:
             _talk(world, chance)
         found.append([str(said), *_decided(world)])

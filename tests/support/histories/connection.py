@@ -27,6 +27,7 @@ from tfjob.client.errors import (
 )
 
 T = TypeVar("T")
+_READS: Final = frozenset({"get", "list"})
 
 
 class Fault(enum.Enum):
@@ -91,7 +92,7 @@ class Call(msgspec.Struct, kw_only=True):
 
     @property
     def is_write(self) -> bool:
-        return self.verb != "get"
+        return self.verb not in _READS
 
 
 class ModelApi:
@@ -119,6 +120,23 @@ class ModelApi:
             found: T = await self._send("get", key, lambda: self._node(key[2]), decode=decode)
         else:
             found = await self._send("get", key, lambda: self._server.get(key), decode=decode)
+        return found
+
+    async def list_page(self, path: str, *, decode: type[T], params: Any = None) -> T:
+        (plural, namespace, _), _ = _parsed(f"{path}/")
+        if plural == "events":
+            # Nobody writes any here, but asking takes its time and may fail.
+            empty: T = await self._send(
+                "get", (plural, namespace, ""), lambda: {"items": []}, decode=decode
+            )
+            return empty
+        labels = dict(each.split("=") for each in params["labelSelector"].split(","))
+        found: T = await self._send(
+            "list",
+            (plural, namespace, ""),
+            lambda: self._server.page(plural, namespace, labels),
+            decode=decode,
+        )
         return found
 
     def _node(self, name: str) -> Json:
@@ -196,7 +214,7 @@ class ModelApi:
         uid: str | None = None,
         is_forced: bool = False,
     ) -> Any:
-        if self.is_dead or (verb != "get" and not self._may_write()):
+        if self.is_dead or (verb not in _READS and not self._may_write()):
             raise NotLeadingError
         loop = asyncio.get_running_loop()
         call = Call(

@@ -12,12 +12,15 @@ _MOST_ROUNDS: Final = 400
 _REST: Final = 4000.0
 """Seconds after which nothing may be written any more; longer than any deadline or back-off."""
 _MOST_IDLE_PASSES: Final = 40
+_MOMENTS: Final = 5
+"""Seconds after which an operator has acted on what it was told."""
 
 
 def end_well(world: World) -> list[str]:
     """Everything that is wrong when faults have ended and time has passed."""
     _stop_faults(world)
     world.truth.step += 1
+    _hear_of_everything(world)
     for _ in range(_MOST_ROUNDS):
         if not _round(world):
             break
@@ -43,6 +46,14 @@ def _stop_faults(world: World) -> None:
         job = world.truth.jobs.get(controller_of(world.server.objects[key]["metadata"]))
         if job is None or job.namespace != key[1]:
             world.server.delete(key, grace=0)
+
+
+def _hear_of_everything(world: World) -> None:
+    """The operator learns what has happened before any program goes on."""
+    for _ in range(_MOMENTS):
+        talk(world)
+        world.loop.advance(1.0)
+        world.settle()
 
 
 def _elect_one(world: World) -> None:

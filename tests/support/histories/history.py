@@ -38,6 +38,7 @@ WEIGHTS: Final[Weights] = (
     (World.collect, 25),
     (World.crash, 12),
     (World.second_leader, 6),
+    (World.late_leader, 8),
     (World.lose_lease, 6),
     (World.hand_over, 12),
     (World.skew, 6),

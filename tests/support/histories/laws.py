@@ -10,6 +10,7 @@ from typing import Final
 from tests.support import invariants
 from tests.support.histories.connection import CURRENT, Call, Pass
 from tests.support.histories.operator import Listener
+from tests.support.histories.recovery_laws import RecoveryLaws
 from tests.support.histories.server import JOBS, PODS, SERVICES, Change, Json, ModelServer
 from tests.support.histories.truth import JobFacts, PodFacts, Truth, controller_of, place_of
 from tfjob.client.watch_codec import Key
@@ -26,6 +27,7 @@ class Laws(Listener):
     def __init__(self, server: ModelServer, truth: Truth) -> None:
         self._server = server
         self._truth = truth
+        self.recovery = RecoveryLaws(truth)
         self.broken: list[str] = []
         self.overlaps: list[int] = []
         """The steps at which two operators led at the same time."""
@@ -61,6 +63,7 @@ class Laws(Listener):
             self._break(f"{call.title} without the version that was decided on")
 
     def observe(self, change: Change) -> None:
+        self.recovery.observe(change)
         if change.key[0] == JOBS and change.new is not None and change.by:
             self._check_status(change.new)
         if change.key[0] == PODS and change.old is None and change.new is not None and change.by:
@@ -96,6 +99,8 @@ class Laws(Listener):
             self._break(f"{call.title} after its job had ended as {job.verdict}")
         elif place in job.completed_at and job.completed_at[place] < begun:
             self._break(f"{call.title} although this replica has a stored success")
+        elif not self.overlaps:
+            self._break_if(self.recovery.mixed_group(job, place))
 
     def _is_shared(self, job: JobFacts) -> bool:
         """Whether two operators led between the creation of a job and that of its first pod.
@@ -149,6 +154,7 @@ class Laws(Listener):
         After a verdict or while the status says Suspended, that is the decision about every pod. A
         pod of a replica type that the job does not have was never the job's to decide on.
         """
+        self._break_if(self.recovery.early_server(job, pod, call.reconcile))
         if job.verdict or job.gone_at or job.status.is_true("Suspended"):
             return
         if pod.place is None or pod.place[0] not in {each.lower() for each in job.replicas}:
@@ -195,6 +201,9 @@ class Laws(Listener):
         except AssertionError:
             shown = [(each.type, each.status) for each in status.conditions]
             self._break(f"conditions of {job.name} are not legal: {shown}")
+        if before.is_true("Suspended") and not status.is_true("Suspended"):
+            job.resumed_at = self._truth.step
+            job.completed_at.clear()
         self._check_verdict(job, status)
         self._check_counts(job, before, status)
         self._check_successes(job, before, status)
@@ -210,7 +219,7 @@ class Laws(Listener):
         job.verdict, job.finished_at = ends[0], self._truth.step
         if ends[0] == "Succeeded":
             for place in job.deciders:
-                if not any(pod.has_succeeded for pod in self._truth.pods_of(job, place)):
+                if not any(pod.has_succeeded for pod in self._truth.run_of(job, place)):
                     self._break(f"{job.name} succeeded, but {place} never did")
         elif not self._may_fail(job, status):
             self._break(f"{job.name} failed, but nothing of it did")
@@ -225,7 +234,7 @@ class Laws(Listener):
             limit = job.run_policy.get("backoffLimit")
             restarts = status.restarts + sum(pod.restarts for pod in pods)
             return limit is not None and restarts >= limit
-        for pod in pods:
+        for pod in self._truth.run_of(job):
             policy = "" if pod.place is None else job.policy_of(pod.place[0])
             # Marks and deletions win where the operator sees them together with an end.
             if policy == "Never" and (pod.has_failed or pod.is_marked or pod.is_terminating):
@@ -244,9 +253,14 @@ class Laws(Listener):
             failed |= new
             for uid in new:
                 pod = self._truth.pods.get(uid)
+                # One that was restarted in place is counted when its group is restarted.
+                if pod is not None and pod.restarts:
+                    continue
                 if pod is None or not pod.has_ended or pod.is_disrupted:
                     what = uid if pod is None else pod.name
                     self._break(f"{job.name} counts a restart of {what}, which did not fail")
+                elif pod.joined_at < job.resumed_at:
+                    self._break(f"{job.name} counts a restart of {pod.name} of an earlier run")
             self._check_consequences(job, found)
             if found.restarts < before.of(kind).restarts:
                 self._break(f"{job.name} forgets restarts of {kind}")
@@ -269,6 +283,7 @@ class Laws(Listener):
     def _check_consequences(self, job: JobFacts, found: ReplicaStatus) -> None:
         """Only a plain failure beside a lost peer is a consequence; a cause is always counted."""
         for each in found.records:
+            self._break_if(self.recovery.superseded(job, each))
             if each.cause is not RecordCause.CONSEQUENCE:
                 continue
             pod = self._truth.pods.get(each.uid)
@@ -280,9 +295,7 @@ class Laws(Listener):
                 self._break(f"{job.name} excuses {pod.name}, but lost no other replica")
 
     def _check_successes(self, job: JobFacts, before: JobStatus, status: JobStatus) -> None:
-        resumes = before.is_true("Suspended") and not status.is_true("Suspended")
-        if resumes:
-            job.completed_at.clear()
+        resumes = job.resumed_at == self._truth.step
         for kind, found in status.replicas.items():
             old = before.of(kind).completed
             if not resumes and old - found.completed:
@@ -290,11 +303,15 @@ class Laws(Listener):
             for index in found.completed - old:
                 place = (kind.lower(), index)
                 job.completed_at[place] = self._truth.step
-                if not any(pod.has_succeeded for pod in self._truth.pods_of(job, place)):
+                if not any(pod.has_succeeded for pod in self._truth.run_of(job, place)):
                     self._break(f"{job.name} stores a success of {place} that never was")
 
     def _break(self, text: str) -> None:
         self.broken.append(text)
+
+    def _break_if(self, text: str) -> None:
+        if text:
+            self._break(text)
 
 
 def _is_unread(job: JobFacts) -> bool:

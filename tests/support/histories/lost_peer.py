@@ -15,7 +15,7 @@ _FOLLOWED = Exit(code=1)
 
 def lose_peer(world: World, which: int, how: int) -> str | None:
     """Kill one running pod; `how` says how many of its peers end in the same second."""
-    running = [key for key, pod in world.server.objects.items() if _runs(key, pod)]
+    running = [key for key, pod in world.server.objects.items() if runs(key, pod)]
     if not running:
         return None
     lost = running[which % len(running)]
@@ -34,7 +34,8 @@ def _owner(world: World, key: Key) -> str:
     return controller_of(world.server.objects[key]["metadata"])
 
 
-def _runs(key: Key, pod: Json) -> bool:
+def runs(key: Key, pod: Json) -> bool:
+    """Whether it is a pod whose containers run and that nobody has told to end."""
     if key[0] != PODS or "deletionTimestamp" in pod["metadata"]:
         return False
     statuses = pod["status"].get("containerStatuses") or [{}]

@@ -38,7 +38,8 @@ from tfjob.controller.event_handler import EventHandler, Request
 from tfjob.controller.expectations import Expectations
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import LoadSignals, Pacer
-from tfjob.controller.reconciler import Reconciler, Result
+from tfjob.controller.reconciler import Reconciler
+from tfjob.controller.result import Result
 from tfjob.controller.snapshot import SnapshotReader, Stores
 from tfjob.controller.status_writer import StatusWriter
 from tfjob.controller.worker import Clocks, Worker
@@ -223,6 +224,11 @@ class SimulatedOperator:
         self._tasks = [loop.create_task(each.run()) for each in self._informers]
         self._workers: list[asyncio.Task[None]] = []
 
+    def has_seen_all(self, plural: str) -> bool:
+        """Whether its cache of these objects is up to date."""
+        own = (each for each in self.channels if each.plural == plural)
+        return all(each.is_listed and not each.lines for each in own)
+
     def _wire(self, listener: Listener) -> None:
         jobs, pods, services = self.channels
         label = DIALECT.job_label
@@ -299,7 +305,7 @@ class SimulatedOperator:
         self.leads = False
         self._worker.cancel_reconciles()
         self.pacer.forget()
-        self.reconciler.created_here.clear()
+        self.reconciler.forget()
 
     def resync(self) -> None:
         self.pacer.clear_settled()
@@ -326,7 +332,7 @@ class SimulatedOperator:
                 self.reconciler.created_here.add(new.metadata.uid)
         elif old is not None and new is None:
             self.pacer.forget_job(old)
-            self.reconciler.created_here.discard(old.metadata.uid)
+            self.reconciler.forget_job(old.metadata.uid)
         self._enqueue(self._handler.job_changed(old, new))
 
     def _child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:

@@ -12,10 +12,12 @@ import msgspec
 
 from tests.support.histories import history, nodes
 from tests.support.histories.history import Weights
+from tests.support.histories.lost_peer import lose_peer, runs
 from tests.support.histories.server import JOBS, PODS, Json, Key
 from tests.support.histories.truth import JobFacts, place_of
 from tests.support.histories.world import Action, World
 from tests.support.tfjobs import tfjob
+from tfjob.dialects.job_annotations import RECOVERY
 
 _POLICIES: Final = ("ExitCode", "OnFailure", "Never")
 _NAME: Final = "j"
@@ -177,6 +179,55 @@ def _is_not_as_asked(world: World) -> list[str]:
     return [f"the job ended as {job.verdict} while suspended"] if job.verdict else []
 
 
+# Two leaders, whose caches are of different ages, count nothing twice.
+
+
+def _restarting(world: World, which: int, how: int) -> str | None:
+    roles = ("W1", "W2", "C1 W1", "P1 W1")[which % 4]
+    policy = {"suspend": False}
+    job = tfjob(roles, name=_NAME, restart=_POLICIES[how % 2], run_policy=policy)
+    return _submit(world, job)
+
+
+def _counted_by_two(world: World) -> int:
+    """The restarts of a job that two operators have led."""
+    return _only_job(world).status.restarts if world.laws.overlaps else 0
+
+
+def _no_more_than_laws(_: World) -> list[str]:
+    return []
+
+
+# A group of which a replica is lost is restarted as a whole.
+
+
+def _group(world: World, which: int, _: int) -> str | None:
+    roles = ("W2", "W3", "C1 W2", "W4")[which % 4]
+    job = tfjob(roles, name=_NAME, restart="ExitCode")
+    job["metadata"]["annotations"] = {RECOVERY: "Group"}
+    return _submit(world, job)
+
+
+def _lose_one(world: World, which: int, _: int) -> str | None:
+    """One replica is killed while others run; each of those is a case."""
+    running = [key for key in world.keys(PODS) if runs(key, world.server.objects[key])]
+    said = lose_peer(world, which, 0)
+    if said is not None:
+        left = [key for key in running if runs(key, world.server.objects[key])]
+        places = [place_of(world.server.objects[key]["metadata"]) for key in left]
+        world.cases.extend((world.truth.step, place) for place in places)
+    return said
+
+
+def _is_in_pieces(world: World) -> list[str]:
+    return [
+        f"{pod.name} goes on although a replica of its group was lost at step {step}"
+        for step, place in world.cases
+        for pod in world.truth.pods.values()
+        if pod.place == place and pod.made_at <= step and pod.has_succeeded
+    ] + _ended_as(world, "Succeeded")
+
+
 def _submit(world: World, job: Json) -> str | None:
     if _KEY in world.server.objects or world.truth.jobs:
         return None
@@ -226,6 +277,29 @@ PROOFS: Final = {
                 for action, weight in faulty((_flip, 60))
             ),
             faults=_is_not_as_asked,
+        ),
+        Proof(
+            name="leaders",
+            claim="restarts counted by two leaders with caches of different ages; each pod once",
+            steps=300,
+            creates=_restarting,
+            weights=faulty(
+                (World.late_leader, 40), (World.hand_over, 20), (World.stall, 60), (_flip, 30)
+            ),
+            codes=(137, 137, 137, 0),
+            count=_counted_by_two,
+            faults=_no_more_than_laws,
+        ),
+        Proof(
+            name="groups",
+            claim="replicas beside one of their group that is lost; each is restarted with it",
+            steps=200,
+            creates=_group,
+            weights=tuple(
+                (_run_on if action is nodes.kubelet else action, weight)
+                for action, weight in faulty((_lose_one, 40))
+            ),
+            faults=_is_in_pieces,
         ),
     )
 }

@@ -6,7 +6,7 @@ period of zero: watches see both changes. Garbage is collected by `collect`, whe
 A stored object is never changed: a write stores another one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -62,6 +62,16 @@ class ModelServer:
 
     def listed(self, plural: str) -> list[Json]:
         return [each for key, each in self.objects.items() if key[0] == plural]
+
+    def page(self, plural: str, namespace: str, labels: Mapping[str, str]) -> Json:
+        """All objects of a namespace that have these labels, as one page."""
+        found = [
+            each
+            for key, each in self.objects.items()
+            if key[:2] == (plural, namespace)
+            and labels.items() <= each["metadata"].get("labels", {}).items()
+        ]
+        return {"metadata": {"resourceVersion": str(self.version)}, "items": found}
 
     def create(self, plural: str, namespace: str, body: Json) -> Json:
         name = body["metadata"]["name"]

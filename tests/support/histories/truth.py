@@ -28,6 +28,8 @@ class PodFacts(msgspec.Struct):
     maker: str = ""
     made_at: int = 0
     """The step at which it was created."""
+    joined_at: int = 0
+    """The step at which it got its owner."""
     is_disrupted: bool = False
     is_marked: bool = False
     """It carries the mark of a disruption, which may be younger than its end."""
@@ -65,6 +67,8 @@ class JobFacts(msgspec.Struct):
     terminating_at: int = 0
     gone_at: int = 0
     was_suspended: bool = False
+    resumed_at: int = 0
+    """The step at which its last resumption was stored: what joined it before is of another run."""
     recorded_uids: set[str] = msgspec.field(default_factory=set)
     """Pods of which the status has had a record."""
     failed_uids: dict[str, set[str]] = msgspec.field(default_factory=dict)
@@ -118,6 +122,10 @@ class Truth:
         elif change.key[0] == JOBS:
             self._observe_job(change)
 
+    def run_of(self, job: JobFacts, place: Place | None = None) -> list[PodFacts]:
+        """Its pods since it was last resumed."""
+        return [pod for pod in self.pods_of(job, place) if pod.joined_at >= job.resumed_at]
+
     def pods_of(self, job: JobFacts, place: Place | None = None) -> list[PodFacts]:
         return [
             pod
@@ -153,7 +161,9 @@ class Truth:
             facts.maker, facts.made_at = change.by, self.step
             facts.policy = pod["spec"].get("restartPolicy", "Always")
             self.pods[facts.uid] = facts
-        facts.owner = controller_of(meta)
+        owner = controller_of(meta)
+        if owner != facts.owner:
+            facts.owner, facts.joined_at = owner, self.step
         job = self.jobs.get(facts.owner)
         if job is not None and facts.maker:
             job.first_pod_at = job.first_pod_at or self.step

@@ -91,6 +91,8 @@ class World:
         self.loop.settle()
         if sum(each.leads for each in self.operators) > 1:
             self.laws.overlaps.append(self.truth.step)
+        if all(each.has_seen_all(PODS) for each in self.operators):
+            self.laws.recovery.caught_up()
 
     def calls(self) -> list[tuple[SimulatedOperator, Call]]:
         return [(each, call) for each in self.operators for call in each.api.pending]
@@ -208,6 +210,18 @@ class World:
             return None
         return f"{self.start_operator()} and leads beside the other"
 
+    def late_leader(self, _: int, how: int) -> str | None:
+        """A second leader takes all lists, and then hears nothing of pods for a while."""
+        said = self.second_leader(0, 0)
+        if said is None:
+            return None
+        seconds = STALLS[how % len(STALLS)]
+        for channel in self.operators[-1].channels:
+            channel.relist()
+            if channel.plural == PODS:
+                channel.stalled_until = self.loop.time() + seconds
+        return f"{said}; it hears nothing of pods for {seconds} seconds"
+
     def hand_over(self, which: int, _: int) -> str | None:
         """The first of two leaders sees that it no longer leads, and ends some time later."""
         if len(self.operators) < 2:
@@ -293,8 +307,11 @@ class World:
     def touch(self, key: Key) -> None:
         found = self.server.objects.get(key)
         if found is not None:
-            notes = {"touched": str(self.server.version)}
-            meta = {**found["metadata"], "annotations": notes}
+            given = found["metadata"].get("annotations", {})
+            meta = {
+                **found["metadata"],
+                "annotations": {**given, "touched": str(self.server.version)},
+            }
             self.server.edit(key, {**found, "metadata": meta})
 
     # Objects.

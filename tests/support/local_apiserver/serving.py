@@ -13,13 +13,13 @@ from typing import Any
 
 from tests.support.controlplane.endpoint import Endpoint
 from tests.support.patience import PATIENCE
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.http import Api, PartialObjectMetadata
 from tfjob.client.resource import Resource
-from tfjob.local.apiserver.backend import PodLogs
+from tfjob.local.apiserver.backend import PodLogs, PodMetrics
 from tfjob.local.apiserver.server import ApiServer
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import stored_dialects
 
 Json = dict[str, Any]
 TFJOBS = Resource("kubeflow.org", "v1", "tfjobs")
@@ -146,10 +146,13 @@ async def put_status(cluster: Cluster, name: str, kind: str, message: str) -> No
 
 
 @contextmanager
-def api_server_in_thread(folder: Path) -> Iterator[ThreadedApiServer]:
+def api_server_in_thread(
+    folder: Path, *, metrics: PodMetrics | None = None
+) -> Iterator[ThreadedApiServer]:
     """A server in a thread; an error of the server is an error of the test."""
     started, stopping = threading.Event(), asyncio.Event()
     server = ApiServer(folder, logs=Lines())
+    server.metrics = metrics
 
     async def serve() -> None:
         async with server:

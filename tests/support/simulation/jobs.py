@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tests.support.tfjobs import tfjob
-from tfjob.dialects.stored_values import RECOVERY
+from tfjob.dialects.job_annotations import RECOVERY
 
 Json = dict[str, Any]
 RETRYABLE = 137

@@ -8,13 +8,13 @@ from tests.support.local_apiserver.serving import (
     put_status,
 )
 from tests.support.patience import PATIENCE
-from tfjob.cli.cluster import Cluster
 from tfjob.cli.follower import Follower, FollowOptions, Outcome
-from tfjob.cli.jobs import ClusterJob
 from tfjob.cli.run_output import ReplicaRow
 from tfjob.cli.signals import Interrupts
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import EVENTS, PODS
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob
 
 Json = dict[str, Any]
 

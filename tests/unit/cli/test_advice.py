@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.builders import a_job
 from tfjob.cli.advice import advice
+from tfjob.dialects.base import Settings
 
 
 def advised(roles: str, restart: str = "OnFailure", **fields: Any) -> list[str]:
@@ -57,12 +58,33 @@ def test_each_warning_says_what_happens_and_what_to_write_instead() -> None:
             " OnFailure or ExitCode restarts it"
         ),
     ]
-    (text,) = advice(a_job("W2", restart="ExitCode"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        (
+            "Auto",
+            (
+                "; if they train together, the annotation tfjob.dev/recovery: Group restarts them"
+                " as soon as one is lost"
+            ),
+        ),
+        ("Replica", ", which ExitCode treats as a permanent failure; OnFailure restarts them all"),
+    ],
+)
+def test_exit_codes_of_workers_that_may_train_together_are_warned_about(
+    mode: str, told: str
+) -> None:
+    (text,) = advice(a_job("W2", Settings(recovery=mode), restart="ExitCode"))
     assert text == (
-        "Worker: when one of several workers dies, MultiWorkerMirroredStrategy ends the others"
-        " with exit code 1, which ExitCode treats as a permanent failure;"
-        " OnFailure restarts them all"
+        "Worker: when one of several workers is lost, MultiWorkerMirroredStrategy ends the others"
+        f" with exit code 1{told}"
     )
+
+
+def test_a_job_that_restarts_groups_needs_no_advice_about_them() -> None:
+    assert advice(a_job("W2", Settings(recovery="Group"), restart="ExitCode")) == []
 
 
 def test_job_without_any_replica_is_warned_about() -> None:

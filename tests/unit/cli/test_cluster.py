@@ -7,9 +7,10 @@ import pytest
 
 from tests.support.local_apiserver.serving import api_server_in_thread
 from tfjob.cli import cluster
-from tfjob.cli.cluster import Cluster, CommandError
+from tfjob.cli.cluster import CommandError
 from tfjob.client.errors import Forbidden
 from tfjob.local import data_folder
+from tfjob.sdk.connection import Cluster
 
 Work = Callable[[Cluster], Awaitable[int]]
 

@@ -9,8 +9,10 @@ import pytest
 from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
-from tfjob.cli.job_diagnosis import KEYS
+from tfjob.cli.advice import GROUP
 from tfjob.cli.main import main
+from tfjob.dialects.job_annotations import RECOVERY
+from tfjob.sdk.job_diagnosis import KEYS
 
 EVENTS = "/api/v1/namespaces/default/events"
 STORED = {
@@ -114,6 +116,17 @@ def test_the_first_line_says_it_all_and_the_rest_proves_it(
     assert any("worker-0 and worker-2 followed" in line for line in lines)
     place = lines.index("What to do:")
     assert lines[place + 1].startswith("  Raise the memory limit")
+    assert lines[place + 2] == f"  {GROUP}"
+
+
+def test_restarts_of_groups_are_not_recommended_to_a_job_that_has_them(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job_with(cluster, "grouped", diagnosis=STORED)
+    path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/grouped"
+    body = {"metadata": {"annotations": {RECOVERY: "Group"}}}
+    cluster.endpoint.request("PATCH", path, body)
+    assert f"  {GROUP}" not in explained(cluster, capsys, "grouped")
 
 
 def test_the_timeline_goes_from_creation_to_outcome_within_one_second(
@@ -269,3 +282,13 @@ def test_describe_and_wait_tell_the_same_sentence(
     assert told in capsys.readouterr().out
     assert main(["wait", "same", *cluster.flags]) == 1
     assert told in capsys.readouterr().out
+
+
+def test_a_running_job_tells_when_its_replicas_printed_last(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_with(cluster, "quiet")
+    cluster.put_pod(job, "worker")
+    lines = explained(cluster, capsys, "quiet")
+    assert lines[0].startswith("quiet: nothing is wrong: the job runs")
+    assert lines[lines.index("Activity:") + 1].startswith("  worker-0: ")

@@ -16,8 +16,6 @@ from tests.support.other_jobs import old_job
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tests.unit.cli.followed_job import Play
-from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster
 from tfjob.cli.follower import Outcome
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.pager import Scope
@@ -25,6 +23,8 @@ from tfjob.client.resource import PODS, Resource
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
 from tfjob.k8s.pod import Pod
+from tfjob.sdk.apply import apply_all
+from tfjob.sdk.connection import Cluster
 
 Json = dict[str, Any]
 
@@ -120,6 +120,19 @@ async def test_a_tensorboard_that_does_not_run_is_reported(cluster: Cluster) -> 
     await play.screen.until("TensorBoard: tensorflow does not run: exit code 127")
     play.interrupts.hear()
     assert await following is Outcome.INTERRUPTED
+
+
+async def test_a_follower_that_detaches_leaves_the_job_alone(cluster: Cluster) -> None:
+    job = tfjob("W1")
+    found = await apply_all(cluster, [job], job=job)
+    play = Play(cluster, found, detaches=True)
+    following = play.begin()
+    await play.pod(0, running())
+    await play.screen.until("worker-0 Running")
+    play.interrupts.hear()
+    assert await following is Outcome.INTERRUPTED
+    assert play.screen.messages[-1] == "j goes on; `tfjob attach j` follows it again"
+    assert (await cluster.api.get(found.path, decode=PartialObjectMetadata)).metadata.name == "j"
 
 
 async def test_replica_that_waits_says_for_what(cluster: Cluster) -> None:

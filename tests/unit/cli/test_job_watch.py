@@ -6,8 +6,8 @@ from tests.support.local_apiserver.serving import JOBS, api_server_in_loop, put_
 from tests.support.patience import PATIENCE
 from tests.support.tfjobs import tfjob
 from tfjob.cli.job_watch import changed_jobs
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.http import PartialObjectMetadata
+from tfjob.sdk.jobs import stored_dialects
 
 
 async def test_jobs_that_exist_come_first_and_then_every_change(tmp_path: Path) -> None:

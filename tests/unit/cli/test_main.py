@@ -132,3 +132,11 @@ def test_a_misspelt_command_gets_a_suggestion(word: str, meant: str, command: Co
     done = command(word, "file")
     assert done.code == 2
     assert f"unknown command '{word}'; did you mean `tfjob {meant}`?" in done.err
+
+
+def test_a_plugin_of_kubectl_calls_itself_as_the_user_did(
+    monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/usr/bin/kubectl-tfjob"])
+    assert command("--help").out.startswith("usage: kubectl tfjob ")
+    assert "did you mean `kubectl tfjob get`?" in command("gett").err

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.other_jobs import old_job, training_job
 from tests.support.tfjobs import Json, tfjob
-from tfjob.cli import documents
-from tfjob.cli.job_documents import CheckedDocument, check
 from tfjob.cli.placed_advice import advice_on
+from tfjob.sdk import documents
+from tfjob.sdk.job_documents import CheckedDocument, check
 
 MAP = """\
 apiVersion: kubeflow.org/v1

@@ -1,6 +1,7 @@
 import io
 
 from tfjob.cli.run_output import PlainScreen, ReplicaRow, screen_for
+from tfjob.cli.signals import Interrupts
 
 
 def line(phase: str, why: str = "") -> ReplicaRow:
@@ -9,7 +10,7 @@ def line(phase: str, why: str = "") -> ReplicaRow:
 
 def test_what_is_no_terminal_gets_plain_lines() -> None:
     stream = io.StringIO()
-    with screen_for(stream, title="job", is_plain=False) as screen:
+    with screen_for(stream, title="job", is_plain=False, interrupts=Interrupts()) as screen:
         screen.message("it is made")
         screen.log("worker-0", "one")
     assert stream.getvalue() == "it is made\n[worker-0] one\n"

@@ -8,11 +8,11 @@ from tests.support.local_apiserver.serving import api_server_in_loop
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import Json
 from tfjob.cli import tensorboard
-from tfjob.cli.apply import apply_all
-from tfjob.cli.cluster import Cluster
-from tfjob.cli.jobs import ClusterJob
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import PODS
+from tfjob.sdk.apply import apply_all
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.jobs import ClusterJob
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 URL = "http://127.0.0.1:7007/"

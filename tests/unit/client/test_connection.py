@@ -183,3 +183,27 @@ async def test_a_server_that_says_so_is_not_asked_again_on_this_connection() -> 
     receive(connection, b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
     assert (await asked).body == b""
     assert not connection.is_open
+
+
+async def test_an_answer_that_is_late_is_not_awaited_beyond_the_deadline() -> None:
+    connection, line = connected()
+    now = asyncio.get_running_loop().time()
+    with pytest.raises(TimeoutError):
+        await connection.exchange(b"?", deadline=now)
+    assert line.is_aborted
+    assert not connection.is_open
+
+
+@pytest.mark.parametrize("header", ["Content-Length: 2", "content-length:2", "CONTENT-LENGTH: 2 "])
+def test_the_case_of_a_header_does_not_matter(header: str) -> None:
+    reader = ResponseReader()
+    answer = f"HTTP/1.1 200 OK\r\n{header}\r\nCONNECTION: Close\r\n\r\nok"
+    assert reader.feed(answer.encode()) == Response(200, b"ok")
+    assert not reader.keeps_open
+
+
+@pytest.mark.parametrize(("status", "wait"), [(200, None), (429, "Wed, 21 Oct 2026 07:28:00 GMT")])
+def test_only_who_was_refused_is_told_when_to_come_back(status: int, wait: str | None) -> None:
+    head = f"HTTP/1.1 {status} X\r\nRetry-After: Wed, 21 Oct 2026 07:28:00 GMT\r\n"
+    answer = f"{head}Content-Length: 0\r\n\r\n"
+    assert ResponseReader().feed(answer.encode()) == Response(status, b"", wait)

@@ -73,6 +73,47 @@ async def test_never_more_connections_than_the_limit() -> None:
     assert server.connections <= 2
 
 
+async def test_a_slot_that_comes_too_late_is_left_to_the_next_in_line() -> None:
+    async with serving(limit=1) as (pool, server):
+        server.answer = b""
+        holder = asyncio.create_task(pool.exchange(b"?", is_idempotent=True))
+        await settle()
+        with pytest.raises(TimeoutError):
+            await pool.exchange(b"?", is_idempotent=True, timeout=0)
+        cancelled = asyncio.create_task(pool.exchange(b"?", is_idempotent=True))
+        next_one = asyncio.create_task(pool.exchange(b"?", is_idempotent=True))
+        await settle()
+        server.answer = YES
+        cancelled.cancel()
+        holder.cancel()
+        assert (await next_one).body == b"ok"
+
+
+async def test_a_slot_that_is_given_to_a_cancelled_request_is_passed_on() -> None:
+    async with serving(limit=1) as (pool, server):
+        server.answer = b""
+        holder = asyncio.create_task(pool.exchange(b"?", is_idempotent=True))
+        await settle()
+        given = asyncio.create_task(pool.exchange(b"?", is_idempotent=True))
+        next_one = asyncio.create_task(pool.exchange(b"?", is_idempotent=True))
+        await settle()
+        server.answer = YES
+        # The slot is given in the same turn of the event loop in which its taker is cancelled.
+        holder.add_done_callback(lambda _: given.cancel())
+        holder.cancel()
+        assert (await next_one).body == b"ok"
+        assert given.cancelled()
+
+
+async def test_a_server_that_does_not_answer_is_not_awaited_beyond_the_timeout() -> None:
+    async with serving() as (pool, server):
+        server.answer = b""
+        with pytest.raises(TimeoutError):
+            await pool.exchange(b"?", is_idempotent=True, timeout=0.01)
+        server.answer = YES
+        assert (await pool.exchange(b"?", is_idempotent=True)).body == b"ok"
+
+
 async def test_a_harmless_request_on_a_closed_connection_goes_out_once_more() -> None:
     async with serving(hangs_up_on=2) as (pool, server):
         await pool.exchange(b"?", is_idempotent=True)

@@ -1,14 +1,10 @@
 """TLS connections: exchanges, and no open sockets after cancellation."""
 
 import asyncio
-import gc
 import socket
-import ssl
 import struct
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,51 +12,11 @@ import uvloop
 
 from tests.support.fake_time import settle
 from tests.support.patience import PATIENCE
+from tests.support.tls_server import open_sockets, serving
 from tfjob.client.pool import NotConnectedError, Pool, address_of
-from tfjob.local.apiserver import credentials
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 LOOPS: tuple[LoopFactory, ...] = (asyncio.new_event_loop, uvloop.new_event_loop)
-YES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-
-class Server(asyncio.Protocol):
-    """A server that responds at once; a deaf one reads nothing, not even a close."""
-
-    def __init__(self, met: list[asyncio.Transport], *, is_deaf: bool) -> None:
-        self._met = met
-        self._is_deaf = is_deaf
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._met.append(transport)
-        if self._is_deaf:
-            transport.pause_reading()
-
-    def data_received(self, _: bytes) -> None:
-        self._met[-1].write(YES)
-
-
-@asynccontextmanager
-async def serving(
-    folder: Path, *, is_deaf: bool = False
-) -> AsyncIterator[tuple[str, ssl.SSLContext]]:
-    """The address of a server, with a TLS context that trusts it."""
-    chain, key = credentials.load_certificate(folder, now=datetime.now(UTC))
-    offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    offered.load_cert_chain(chain, key)
-    met: list[asyncio.Transport] = []
-    server = await asyncio.get_running_loop().create_server(
-        lambda: Server(met, is_deaf=is_deaf), "127.0.0.1", 0, ssl=offered
-    )
-    port = server.sockets[0].getsockname()[1]
-    try:
-        yield f"https://127.0.0.1:{port}", ssl.create_default_context(cafile=chain)
-    finally:
-        server.close()
-        for each in met:
-            each.abort()
-        await settle()
 
 
 async def test_exchanges_go_over_a_connection_with_tls(tmp_path: Path) -> None:
@@ -129,17 +85,3 @@ async def test_who_gives_up_while_connecting_leaves_no_socket_open(tmp_path: Pat
                 await asked
             await pool.close()
             assert not open_sockets(url), f"given up after {turns} turns of the loop"
-
-
-def open_sockets(url: str) -> list[socket.socket]:
-    """The sockets of this process that are connected to the server."""
-    port = int(url.rpartition(":")[2])
-    found = [each for each in gc.get_objects() if isinstance(each, socket.socket)]
-    return [each for each in found if _peer(each) == port]
-
-
-def _peer(each: socket.socket) -> int | None:
-    try:
-        return int(each.getpeername()[1])
-    except (OSError, TypeError, IndexError):  # closed, never connected, or no network's
-        return None

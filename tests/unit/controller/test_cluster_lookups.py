@@ -1,6 +1,7 @@
 """Nodes and priority classes are read by name, cached, and optional."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from tests.support.fake_time import settle
 from tfjob.client.errors import Forbidden, NotFound, Transient
 from tfjob.controller.cluster_lookups import CACHE_SECONDS, ClusterLookups
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.pod_event import PodEvent
 
 
 class Cluster:
@@ -19,6 +22,11 @@ class Cluster:
         self.time = 0.0
         self.hold: asyncio.Event | None = None
         self.facts = ClusterLookups(self, clock=lambda: self.time)
+
+    async def list_page(
+        self, path: str, *, decode: type[Any], params: Mapping[str, str] | None = None
+    ) -> Any:
+        return await self.get(f"{path}?{(params or {})['fieldSelector']}", decode=decode)
 
     async def get(self, path: str, *, decode: type[Any]) -> Any:
         self.asked.append(path)
@@ -107,3 +115,23 @@ async def test_trouble_with_one_node_loses_no_answer_about_another() -> None:
     cluster.asked.clear()
     assert await cluster.facts.lost_nodes(["a", "b", "c"]) == {"b", "c"}
     assert cluster.asked == [NODE]
+
+
+EVENTS = "/api/v1/namespaces/n/events?involvedObject.uid=u"
+
+
+async def test_events_of_a_pod_are_read_once_in_a_turn() -> None:
+    event = PodEvent(metadata=ObjectMeta(name="e"), reason="FailedMount")
+    cluster = Cluster({EVENTS: {"items": [event]}})
+    assert await cluster.facts.pod_events("n", uid="u", turn="0") == (event,)
+    assert await cluster.facts.pod_events("n", uid="u", turn="0") == (event,)
+    assert await cluster.facts.pod_events("n", uid="u", turn="1") == (event,)
+    assert cluster.asked == [EVENTS, EVENTS]
+
+
+@pytest.mark.parametrize("trouble", [Forbidden("no"), Transient("500")])
+async def test_events_that_cannot_be_read_hold_nothing_up(trouble: Exception) -> None:
+    cluster = Cluster({EVENTS: trouble})
+    assert await cluster.facts.pod_events("n", uid="u", turn="0") == ()
+    assert await cluster.facts.pod_events("n", uid="u", turn="0") == ()
+    assert cluster.asked == [EVENTS]

@@ -2,12 +2,14 @@
 
 from contextlib import AbstractAsyncContextManager as Opened
 
+import msgspec
 import pytest
 
 from tests.support.controller_harness import ControllerHarness
 from tests.support.local_apiserver.in_memory import CORE
 from tfjob.client.errors import ApiError, Forbidden, Invalid, Transient
 from tfjob.client.request import Request
+from tfjob.core.diagnosis.diagnosis import MAX_BYTES
 
 
 def refusing_pods(harness: ControllerHarness, error: ApiError, what: str = "/pods") -> None:
@@ -112,3 +114,42 @@ async def test_the_first_pod_of_an_earlier_job_that_does_not_go_is_named(
             await harness.server.ask("DELETE", f"{CORE}/pods/{name}")
         assert (await harness.one_pass()).retries_soon
         assert await cause(harness) == ("OldPodTerminating", "worker-0")
+
+
+async def test_a_diagnosis_that_the_server_refuses_does_not_hold_the_job_up(
+    controller: Opened[ControllerHarness],
+) -> None:
+    def refuse(request: Request) -> ApiError | None:
+        is_status = request.path.endswith("/status")
+        has_diagnosis = b'"diagnosis":{' in (request.body or b"")
+        return Invalid("status.diagnosis: too long") if is_status and has_diagnosis else None
+
+    async with controller as harness:
+        await harness.submit("W1", restart="ExitCode")
+        await harness.one_pass()
+        await harness.one_pass()
+        harness.server.refuse = refuse
+        for code in (137, 3):
+            await harness.end_pod("j-worker-0", code)
+            for _ in range(4):
+                harness.elapsed += 100
+                await harness.one_pass()
+        assert "Failed" in await harness.conditions()
+        assert (await harness.job())["status"]["replicaStatuses"]["Worker"]["restarts"] == 1
+        assert await cause(harness) == ("", "")
+
+
+async def test_hostile_output_is_cut_and_stored(controller: Opened[ControllerHarness]) -> None:
+    evil = "\x1b[2J\x00\u202e{0} %s [red]\n" * 400 + "ValueError: " + "é" * 500
+    async with controller as harness:
+        await harness.submit("W1", restart="Never")
+        await harness.one_pass()
+        await harness.one_pass()
+        await harness.kubelet.finish("j-worker-0", exit_code=1, message=evil)
+        await harness.one_pass()
+        assert await cause(harness) == ("PythonError", "worker-0")
+        found = (await harness.job())["status"]["diagnosis"]
+        assert len(msgspec.json.encode(found)) <= MAX_BYTES
+        shown = "".join(str(found[field]) for field in ("message", "lastLines", "reason"))
+        assert not {sign for sign in shown if ord(sign) < 32 and sign != "\n"}
+        assert "\u202e" not in shown

@@ -12,7 +12,7 @@ from tests.support.builders import a_pod
 from tests.support.controller_harness import KEY, ControllerHarness
 from tests.support.local_apiserver.in_memory import CORE
 from tfjob.controller.pacing import Pacer, PacingConfig
-from tfjob.controller.reconciler import Result
+from tfjob.controller.result import Result
 from tfjob.controller.snapshot import Snapshot
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan

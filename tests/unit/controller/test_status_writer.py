@@ -37,12 +37,12 @@ async def snapshot(harness: ControllerHarness) -> Snapshot:
 async def written(
     harness: ControllerHarness, seen: Snapshot, plan: Plan | None = None
 ) -> WriteResult | None:
-    def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
+    async def decide(fresh: JobObject) -> tuple[Job | InvalidJob, Plan]:
         job = harness.reader.decode(fresh)
         assert isinstance(job, Job)
         return job, reconcile(job=job, children=seen.children, now=harness.now())
 
-    job, decided = decide(seen.stored)
+    job, decided = await decide(seen.stored)
     observed = StatusContext(children=seen.children)
     return await harness.statuses.write(
         seen.stored, job=job, plan=plan or decided, observed=observed, decide=decide

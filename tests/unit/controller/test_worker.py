@@ -14,7 +14,7 @@ from tfjob.client.errors import ApiError, Forbidden, Transient, Unauthorized
 from tfjob.client.watch_codec import Key
 from tfjob.client.workqueue import Priority, WorkQueue
 from tfjob.controller.expectations import MAX_WAIT, Expectations
-from tfjob.controller.reconciler import Result
+from tfjob.controller.result import Result
 from tfjob.controller.worker import (
     BLOCKED_RETRY,
     MAX_HIGH_PRIORITY_CREATES,

@@ -87,9 +87,14 @@ def test_failures_are_summed_over_all_types() -> None:
     assert replica_counts.failed_total(status) == 3
 
 
+def test_while_suspended_replicas_that_still_run_are_active() -> None:
+    suspended = replica_counts.while_suspended(JobStatus(), active={"PS": 2})
+    assert suspended.of("PS").active == 2
+
+
 def test_while_suspended_nothing_is_active_and_the_other_counts_stay() -> None:
     suspended = replica_counts.while_suspended(
-        JobStatus(replicas={"Worker": BUSY}, start_time=NOW), ["Worker"]
+        JobStatus(replicas={"Worker": BUSY}, start_time=NOW), active={"Worker": 0}
     )
     assert suspended.of("Worker") == ReplicaStatus(
         succeeded=1, failed=3, restarts=4, completed=frozenset({1}), selector="s"
@@ -98,7 +103,9 @@ def test_while_suspended_nothing_is_active_and_the_other_counts_stay() -> None:
 
 
 def test_while_suspended_every_type_of_the_spec_has_an_entry_and_no_other() -> None:
-    suspended = replica_counts.while_suspended(JobStatus(replicas={"PS": BUSY}), ["Worker"])
+    suspended = replica_counts.while_suspended(
+        JobStatus(replicas={"PS": BUSY}), active={"Worker": 0}
+    )
     assert suspended.replicas == {"Worker": ReplicaStatus()}
 
 

@@ -18,6 +18,7 @@ from tests.support.builders import (
     deleted_names,
     manifest,
     pods,
+    services_of,
     status_after,
 )
 from tfjob.core.plan import Plan
@@ -51,7 +52,11 @@ def gone(plan: Plan) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("policy", ["All", "Running"])
 def test_after_success_running_pods_go_with_their_services(policy: str) -> None:
     job = a_job("W4 P2", run_policy={"cleanPodPolicy": policy}, status=ended())
-    assert gone(decide(job, *pods(worker="RRRR", ps="RR"))) == (W4_P2, W4_P2)
+    workers = [name for name in W4_P2 if "worker" in name]
+    servers = [name for name in W4_P2 if "ps" in name]
+    assert gone(decide(job, *pods(worker="RRRR", ps="RR"))) == (workers, [])
+    services = services_of(pods(worker="RRRR", ps="RR"))
+    assert gone(decide(job, *pods(ps="RR"), services=services)) == (servers, W4_P2)
 
 
 @pytest.mark.scenario(103)
@@ -172,6 +177,8 @@ def test_numbers_of_a_failed_job_stay_but_for_what_clean_up_removes() -> None:
     assert plan.status is None
     cleaned = a_job("W3 P1", **{**fields, "run_policy": {"cleanPodPolicy": "Running"}})
     status = status_after(cleaned, decide(cleaned, *pods(worker="RRF", ps="R")))
+    assert [status.of(kind).active for kind in ("Worker", "PS")] == [0, 1]
+    status = status_after(cleaned, decide(cleaned, *pods(worker="--F", ps="R")))
     assert [status.of(kind).active for kind in ("Worker", "PS")] == [0, 0]
     assert status.of("Worker").failed == 1
 

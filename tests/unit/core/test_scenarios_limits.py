@@ -18,7 +18,9 @@ from tests.support.builders import (
     events_of,
     manifest,
     pods,
+    services_of,
     status_after,
+    stored,
 )
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus
@@ -26,6 +28,7 @@ from tfjob.k8s.pod import ContainerStatus
 F3 = "Job j has failed because it has reached the specified backoff limit"
 F4 = "Job j has failed because it was active longer than specified deadline"
 W4_P2 = ["j-ps-0", "j-ps-1", "j-worker-0", "j-worker-1", "j-worker-2", "j-worker-3"]
+SERVERS, WORKERS = W4_P2[:2], W4_P2[2:]
 
 
 def started(moment: datetime, **policy: Any) -> dict[str, Any]:
@@ -40,13 +43,17 @@ def test_four_restarts_in_place_reach_a_limit_of_four() -> None:
     passes = Passes(given)
     found = [a_pod("worker", index, restarts=1) for index in range(4)]
     plan = passes.go(*found, *pods(ps="RR"))
-    assert sorted(deleted_names(plan, "Pod")) == W4_P2
-    assert sorted(deleted_names(plan, "Service")) == W4_P2
+    assert sorted(deleted_names(plan, "Pod")) == WORKERS
     assert plan.creates == []
     status = passes.job.status
     assert (passes.conditions, status.conditions[-1].message) == (["Created", "Failed"], F3)
     assert events_of(plan) == [("Normal", "TFJobFailed", F3)]
     assert status.completion_time == NOW
+    assert (status.of("Worker").active, status.of("PS").active) == (0, 2)
+    plan = passes.go(*pods(ps="RR"), services=services_of([*found, *pods(ps="RR")]))
+    assert sorted(deleted_names(plan, "Pod")) == SERVERS
+    assert sorted(deleted_names(plan, "Service")) == W4_P2
+    status = passes.job.status
     assert (status.of("Worker").active, status.of("PS").active) == (0, 0)
 
 
@@ -180,9 +187,12 @@ def test_without_a_deadline_pods_stay() -> None:
 def test_past_its_deadline_the_job_fails_and_its_children_go() -> None:
     job = a_job("W4 P2", **started(at(-3), cleanPodPolicy="All", activeDeadlineSeconds=2))
     plan = decide(job, *pods(worker="RRRR", ps="RR"))
-    assert sorted(deleted_names(plan, "Pod")) == W4_P2
-    assert sorted(deleted_names(plan, "Service")) == W4_P2
+    assert sorted(deleted_names(plan, "Pod")) == WORKERS
     status = status_after(job, plan)
+    failed = stored(job, plan)
+    last = decide(failed, *pods(ps="RR"), services=services_of(pods(worker="RRRR", ps="RR")))
+    assert sorted(deleted_names(last, "Pod")) == SERVERS
+    assert sorted(deleted_names(last, "Service")) == W4_P2
     assert (conditions_of(status), status.conditions[-1].message) == (["Created", "Failed"], F4)
     assert events_of(plan) == [("Normal", "TFJobFailed", F4)]
     assert status.completion_time == NOW

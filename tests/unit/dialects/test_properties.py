@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.builders import NOW, a_pod, a_service, manifest, manifests_of
+from tests.support.strategies import manifests
 from tests.unit.dialects.almost_right import SPEC
 from tests.unit.k8s.json_values import JSON
 from tfjob.core.invalid_job import reject
@@ -47,6 +48,15 @@ SETTINGS = st.builds(
     has_legacy_labels=st.booleans(),
     has_evaluator_in_cluster=st.booleans(),
 )
+STATUSES = st.dictionaries(
+    st.sampled_from(
+        ["conditions", "replicaStatuses", "startTime", "completionTime", "lastReconcileTime"]
+    ),
+    JSON
+    | st.lists(st.dictionaries(st.sampled_from(["type", "status"]), JSON))
+    | st.dictionaries(st.just("Worker"), st.dictionaries(st.just("recentRestarts"), JSON)),
+)
+"""Statuses of which parts have the right shape."""
 
 
 def run(dialect: Any, document: Any, flags: Settings, children: Children) -> None:
@@ -87,23 +97,7 @@ class TestAnything:
     def test_status(self, dialect: Any, status: Any, children: Children) -> None:
         run(dialect, manifest() | {"status": status}, Settings(), children)
 
-    @given(
-        st.dictionaries(
-            st.sampled_from(
-                [
-                    "conditions",
-                    "replicaStatuses",
-                    "startTime",
-                    "completionTime",
-                    "lastReconcileTime",
-                ]
-            ),
-            JSON
-            | st.lists(st.dictionaries(st.sampled_from(["type", "status"]), JSON))
-            | st.dictionaries(st.just("Worker"), st.dictionaries(st.just("recentRestarts"), JSON)),
-        ),
-        CHILDREN,
-    )
+    @given(STATUSES, CHILDREN)
     def test_parts_of_a_status(self, dialect: Any, status: Any, children: Children) -> None:
         run(dialect, manifest("P1 W2") | {"status": status}, Settings(), children)
 
@@ -161,3 +155,14 @@ def test_type_that_is_no_text_is_rejected(key: object) -> None:
     document["spec"]["tfReplicaSpecs"][key] = None
     assert [fault.path for fault in KubeflowV1().validate(document)] == ["spec.tfReplicaSpecs"]
     assert not isinstance(KubeflowV1().decode(document, Settings()), Job)
+
+
+@pytest.mark.parametrize("dialect", [KubeflowV1(), KubeflowV1beta1()])
+@given(given_job=manifests(), first=JSON | STATUSES, then=JSON | STATUSES, flags=SETTINGS)
+def test_decoded_job_with_another_status_is_the_job_decoded_anew(
+    dialect: Any, given_job: dict[str, Any], first: Any, then: Any, flags: Settings
+) -> None:
+    known = dialect.decode({**given_job, "status": first}, flags)
+    assert isinstance(known, Job)
+    later = {**given_job, "status": then}
+    assert dialect.with_status(known, later) == dialect.decode(later, flags, is_checked=True)

@@ -82,6 +82,13 @@ def test_the_name_is_the_objects_name_and_sixteen_hex_digits() -> None:
     assert event_name(EVENT, "created/mnist-worker-0") == "mnist.fa443293d78da489"
 
 
+def test_names_of_ranked_events_are_in_the_order_of_their_ranks() -> None:
+    ranked = [msgspec.structs.replace(EVENT, rank=rank) for rank in range(1, 16)]
+    names = [event_name(each, f"key {each.rank}") for each in ranked]
+    assert names == sorted(names)
+    assert event_name(ranked[2], "created/mnist-worker-0") == "mnist.3a443293d78da489"
+
+
 def test_the_same_event_has_the_same_name() -> None:
     told_again = msgspec.structs.replace(EVENT, message="other words", resource_version="43")
     assert event_name(EVENT, "key") == event_name(told_again, "key")

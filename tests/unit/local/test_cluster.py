@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.client.resource import Resource
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError
+from tfjob.sdk.jobs import stored_dialects
 
 NODES = Resource("", "v1", "nodes", namespaced=False)
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)

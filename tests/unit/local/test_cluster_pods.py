@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.errors import ApiError, NotFound
 from tfjob.local.cluster import LocalCluster
+from tfjob.sdk.jobs import stored_dialects
 
 Json = dict[str, Any]
 CORE = "/api/v1/namespaces/kubeflow"
@@ -121,7 +121,9 @@ async def test_seed_002_line_157_token_in_a_pod_opens_the_api_server(
     assert (tmp_path / "ca").read_text().startswith("-----BEGIN CERTIFICATE-----")
 
 
-async def test_pod_has_the_usual_events_but_for_pulled(cluster: LocalCluster) -> None:
+async def test_seed_000_line_548_pod_has_the_usual_events_but_for_pulled(
+    cluster: LocalCluster,
+) -> None:
     await cluster.api.create(f"{CORE}/pods", pod("sleep 60"), decode=dict)
     running = f"{CORE}/pods/p"
     await until(cluster, running, lambda each: each.get("status", {}).get("phase") == "Running")

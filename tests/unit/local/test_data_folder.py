@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.unit.local.node.fake_api import until
-from tfjob.cli.jobs import stored_dialects
 from tfjob.client.http import PartialObjectMetadata
 from tfjob.local.apiserver.server import ApiServer
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, lock_holder, make_folder, prepare, write_file
+from tfjob.sdk.jobs import stored_dialects
 
 NOBODY = 65534
 SECRETS = "/api/v1/namespaces/default/secrets"

@@ -19,7 +19,8 @@ from tests.support.local_apiserver.in_memory import DEFINITIONS, JOBS
 from tests.support.simulation.cluster import QUIET, SimulatedCluster, simulated
 from tests.support.tfjobs import tfjob as a_job
 from tfjob.client.workqueue import WorkQueue
-from tfjob.controller.reconciler import Reconciler, Result
+from tfjob.controller.reconciler import Reconciler
+from tfjob.controller.result import Result
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.manager import app, controller
 from tfjob.manager.background import TaskEndedError, supervised, unawaited_errors

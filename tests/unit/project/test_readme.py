@@ -1,6 +1,8 @@
 """The first job that a reader meets can be checked and planned as the README says."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,17 @@ def job(tmp_path: Path) -> str:
     path = tmp_path / "job.yaml"
     path.write_text(block)
     return str(path)
+
+
+def test_the_program_of_the_readme_runs(tmp_path: Path) -> None:
+    (block,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    (tmp_path / "program.py").write_text(block)
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_job_of_the_readme_is_valid(job: str) -> None:

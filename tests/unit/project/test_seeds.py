@@ -51,6 +51,37 @@ def test_a_named_test_that_does_not_exist_is_a_fault(root: Path, name: str) -> N
     assert found == f"docs/seeds/001.toml: lines 12-14: no test tests/{name}"
 
 
+NAMED = """
+[[row]]
+seed = "001"
+lines = "12-14, 20"
+statement = "It differs"
+state = "differs"
+sentence = "It is left out."
+test = "tests/test_a.py::NAME"
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["test_seed_001_line_13_a", "test_seed_001_line_5_and_20_a", "test_seed_001_line_1_to_12_a"],
+)
+def test_a_test_named_after_a_line_is_named_by_its_statement(root: Path, name: str) -> None:
+    (root / "tests" / "test_a.py").write_text(f"def {name}() -> None: ...\n")
+    seed = seeds.seed_of("001", TITLE + NAMED.replace("NAME", name))
+    assert seeds.faults([seed], root) == []
+
+
+@pytest.mark.parametrize("name", ["test_seed_001_line_15_a", "test_seed_002_line_13_a"])
+def test_a_test_named_after_another_line_is_a_fault(root: Path, name: str) -> None:
+    (root / "tests" / "test_a.py").write_text(f"def {name}() -> None: ...\n")
+    seed = seeds.seed_of("001", TITLE + NAMED.replace("NAME", name))
+    (found,) = seeds.faults([seed], root)
+    assert found == (
+        f"docs/seeds/{name[10:13]}.toml: no statement about its lines names tests/test_a.py::{name}"
+    )
+
+
 def test_several_tests_may_show_one_statement(root: Path) -> None:
     two = '["tests/test_a.py::test_b", "tests/test_a.py::test_c"]'
     seed = seeds.seed_of("001", TITLE + WORKS.replace('"tests/test_a.py::test_b"', two))
@@ -67,6 +98,7 @@ def test_several_tests_may_show_one_statement(root: Path) -> None:
         WORKS.replace('"works"', '"differs"'),
         WORKS + 'sentence = "Both."\n',
         DIFFERS.replace('"It is left out."', '""'),
+        DIFFERS + 'test = "no test"\n',
         DIFFERS.replace('"differs"', '"missing"'),
     ],
 )
@@ -82,6 +114,8 @@ def test_a_list_without_a_title_is_refused() -> None:
 
 def test_the_page_shows_tests_and_sentences() -> None:
     page = seeds.page_of([seeds.seed_of("001", TITLE + WORKS + DIFFERS)])
+    both = seeds.page_of([seeds.seed_of("001", TITLE + NAMED)])
+    assert "| differs | It is left out.<br>`tests/test_a.py::NAME` |" in both
     assert "| 12-14 | It works | works | `tests/test_a.py::test_b` |" in page
     assert r"| 3, 20 | It \| differs | differs | It is left out. |" in page
     assert "Of 2 statements 1 work and 1 differ." in page

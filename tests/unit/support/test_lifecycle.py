@@ -9,6 +9,7 @@ import pytest
 from tests.support.builders import NOW
 from tests.support.fake_kubelet.kubelet import PodGoneError, PodLifecycle
 from tests.support.fake_kubelet.pod_status import Exit
+from tests.support.fake_kubelet.timeline import GONE, look
 from tests.support.local_apiserver.in_memory import CORE, InMemoryApiServer
 from tfjob.local.apiserver.store import Change
 
@@ -40,28 +41,7 @@ class Kubelet(PodLifecycle):
 
     def _note(self, change: Change) -> None:
         if change.key.resource == "pods":
-            self.history.append("gone" if change.type == "DELETED" else _look(change.object))
-
-
-def _look(pod: Json) -> str:
-    """Phase, state of the container, and how long a deletion waits."""
-    words = [pod["status"].get("phase", "Pending")]
-    for entry in pod["status"].get("containerStatuses", []):
-        kind, state = next(iter(entry["state"].items()))
-        words.append(f"{kind} {state.get('exitCode', state.get('reason', ''))}".strip())
-        if entry["restartCount"]:
-            words.append(f"restarts {entry['restartCount']}")
-    marks = [each for each in pod["status"].get("conditions", []) if _is_disruption(each)]
-    words += [each["reason"] for each in marks]
-    if "reason" in pod["status"]:
-        words.append(pod["status"]["reason"])
-    if "deletionTimestamp" in pod["metadata"]:
-        words.append(f"grace {pod['metadata']['deletionGracePeriodSeconds']}")
-    return ", ".join(words)
-
-
-def _is_disruption(condition: Json) -> bool:
-    return bool(condition["type"] == "DisruptionTarget" and condition["status"] == "True")
+            self.history.append(GONE if change.type == "DELETED" else look(change.object))
 
 
 @pytest.mark.parametrize(("code", "phase"), [(0, "Succeeded"), (3, "Failed")])

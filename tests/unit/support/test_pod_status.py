@@ -73,13 +73,35 @@ def test_container_that_runs_keeps_its_start_time() -> None:
     assert condition(status, "Ready")["lastTransitionTime"] == EARLIER
 
 
-def test_waiting_container_keeps_the_pod_pending_without_an_address() -> None:
+def is_prepared(status: Status) -> bool:
+    return bool(condition(status, "PodReadyToStartContainers")["status"] == "True")
+
+
+def test_pod_whose_image_is_not_pulled_is_pending_and_has_its_sandbox() -> None:
     status = pod_status.waiting(pod(), NOW, reason="ImagePullBackOff", message="no image")
     waits = status["containerStatuses"][0]["state"]["waiting"]
     assert status["phase"] == "Pending"
     assert waits == {"reason": "ImagePullBackOff", "message": "no image"}
-    assert "podIP" not in status
+    assert "podIP" in status
     assert condition(status, "Ready")["message"] == "containers with unready status: [tensorflow]"
+    assert is_prepared(status)
+
+
+def test_pod_whose_container_is_not_created_has_no_address() -> None:
+    status = pod_status.waiting(pod(), NOW, reason="ContainerCreating")
+    assert "podIP" not in status
+    assert not is_prepared(status)
+
+
+def test_init_container_that_fails_for_good_fails_the_pod() -> None:
+    given = pod()
+    given = {**given, "spec": {**given["spec"], "initContainers": [{"name": "fetch"}]}}
+    status = pod_status.init_failed(given, NOW, container="fetch", how=Exit(code=4))
+    assert status["phase"] == "Failed"
+    (fetch,) = status["initContainerStatuses"]
+    assert fetch["state"]["terminated"]["exitCode"] == 4
+    waits = status["containerStatuses"][0]["state"]["waiting"]
+    assert waits == {"reason": "PodInitializing"}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ a   b
 $ two
 ```
 
-```console
+```console local
 $ three
 x
 ```
@@ -23,7 +23,11 @@ x
 
 
 def test_commands_of_console_blocks_are_found_in_order() -> None:
-    assert list(steps_of(PAGE)) == [Step("one", "a   b\n"), Step("two", ""), Step("three", "x\n")]
+    assert list(steps_of(PAGE)) == [
+        Step("one", "a   b\n"),
+        Step("two", ""),
+        Step("three", "x\n", is_local=True),
+    ]
 
 
 @pytest.mark.parametrize(

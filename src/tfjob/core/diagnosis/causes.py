@@ -40,6 +40,7 @@ class Cause(StrEnum):
     SANDBOX_FAILED = "SandboxFailed"
     INIT_CONTAINER_FAILED = "InitContainerFailed"
     CONTAINER_NOT_STARTED = "ContainerNotStarted"
+    CONTAINER_NOT_CREATED = "ContainerNotCreated"
     PROBE_FAILED = "ProbeFailed"
     OUT_OF_MEMORY = "OutOfMemory"
     NODE_PRESSURE = "NodePressure"
@@ -57,7 +58,10 @@ class Cause(StrEnum):
     UNSUPPORTED_STRATEGY = "UnsupportedStrategy"
     MODULE_MISSING = "ModuleMissing"
     ACCELERATOR_FAILED = "AcceleratorFailed"
+    ALLOCATION_FAILED = "AllocationFailed"
     DATA_UNAVAILABLE = "DataUnavailable"
+    NAN_LOSS = "NaNLoss"
+    STALLED = "Stalled"
     PYTHON_ERROR = "PythonError"
     KILLED = "Killed"
     PROGRAM_FAILED = "ProgramFailed"
@@ -153,10 +157,7 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
         {
             Cause.DEADLOCKED: (
                 "holds nodes and waits for more, as another job does",
-                (
-                    "Suspend one of the jobs until the other has ended; a gang scheduler or a queue"
-                    " prevents it."
-                ),
+                "Suspend one of them until the other has ended; a gang scheduler prevents it.",
             ),
             Cause.INSUFFICIENT_RESOURCES: (
                 "is pending: no node has enough free resources",
@@ -175,25 +176,15 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
             ),
             Cause.GANG_NOT_ENFORCED: (
                 "is not scheduled as a gang: the API server dropped spec.schedulingGroup of a pod",
-                (
-                    "Ask the administrator to turn on the feature gates GenericWorkload and"
-                    " GangScheduling of kube-apiserver and kube-scheduler, or to choose another"
-                    " gang scheduler."
-                ),
+                "Ask for the feature gates GenericWorkload and GangScheduling on all API servers.",
             ),
             Cause.SCHEDULER_SILENT: (
                 "is pending: no scheduler has taken it up",
-                (
-                    "Check that the scheduler of that name runs, that its queue exists and that it"
-                    " may read the PodGroup."
-                ),
+                "Check that the scheduler of that name runs, and that the queue exists.",
             ),
             Cause.SCHEDULING_GATED: (
                 "is pending: a scheduling gate holds it",
-                (
-                    "Wait until the controller that set the gate removes it, or remove"
-                    " schedulingGates from the template."
-                ),
+                "Wait for the controller that set it, or remove schedulingGates in the template.",
             ),
             Cause.VOLUME_NOT_BOUND: (
                 "is pending: a PersistentVolumeClaim is missing or not bound",
@@ -248,6 +239,10 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
                     "Check command and args: the file must exist where the container runs and be"
                     " executable."
                 ),
+            ),
+            Cause.CONTAINER_NOT_CREATED: (
+                "cannot start: its node cannot create its container",
+                "Act on the message of the node, for example by correcting the securityContext.",
             ),
             Cause.PROBE_FAILED: (
                 "was restarted: its liveness or startup probe failed",
@@ -346,6 +341,24 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
                 "ended: it could not read or write data",
                 "Check paths, permissions, mounted volumes and free disk space.",
             ),
+            Cause.ALLOCATION_FAILED: (
+                "ended: it could not allocate memory",
+                (
+                    "Use smaller batches or a smaller model; where processes share a GPU, set"
+                    " TF_FORCE_GPU_ALLOW_GROWTH=true."
+                ),
+            ),
+            Cause.NAN_LOSS: (
+                "ended: its loss or a tensor is not a number",
+                "Lower the learning rate, clip gradients, and check the data for invalid values.",
+            ),
+            Cause.STALLED: (
+                "does nothing: no replica uses the CPU or prints anything",
+                (
+                    "Look at what the program waits for, such as a lock, a queue or an answer"
+                    " without a timeout; `tfjob restart` starts the replicas again."
+                ),
+            ),
             Cause.PYTHON_ERROR: (
                 "ended with a Python error",
                 "Read the last lines, and `tfjob logs` for all of them.",
@@ -370,8 +383,8 @@ BLOCKING: Final = frozenset(
     cause
     for cause, info in CATALOGUE.items()
     if info.group in {CauseGroup.NOT_CREATED, CauseGroup.PENDING, CauseGroup.STARTING}
-) - {Cause.INIT_CONTAINER_FAILED, Cause.INVALID_SPEC, Cause.PROBE_FAILED}
-"""Causes for which a replica waits. They end when it starts; the others are incidents."""
+) - {Cause.INIT_CONTAINER_FAILED, Cause.INVALID_SPEC, Cause.PROBE_FAILED} | {Cause.STALLED}
+"""Causes for which a replica waits. They end when it goes on; the others are incidents."""
 DISRUPTIONS: Final = frozenset(
     {
         Cause.NODE_PRESSURE,

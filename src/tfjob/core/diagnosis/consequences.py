@@ -40,14 +40,21 @@ def has_own_evidence(failed: Incident) -> bool:
 def is_coupled(job: Job, *, lost: Incident, survivor: Incident) -> bool:
     """Whether TensorFlow ends the survivor when the other replica is lost."""
     first, second = replica_of(job, lost), replica_of(job, survivor)
-    if first is None or second is None or job.tf_config.is_dynamic:
-        return False
-    if not (first.is_in_cluster and second.is_in_cluster):
+    return first is not None and second is not None and couples(job, lost=first, survivor=second)
+
+
+def couples(job: Job, *, lost: ReplicaType, survivor: ReplicaType) -> bool:
+    """Whether TensorFlow ends replicas of the second type when one of the first is lost.
+
+    Without parameter servers, chief and workers may train collectively. With them, the chief needs
+    every parameter server, and nobody else misses anybody.
+    """
+    if job.tf_config.is_dynamic or not (lost.is_in_cluster and survivor.is_in_cluster):
         return False
     tasks = {each.task.lower() for each in job.replicas if each.count}
     if _PARAMETER_SERVER in tasks:
-        return first.task.lower() == _PARAMETER_SERVER and second.task.lower() in _LEADERS
-    return {first.task.lower(), second.task.lower()} <= _COLLECTIVE
+        return lost.task.lower() == _PARAMETER_SERVER and survivor.task.lower() in _LEADERS
+    return {lost.task.lower(), survivor.task.lower()} <= _COLLECTIVE
 
 
 def is_consequence(

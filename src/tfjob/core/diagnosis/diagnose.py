@@ -12,7 +12,15 @@ from typing import Final
 
 import msgspec
 
-from tfjob.core.diagnosis import api_refusals, deadlock, failures, gang_waits, waiting
+from tfjob.core.diagnosis import (
+    api_refusals,
+    deadlock,
+    failures,
+    gang_waits,
+    pod_events,
+    stalls,
+    waiting,
+)
 from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, Cause, CauseGroup
 from tfjob.core.diagnosis.consequences import WINDOW
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, fitted
@@ -105,22 +113,18 @@ def _diagnosis(
 ) -> Diagnosis | None:
     stored = builder.job.status.diagnosis
     suspected = observed.suspects
-    if not suspected and stored is None and not _may_wait(builder):
+    may_wait = _may_wait(builder) or any(stalls.of_job(observed))
+    if not suspected and stored is None and not may_wait:
         return None
     seen = [
         failure
         for instance in suspected
-        for failure in failures.of_instance(instance, now=builder.now)
+        for failure in failures.of_instance(instance, now=builder.now, events=children.events)
     ]
     before = () if stored is None else stored.incidents
     count = 0 if stored is None else stored.incident_count
-    is_whole = count <= len(before)
-    incidents = merged(
-        builder.job,
-        before,
-        seen,
-        forgotten_until=None if is_whole else before[min(1, len(before) - 1)].at,
-    )
+    forgotten_until = None if stored is None else stored.forgotten_until
+    incidents = merged(builder.job, before, seen, forgotten_until=forgotten_until)
     count += len(incidents) - len(before)
     found = _dominant(builder, children, observed, incidents=incidents, seen=seen)
     if found is None:
@@ -235,10 +239,12 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
     found = [
         wait
         for instance in observed.suspects
-        for wait in waiting.of_instance(instance, now=builder.now)
+        for wait in waiting.of_instance(instance, now=builder.now, events=children.events)
     ]
     found.extend(_job_waits(builder, children, observed))
     builder.requeue_at(min((each.due for each in found if each.due is not None), default=None))
+    starting = (each.pod for each in observed.suspects if each.pod is not None)
+    builder.requeue_at(pod_events.next_look(starting, now=builder.now))
     due = [each for each in found if each.due is None]
     stored = builder.job.status.diagnosis
     deadlocks = [each for each in due if each.cause is Cause.DEADLOCKED]
@@ -254,6 +260,7 @@ def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState
     found = [
         *gang_waits.of_job(builder.job, children, now=builder.now),
         *deadlock.of_job(builder.job.name, children, now=builder.now),
+        *stalls.of_job(observed),
     ]
     stored = builder.job.status.diagnosis
     if stored is None or stored.cause not in BLOCKING:

@@ -102,6 +102,13 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
         return CATALOGUE[self.cause].remedy
 
     @property
+    def forgotten_until(self) -> datetime | None:
+        """Unknown failures up to this time may belong to incidents that are no longer kept."""
+        if self.incident_count <= len(self.incidents) or not self.incidents:
+            return None
+        return self.incidents[min(1, len(self.incidents) - 1)].at
+
+    @property
     def latest(self) -> Incident | None:
         return self.incidents[-1] if self.incidents else None
 

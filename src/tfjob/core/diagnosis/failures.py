@@ -4,12 +4,13 @@ A failure is named by the pod's UID and the number of the container's run. A dis
 failure, the disruption; how its containers end afterwards is not evidence of anything.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
+from tfjob.core.diagnosis import pod_events
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.diagnosis import Incident, fitted_incident
 from tfjob.core.diagnosis.training_errors import error_in
@@ -18,20 +19,23 @@ from tfjob.core.observe import ReplicaInstance
 from tfjob.core.pod_state import deletion_requested_at
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
+from tfjob.k8s.pod_event import PodEvent
 
 _SIGNALS: Final = 128
 """Exit codes above this one are signals."""
 _START_ERRORS: Final = frozenset({"StartError", "ContainerCannotRun", "RunContainerError"})
 _START_CODES: Final = frozenset({126, 127, 128})
 _OUT_OF_MEMORY: Final = "OOMKilled"
+_BY_KUBELET: Final = "TerminationByKubelet"
+_LOST_TRACK: Final = "ContainerStatusUnknown"
+"""The kubelet does not know how the container ended; its exit code is made up."""
 _TARGETS: Final[Mapping[str, Cause]] = {
     "PreemptionByScheduler": Cause.PREEMPTED,
     "EvictionByEvictionAPI": Cause.DRAINED,
     "DeletionByTaintManager": Cause.NODE_LOST,
     "DeletionByPodGC": Cause.NODE_LOST,
-    "TerminationByKubelet": Cause.NODE_PRESSURE,
 }
-"""Reasons of the condition DisruptionTarget."""
+"""Reasons of the condition DisruptionTarget. For TerminationByKubelet the pod's reason tells."""
 _POD_REASONS: Final[Mapping[str, Cause]] = {
     "Evicted": Cause.NODE_PRESSURE,
     "Preempting": Cause.PREEMPTED,
@@ -55,18 +59,28 @@ class Failure(msgspec.Struct, frozen=True):
     replica: ReplicaType
     started: datetime | None = None
     output: str = ""
+    follows: str = ""
+    """The key of the failure because of which the operator restarts the replica."""
 
 
-def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Failure]:
+def of_instance(
+    instance: ReplicaInstance, *, now: datetime, events: Sequence[PodEvent] = ()
+) -> Iterator[Failure]:
     pod = instance.pod
     if pod is None or instance.is_obsolete or instance.is_completed:
         return
-    seen = _Seen(instance, pod, time.truncate(now))
+    seen = _Seen(instance, pod, time.truncate(now), events)
     status = next(
         (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER), None
     )
-    if status is not None:
-        yield from _before(seen, status)
+    if instance.is_superseded:
+        yield seen.group_restart(instance.incident)
+        return
+    before = [] if status is None else list(_before(seen, status))
+    if _is_of_earlier_run(instance.incident, pod):
+        yield from (each for each in before if each.incident.key == instance.incident)
+        return
+    yield from before
     if instance.is_failed and instance.is_disrupted:
         yield seen.disruption(0 if status is None else status.restart_count)
         return
@@ -78,6 +92,11 @@ def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Failure
     yield from _init_failures(seen)
 
 
+def _is_of_earlier_run(incident: str, pod: Pod) -> bool:
+    """Whether the pod is replaced because of a run before its current one."""
+    return incident.startswith(f"{pod.metadata.uid}/") and incident != last_key(pod)
+
+
 def last_key(pod: Pod) -> str:
     """The key of the failure with which the pod has ended."""
     return f"{pod.metadata.uid}/{training_restarts(pod)}"
@@ -86,6 +105,13 @@ def last_key(pod: Pod) -> str:
 def key_before_restart(pod: Pod) -> str:
     """The key of the failure before the last restart in place."""
     return f"{pod.metadata.uid}/{training_restarts(pod) - 1}"
+
+
+def end_before_restart(pod: Pod) -> Terminated | None:
+    """How the training container ended before its last restart in place."""
+    own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
+    status = next(own, None)
+    return None if status is None else status.last_state.terminated
 
 
 def training_restarts(pod: Pod) -> int:
@@ -122,18 +148,30 @@ def _init_failures(seen: "_Seen") -> Iterator[Failure]:
 class _Seen:
     """One observed pod of a replica."""
 
-    def __init__(self, instance: ReplicaInstance, pod: Pod, now: datetime) -> None:
+    def __init__(
+        self, instance: ReplicaInstance, pod: Pod, now: datetime, events: Sequence[PodEvent]
+    ) -> None:
         self._instance = instance
         self.pod = pod
         self._now = now
+        self._events = events
 
     def exit(self, ended: Terminated, *, run: int) -> Failure:
         """The end of the training container."""
-        cause, detail = _exit_cause(ended)
+        replica = self._instance.replica
+        cause, detail = _exit_cause(ended, replica)
         if cause is Cause.OUT_OF_MEMORY:
-            limit = _memory_limit(self._instance.replica)
+            limit = _memory_limit(replica)
             detail = f"limit {limit}" if limit else ""
+        elif probe := self._failed_probe(ended):
+            cause, detail = Cause.PROBE_FAILED, probe
         return self._failure(f"{run}", cause, ended=ended, detail=detail)
+
+    def _failed_probe(self, ended: Terminated) -> str:
+        if not self._events:
+            return ""
+        killed_at = time.parse(ended.finished_at)
+        return pod_events.probe_event(self.pod, self._events, killed_at=killed_at)
 
     def init_failure(self, container: str, ended: Terminated, *, run: int) -> Failure:
         cause = Cause.INIT_CONTAINER_FAILED
@@ -149,15 +187,25 @@ class _Seen:
             ),
             None,
         )
-        if target is not None:
+        at = None if target is None else time.parse(target.last_transition_time)
+        if target is not None and target.reason != _BY_KUBELET:
             cause = _TARGETS.get(target.reason, Cause.POD_DELETED)
-            at = time.parse(target.last_transition_time)
             reason, detail = target.reason, target.message
         else:
-            cause = _POD_REASONS.get(pod.status.reason, Cause.POD_DELETED)
-            at, reason, detail = None, pod.status.reason, pod.status.message
+            other = Cause.POD_DELETED if target is None else Cause.NODE_PRESSURE
+            cause = _POD_REASONS.get(pod.status.reason, other)
+            reason, detail = pod.status.reason, pod.status.message
+            if target is not None:
+                reason, detail = reason or target.reason, detail or target.message
         at = at or deletion_requested_at(pod.metadata) or _latest_end(pod)
         return self._failure(f"{run}", cause, at=at, reason=reason, detail=detail)
+
+    def group_restart(self, incident: str) -> Failure:
+        """The pod ends because the operator restarts its group."""
+        at = _latest_end(self.pod) or deletion_requested_at(self.pod.metadata)
+        run = f"{training_restarts(self.pod)}"
+        found = self._failure(run, Cause.KILLED, at=at)
+        return msgspec.structs.replace(found, follows=incident)
 
     def pod_failure(self, run: int) -> Failure:
         """The pod failed, and no container tells why."""
@@ -197,13 +245,15 @@ class _Seen:
         )
 
 
-def _exit_cause(ended: Terminated) -> tuple[Cause, str]:
+def _exit_cause(ended: Terminated, replica: ReplicaType) -> tuple[Cause, str]:
     """The cause of an exit, and what the output says about it."""
     if ended.reason == _OUT_OF_MEMORY:
         return Cause.OUT_OF_MEMORY, ""
+    if ended.reason == _LOST_TRACK:
+        return Cause.UNKNOWN, ended.message
     if ended.reason in _START_ERRORS or ended.exit_code in _START_CODES:
         return Cause.CONTAINER_NOT_STARTED, ended.message.strip().rpartition("\n")[2]
-    found = error_in(ended.message)
+    found = error_in(ended.message, uses_accelerator=_uses_accelerator(replica))
     if found is not None:
         return found.cause, found.line
     if ended.exit_code > _SIGNALS:
@@ -222,9 +272,18 @@ def _latest_end(pod: Pod) -> datetime | None:
 
 
 def _memory_limit(replica: ReplicaType) -> str:
+    return str(_limits(replica).get("memory", ""))
+
+
+def _uses_accelerator(replica: ReplicaType) -> bool:
+    """Whether the replica asks for a device of a vendor, such as nvidia.com/gpu."""
+    return any("/" in name for name in _limits(replica))
+
+
+def _limits(replica: ReplicaType) -> Mapping[str, object]:
     for container in (replica.template.get("spec") or {}).get("containers") or ():
         if container.get("name") == TRAINING_CONTAINER:
             resources = container.get("resources")
             limits = resources.get("limits") if isinstance(resources, Mapping) else None
-            return str(limits.get("memory", "")) if isinstance(limits, Mapping) else ""
-    return ""
+            return limits if isinstance(limits, Mapping) else {}
+    return {}

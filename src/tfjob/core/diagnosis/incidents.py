@@ -57,8 +57,12 @@ def _grouped(
 ) -> tuple[tuple[Incident, ...], Mapping[str, Incident]]:
     known = {each.key: each for each in stored}
     starts: dict[str, datetime | None] = {}
+    superseded: list[Failure] = []
     for failure in failures:
         seen = failure.incident
+        if failure.follows:
+            superseded.append(failure)
+            continue
         starts[seen.key] = failure.started
         if seen.key in known:
             known[seen.key] = _better(known[seen.key], seen)
@@ -67,6 +71,8 @@ def _grouped(
     groups = _Groups(job, stored={each.key for each in stored}, seen=starts.keys())
     for each in sorted(known.values(), key=_order):
         groups.add(each, started=starts.get(each.key))
+    for failure in superseded:
+        groups.supersede(failure.incident, because_of=failure.follows)
     return groups.incidents(), groups.followed
 
 
@@ -136,6 +142,7 @@ class _Groups:
         self._by_kind: dict[str, deque[_Group]] = {}
         self._by_likeness: dict[tuple[str, ...], deque[_Group]] = {}
         self._couplings: dict[tuple[str, str], bool] = {}
+        self._group_of: dict[str, _Group] = {}
         self.followed: dict[str, Incident] = {}
 
     def add(self, each: Incident, *, started: datetime | None) -> None:
@@ -144,11 +151,19 @@ class _Groups:
         model = self._model_of(each, started=started)
         if cause is not None and (model is None or cause.place <= model.place):
             cause.follow(each)
+            self._group_of[each.key] = cause
             self.followed[each.key] = cause.first
         elif model is not None:
             model.join(each)
+            self._group_of[each.key] = model
         else:
             self._start(each)
+
+    def supersede(self, each: Incident, *, because_of: str) -> None:
+        """Add a replica that the operator restarts because of a failure, if that is known."""
+        group = self._group_of.get(because_of)
+        if group is not None:
+            group.follow(each)
 
     def incidents(self) -> tuple[Incident, ...]:
         return tuple(each.incident() for each in self._groups)
@@ -156,6 +171,7 @@ class _Groups:
     def _start(self, each: Incident) -> None:
         group = _Group(each, len(self._groups))
         self._groups.append(group)
+        self._group_of[each.key] = group
         self._by_kind.setdefault(each.kind, deque()).append(group)
         trait = likeness(each)
         if trait is not None:

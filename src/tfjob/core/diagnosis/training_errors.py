@@ -1,10 +1,12 @@
 """What the last output of a program says about its end: errors of TensorFlow and of Python.
 
-The output is text of users. It is only searched for known phrases, and never interpreted.
+The output is text of users. It is only searched for known phrases, and never interpreted. The last
+exception decides. Warnings stay in the output of programs that end for other reasons, so what is
+not part of the exception counts only if nothing but a failure prints it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -13,6 +15,10 @@ from tfjob.core.diagnosis.causes import Cause
 
 _MAX_SEARCHED: Final = 4096
 """Bytes of output that a container status can hold."""
+_LAST: Final = 3
+"""Lines in which a program without an exception says why it ends."""
+_CUDA_INIT: Final = "failed call to cuInit"
+"""TensorFlow with CUDA prints it on every machine without a GPU, and goes on."""
 _PHRASES: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
     (Cause.PORT_IN_USE, ("Could not start gRPC server", "Address already in use")),
     (
@@ -33,10 +39,29 @@ _PHRASES: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
     ),
     (Cause.MODULE_MISSING, ("ModuleNotFoundError", "ImportError:")),
     (
+        Cause.NAN_LOSS,
+        (
+            "NaN loss during training",
+            "Model diverged with loss = NaN",
+            "Tensor had NaN values",
+            "Tensor had Inf and NaN values",
+            "Detected Infinity or NaN in output",
+        ),
+    ),
+    (
+        Cause.ALLOCATION_FAILED,
+        (
+            "CUDA_ERROR_OUT_OF_MEMORY",
+            "OOM when allocating tensor",
+            "ResourceExhaustedError",
+            "MemoryError",
+        ),
+    ),
+    (
         Cause.ACCELERATOR_FAILED,
         (
             "CUDA_ERROR_",
-            "failed call to cuInit",
+            _CUDA_INIT,
             "unhandled system error",
             "unhandled cuda error",
             "cudaErrorNoKernelImageForDevice",
@@ -44,6 +69,14 @@ _PHRASES: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
         ),
     ),
     (Cause.CONTAINER_NOT_STARTED, ("python: can't open file", "python3: can't open file")),
+    (
+        Cause.DATA_UNAVAILABLE,
+        (
+            "No space left on device",
+            "Disk quota exceeded",
+            "Error executing an HTTP request",
+        ),
+    ),
     (
         Cause.PEER_LOST,
         (
@@ -67,8 +100,6 @@ _PHRASES: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
     (
         Cause.DATA_UNAVAILABLE,
         (
-            "No space left on device",
-            "Disk quota exceeded",
             "Permission denied",
             "PermissionError",
             "FileNotFoundError",
@@ -78,10 +109,23 @@ _PHRASES: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
     ),
 )
 """In order of precedence: what explains more comes first."""
-_TELLING: Final = frozenset({Cause.PORT_IN_USE, Cause.ACCELERATOR_FAILED, Cause.PEER_LOST})
-"""Causes whose phrases count anywhere in the output; the others may be warnings without effect."""
+_NEVER_BENIGN: Final = frozenset(
+    {
+        "Could not start gRPC server",
+        "CUDA_ERROR_",
+        "CUDA_ERROR_OUT_OF_MEMORY",
+        "CUDNN_STATUS_",
+        "cudaErrorNoKernelImageForDevice",
+        "unhandled cuda error",
+        "stopped sending heartbeats",
+        "Collective ops is aborted by",
+        "tasks are unhealthy",
+    }
+)
+"""Phrases that count anywhere in the output."""
+_TRACEBACK: Final = "Traceback (most recent call last):"
 _EXCEPTION: Final = re.compile(
-    r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit|Warning)\b.{0,300}"
+    r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Interrupt|Exit)\b.{0,300}"
 )
 
 
@@ -91,27 +135,37 @@ class TrainingError(msgspec.Struct, frozen=True):
     """The line that tells most."""
 
 
-def error_in(output: str) -> TrainingError | None:
-    """The error that the last output of a program shows; None if it shows no known one.
-
-    The last exception decides. Without one, or if it says nothing, the lines before it do.
-    """
-    lines = output[-_MAX_SEARCHED:].splitlines()
-    places = [place for place, line in enumerate(lines) if _EXCEPTION.match(line)]
+def error_in(output: str, *, uses_accelerator: bool = False) -> TrainingError | None:
+    """The error that the last output of a program shows; None if it shows no known one."""
+    shown = output[-_MAX_SEARCHED:].splitlines()
+    lines = shown if uses_accelerator else [each for each in shown if _CUDA_INIT not in each]
+    places = list(_exceptions(lines))
+    everywhere = _phrase_in(lines, is_certain=True)
     if not places:
-        return _phrase_in(lines)
+        last = [each for each in lines if each.strip()][-_LAST:]
+        hint = _phrase_in([each for each in lines if _CUDA_INIT in each])
+        return everywhere or _phrase_in(last) or hint
     raised = lines[places[-1] :]
-    found = _phrase_in(raised) or _phrase_in(lines, among=_TELLING)
+    found = _phrase_in(raised) or everywhere
     return found or TrainingError(Cause.PYTHON_ERROR, raised[0].strip())
 
 
-def _phrase_in(
-    lines: Sequence[str], *, among: frozenset[Cause] = frozenset(Cause)
-) -> TrainingError | None:
+def _exceptions(lines: Sequence[str]) -> Iterator[int]:
+    """The lines at which an exception is told: by its name, or by the traceback before it."""
+    is_traced = False
+    for place, line in enumerate(lines):
+        if line.startswith(_TRACEBACK):
+            is_traced = True
+        elif line[:1].strip():
+            if is_traced or _EXCEPTION.match(line):
+                yield place
+            is_traced = False
+
+
+def _phrase_in(lines: Sequence[str], *, is_certain: bool = False) -> TrainingError | None:
     for cause, phrases in _PHRASES:
-        if cause not in among:
-            continue
-        line = next((each for each in lines if any(map(each.__contains__, phrases))), "")
+        chosen = [each for each in phrases if each in _NEVER_BENIGN] if is_certain else phrases
+        line = next((each for each in lines if any(map(each.__contains__, chosen))), "")
         if line:
             return TrainingError(cause, line.strip())
     return None

@@ -10,11 +10,13 @@ from typing import Final
 
 import msgspec
 
+from tfjob.core.diagnosis import pod_events
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.observe import ReplicaInstance
 from tfjob.core.stuck_pods import WARN_AFTER
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, PodCondition
+from tfjob.k8s.pod_event import PodEvent
 
 SCHEDULING_GRACE: Final = timedelta(seconds=3)
 SILENCE: Final = timedelta(seconds=30)
@@ -33,14 +35,20 @@ _IMAGE: Final = frozenset(
 _NOT_STARTED: Final = frozenset(
     {"RunContainerError", "CreateContainerError", "StartError", "ContainerCannotRun"}
 )
+_MISSING: Final = ("not found", "couldn't find key", "non-existent")
+_EXECUTION: Final = ("exec", "no command specified", "permission denied", "no such file")
+"""What the message about a container whose command cannot be executed contains."""
 _SCHEDULING: Final[Sequence[tuple[Cause, Sequence[str]]]] = (
     (
         Cause.VOLUME_NOT_BOUND,
         ("persistentvolumeclaim", "volume node affinity", "persistent volume"),
     ),
-    (Cause.DEVICE_NOT_ALLOCATED, ("resourceclaim", "resource claim", "cannot allocate all claims")),
+    (
+        Cause.DEVICE_NOT_ALLOCATED,
+        ("resourceclaim", "resource claim", "cannot allocate all claims", "device class"),
+    ),
     (Cause.GANG_INCOMPLETE, ("pod group", "podgroup", "gang")),
-    (Cause.INSUFFICIENT_RESOURCES, ("insufficient ", "too many pods")),
+    (Cause.INSUFFICIENT_RESOURCES, ("insufficient ", "too many pods", "free ports")),
     (
         Cause.NO_MATCHING_NODE,
         ("didn't match", "untolerated taint", "didn't satisfy", "had taint", "unschedulable"),
@@ -63,7 +71,9 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     """When it is to be reported, if it lasts; None for now."""
 
 
-def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Wait]:
+def of_instance(
+    instance: ReplicaInstance, *, now: datetime, events: Sequence[PodEvent] = ()
+) -> Iterator[Wait]:
     pod = instance.pod
     if pod is None or instance.is_obsolete or instance.is_completed:
         return
@@ -82,6 +92,8 @@ def of_instance(instance: ReplicaInstance, *, now: datetime) -> Iterator[Wait]:
         yield containers[0]
     elif not pod.spec.node_name:
         yield from _of_scheduling(pod, replica, now=now)
+    elif pod_events.is_starting(pod):
+        yield from _of_start(pod, replica, events)
 
 
 def _of_container(status: ContainerStatus, pod: Pod, replica: str) -> Wait | None:
@@ -91,11 +103,9 @@ def _of_container(status: ContainerStatus, pod: Pod, replica: str) -> Wait | Non
     if waiting.reason in _IMAGE:
         cause = Cause.IMAGE_NOT_PULLED
     elif waiting.reason == "CreateContainerConfigError":
-        # The local node mounts volumes while it creates the container.
-        is_claim = "persistentvolumeclaim" in waiting.message
-        cause = Cause.VOLUME_NOT_BOUND if is_claim else Cause.CONFIG_MISSING
+        cause = _config_cause(waiting.message)
     elif waiting.reason in _NOT_STARTED:
-        cause = Cause.CONTAINER_NOT_STARTED
+        cause = _start_cause(waiting.message)
     else:
         return None
     return Wait(
@@ -124,6 +134,33 @@ def silent_until(created: datetime | None, *, now: datetime) -> datetime | None:
     """
     due = now if created is None else time.add(created, SILENCE)
     return due if now < due else None
+
+
+def _config_cause(message: str) -> Cause:
+    # The local node mounts volumes while it creates the container.
+    if "persistentvolumeclaim" in message:
+        return Cause.VOLUME_NOT_BOUND
+    is_missing = any(each in message for each in _MISSING)
+    return Cause.CONFIG_MISSING if is_missing else Cause.CONTAINER_NOT_CREATED
+
+
+def _start_cause(message: str) -> Cause:
+    is_command = any(each in message.lower() for each in _EXECUTION)
+    return Cause.CONTAINER_NOT_STARTED if is_command else Cause.CONTAINER_NOT_CREATED
+
+
+def _of_start(pod: Pod, replica: str, events: Sequence[PodEvent]) -> Iterator[Wait]:
+    event = pod_events.starting_event(pod, events)
+    cause = None if event is None else pod_events.starting_cause(event.reason)
+    if event is not None and cause is not None:
+        yield Wait(
+            cause=cause,
+            since=None,
+            replica=replica,
+            node=pod.spec.node_name,
+            reason=event.reason,
+            detail=event.message,
+        )
 
 
 def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Workload
 from tfjob.core.status import JobStatus
@@ -28,6 +30,9 @@ class TFJobDialect:
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         return pod_groups(settings)
+
+    def with_status(self, job: Job, manifest: Manifest) -> Job:
+        return msgspec.structs.replace(job, status=kubeflow_status.decode(manifest.get("status")))
 
     def unknown_fields(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
         return []

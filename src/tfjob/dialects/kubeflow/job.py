@@ -17,9 +17,10 @@ from tfjob.core.job import (
     TFConfig,
 )
 from tfjob.core.naming import child_prefix, label_value
-from tfjob.dialects import tf_config_limit
+from tfjob.dialects import job_annotations, tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
+from tfjob.dialects.job_annotations import JobAnnotations
 from tfjob.dialects.kubeflow import api, kueue, status
 from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
@@ -29,7 +30,6 @@ from tfjob.dialects.stored_values import (
     mapping,
     metadata_of,
     owner_of,
-    recovery_of,
 )
 from tfjob.k8s import time
 from tfjob.k8s.field import Fault
@@ -76,6 +76,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         )
     success_criterion = _success_criterion(spec)
     leaders = _leaders(spec)
+    annotated = job_annotations.read(given, recovery=settings.recovery)
     total = sum(each.count for each in spec.replicas)
     found = Job(
         owner=owner,
@@ -85,12 +86,12 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
             success_criterion=success_criterion,
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
-            recovery=recovery_of(given, settings.recovery),
+            recovery=annotated.recovery,
             runs_whole=bool(kueue.queue_of(given)),
             holds_decisive_pods=settings.has_result_finalizers,
         ),
         messages=api.MESSAGES,
-        policy=_policy(spec, settings),
+        policy=_policy(spec, settings, annotated),
         tf_config=TFConfig(is_enabled=total != 1 or spec.is_dynamic, is_dynamic=spec.is_dynamic),
         gang=gang_for(
             settings,
@@ -102,6 +103,7 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
         queue=kueue.queue_for(given, settings, owner=owner, total=total),
         annotations=_annotations(given),
         child_labels={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
+        warnings=annotated.warnings,
         status=stored,
         keeps_last_lines=settings.keeps_last_lines,
         is_external=external,
@@ -148,13 +150,14 @@ def _label_keys(leaders: SuccessCriterion, settings: Settings) -> LabelKeys:
     )
 
 
-def _policy(spec: Spec, settings: Settings) -> RunPolicy:
+def _policy(spec: Spec, settings: Settings, annotated: JobAnnotations) -> RunPolicy:
     return RunPolicy(
         clean=CleanPolicy(spec.clean_policy or settings.default_clean_pod_policy),
         ttl=time.duration(spec.ttl),
         deadline=time.duration(spec.deadline),
         backoff_limit=spec.backoff_limit,
         is_suspended=spec.is_suspended,
+        evaluator_grace=annotated.evaluator_grace,
     )
 
 

@@ -205,6 +205,9 @@ def _status() -> Schema:
             "completionTime": moment("When the job finished."),
             "lastReconcileTime": moment("When the job was last found waiting for its PodGroup."),
             "limitReached": text("The limit that failed it: BackoffLimit or ActiveDeadline."),
+            "trainingCompletionTime": moment(
+                "When training had succeeded and the job began to wait for its evaluator."
+            ),
             diagnosis_field.NAME: diagnosis_field.schema(),
         },
         keeps_unknown=True,
@@ -235,9 +238,10 @@ def _replica_status() -> Schema:
             "uid": text("UID of the pod."),
             "streak": integer("Consecutive failures of the replica."),
             "time": moment("When it was decided."),
-            "cause": text("Failed, Disrupted, Consequence, InPlace or Removed."),
+            "cause": text("Failed, Disrupted, Consequence, Group, InPlace or Removed."),
             "inPlace": integer("Container restarts that are not in the count yet."),
             "excused": integer("Those of them that do not count."),
+            "incident": text("The incident in which its group is restarted."),
         },
         keeps_unknown=True,
     )

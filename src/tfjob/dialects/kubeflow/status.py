@@ -32,6 +32,7 @@ FIELDS = frozenset(
         "completionTime",
         "lastReconcileTime",
         "limitReached",
+        "trainingCompletionTime",
     }
 )
 _COUNTS = ("active", "succeeded", "failed", "restarts")
@@ -49,6 +50,7 @@ def encode(status: JobStatus) -> dict[str, Any]:
         "completionTime": render_time(status.completion_time),
         "lastReconcileTime": render_time(status.last_reconcile_time),
         "limitReached": status.limit_reached and str(status.limit_reached),
+        "trainingCompletionTime": render_time(status.training_completed),
         diagnosis_field.NAME: diagnosis_field.encoded(status),
     }
     return {key: value for key, value in shown.items() if value}
@@ -67,6 +69,7 @@ def decode(stored: object) -> JobStatus:
         completion_time=time.parse(given.get("completionTime")),
         last_reconcile_time=time.parse(given.get("lastReconcileTime")),
         limit_reached=read_limit(given.get("limitReached")),
+        training_completed=time.parse(given.get("trainingCompletionTime")),
         diagnosis=diagnosis_field.decoded(given),
     )
 

@@ -54,6 +54,9 @@ class TensorflowV1alpha1:
     ) -> Job | InvalidJob:
         return tf_job.decode(manifest, settings, is_checked=is_checked)
 
+    def with_status(self, job: Job, manifest: Manifest) -> None:  # noqa: ARG002 - the clean policy depends on the status
+        return None
+
     def unknown_fields(self, manifest: Manifest) -> list[str]:
         return unknown_fields(manifest)
 

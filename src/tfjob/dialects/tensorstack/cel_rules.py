@@ -159,7 +159,7 @@ def _is_unique(entries: str, key: str, *, remedy: str) -> Schema:
     first = f"{entries}.filter(r, !{is_twice})[0].{key}"
     return rule(
         f"{entries}.all(r, {is_twice})",
-        validation_messages.DUPLICATE_TYPE.format("of an entry"),
+        validation_messages.SAME_TYPE,
         message_expression=f"'{validation_messages.DUPLICATE_TYPE.replace('{}', '%s')}'"
         f".format([{first}])",
         report=Report(

@@ -191,7 +191,7 @@ def _set_failure(found: Conditions, status: JobStatus, observed_state: ObservedS
 
 
 def _is_failing(instance: ReplicaInstance) -> bool:
-    """Failed, and not because its pod was disrupted."""
+    """Failed, and not because its pod was disrupted or its group restarted."""
     if instance.pod is None or instance.phase is not Phase.FAILED or instance.is_obsolete:
         return False
-    return not instance.is_disrupted
+    return not (instance.is_disrupted or instance.is_superseded)

@@ -18,7 +18,6 @@ from tfjob.core.job import (
     Job,
     LabelKeys,
     Owner,
-    Recovery,
     ReplicaType,
     RestartPolicy,
     RunPolicy,
@@ -29,10 +28,11 @@ from tfjob.core.job import (
 )
 from tfjob.core.naming import child_prefix, label_value
 from tfjob.core.status import ConditionType
-from tfjob.dialects import tf_config_limit
+from tfjob.dialects import job_annotations, tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
-from tfjob.dialects.stored_values import is_deleting, mapping, owner_of, recovery_of
+from tfjob.dialects.job_annotations import JobAnnotations
+from tfjob.dialects.stored_values import is_deleting, mapping, owner_of
 from tfjob.dialects.tensorstack import api, run_mode, status, tensorboard
 from tfjob.dialects.tensorstack.gang import backend_of, gang_for, scheduled
 from tfjob.dialects.tensorstack.spec import SPECS, ReplicaSpec, Spec, read_spec
@@ -72,9 +72,19 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
             status=status.decode(stored),
             is_deleting=deleting,
         )
-    settings = msgspec.structs.replace(settings, recovery=recovery_of(given, settings.recovery))
     job = _job(spec, owner, settings=settings, stored=stored, is_deleting=deleting)
+    job = _annotated(job, job_annotations.read(given, recovery=settings.recovery))
     return tf_config_limit.checked(job, path=SPECS)
+
+
+def _annotated(job: Job, annotated: JobAnnotations) -> Job:
+    replace = msgspec.structs.replace
+    return replace(
+        job,
+        semantics=replace(job.semantics, recovery=annotated.recovery),
+        policy=replace(job.policy, evaluator_grace=annotated.evaluator_grace),
+        warnings=[*job.warnings, *annotated.warnings],
+    )
 
 
 def instance_id(uid: str) -> str:
@@ -152,7 +162,6 @@ def _rules(success_criterion: SuccessCriterion, settings: Settings) -> Semantics
         counts_evictions=True,
         max_restart_delay=_MAX_RESTART_DELAY,
         force_delete_after=settings.force_delete_after,
-        recovery=Recovery(settings.recovery),
         holds_decisive_pods=settings.has_result_finalizers,
     )
 

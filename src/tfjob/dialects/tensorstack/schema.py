@@ -299,6 +299,9 @@ def _status() -> Schema:
             "startTime": moment("When all pods had been created, or created again after a pause."),
             "progress": text("Running or Restarting: the last state of an unfinished job."),
             "limitReached": text("The limit that failed the job: BackoffLimit or ActiveDeadline."),
+            "trainingCompletionTime": moment(
+                "When training had succeeded and the job began to wait for its evaluator."
+            ),
             diagnosis_field.NAME: diagnosis_field.schema(),
         },
         keeps_unknown=True,

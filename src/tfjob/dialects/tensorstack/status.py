@@ -41,6 +41,7 @@ FIELDS = frozenset(
         "startTime",
         "tasks",
         "tensorboard",
+        "trainingCompletionTime",
     }
 )
 _PROGRESS: Mapping[str, str] = {
@@ -82,6 +83,7 @@ def encode(job: Job | InvalidJob, status: JobStatus, context: StatusContext) -> 
         "startTime": render_time(status.start_time) if found.is_true(api.INITIALIZED) else None,
         "progress": _progress(status),
         "limitReached": status.limit_reached and str(status.limit_reached),
+        "trainingCompletionTime": render_time(status.training_completed),
         diagnosis_field.NAME: diagnosis_field.encoded(status),
     }
     return {key: value for key, value in whole.items() if value is not None}
@@ -97,6 +99,7 @@ def decode(stored: object) -> JobStatus:
         start_time=time.parse(given.get("startTime")),
         completion_time=None if verdict is None else verdict.last_transition,
         limit_reached=read_limit(given.get("limitReached")),
+        training_completed=time.parse(given.get("trainingCompletionTime")),
         diagnosis=diagnosis_field.decoded(given),
     )
 

@@ -48,6 +48,9 @@ class TensorStackV1beta1:
     ) -> Job | InvalidJob:
         return tensorstack_job.decode(manifest, settings, is_checked=is_checked)
 
+    def with_status(self, job: Job, manifest: Manifest) -> None:  # noqa: ARG002 - companions depend on the status
+        return None
+
     def unknown_fields(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
         return []
 

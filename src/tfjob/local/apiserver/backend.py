@@ -1,13 +1,13 @@
 """Shared state of all handlers: store, kinds, watches, clock."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from tfjob.local.apiserver import status
 from tfjob.local.apiserver.crd import CrdRegistrar
 from tfjob.local.apiserver.ip_allocator import ClusterIPAllocator
-from tfjob.local.apiserver.kinds import Registry
+from tfjob.local.apiserver.kinds import POD_METRICS, Registry
 from tfjob.local.apiserver.request import Request
 from tfjob.local.apiserver.store import Key, Store, StoredObject
 from tfjob.local.apiserver.watchers import WatchBroadcaster
@@ -31,9 +31,22 @@ class PodLogs(Protocol):
         ...
 
 
+class PodMetrics(Protocol):
+    """Source of the CPU and memory usage of pods; a node provides it."""
+
+    async def measure(self, pods: Sequence[Json]) -> list[Json]:
+        """The usage of those of the pods that run: `uid`, `window` and `containers`."""
+        ...
+
+
 class Backend:
     def __init__(
-        self, store: Store, *, clock: Clock = system_clock, logs: PodLogs | None = None
+        self,
+        store: Store,
+        *,
+        clock: Clock = system_clock,
+        logs: PodLogs | None = None,
+        metrics: PodMetrics | None = None,
     ) -> None:
         self.store = store
         self.registry = Registry()
@@ -42,6 +55,9 @@ class Backend:
         self.watches = WatchBroadcaster(store)
         self.clock = clock
         self.logs = logs
+        self.metrics = metrics
+        if metrics is not None:
+            self.registry.add(POD_METRICS)
         self.is_closing = False
         self.provisions_namespaces = False
         self.mounts_tokens = False

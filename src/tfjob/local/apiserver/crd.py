@@ -8,9 +8,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from tfjob.k8s import names, time
+from tfjob.k8s import jsonpath, names, time
 from tfjob.k8s.field import Fault, invalid, required, unsupported
-from tfjob.local.apiserver import jsonpath, schema, schema_validation
+from tfjob.local.apiserver import schema, schema_validation
 from tfjob.local.apiserver.kinds import Column, Kind, Registry, version_rank
 from tfjob.local.apiserver.schema import Node, SchemaError
 from tfjob.local.apiserver.status import FieldError

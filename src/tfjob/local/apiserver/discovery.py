@@ -6,7 +6,7 @@ Built from the registry of kinds; both the legacy and the aggregated form are se
 from collections.abc import Iterable
 from typing import Any
 
-from tfjob.local.apiserver.kinds import ALL_VERBS, Kind, Registry
+from tfjob.local.apiserver.kinds import Kind, Registry
 
 Json = dict[str, Any]
 
@@ -110,7 +110,7 @@ def _entries(kind: Kind) -> Iterable[Json]:
         "singularName": kind.singular,
         "namespaced": kind.is_namespaced,
         "kind": kind.kind,
-        "verbs": list(_CUSTOM_ORDER if kind.is_custom else ALL_VERBS),
+        "verbs": list(_CUSTOM_ORDER if kind.is_custom else kind.verbs),
     }
     if kind.short_names:
         entry["shortNames"] = list(kind.short_names)
@@ -170,7 +170,7 @@ def _aggregated(kind: Kind) -> Json:
         "responseKind": response,
         "scope": "Namespaced" if kind.is_namespaced else "Cluster",
         "singularResource": kind.singular,
-        "verbs": list(ALL_VERBS),
+        "verbs": list(kind.verbs),
     }
     if kind.short_names:
         entry["shortNames"] = list(kind.short_names)

@@ -38,6 +38,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     has_generation: bool = False
     subresources: tuple[str, ...] = ()
     must_name_revision: bool = False  # an update without resourceVersion is refused
+    verbs: tuple[str, ...] = ALL_VERBS
     is_custom: bool = False
     schema: Any = None  # the compiled schema of a custom kind
     storage_schema: Any = None  # the schema of the storage version, if it differs
@@ -246,6 +247,16 @@ BUILT_IN: tuple[Kind, ...] = (
         has_generation=True,
     ),
 )
+
+POD_METRICS = Kind(
+    group="metrics.k8s.io",
+    version="v1beta1",
+    kind="PodMetrics",
+    plural="pods",
+    singular="pod",
+    verbs=("get", "list"),
+)
+"""Measured by a node, not stored."""
 
 
 class Registry:

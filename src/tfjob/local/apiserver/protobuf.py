@@ -14,7 +14,7 @@ from tfjob.local.apiserver import status
 Json = dict[str, Any]
 
 # Field number, name and type of each message: `s` text, `i` number, `b` bool, `y` bytes,
-# `[T]` repeated, `{T}` a map with text keys, else another message.
+# `q` quantity, `[T]` repeated, `{T}` a map with text keys, else another message.
 TABLE = """
 TypeMeta: 1=apiVersion:s 2=kind:s
 Unknown: 1=typeMeta:TypeMeta 2=raw:y
@@ -26,6 +26,9 @@ Secret: 1=metadata:ObjectMeta 2=data:{y} 3=type:s 4=stringData:{s} 5=immutable:b
 ServiceAccount: 1=metadata:ObjectMeta 4=automountServiceAccountToken:b
 PriorityClass: 1=metadata:ObjectMeta 2=value:i 3=globalDefault:b 4=description:s
   5=preemptionPolicy:s
+ResourceQuota: 1=metadata:ObjectMeta 2=spec:ResourceQuotaSpec
+ResourceQuotaSpec: 1=hard:{q} 2=scopes:[s]
+Quantity: 1=text:s
 Service: 1=metadata:ObjectMeta 2=spec:ServiceSpec
 ServiceSpec: 1=ports:[ServicePort] 2=selector:{s} 3=clusterIP:s 4=type:s 5=externalIPs:[s]
   7=sessionAffinity:s 10=externalName:s 13=publishNotReadyAddresses:b
@@ -33,7 +36,15 @@ ServicePort: 1=name:s 2=protocol:s 3=port:i 4=targetPort:IntOrString 5=nodePort:
 IntOrString: 1=type:i 2=intVal:i 3=strVal:s
 """
 MAGIC = b"k8s\x00"
-_READABLE = ("ConfigMap", "Namespace", "PriorityClass", "Secret", "Service", "ServiceAccount")
+_READABLE = (
+    "ConfigMap",
+    "Namespace",
+    "PriorityClass",
+    "ResourceQuota",
+    "Secret",
+    "Service",
+    "ServiceAccount",
+)
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -109,6 +120,8 @@ def _value(value: int | bytes, kind: str) -> object:
         return value.decode()
     if kind == "y":
         return base64.b64encode(value).decode()
+    if kind == "q":
+        return _message(value, "Quantity").get("text", "0")
     if kind == "IntOrString":
         both = _message(value, kind)
         return both.get("strVal", "") if both.get("type") else both.get("intVal", 0)

@@ -153,12 +153,12 @@ def verb_of(method: str, target: Target, query: Mapping[str, str]) -> str:
         verbs = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
     verb = verbs.get(method, "")
     is_watch = query.get("watch", "").lower() in {"1", "t", "true"}
-    if verb == "list" and is_watch:
-        return "watch"
-    if verb == "get" and is_watch and not target.subresource:
-        return "watch"
+    if is_watch and (verb == "list" or (verb == "get" and not target.subresource)):
+        verb = "watch"
     needs_namespace = target.kind.is_namespaced and not target.namespace
-    if not verb or (needs_namespace and verb in {"create", "deletecollection"}):
+    if verb not in target.kind.verbs or (
+        needs_namespace and verb in {"create", "deletecollection"}
+    ):
         raise status.method_not_allowed()
     if target.subresource and verb == "delete":
         raise status.method_not_allowed()

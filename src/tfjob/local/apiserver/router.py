@@ -17,9 +17,11 @@ from tfjob.local.apiserver.handlers.delete import delete, deletecollection
 from tfjob.local.apiserver.handlers.listing import list_
 from tfjob.local.apiserver.handlers.objects import create, get, update
 from tfjob.local.apiserver.handlers.patch import patch
+from tfjob.local.apiserver.handlers.pod_metrics import pod_metrics
 from tfjob.local.apiserver.handlers.pod_subresources import bind, log
 from tfjob.local.apiserver.handlers.proxy import ProxyRequest, moved, proxy, proxy_request, url_for
 from tfjob.local.apiserver.handlers.watch import watch
+from tfjob.local.apiserver.kinds import POD_METRICS
 from tfjob.local.apiserver.request import (
     Answer,
     NoSuchGroup,
@@ -115,6 +117,8 @@ async def _dispatch(backend: Backend, incoming: HttpRequest) -> Answer | Stream:
     )
     if request.subresource == "log":
         return await log(backend, request)
+    if request.kind.group == POD_METRICS.group:
+        return await pod_metrics(backend, request)
     return _chosen(request)(backend, request)
 
 

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from tfjob.local import data_folder
 from tfjob.local.apiserver import auth, bootstrap, credentials, status
-from tfjob.local.apiserver.backend import Backend, Clock, PodLogs, system_clock
+from tfjob.local.apiserver.backend import Backend, Clock, PodLogs, PodMetrics, system_clock
 from tfjob.local.apiserver.deployment_controller import DeploymentController
 from tfjob.local.apiserver.garbage_collector import GarbageCollector
 from tfjob.local.apiserver.job_controller import JobController
@@ -61,6 +61,7 @@ class ApiServer:
         self._tls = tls
         self._kept = kept_revisions
         self.has_node = False
+        self.metrics: PodMetrics | None = None
         self.on_write_health: Callable[[str], None] = lambda _fault: None
         self._tasks: list[asyncio.Task[None]] = []
         self._runner: web.AppRunner | None = None
@@ -97,7 +98,7 @@ class ApiServer:
         )
         try:
             self.token = credentials.load_token(self._dir / "token")
-            self._backend = Backend(store, clock=self._clock, logs=self._logs)
+            self._backend = Backend(store, clock=self._clock, logs=self._logs, metrics=self.metrics)
             self._backend.provisions_namespaces = self.has_node
             self._backend.mounts_tokens = self.has_node
             bootstrap.ensure(self._backend)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from tfjob.local.apiserver import jsonpath
+from tfjob.k8s import jsonpath
 from tfjob.local.apiserver.duration import since
 from tfjob.local.apiserver.kinds import Column, Kind
 from tfjob.local.apiserver.printers import BUILT_IN, PLAIN, plain

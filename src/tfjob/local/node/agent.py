@@ -17,6 +17,7 @@ from tfjob.local.data_folder import make_folder
 from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodEvent, UnavailableError
 from tfjob.local.node.checkpoint import load_all
 from tfjob.local.node.devices import allocate
+from tfjob.local.node.idle_watcher import IdleWatcher
 from tfjob.local.node.launcher import Launcher
 from tfjob.local.node.machine import NodeSettings, node_object
 from tfjob.local.node.oom_watcher import OomWatcher
@@ -55,6 +56,7 @@ class NodeAgent:
         self._is_stopping = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._memory = OomWatcher(interval=settings.memory_interval)
+        self._idle = IdleWatcher(clock=clock)
         self._sockets = SocketPoller(interval=settings.memory_interval)
         self._scheduler = Scheduler(api=api, settings=settings, clock=clock, pods=self.pods)
         launcher = Launcher(
@@ -68,6 +70,7 @@ class NodeAgent:
             settings=settings,
             launcher=launcher,
             memory=self._memory,
+            idle=self._idle,
             sockets=self._sockets,
             clock=clock,
             allocate_gpus=self._allocate_gpus,
@@ -80,6 +83,7 @@ class NodeAgent:
     async def run(self) -> None:
         """Run the node until `stop`."""
         self._spawn(self._memory.run())
+        self._spawn(self._idle.run())
         self._spawn(self._sockets.run())
         self._spawn(self._scheduler.run())
         self._spawn(self._register())

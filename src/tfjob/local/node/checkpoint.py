@@ -120,6 +120,14 @@ def save(root: Path, record: PodRecord) -> None:
     write_file(folder / _FILE, msgspec.json.encode(record))
 
 
+def load(root: Path, uid: str) -> PodRecord | None:
+    """The record of one pod, if it is on this node."""
+    try:
+        return msgspec.json.decode((pod_folder(root, uid) / _FILE).read_bytes(), type=PodRecord)
+    except (OSError, *UNREADABLE):
+        return None
+
+
 def load_all(root: Path) -> dict[str, PodRecord]:
     """The records of all pods, by UID."""
     found = {}

@@ -32,6 +32,9 @@ CONFIG_MAPS = Resource("", "v1", "configmaps")
 SECRETS = Resource("", "v1", "secrets")
 CLAIMS = Resource("", "v1", "persistentvolumeclaims")
 NODES = Resource("", "v1", "nodes", namespaced=False)
+# Events of one second are listed in the order in which they happen in the life of a pod.
+_RANKS = {"Scheduled": 1, "Created": 2, "Started": 3, "Killing": 5}
+_OTHER_RANK = 4
 
 
 class _WatchedPod(msgspec.Struct, frozen=True):
@@ -159,6 +162,7 @@ class ClientApi:
             namespace=str(meta["namespace"]),
             name=str(meta["name"]),
             uid=str(meta["uid"]),
+            rank=_RANKS.get(reason, _OTHER_RANK),
         )
         self._recorder.record(event, key=f"{reason}/{message}", is_once=False)
 

@@ -23,6 +23,7 @@ from tfjob.local.node.checkpoint import (
     container_folder,
     save,
 )
+from tfjob.local.node.idle_watcher import DEFAULT_SECONDS, IdleWatcher
 from tfjob.local.node.launcher import marker, message_file
 from tfjob.local.node.log_reader import last_lines
 from tfjob.local.node.machine import NodeSettings
@@ -50,6 +51,7 @@ class PodContainers:
     """Processes and record of one pod; `on_change` is called when one exits or starts to listen.
 
     With `sockets` set, `listening_on` holds the addresses that each running container listens on.
+    With `idle` set, containers are idle that did nothing for `idle_after` seconds.
     """
 
     def __init__(
@@ -66,8 +68,11 @@ class PodContainers:
         self.policy = "Always"
         self.is_ending = False
         self.sockets: SocketPoller | None = None
+        self.idle: IdleWatcher | None = None
+        self.idle_after = DEFAULT_SECONDS
         self.listening_on: dict[str, tuple[Address, ...]] = {}
         self._settings, self._memory, self._clock = settings, memory, clock
+        self._idle_since: dict[str, datetime] = {}
         self._on_change, self._on_trouble = on_change, on_trouble
         self._processes: dict[str, ContainerProcess] = {}
         self._followers: set[asyncio.Task[None]] = set()
@@ -78,6 +83,13 @@ class PodContainers:
     @property
     def is_running(self) -> bool:
         return bool(self._processes)
+
+    @property
+    def idle_since(self) -> datetime | None:
+        """Since when no container does anything; None while one works."""
+        if set(self._idle_since) != set(self._processes):
+            return None
+        return max(self._idle_since.values(), default=None)
 
     @property
     def running(self) -> list[str]:
@@ -153,6 +165,7 @@ class PodContainers:
             )
             self._watch_memory(spec, process)
             self._watch_sockets(name, process)
+            self._watch_idleness(name, process, log=Path(launch.log))
         return started_at is not None
 
     def defer_start(self, name: str, *, reason: str, message: str) -> None:
@@ -221,9 +234,24 @@ class PodContainers:
         if self.sockets is not None:
             self.sockets.watch(process.identity.pid, on_change)
 
+    def _watch_idleness(self, name: str, process: ContainerProcess, *, log: Path) -> None:
+        def on_change(since: datetime | None) -> None:
+            self._idle_since.pop(name, None)
+            if since is not None:
+                self._idle_since[name] = since
+            self._on_change()
+
+        if self.idle is not None:
+            self.idle.watch(
+                process.identity.pid, log=log, after=self.idle_after, on_change=on_change
+            )
+
     async def _follow(self, name: str, process: ContainerProcess) -> None:
         ended = await process.wait()
         self._memory.forget(process.identity.pid)
+        if self.idle is not None:
+            self.idle.forget(process.identity.pid)
+        self._idle_since.pop(name, None)
         if self.sockets is not None:
             self.sockets.forget(process.identity.pid)
             self.listening_on.pop(name, None)

@@ -13,6 +13,7 @@ from tfjob.local.node.checkpoint import ContainerRecord, PodRecord, Running, Ter
 
 Json = Mapping[str, Any]
 LOOPBACK = "127.0.0.1"
+IDLE = "tfjob.dev/Idle"
 
 
 def phase_of(record: PodRecord, policy: str) -> str:
@@ -73,6 +74,17 @@ def unscheduled_status(pod: Json, *, reason: str, message: str, now: datetime) -
     scheduled = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
     conditions = _with_times([scheduled], pod, now=now)
     return {"phase": "Pending", "conditions": conditions, "qosClass": qos_class(pod["spec"])}
+
+
+def idle_condition(since: datetime) -> dict[str, Any]:
+    """The condition of a pod whose containers do nothing."""
+    idle = _condition(
+        IDLE,
+        holds=True,
+        reason="NoOutputNoCPU",
+        message=f"no output and no CPU time since {time.render(since)}",
+    )
+    return {**idle, "lastTransitionTime": time.render(since)}
 
 
 def qos_class(spec: Json) -> str:

@@ -17,6 +17,7 @@ from tfjob.local.node.admission import ignored_fields, rejection
 from tfjob.local.node.api import ApiPort, PodGoneError, UnavailableError
 from tfjob.local.node.checkpoint import ContainerRecord, PodFailure, PodRecord, Waiting, pod_folder
 from tfjob.local.node.containers import PodContainers
+from tfjob.local.node.idle_watcher import IdleWatcher, idle_after
 from tfjob.local.node.launcher import LaunchDeferredError, Launcher, container_spec, gpus_of_pod
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.oom_watcher import OomWatcher
@@ -37,6 +38,7 @@ class NodeContext(msgspec.Struct, frozen=True, kw_only=True):
     settings: NodeSettings
     launcher: Launcher
     memory: OomWatcher
+    idle: IdleWatcher
     sockets: SocketPoller
     clock: Callable[[], datetime]
     allocate_gpus: Callable[[str, int], tuple[str, ...] | None]
@@ -82,6 +84,9 @@ class PodWorker:
         )
 
         self.containers.sockets = context.sockets if self._is_server else None
+        if not self._is_server:
+            self.containers.idle = context.idle
+            self.containers.idle_after = idle_after(pod)
 
     def update(self, pod: Json) -> None:
         """The pod changed in the API."""
@@ -261,7 +266,10 @@ class PodWorker:
                 self.pod, listening_on, preferred=preferred
             )
         await self._publisher.publish_status(
-            self.pod, self.containers.record, not_listening=not_listening
+            self.pod,
+            self.containers.record,
+            not_listening=not_listening,
+            idle_since=self.containers.idle_since,
         )
 
     def _record_ignored_fields(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tfjob.local.node.api import ApiPort
 from tfjob.local.node.checkpoint import PodRecord, Waiting
-from tfjob.local.node.pod_status import pod_status
+from tfjob.local.node.pod_status import idle_condition, pod_status
 from tfjob.local.node.port_allocator import first_ephemeral_port
 from tfjob.local.node.readiness import (
     URL,
@@ -35,11 +35,18 @@ class StatusPublisher:
         self._told: set[tuple[str, str]] = set()
 
     async def publish_status(
-        self, pod: Json, record: PodRecord, *, not_listening: frozenset[str] = frozenset()
+        self,
+        pod: Json,
+        record: PodRecord,
+        *,
+        not_listening: frozenset[str] = frozenset(),
+        idle_since: datetime | None = None,
     ) -> None:
         """Patch the status if it differs from the last one."""
         base = pod if self._shown is None else {**pod, "status": self._shown}
         status = pod_status(base, record, now=self._clock(), not_listening=not_listening)
+        if idle_since is not None and status["phase"] == "Running":
+            status["conditions"].append(idle_condition(idle_since))
         if status == self._shown:
             return
         stored = pod.get("status") or {}

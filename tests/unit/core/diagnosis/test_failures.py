@@ -44,6 +44,28 @@ def target(reason: str) -> list[PodCondition]:
             a_pod(phase="Failed", exit_code=137, conditions=target("TerminationByKubelet")),
             Cause.NODE_PRESSURE,
         ),
+        (
+            a_pod(
+                phase="Failed",
+                exit_code=137,
+                pod_reason="Terminated",
+                conditions=target("TerminationByKubelet"),
+            ),
+            Cause.NODE_LOST,
+        ),
+        (
+            a_pod(
+                phase="Failed",
+                exit_code=137,
+                pod_reason="Preempting",
+                conditions=target("TerminationByKubelet"),
+            ),
+            Cause.PREEMPTED,
+        ),
+        (
+            a_pod(phase="Failed", exit_code=137, reason="ContainerStatusUnknown"),
+            Cause.UNKNOWN,
+        ),
     ],
 )
 def test_the_evidence_names_the_cause(pod: Pod, cause: Cause) -> None:

@@ -40,6 +40,14 @@ def unscheduled(message: str, *, reason: str = "Unschedulable", seconds: float =
         ("pod has unbound immediate PersistentVolumeClaims", Cause.VOLUME_NOT_BOUND),
         ('persistentvolumeclaim "data" not found', Cause.VOLUME_NOT_BOUND),
         ("waiting for resourceclaim x to be created", Cause.DEVICE_NOT_ALLOCATED),
+        (
+            "0/1 nodes are available: 1 request gpu: device class a.example does not exist.",
+            Cause.DEVICE_NOT_ALLOCATED,
+        ),
+        (
+            "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports",
+            Cause.INSUFFICIENT_RESOURCES,
+        ),
         ("pod group is not ready, 1 Pending, 3 minAvailable", Cause.GANG_INCOMPLETE),
         ("something new", Cause.UNSCHEDULABLE),
     ],
@@ -69,13 +77,42 @@ def test_a_scheduler_whose_clock_is_ahead_is_believed_at_once() -> None:
         ("ImagePullBackOff", Cause.IMAGE_NOT_PULLED),
         ("ErrImageNeverPull", Cause.IMAGE_NOT_PULLED),
         ("InvalidImageName", Cause.IMAGE_NOT_PULLED),
-        ("CreateContainerConfigError", Cause.CONFIG_MISSING),
-        ("RunContainerError", Cause.CONTAINER_NOT_STARTED),
+        ("RunContainerError", Cause.CONTAINER_NOT_CREATED),
     ],
 )
 def test_the_kubelet_s_reason_names_the_cause(reason: str, cause: Cause) -> None:
     (found,) = waits_of(a_pod(phase="Pending", waiting=(reason, "text")))
     assert (found.cause, found.reason, found.node) == (cause, reason, "node-1")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "cause"),
+    [
+        ("CreateContainerConfigError", 'secret "a" not found', Cause.CONFIG_MISSING),
+        (
+            "CreateContainerConfigError",
+            "couldn't find key K in ConfigMap ns/params",
+            Cause.CONFIG_MISSING,
+        ),
+        (
+            "CreateContainerConfigError",
+            "container has runAsNonRoot and image will run as root",
+            Cause.CONTAINER_NOT_CREATED,
+        ),
+        (
+            "RunContainerError",
+            'exec: "a": executable file not found in $PATH',
+            Cause.CONTAINER_NOT_STARTED,
+        ),
+        ("CreateContainerError", "no command specified", Cause.CONTAINER_NOT_STARTED),
+        ("CreateContainerError", "context deadline exceeded", Cause.CONTAINER_NOT_CREATED),
+    ],
+)
+def test_the_kubelet_s_message_tells_configuration_from_command(
+    reason: str, message: str, cause: Cause
+) -> None:
+    (found,) = waits_of(a_pod(phase="Pending", waiting=(reason, message)))
+    assert (found.cause, found.detail) == (cause, message)
 
 
 def test_a_missing_claim_is_not_taken_for_a_missing_config_map() -> None:

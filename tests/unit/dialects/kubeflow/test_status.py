@@ -36,6 +36,7 @@ FULL = {
                     "time": "2026-01-02T03:04:05Z",
                     "cause": "InPlace",
                     "inPlace": 3,
+                    "incident": "u/0",
                 }
             ],
             "selector": "a=b",
@@ -46,6 +47,7 @@ FULL = {
     "completionTime": "2026-01-02T03:04:06Z",
     "lastReconcileTime": "2026-01-02T03:04:07Z",
     "limitReached": "BackoffLimit",
+    "trainingCompletionTime": "2026-01-02T03:04:06Z",
     "diagnosis": {
         "cause": "Killed",
         "message": "worker-1 was killed by a signal",
@@ -82,7 +84,13 @@ def test_full_status_is_read_field_by_field() -> None:
                 completed=frozenset({0, 2, 3, 4}),
                 records=(
                     PodRecord(
-                        index=1, uid="u", streak=2, at=NOW, cause=RecordCause.IN_PLACE, in_place=3
+                        index=1,
+                        uid="u",
+                        streak=2,
+                        at=NOW,
+                        cause=RecordCause.IN_PLACE,
+                        in_place=3,
+                        incident="u/0",
                     ),
                 ),
                 selector="a=b",
@@ -93,6 +101,7 @@ def test_full_status_is_read_field_by_field() -> None:
         completion_time=at(1),
         last_reconcile_time=at(2),
         limit_reached=Limit.BACKOFF,
+        training_completed=at(1),
         diagnosis=Diagnosis(
             cause=Cause.KILLED, message="worker-1 was killed by a signal", since=NOW
         ),

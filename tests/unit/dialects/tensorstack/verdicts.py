@@ -102,7 +102,7 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
         (f'{SPECS}[0].type: Unsupported value: "Worker"',),
     ),
     "unknown type": (of(replica(), replica("launcher")), (f"{SPECS}[1].type: Unsupported value",)),
-    "type twice": (of(replica(), replica()), (SPECS, "the type worker stands here twice")),
+    "type twice": (of(replica(), replica()), (SPECS, "two entries have the type worker")),
     "two chiefs": (training_job("C2 W1"), (validation_messages.ONE_CHIEF,)),
     "no chief": (training_job("C0 W1"), (validation_messages.ONE_CHIEF,)),
     "no master": (training_job("P2"), (validation_messages.NO_MASTER,)),

@@ -44,6 +44,17 @@ def test_ports_of_a_service_are_read() -> None:
     ]
 
 
+def test_limits_and_scopes_of_a_quota_are_read() -> None:
+    pods = field(1, field(1, "pods") + field(2, field(1, "3")))
+    cpu = field(1, field(1, "requests.cpu") + field(2, field(1, "500m")))
+    nothing = field(1, field(1, "services") + field(2, b""))
+    raw = field(1, field(1, "q")) + field(2, pods + cpu + nothing + field(2, "BestEffort"))
+    assert protobuf.parse(envelope("ResourceQuota", raw))["spec"] == {
+        "hard": {"pods": "3", "requests.cpu": "500m", "services": "0"},
+        "scopes": ["BestEffort"],
+    }
+
+
 def test_a_kind_outside_the_table_is_rejected_by_name() -> None:
     with pytest.raises(StatusError, match="is a Deployment in protobuf") as refused:
         protobuf.parse(envelope("Deployment", b""))

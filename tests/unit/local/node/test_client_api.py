@@ -70,9 +70,10 @@ async def test_the_node_is_registered_and_events_are_recorded(cluster: Cluster) 
 
     async def are_told() -> bool:
         events = await cluster.get("namespaces/default/events")
-        return {"Scheduled", "Started"} <= {event["reason"] for event in events["items"]}
+        reasons = [event["reason"] for event in events["items"]]
+        return reasons == ["Scheduled", "Created", "Started"]
 
-    await cluster.until("both events are recorded", are_told)
+    await cluster.until("the events are recorded, and listed in order", are_told)
 
 
 async def test_a_config_map_is_found_or_not(cluster: Cluster) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from tfjob.local.apiserver import admission, decode, jsonpath, responses, status
+from tfjob.k8s import jsonpath
+from tfjob.local.apiserver import admission, decode, responses, status
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.handlers.objects import commit
 from tfjob.local.apiserver.handlers.patch import patched

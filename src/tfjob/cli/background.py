@@ -1,0 +1,106 @@
+"""A local cluster in the background, and jobs that run on it without a terminal.
+
+The cluster is an ordinary `tfjob local up` in a session of its own. It stays up when its jobs have
+ended, so that their logs and their state can be read.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tfjob.cli import python_choice
+from tfjob.client.config import from_kubeconfig
+from tfjob.client.http import Api
+from tfjob.local import data_folder
+from tfjob.local.data_folder import KUBECONFIG, default_folder, lock_holder
+from tfjob.sdk import documents
+from tfjob.sdk.apply import apply_all
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.job_documents import CheckedDocument
+
+READY: Final = "  stop it with"
+"""How the last line begins that a cluster prints when it is up."""
+_OUTPUT: Final = "up.log"
+_POLL_INTERVAL: Final = 0.05
+
+
+def start(data: Path, options: Sequence[str]) -> str:
+    """Start a cluster on the folder; returns what a person should know once it is up."""
+    data_folder.prepare(data)
+    path = data / _OUTPUT
+    output = data_folder.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    command = [sys.executable, "-m", "tfjob.cli.main", "local", "up", "--data", str(data)]
+    null = os.open(os.devnull, os.O_RDONLY)
+    streams = [
+        (os.POSIX_SPAWN_DUP2, null, 0),
+        *((os.POSIX_SPAWN_DUP2, output, fd) for fd in (1, 2)),
+    ]
+    try:
+        # Not a child that this process must wait for: it outlives the command.
+        pid = os.posix_spawn(
+            sys.executable, [*command, *options], os.environ, file_actions=streams, setsid=True
+        )
+    finally:
+        os.close(null)
+        os.close(output)
+    while READY not in (text := path.read_text("utf-8", "replace")):
+        if os.waitpid(pid, os.WNOHANG) != (0, 0):
+            text = path.read_text("utf-8", "replace")
+            raise TFJobError(text.strip().removeprefix("error: ") or "the cluster did not start")
+        time.sleep(_POLL_INTERVAL)
+    place = "" if data == default_folder() else f" --data {data}"
+    return f"{text.partition(READY)[0]}{READY} `tfjob local down{place}`"
+
+
+async def run_detached(
+    manifests: Sequence[dict[str, Any]], arguments: argparse.Namespace, *, job: CheckedDocument
+) -> int:
+    """Create the objects of a file on the local cluster, which is started if it is not up."""
+    data = arguments.data or default_folder()
+    is_stdin = arguments.file == documents.STDIN
+    folder = (Path() if is_stdin else Path(arguments.file).parent).resolve()
+    python = python_choice.choose(arguments.python, os.environ)
+    if lock_holder(data) is None:
+        print(start(data, ["--workdir", str(folder), "--python", str(python.path)]))
+    elif arguments.python is not None:
+        raise TFJobError(
+            f"the local cluster on {data} is up with its own Python, so --python has no effect",
+            remedy="omit --python, or run `tfjob local down` first",
+        )
+    placed = [in_folder(each, folder) for each in manifests]
+    own = placed[next(i for i, each in enumerate(manifests) if each is job.document.value)]
+    async with Api(from_kubeconfig(data / KUBECONFIG)) as api:
+        created = await apply_all(Cluster(api=api, namespace="default"), placed, job=own)
+    place = "" if arguments.data is None else f" --kubeconfig {data / KUBECONFIG}"
+    place += "" if created.namespace == "default" else f" -n {created.namespace}"
+    print(f"{job.title} runs in the background")
+    print(f"  follow it with `tfjob attach {created.name}{place}`", flush=True)
+    return 0
+
+
+def in_folder(manifest: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The manifest with this working directory for every container that names none.
+
+    A cluster that is up may have been started in another folder.
+    """
+    return {key: _in_folder(value, str(folder)) for key, value in manifest.items()}
+
+
+def _in_folder(value: Any, folder: str) -> Any:
+    if isinstance(value, list):
+        return [_in_folder(each, folder) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _in_folder(each, folder) for key, each in value.items()}
+    containers = found.get("containers")
+    if isinstance(containers, list):
+        found["containers"] = [
+            {"workingDir": folder, **each} if isinstance(each, dict) else each
+            for each in containers
+        ]
+    return found

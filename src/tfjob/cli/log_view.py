@@ -1,0 +1,63 @@
+"""Which log lines the live view prints: all, those of one replica, or those that contain a text.
+
+It keeps the newest lines, so that a new choice can show what came before. A pause holds lines back;
+if more arrive than are kept, the oldest are skipped and counted.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+_KEPT: Final = 10_000
+
+
+class LogLine(NamedTuple):
+    replica: str
+    text: str
+
+
+class LogView:
+    def __init__(self, kept: int = _KEPT) -> None:
+        self._kept: deque[LogLine] = deque(maxlen=kept)
+        self._pending: deque[LogLine] = deque()
+        self.replica = ""
+        """The only replica whose lines are printed; empty for all."""
+        self.search = ""
+        self.is_paused = False
+        self.skipped = 0
+        """Lines that a pause was too long for, since the last call of `take`."""
+
+    @property
+    def waiting(self) -> int:
+        """How many lines arrived and are not printed yet."""
+        return len(self._pending) + self.skipped
+
+    def add(self, line: LogLine) -> None:
+        self._kept.append(line)
+        self._pending.append(line)
+        if self.is_paused and len(self._pending) > (self._kept.maxlen or 0):
+            self._pending.popleft()
+            self.skipped += 1
+
+    def take(self) -> list[LogLine]:
+        """The chosen lines that arrived since the last call; none during a pause."""
+        if self.is_paused:
+            return []
+        lines = list(filter(self._filter(), self._pending))
+        self._pending.clear()
+        self.skipped = 0
+        return lines
+
+    def recent(self, count: int) -> list[LogLine]:
+        """The newest of the chosen lines, including those that were printed before."""
+        self._pending.clear()
+        lines = list(filter(self._filter(), self._kept))
+        return lines[len(lines) - min(count, len(lines)) :]
+
+    def _filter(self) -> Callable[[LogLine], bool] | None:
+        replica, wanted = self.replica, self.search.casefold()
+        if not replica and not wanted:
+            return lambda _: True
+        return lambda line: (
+            (not replica or line.replica == replica) and wanted in line.text.casefold()
+        )

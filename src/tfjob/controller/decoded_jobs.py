@@ -1,0 +1,79 @@
+"""Remembers which jobs were checked, and hands a decoded job to its next reconcile.
+
+A job is reconciled several times, but its spec rarely changes. That it follows the rules of its CRD
+is remembered as a hash. The first two reconciles of a job follow each other closely, so the first
+leaves the decoded job to the second. Forgetting costs work, and never changes a result.
+"""
+
+from typing import Final, NamedTuple
+
+from tfjob.controller.job_object import JobObject
+from tfjob.core.job import Job
+from tfjob.dialects.base import Settings
+
+_MAX_CHECKED: Final = 10_000
+_MAX_BYTES: Final = 512 * 1024
+"""The size of all specs whose decoded jobs are kept. Decoded, a small spec takes 17 times as much
+memory, and a large one less."""
+
+
+class _Decoded(NamedTuple):
+    """A decoded job, the settings that it was decoded with, and the size of its spec."""
+
+    job: Job
+    settings: Settings
+    size: int
+
+
+class DecodedJobs:
+    """The content of each checked job as a hash, and some decoded jobs, by UID. The oldest are
+    forgotten first."""
+
+    def __init__(self, *, max_checked: int = _MAX_CHECKED, max_bytes: int = _MAX_BYTES) -> None:
+        self._max_checked = max_checked
+        self._max_bytes = max_bytes
+        self._hashes: dict[str, int] = {}
+        self._decoded: dict[str, _Decoded] = {}
+        self._bytes = 0
+
+    def is_checked(self, stored: JobObject) -> bool:
+        """Whether the job was checked with the content that it has now."""
+        return self._hashes.get(stored.metadata.uid) == _hash(stored)
+
+    def mark_checked(self, stored: JobObject) -> None:
+        """The job follows the rules."""
+        uid = stored.metadata.uid
+        if uid not in self._hashes and len(self._hashes) >= self._max_checked:
+            del self._hashes[next(iter(self._hashes))]
+        self._hashes[uid] = _hash(stored)
+        self.drop(uid)
+
+    def keep(self, stored: JobObject, job: Job, settings: Settings) -> None:
+        """Keep a checked job in its decoded form."""
+        uid, size = stored.metadata.uid, len(bytes(stored.spec))
+        self.drop(uid)
+        if size > self._max_bytes or not self.is_checked(stored):
+            return
+        self._decoded[uid] = _Decoded(job, settings, size)
+        self._bytes += size
+        while self._bytes > self._max_bytes:
+            self.drop(next(iter(self._decoded)))
+
+    def take(self, stored: JobObject, settings: Settings) -> Job | None:
+        """The decoded form, with an older status, of a job that `is_checked`. It is not kept."""
+        found = self.drop(stored.metadata.uid)
+        return None if found is None or found.settings is not settings else found.job
+
+    def drop(self, uid: str) -> _Decoded | None:
+        """Forget a decoded job, but not that it was checked."""
+        found = self._decoded.pop(uid, None)
+        if found is not None:
+            self._bytes -= found.size
+        return found
+
+
+def _hash(stored: JobObject) -> int:
+    """Everything but the status that decoding reads. Annotations can hold parts of a spec."""
+    meta = stored.metadata
+    annotations = frozenset(meta.annotations.items())
+    return hash((meta.name, bytes(stored.spec), annotations, meta.deletion_timestamp))

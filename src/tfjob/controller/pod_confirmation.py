@@ -1,0 +1,107 @@
+"""Confirms pods with the API server before a decision about them is stored.
+
+A decision is stored over the version of the job that it was made for, but the cached pods may be
+older than that version. Another leader may have counted a pod, deleted it, and dropped its record
+since: whoever still sees the pod would count it again. So the pods are read from the server, unless
+this process knows that its cache is not older than the version.
+
+The known versions only save requests. Forgetting them never changes a result.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from tfjob.client.pager import PageSource, Scope, list_all
+from tfjob.client.resource import PODS
+from tfjob.client.watch_codec import LineDecoder, Unreadable, key_of
+from tfjob.controller.job_object import JobObject
+from tfjob.controller.snapshot import Snapshot
+from tfjob.core.claim import Claim, claim_of
+from tfjob.core.invalid_job import InvalidJob
+from tfjob.core.job import Job, Workload
+from tfjob.dialects.base import Dialect
+from tfjob.k8s.pod import Pod
+
+_log: Final = logging.getLogger(__name__)
+
+
+class PodConfirmer:
+    """Reads pods from the server. `_versions` are versions of jobs that the cached pods are not
+    older than, by UID."""
+
+    def __init__(self, api: PageSource, dialect: Dialect) -> None:
+        self._api = api
+        self._dialect = dialect
+        self._decoder = LineDecoder(Pod)
+        self._versions: dict[str, str] = {}
+
+    def is_due(self, snapshot: Snapshot) -> bool:
+        """Whether the cached pods may be older than the job's status.
+
+        A job that runs as batch Jobs counts no restarts and has one run only: what one of its pods
+        has decided stays true.
+        """
+        job = snapshot.job
+        if isinstance(job, InvalidJob) or job.workload is not Workload.POD:
+            return False
+        return not self._is_known(snapshot.stored)
+
+    async def confirm(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with the pods as the server has them now."""
+        job = snapshot.job
+        if isinstance(job, InvalidJob):
+            return snapshot
+        cached = snapshot.children.pods
+        pods = await self._pods(job, cached)
+        if not snapshot.has_fresh_pods and _versions(pods) == _versions(cached):
+            meta = snapshot.stored.metadata
+            self._versions[meta.uid] = meta.resource_version
+        children = msgspec.structs.replace(snapshot.children, pods=pods)
+        return msgspec.structs.replace(snapshot, children=children, has_fresh_pods=True)
+
+    def status_stored(self, replaced: JobObject, version: str) -> None:
+        """This process has stored a status over `replaced`, and nobody has come between."""
+        uid = replaced.metadata.uid
+        if self._is_known(replaced):
+            self._versions[uid] = version
+        else:
+            self._versions.pop(uid, None)
+
+    def forget_job(self, uid: str) -> None:
+        self._versions.pop(uid, None)
+
+    def clear(self) -> None:
+        self._versions.clear()
+
+    def _is_known(self, stored: JobObject) -> bool:
+        """Nobody has decided anything about a job without a status."""
+        meta = stored.metadata
+        return not stored.has_status or self._versions.get(meta.uid) == meta.resource_version
+
+    async def _pods(self, job: Job, cached: Sequence[Pod]) -> list[Pod]:
+        """The job's pods. One that cannot be read keeps its last known state, as in the cache."""
+        label = self._dialect.job_label
+        selector = f"{self._dialect.child_selector},{label}={job.child_labels.get(label, '')}"
+        scope = Scope(resource=PODS, namespace=job.namespace, labels=selector)
+        found = await list_all(
+            self._api, scope, decoder=self._decoder, on_unreadable=_log_unreadable
+        )
+        pods = [
+            each
+            for each in found.objects
+            if each.metadata.controller_uid == job.owner.uid
+            and claim_of(job, each.metadata) is Claim.KEEP
+        ]
+        return [*pods, *(each for each in cached if key_of(each.metadata) in found.skipped)]
+
+
+def _versions(pods: Sequence[Pod]) -> set[tuple[str, str]]:
+    return {(each.metadata.uid, each.metadata.resource_version) for each in pods}
+
+
+def _log_unreadable(event: Unreadable) -> None:
+    fields = {"resource": PODS.plural, "key": event.key, "fault": event.fault}
+    _log.warning("invalid object skipped", extra=fields)

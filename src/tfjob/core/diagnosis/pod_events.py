@@ -1,0 +1,179 @@
+"""Causes that only events of a pod show: mounts, sandboxes and probes.
+
+A pod's events are read only while its status leaves something open: it has a node and its sandbox
+is not ready, or its container was killed and has a probe. An event counts only until a later one
+shows that the pod got past it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
+from tfjob.k8s import time
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod
+from tfjob.k8s.pod_event import PodEvent
+
+FIRST_LOOK: Final = timedelta(seconds=3)
+_MAX_TURN: Final = 7
+"""After about six minutes a pod is looked at every six minutes."""
+_STARTING: Final[Mapping[str, Cause]] = {
+    "FailedMount": Cause.MOUNT_FAILED,
+    "FailedAttachVolume": Cause.MOUNT_FAILED,
+    "FailedMapVolume": Cause.MOUNT_FAILED,
+    "FailedCreatePodSandBox": Cause.SANDBOX_FAILED,
+}
+_GOT_PAST: Final = frozenset({"Pulling", "Pulled", "Created", "Started"})
+_OFTEN_ONCE: Final = "FailedMount"
+"""A kubelet reports it once for a pod that is new to it, and mounts the volume a moment later."""
+_UNHEALTHY: Final = "Unhealthy"
+_KILLING: Final = "Killing"
+_PROBES: Final = ("Liveness probe", "Startup probe")
+_KILLED_BY_PROBE: Final = ("failed liveness probe", "failed startup probe")
+_PROBE_FIELDS: Final = ("livenessProbe", "startupProbe")
+_SKEW: Final = timedelta(seconds=5)
+_LONGEST_GRACE: Final = timedelta(minutes=10)
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A pod whose events are to be read, and the how many-th look at it this is."""
+
+    uid: str
+    turn: str
+
+
+def look(job: Job, pods: Iterable[Pod], *, now: datetime) -> Look | None:
+    """The pod whose events would tell more than its status; None if there is none.
+
+    One pod of a job is enough: the others usually wait for the same thing.
+    """
+    probed = {each.label for each in job.replicas if has_probe(each)}
+    label = job.labels.type
+    for pod in pods:
+        if pod.metadata.is_terminating:
+            continue
+        if is_starting(pod):
+            begun = _scheduled_at(pod)
+            if begun is not None and now >= time.add(begun, FIRST_LOOK):
+                return Look(pod.metadata.uid, f"start/{_turn(now - begun)}")
+        elif probed and pod.metadata.labels.get(label) in probed:
+            status = _training(pod)
+            if status is not None and _has_failed(status):
+                return Look(pod.metadata.uid, f"run/{status.restart_count}")
+    return None
+
+
+def next_look(pods: Iterable[Pod], *, now: datetime) -> datetime | None:
+    """When the events of a pod that does not start are to be read again."""
+    begins = [_scheduled_at(pod) for pod in pods if is_starting(pod)]
+    moments = [
+        time.add(begun, FIRST_LOOK if now < time.add(begun, FIRST_LOOK) else _after(now - begun))
+        for begun in begins
+        if begun is not None and begun <= now
+    ]
+    return min(moments, default=None)
+
+
+def starting_event(pod: Pod, events: Sequence[PodEvent]) -> PodEvent | None:
+    """The event that shows why the pod does not start."""
+    own = [each for each in events if each.involved_object.uid == pod.metadata.uid]
+    for event in sorted(own, key=lambda each: each.order, reverse=True):
+        if event.reason in _GOT_PAST:
+            return None
+        if event.reason == _OFTEN_ONCE and (event.count or 1) < 2:
+            continue
+        if event.reason in _STARTING:
+            return event
+    return None
+
+
+def starting_cause(reason: str) -> Cause | None:
+    return _STARTING.get(reason)
+
+
+def probe_event(pod: Pod, events: Sequence[PodEvent], *, killed_at: datetime | None) -> str:
+    """What the events say of a probe for which the container was killed then; may be empty."""
+    own = [each for each in events if each.involved_object.uid == pod.metadata.uid]
+    kills = [each for each in own if is_probe_kill(each) and _is_about(each, killed_at)]
+    if not kills:
+        return ""
+    told = [each for each in own if is_unhealthy(each.reason, each.message)]
+    return max(told or kills, key=lambda each: each.order).message
+
+
+def is_unhealthy(reason: str, message: str) -> bool:
+    return reason == _UNHEALTHY and message.startswith(_PROBES)
+
+
+def is_probe_kill(event: PodEvent) -> bool:
+    return event.reason == _KILLING and any(each in event.message for each in _KILLED_BY_PROBE)
+
+
+def has_probe(replica: ReplicaType) -> bool:
+    """Whether the kubelet kills the training container when a probe fails."""
+    for container in (replica.template.get("spec") or {}).get("containers") or ():
+        if container.get("name") == TRAINING_CONTAINER:
+            return any(container.get(each) for each in _PROBE_FIELDS)
+    return False
+
+
+def is_starting(pod: Pod) -> bool:
+    """Whether the pod has a node, which has not yet made its volumes and its sandbox ready."""
+    if pod.phase is not Phase.PENDING or not pod.spec.node_name or pod.metadata.is_terminating:
+        return False
+    if has_sandbox(pod):
+        return False
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    return all(_is_created(each) for each in statuses)
+
+
+def has_sandbox(pod: Pod) -> bool:
+    """Whether volumes and network are ready, so that only images and containers are left."""
+    return pod.has_condition("PodReadyToStartContainers")
+
+
+def _is_created(status: ContainerStatus) -> bool:
+    waiting = status.state.waiting
+    return waiting is not None and waiting.reason in {"", "ContainerCreating", "PodInitializing"}
+
+
+def _scheduled_at(pod: Pod) -> datetime | None:
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "True":
+            return time.parse(condition.last_transition_time)
+    return time.parse(pod.metadata.creation_timestamp)
+
+
+def _turn(age: timedelta) -> int:
+    """0 from 3 to 6 seconds, 1 to 12, 2 to 24 and so on; then every look in a turn of its own."""
+    steps = int(age / FIRST_LOOK)
+    turn = steps.bit_length() - 1
+    return turn if turn < _MAX_TURN else steps >> _MAX_TURN << _MAX_TURN
+
+
+def _after(age: timedelta) -> timedelta:
+    """The age at which the next turn begins."""
+    steps = int(age / FIRST_LOOK)
+    turn = min(steps.bit_length(), _MAX_TURN)
+    return FIRST_LOOK * (((steps >> turn) + 1) << turn)
+
+
+def _training(pod: Pod) -> ContainerStatus | None:
+    own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
+    return next(own, None)
+
+
+def _has_failed(status: ContainerStatus) -> bool:
+    ended = status.state.terminated or status.last_state.terminated
+    return ended is not None and ended.exit_code != 0
+
+
+def _is_about(event: PodEvent, killed_at: datetime | None) -> bool:
+    """Whether the kill was the last that the event counts: it ends within the grace period."""
+    at = time.parse(event.last_timestamp)
+    if at is None or killed_at is None:
+        return True
+    return -_SKEW <= killed_at - at <= _LONGEST_GRACE

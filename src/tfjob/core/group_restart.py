@@ -1,0 +1,178 @@
+"""recovery Group: the loss of a replica restarts all replicas that TensorFlow couples to it.
+
+They are not left to notice the loss and end by themselves. Which pods are replaced, and because of
+which incident, is stored by UID before the first of them is deleted. Their replacements are created
+together, when the last old pod is gone, so that no new replica meets an old one.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+from typing import Final
+
+from tfjob.core.diagnosis import failures
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.diagnosis.consequences import SURVIVES, couples
+from tfjob.core.job import Job, Recovery
+from tfjob.core.observe import ObservedState, ReplicaInstance
+from tfjob.core.restart_policy import ReplicaAction, backoff_until, is_recorded
+from tfjob.core.status import JobStatus
+from tfjob.k8s import time
+from tfjob.k8s.pod import Phase, Pod
+
+_LOST: Final = frozenset(
+    {
+        ReplicaAction.RESTART,
+        ReplicaAction.REPLACE,
+        ReplicaAction.FOLLOW,
+        ReplicaAction.AWAIT_DELETION,
+    }
+)
+_NEVER_RAN: Final = frozenset(
+    {Cause.CONTAINER_NOT_STARTED, Cause.INIT_CONTAINER_FAILED, Cause.POD_REJECTED}
+)
+Actions = Sequence[tuple[ReplicaInstance, ReplicaAction]]
+
+
+def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime) -> Actions:
+    """The actions, with those that restart the replicas coupled to one that was lost.
+
+    Marks the replicas that belong to the incident.
+    """
+    if job.semantics.recovery is not Recovery.GROUP:
+        return actions
+    losses = {
+        instance.name: (instance, key)
+        for instance, action in actions
+        if (key := _loss(job, instance, action, status=status, now=now))
+    }
+    pairs = _coupled_types(job, {each.replica.type for each, _ in losses.values()})
+    ending = {survivor for _, survivor in pairs}
+    survivors = [
+        instance
+        for instance, action in actions
+        if instance.replica.type in ending
+        and instance.name not in losses
+        and _is_running(instance, action)
+        and not instance.has_followed_in_place
+    ]
+    if not survivors:
+        return actions
+    missed = {kind for kind, _ in pairs}
+    members = [found for found in losses.values() if found[0].replica.type in missed]
+    first = members[0][1]
+    for instance, key in members:
+        instance.incident = instance.incident or (key if _is_in_place(instance) else first)
+    for instance in survivors:
+        instance.incident, instance.is_superseded = first, True
+    restarted = {each.name for each in (*survivors, *(lost for lost, _ in members))}
+    return [
+        (each, ReplicaAction.RESTART_GROUP)
+        if each.name in restarted and action is ReplicaAction.KEEP
+        else (each, action)
+        for each, action in actions
+    ]
+
+
+def waiting(
+    job: Job, observed: ObservedState, *, status: JobStatus, now: datetime
+) -> tuple[AbstractSet[str], list[datetime]]:
+    """The incidents whose group cannot be created yet, and the ends of their delays.
+
+    A group waits for the old pods of its members, and for a member whose restart is delayed.
+    """
+    keys: set[str] = set()
+    moments: list[datetime] = []
+    for instance in _recorded(observed, status):
+        stored = status.of(instance.replica.type)
+        last = stored.record_of(instance.index)
+        if last is None or not last.incident or instance.is_succeeded:
+            continue
+        if instance.pod is not None:
+            if instance.pod.metadata.uid == last.uid:
+                keys.add(last.incident)
+            continue
+        moment = backoff_until(
+            stored, instance.index, now=now, max_delay=job.semantics.max_restart_delay
+        )
+        if moment is not None:
+            keys.add(last.incident)
+            moments.append(moment)
+    return keys, moments
+
+
+def _recorded(observed: ObservedState, status: JobStatus) -> Iterator[ReplicaInstance]:
+    """The replicas of types of which a group restart is recorded; mostly there are none."""
+    for kind, instances in observed.instances.items():
+        if any(each.incident for each in status.of(kind).records):
+            yield from instances
+
+
+def _coupled_types(job: Job, lost: AbstractSet[str]) -> set[tuple[str, str]]:
+    """Pairs of a type of which a replica was lost, and a type whose replicas then end."""
+    return {
+        (first.type, second.type)
+        for first in job.replicas
+        if first.type in lost
+        for second in job.replicas
+        if couples(job, lost=first, survivor=second)
+    }
+
+
+def _loss(
+    job: Job,
+    instance: ReplicaInstance,
+    action: ReplicaAction,
+    *,
+    status: JobStatus,
+    now: datetime,
+) -> str:
+    """The key of the incident in which the replica is lost; empty if it is not lost.
+
+    As long as the old pod of a recorded loss exists, its group is being restarted: a replica that
+    starts meanwhile must not meet it.
+    """
+    pod, replica = instance.pod, instance.replica
+    if pod is None or replica.restart not in SURVIVES:
+        return ""
+    if is_recorded(pod, status.of(replica.type), instance.index):
+        return instance.incident
+    if action in _LOST:
+        return failures.last_key(pod) if _has_run(instance, now=now) else ""
+    is_lost = action is ReplicaAction.KEEP and _is_in_place(instance) and _is_news(job, pod)
+    return failures.key_before_restart(pod) if is_lost else ""
+
+
+def _is_running(instance: ReplicaInstance, action: ReplicaAction) -> bool:
+    if action is not ReplicaAction.KEEP or instance.replica.restart not in SURVIVES:
+        return False
+    return instance.is_active and not instance.is_completed and instance.job is None
+
+
+def _is_in_place(instance: ReplicaInstance) -> bool:
+    """It runs again in the same pod, after a failure that did not follow from another one."""
+    if instance.pod is None or not instance.is_active:
+        return False
+    return failures.training_restarts(instance.pod) > instance.excused
+
+
+def _is_news(job: Job, pod: Pod) -> bool:
+    """Whether the failure before the last restart in place is not stored yet.
+
+    The others have survived one that is, or the job did not restart groups at that time.
+    """
+    ended, stored = failures.end_before_restart(pod), job.status.diagnosis
+    finished = None if ended is None else time.parse(ended.finished_at)
+    if stored is None or finished is None:
+        return finished is not None
+    if failures.key_before_restart(pod) in {each.key for each in stored.incidents}:
+        return False
+    return stored.forgotten_until is None or time.truncate(finished) > stored.forgotten_until
+
+
+def _has_run(instance: ReplicaInstance, *, now: datetime) -> bool:
+    """A replica that never started has no peers that could miss it."""
+    if instance.phase is Phase.PENDING:
+        return False
+    seen = [each.incident.cause for each in failures.of_instance(instance, now=now)]
+    return not seen or seen[-1] not in _NEVER_RAN

@@ -1,0 +1,88 @@
+"""An orderly end: parameter servers live until the replicas that use them have ended.
+
+A chief that is told to end may save its state, and its variables are on the parameter servers. So
+these are deleted only when no chief or worker runs any more. What is awaited follows from the
+observed pods alone, and ends with their grace period: a pod that is stuck on a lost node does not
+keep the parameter servers for ever.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta
+from typing import Final
+
+from tfjob.core.job import TRAINING_CONTAINER, Job
+from tfjob.core.observe import Children, replica_key
+from tfjob.core.plan import ChildKind, Delete
+from tfjob.core.plan_builder import PlanBuilder
+from tfjob.k8s import time
+from tfjob.k8s.pod import Phase, Pod
+
+MARGIN: Final = timedelta(seconds=30)
+"""Added to the grace period of a pod, for its end to be reported."""
+_SERVERS: Final = frozenset({"ps"})
+_USERS: Final = frozenset({"chief", "master", "worker"})
+_NOT_RUNNING: Final = frozenset({Phase.PENDING, Phase.SUCCEEDED, Phase.FAILED})
+
+
+def due(builder: PlanBuilder, children: Children, deletes: Sequence[Delete]) -> list[Delete]:
+    """The deletes that are due now, of those that end the job.
+
+    Parameter servers that run wait for the chief and the workers that run and are to end. So do all
+    services, because a replica that saves its state may have to find the others.
+    """
+    held = _running_servers(builder.job, children)
+    if not held:
+        return list(deletes)
+    ends = _awaited_until(builder.job, children, deleted={each.uid for each in deletes})
+    awaited = [each for each in ends if each is None or each > builder.now]
+    if not awaited:
+        return list(deletes)
+    builder.requeue_at(max((each for each in awaited if each is not None), default=None))
+    return [each for each in deletes if each.uid not in held and each.kind != ChildKind.SERVICE]
+
+
+def _running_servers(job: Job, children: Children) -> frozenset[str]:
+    """UIDs of the parameter servers that run, and of the batch Jobs that run them."""
+    pods = _running(job, children, tasks=_SERVERS)
+    found = {uid for pod in pods for uid in (pod.metadata.uid, pod.metadata.controller_uid) if uid}
+    return frozenset(found)
+
+
+def _awaited_until(
+    job: Job, children: Children, *, deleted: AbstractSet[str]
+) -> Iterator[datetime | None]:
+    """For each chief and worker that runs and is to end, when it is not awaited any longer.
+
+    None if its deletion is only requested now.
+    """
+    for pod in _running(job, children, tasks=_USERS):
+        meta = pod.metadata
+        gone_by = time.parse(meta.deletion_timestamp)
+        if gone_by is not None:
+            yield time.add(gone_by, MARGIN)
+        elif meta.uid in deleted:
+            yield None
+
+
+def _running(job: Job, children: Children, *, tasks: AbstractSet[str]) -> list[Pod]:
+    labels = {each.label for each in job.replicas if each.task.lower() in tasks}
+    if not labels:
+        return []
+    return [
+        pod
+        for pod in children.pods
+        if (key := replica_key(job, pod.metadata)) is not None
+        and key[0] in labels
+        and _is_running(pod)
+    ]
+
+
+def _is_running(pod: Pod) -> bool:
+    """Its training container runs, or nothing is known of that container."""
+    if pod.phase in _NOT_RUNNING:
+        return False
+    for status in pod.status.container_statuses:
+        if status.name == TRAINING_CONTAINER:
+            return status.state.terminated is None and status.state.waiting is None
+    return True

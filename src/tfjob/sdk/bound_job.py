@@ -1,0 +1,91 @@
+"""A job on a cluster: what can be done with it, as coroutines.
+
+They run on the loop of the API client. What callers see, blocking or not, is built on them.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+
+from tfjob.client.errors import NotFound
+from tfjob.core.status import ConditionType
+from tfjob.sdk import (
+    deletion,
+    job_logs,
+    job_lookup,
+    restarting,
+    scaling,
+    suspension,
+    waiting,
+)
+from tfjob.sdk.blocked_check import BlockedCheck, Check, ignore
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import JobFailedError, TFJobError
+from tfjob.sdk.job_diagnosis import explain
+from tfjob.sdk.job_logs import LogLine, LogOptions
+from tfjob.sdk.job_state import Reason, Status
+from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.waiting import State
+
+
+class BoundJob:
+    def __init__(self, cluster: Cluster, found: ClusterJob, *, is_local: bool = False) -> None:
+        self._cluster = Cluster(api=cluster.api, namespace=found.namespace)
+        self.found = found
+        self._is_local = is_local
+
+    async def refresh(self) -> ClusterJob:
+        self.found = await job_lookup.refreshed(self._cluster, self.found)
+        return self.found
+
+    async def status(self) -> Status:
+        return Status.of(await self.refresh())
+
+    async def wait(self, state: State, limit: float | None) -> Status:
+        self.found = await waiting.until(
+            self._cluster, await self.refresh(), state, limit=limit, check=self._check()
+        )
+        if self.found.status.is_true(ConditionType.FAILED):
+            reason = await self.explain()
+            raise JobFailedError(f"{self.found.title}: {reason.sentence}", remedy=reason.remedy)
+        return Status.of(self.found)
+
+    async def explain(self) -> Reason:
+        told, _ = await explain(self._cluster, await self.refresh())
+        return Reason.of(self.found, told)
+
+    async def logs(self, options: LogOptions, *, follow: bool) -> AsyncGenerator[LogLine, None]:
+        found = await self.refresh()
+        if follow:
+            lines = job_logs.followed(self._cluster, found, options, check=self._check())
+        else:
+            pods = await job_logs.pods_with_logs(self._cluster, found, options)
+            lines = job_logs.written(self._cluster, found, pods, options)
+        try:
+            async for line in lines:
+                yield line
+        finally:
+            await lines.aclose()
+
+    def _check(self) -> Check:
+        return BlockedCheck(self._cluster) if self._is_local else ignore
+
+    async def set_suspended(self, *, is_suspended: bool) -> None:
+        found = await self.refresh()
+        await suspension.set_suspended(self._cluster, found, is_suspended=is_suspended)
+
+    async def scale(self, workers: int) -> None:
+        await scaling.scale(self._cluster, await self.refresh(), workers)
+
+    async def restart(self, replica: str | None) -> None:
+        found = await self.refresh()
+        if replica:
+            await restarting.restart_replica(self._cluster, found, replica)
+        else:
+            await restarting.restart_all(self._cluster, found)
+
+    async def delete(self) -> None:
+        await deletion.delete(self._cluster, self.found)
+
+    async def delete_if_there(self) -> None:
+        with suppress(NotFound, TFJobError):
+            await deletion.delete(self._cluster, self.found)

@@ -1,0 +1,42 @@
+"""The conditions and the state of a job as text, for all APIs."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tfjob.core.status import Condition, ConditionType
+from tfjob.sdk.jobs import ClusterJob
+
+_PREDICATES: Final[Mapping[str, str]] = {
+    ConditionType.CREATED: "is created",
+    ConditionType.RUNNING: "is running",
+    ConditionType.RESTARTING: "is restarting",
+    ConditionType.SUCCEEDED: "has succeeded",
+    ConditionType.FAILED: "has failed",
+    ConditionType.SUSPENDED: "is suspended",
+}
+
+
+def condition_text(found: ClusterJob, condition: Condition) -> str:
+    """The message of a condition, or a sentence of the same meaning if its API has no messages."""
+    if condition.message:
+        return condition.message
+    predicate = _PREDICATES.get(condition.type, condition.type)
+    return f"{found.dialect.kind} {found.name} {predicate}"
+
+
+def state_of(found: ClusterJob) -> str:
+    """The state, followed by the phase where the API has phases of other names."""
+    phase = _status_text(found, "phase")
+    state = found.state or phase
+    return f"{state} (phase {phase})" if phase and phase != state else state
+
+
+def reason_of(found: ClusterJob) -> str:
+    """The reason in the status of the job as a whole, which only some APIs have."""
+    return _status_text(found, "reason")
+
+
+def _status_text(found: ClusterJob, key: str) -> str:
+    status = found.manifest.get("status")
+    value = status.get(key) if isinstance(status, Mapping) else None
+    return value if isinstance(value, str) else ""

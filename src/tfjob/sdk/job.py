@@ -1,0 +1,201 @@
+"""A job as a Python object: described by a manifest, then submitted, watched and changed."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from tfjob.sdk import documents
+from tfjob.sdk.bound_job import BoundJob
+from tfjob.sdk.documents import DocumentError
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.exported_objects import for_new_cluster
+from tfjob.sdk.job_documents import check_all, fault_report
+from tfjob.sdk.job_logs import LogLine, LogOptions
+from tfjob.sdk.job_state import Reason, Status
+from tfjob.sdk.loop_thread import loop_thread
+from tfjob.sdk.submission import is_job
+from tfjob.sdk.waiting import State
+from tfjob.sdk.yaml_text import as_yaml
+
+if TYPE_CHECKING:
+    from tfjob.sdk.async_job import AsyncTFJob
+
+
+class TFJob:
+    """One job, and the objects that are created with it, such as ConfigMaps.
+
+    It can be used in a `with` statement: the job is deleted at the end of the block.
+    """
+
+    def __init__(self, objects: Sequence[dict[str, Any]]) -> None:
+        """Take manifests, one of them a job; usually `from_yaml` or `run` does this."""
+        self.objects = _checked("".join(f"---\n{as_yaml(each)}" for each in objects), "the job")
+        self._bound: BoundJob | None = None
+
+    @classmethod
+    def from_yaml(cls, source: str | PathLike[str]) -> Self:
+        """Read a YAML text, or the file of a name without line breaks."""
+        if isinstance(source, str) and "\n" in source:
+            objects = _checked(source, "the YAML text")
+        else:
+            path = Path(source)
+            try:
+                objects = _checked(path.read_text("utf-8-sig"), str(path))
+            except OSError as error:
+                raise TFJobError(
+                    f"{path}: cannot be read: {error.strerror}",
+                    remedy="pass the path of a file, or a YAML text of several lines",
+                ) from error
+            except UnicodeDecodeError as error:
+                raise TFJobError(f"{path}: is not UTF-8 text (byte {error.start})") from error
+        return cls(objects)
+
+    @classmethod
+    def of(cls, bound: BoundJob) -> Self:
+        """A job that is on a cluster."""
+        found = cls.__new__(cls)
+        found.objects = [for_new_cluster(bound.found.manifest)]
+        found.bind(bound)
+        return found
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return next(each for each in self.objects if is_job(each))
+
+    @property
+    def name(self) -> str:
+        if self._bound is not None:
+            return self._bound.found.name
+        return str(self.manifest["metadata"].get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """The namespace; empty if the job is not submitted and leaves it open."""
+        if self._bound is not None:
+            return self._bound.found.namespace
+        return str(self.manifest["metadata"].get("namespace") or "")
+
+    def to_yaml(self) -> str:
+        """All objects of the job, as files for `tfjob submit` and `kubectl apply` have them."""
+        return "---\n".join(as_yaml(for_new_cluster(each)) for each in self.objects)
+
+    @property
+    def status(self) -> Status:
+        """The state now, read from the cluster."""
+        return loop_thread().call(self.bound.status())
+
+    def logs(
+        self, *, follow: bool = True, replica: str | None = None, tail: int | None = None
+    ) -> Iterator[LogLine]:
+        """The log lines of all replicas, or of one such as `worker-0`.
+
+        With `follow` it waits for pods that do not exist yet, and ends when the job has finished.
+        """
+        bound, options = self.bound, LogOptions(replica=replica, tail=tail)
+        return loop_thread().iterate(lambda: bound.logs(options, follow=follow))
+
+    def wait(self, timeout: float | None = None, *, state: State = "finished") -> Status:
+        """Wait until the job has finished, or runs.
+
+        Raises JobFailedError with the reason if it has failed, and JobTimeoutError after `timeout`
+        seconds.
+        """
+        return loop_thread().call(self.bound.wait(state, timeout))
+
+    def explain(self) -> Reason:
+        """Why the job does not run or why it failed, and what to do about it."""
+        return loop_thread().call(self.bound.explain())
+
+    def suspend(self) -> None:
+        """Delete the pods until the job is resumed."""
+        loop_thread().call(self.bound.set_suspended(is_suspended=True))
+
+    def resume(self) -> None:
+        loop_thread().call(self.bound.set_suspended(is_suspended=False))
+
+    def scale(self, workers: int) -> None:
+        """Change the number of workers."""
+        loop_thread().call(self.bound.scale(workers))
+
+    def restart(self, replica: str | None = None) -> None:
+        """Restart all replicas, or one such as `worker-1`."""
+        loop_thread().call(self.bound.restart(replica))
+
+    def delete(self) -> None:
+        """Delete the job, and with it its pods and services."""
+        loop_thread().call(self.bound.delete())
+
+    @property
+    def aio(self) -> "AsyncTFJob":
+        """The same job for code that runs in an event loop."""
+        from tfjob.sdk.async_job import AsyncTFJob  # noqa: PLC0415 - each is made from the other
+
+        return AsyncTFJob(self)
+
+    @property
+    def bound(self) -> BoundJob:
+        if self._bound is None:
+            raise TFJobError(
+                f"job {self.name} is not on a cluster", remedy="submit it: connect().submit(job)"
+            )
+        return self._bound
+
+    def bind(self, bound: BoundJob) -> None:
+        """Attach the job to the one that was created from it."""
+        self._bound = bound
+
+    @property
+    def is_submitted(self) -> bool:
+        return self._bound is not None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bound is not None:
+            loop_thread().call(self._bound.delete_if_there())
+
+    def __repr__(self) -> str:
+        place = f"{self.namespace}/" if self.namespace else ""
+        return f"<TFJob {place}{self.name}: {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks. Names and messages are not trusted."""
+        rows = [("job", self.name), ("namespace", self.namespace), ("state", self._state())]
+        if self._bound is not None:
+            status = Status.of(self._bound.found)
+            rows += [
+                (kind, f"{each.active} of {each.wanted} active, {each.failed} failed")
+                for kind, each in status.replicas.items()
+            ]
+            rows.append(("message", status.message))
+        cells = "".join(
+            f"<tr><th>{escape(label)}</th><td>{escape(value)}</td></tr>" for label, value in rows
+        )
+        return f"<table>{cells}</table>"
+
+    def _state(self) -> str:
+        """The state as last read: showing an object must not fail or wait."""
+        return "not submitted" if self._bound is None else Status.of(self._bound.found).state
+
+
+def _checked(text: str, shown: str) -> list[dict[str, Any]]:
+    """The objects of a text with one valid job."""
+    try:
+        read = documents.parse(text, shown)
+    except DocumentError as error:
+        raise TFJobError(str(error)) from error
+    checked = check_all(read)
+    if faults := fault_report(checked):
+        raise TFJobError("\n".join(faults))
+    if len(checked) != 1:
+        raise TFJobError(f"{shown}: contains {len(checked)} jobs", remedy="exactly one is needed")
+    return [each.value for each in read]

@@ -1,0 +1,79 @@
+"""A local cluster in a process of its own, for a program that runs jobs on this machine.
+
+It ends as soon as its standard input is closed: by the program, or by the kernel when the program
+is killed. No replica outlives it. It prints one line of JSON when it is up or cannot start.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+from tfjob.local import stale_clusters
+from tfjob.local.cluster import LocalCluster
+from tfjob.local.node.restart_policy import Backoff
+from tfjob.sdk.cluster_log import logging_to
+from tfjob.sdk.jobs import stored_dialects
+from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
+
+RESTART_BACKOFF: Final = Backoff(base=1.0)
+"""Shorter than a kubelet's: a person is waiting for the first restart."""
+
+
+def main() -> int:
+    stale_clusters.remove(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=stale_clusters.PREFIX) as folder:
+        try:
+            asyncio.run(_serve(Path(folder)))
+        except STARTUP_ERRORS as error:
+            _tell(error=startup_error_text(error, Path(folder)))
+            return 1
+    return 0
+
+
+async def _serve(folder: Path) -> None:
+    cluster = LocalCluster(
+        folder,
+        workdir=Path.cwd(),
+        dialects=stored_dialects(),
+        environ=os.environ,
+        backoff=RESTART_BACKOFF,
+        python=Path(sys.executable),
+    )
+    with logging_to(folder):
+        async with cluster:
+            _tell(kubeconfig=str(cluster.kubeconfig))
+            ends = [_closed(), cluster.failure(), cluster.report_disk(_warn)]
+            tasks = [asyncio.ensure_future(each) for each in ends]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _closed() -> None:
+    """Until nobody holds the other end of standard input any more."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(sys.stdin.fileno(), ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+
+
+def _tell(**facts: Any) -> None:
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(f"tfjob: warning: {text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Starts the local cluster of this process when it is first needed, and ends it at exit.
+
+A pipe ties its life to this process, whatever ends it. A session of its own keeps a Ctrl-C that is
+meant for this process away from it.
+"""
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+from tfjob.sdk.errors import TFJobError
+
+_LOCK: Final = threading.Lock()
+_RUNNING: Final[dict[int, "LocalProcess"]] = {}
+
+
+class LocalProcess:
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tfjob.sdk.local_host"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._owner = os.getpid()
+        self.kubeconfig = Path(self._started())
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """Return when the cluster and all its replicas are gone."""
+        if os.getpid() != self._owner:
+            return  # a forked child; the cluster is not its own
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+        self._process.wait()
+
+    def _started(self) -> str:
+        line = b"" if self._process.stdout is None else self._process.stdout.readline()
+        facts = json.loads(line or "{}")
+        if "kubeconfig" in facts:
+            return str(facts["kubeconfig"])
+        self.stop()
+        why = facts.get("error") or f"its process ended with code {self._process.returncode}"
+        raise TFJobError(
+            f"the local cluster did not start: {why}",
+            remedy="$TMPDIR chooses the disk that it uses",
+        )
+
+
+def local_process() -> LocalProcess:
+    """The local cluster of this process, started if there is none."""
+    with _LOCK:
+        found = _RUNNING.get(os.getpid())
+        if found is None or not found.is_alive:
+            found = _RUNNING[os.getpid()] = LocalProcess()
+            atexit.register(found.stop)
+        return found

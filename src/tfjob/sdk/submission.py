@@ -1,0 +1,169 @@
+"""Creates the objects of a job on a cluster.
+
+A dry run of every object comes first, so that a fault creates nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from tfjob.client.errors import AlreadyExists, ApiError, NotFound
+from tfjob.client.http import PartialObjectMetadata
+from tfjob.dialects.registry import dialect_for
+from tfjob.sdk import job_lookup
+from tfjob.sdk.apply import resource_for
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.jobs import ClusterJob
+
+Manifest = Mapping[str, Any]
+MADE_FOR_JOB: Final = "tfjob.dev/made-for-job"
+"""The label of objects that live as long as their job."""
+
+
+class _Owned(msgspec.Struct, rename="camel"):
+    owner_references: list[dict[str, Any]] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Owned
+
+
+class Created(msgspec.Struct, frozen=True):
+    """An object of the cluster; `is_new` is false if it existed and was left unchanged."""
+
+    name: str
+    title: str
+    is_new: bool = True
+
+
+def placed(manifest: Manifest, namespace: str) -> dict[str, Any]:
+    """The object with its namespace: its own, or else this one."""
+    if not resource_for(manifest).namespaced:
+        return dict(manifest)
+    metadata = manifest.get("metadata") or {}
+    own = metadata.get("namespace")
+    return {**manifest, "metadata": {**metadata, "namespace": own or namespace}}
+
+
+async def dry_run(cluster: Cluster, objects: Sequence[Manifest]) -> None:
+    """Raise all faults that the API server finds."""
+    faults = []
+    own = {each["metadata"].get("name") for each in objects if each.get("kind") == "Namespace"}
+    for each in objects:
+        if each["metadata"].get("namespace") in own:
+            continue  # a dry run needs the namespace, which the file itself creates
+        try:
+            await _post(cluster, each, dry_run=True)
+        except AlreadyExists:
+            if is_job(each):
+                name = each["metadata"].get("name")
+                faults.append(f"{title(each)} exists; `tfjob delete {name}` removes it")
+        except NotFound as error:
+            faults.append(f"{title(each)}: {_not_found(each, error)}")
+        except ApiError as error:
+            faults.append(f"{title(each)}: {error.message}")
+    if faults:
+        raise TFJobError("\n".join(faults))
+
+
+async def create(cluster: Cluster, manifest: Manifest) -> Created:
+    """An existing job is an error; other objects that exist are left unchanged."""
+    try:
+        made = await _post(cluster, manifest)
+    except AlreadyExists:
+        if is_job(manifest):
+            raise
+        return Created(manifest["metadata"]["name"], title(manifest), is_new=False)
+    named = {**manifest, "metadata": {**manifest["metadata"], "name": made.metadata.name}}
+    return Created(made.metadata.name, title(named))
+
+
+async def submit(cluster: Cluster, objects: Sequence[Manifest]) -> ClusterJob:
+    """Create one job and the objects beside it; what was made for the job alone goes with it."""
+    whole = [placed(each, cluster.one_namespace) for each in objects]
+    await dry_run(cluster, whole)
+    made: list[Manifest] = []
+    job: ClusterJob | None = None
+    try:
+        for each in whole:
+            created = await create(cluster, each)
+            named = {**each, "metadata": {**each["metadata"], "name": created.name}}
+            if is_job(each):
+                job = await _read(cluster, named)
+            elif created.is_new and is_own(each):
+                made.append(named)
+    except BaseException:
+        for own in made:
+            await cluster.api.delete(_path(own))
+        raise
+    if job is None:
+        raise TFJobError("there is no job among the objects")
+    for each in whole:
+        if is_own(each):
+            await _add_owner(cluster, each, job)
+    return job
+
+
+def is_own(manifest: Manifest) -> bool:
+    """Whether the object was made for its job, and is deleted with it."""
+    labels = manifest["metadata"].get("labels") or {}
+    return labels.get(MADE_FOR_JOB) == "true"
+
+
+def is_job(manifest: Manifest) -> bool:
+    return dialect_for(manifest.get("apiVersion"), manifest.get("kind")) is not None
+
+
+def title(manifest: Manifest) -> str:
+    """`TFJob default/mnist`."""
+    metadata = manifest["metadata"]
+    name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
+    place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+    return f"{manifest.get('kind')} {place}{name}"
+
+
+def _not_found(manifest: Manifest, error: NotFound) -> str:
+    if "namespace" not in error.message:
+        return f"the cluster does not serve {manifest['apiVersion']}"
+    namespace = manifest["metadata"].get("namespace")
+    return f"{error.message}; `kubectl create namespace {namespace}` creates it"
+
+
+async def _post(
+    cluster: Cluster, manifest: Manifest, *, dry_run: bool = False
+) -> PartialObjectMetadata:
+    path = resource_for(manifest).collection(manifest["metadata"].get("namespace"))
+    return await cluster.api.create(
+        path,
+        manifest,
+        decode=PartialObjectMetadata,
+        field_validation="Strict",
+        dry_run=dry_run,
+    )
+
+
+async def _read(cluster: Cluster, manifest: Manifest) -> ClusterJob:
+    metadata = manifest["metadata"]
+    inside = Cluster(api=cluster.api, namespace=metadata.get("namespace"))
+    return await job_lookup.find(inside, metadata["name"], api=str(manifest["apiVersion"]))
+
+
+async def _add_owner(cluster: Cluster, manifest: Manifest, job: ClusterJob) -> None:
+    owner = {
+        "apiVersion": f"{job.dialect.group}/{job.dialect.version}",
+        "kind": job.dialect.kind,
+        "name": job.name,
+        "uid": job.job.owner.uid,
+    }
+    path = _path(manifest)
+    found = await cluster.api.get(path, decode=_Object)
+    owners = [*(found.metadata.owner_references or ()), owner]
+    patch = {"metadata": {"ownerReferences": owners}}
+    await cluster.api.patch(path, patch, decode=PartialObjectMetadata)
+
+
+def _path(manifest: Manifest) -> str:
+    metadata = manifest["metadata"]
+    return resource_for(manifest).item(metadata["name"], metadata.get("namespace"))

@@ -1,0 +1,47 @@
+"""Waits until a job runs or has finished."""
+
+import asyncio
+from typing import Final, Literal
+
+from tfjob.core.diagnosis.causes import BLOCKING
+from tfjob.core.status import ConditionType
+from tfjob.sdk import job_lookup
+from tfjob.sdk.blocked_check import Check, ignore
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.errors import JobTimeoutError
+from tfjob.sdk.jobs import ClusterJob
+
+State = Literal["finished", "running"]
+_POLL_INTERVAL: Final = 0.5
+
+
+async def until(
+    cluster: Cluster,
+    found: ClusterJob,
+    state: State,
+    *,
+    limit: float | None = None,
+    check: Check = ignore,
+) -> ClusterJob:
+    """The job in this state; a finished job no longer waits for anything."""
+    try:
+        async with asyncio.timeout(limit):
+            while not _is_reached(found, state):
+                await check(found)
+                await asyncio.sleep(_POLL_INTERVAL)
+                found = await job_lookup.refreshed(cluster, found)
+    except TimeoutError:
+        late = f"{found.name} is not {state} after {limit:g} s"
+        raise JobTimeoutError(f"{late}{_why(found)}") from None
+    return found
+
+
+def _is_reached(found: ClusterJob, state: State) -> bool:
+    runs = state == "running" and found.status.is_true(ConditionType.RUNNING)
+    return runs or found.status.is_finished
+
+
+def _why(found: ClusterJob) -> str:
+    """What keeps the job from running, if its operator knows."""
+    why = found.status.diagnosis
+    return "" if why is None or why.cause not in BLOCKING else f": {why.message}"

@@ -1,0 +1,53 @@
+"""A replica for tests on a real node: it waits, counts its starts, and ends as it is told.
+
+    replica.py [--seconds N] [--exit CODE] [--on-term CODE | --ignore-term]
+               [--count FILE] [--succeed-at N] [--fill MEGABYTES]
+
+It prints TF_CONFIG first. Without --seconds it runs until SIGTERM. With --count it adds one to the
+number in the file at each start, and exits with 0 once that number is --succeed-at.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--exit", type=int, default=0)
+    parser.add_argument("--on-term", type=int, default=143)
+    parser.add_argument("--ignore-term", action="store_true")
+    parser.add_argument("--count", type=Path)
+    parser.add_argument("--succeed-at", type=int)
+    parser.add_argument("--fill", type=int, default=0)
+    wishes = parser.parse_args()
+    if wishes.ignore_term:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(wishes.on_term))
+    print(f"TF_CONFIG={os.environ.get('TF_CONFIG', '')}", flush=True)
+    if wishes.count:
+        count = started(wishes.count)
+        print(f"start {count}", flush=True)
+        if count == wishes.succeed_at:
+            return 0
+    held = [bytearray(1 << 20) for _ in range(wishes.fill)]
+    time.sleep(1e9 if wishes.seconds is None else wishes.seconds)
+    del held
+    code: int = wishes.exit
+    return code
+
+
+def started(file: Path) -> int:
+    """The number of starts so far, this one included."""
+    count = 1 + (int(file.read_text()) if file.exists() else 0)
+    file.write_text(str(count))
+    return count
+
+
+if __name__ == "__main__":
+    sys.exit(main())

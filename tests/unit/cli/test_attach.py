@@ -1,0 +1,32 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.tfjobs import tfjob
+from tests.unit.cli.conftest import Command
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedApiServer]:
+    with api_server_in_thread(tmp_path_factory.mktemp("cluster") / "data") as cluster:
+        cluster.put_job(tfjob("W1", name="good"), ("Created", "made"), ("Succeeded", "well done"))
+        cluster.put_job(tfjob("W1", name="bad"), ("Created", "made"), ("Failed", "broken"))
+        yield cluster
+
+
+@pytest.mark.parametrize(
+    ("job", "code", "last"),
+    [("good", 0, "succeeded: well done"), ("bad", 1, "failed: broken")],
+)
+def test_a_finished_job_ends_at_once_with_its_outcome(
+    cluster: ThreadedApiServer, command: Command, job: str, code: int, last: str
+) -> None:
+    done = command("attach", job, *cluster.flags)
+    assert (done.code, done.out.splitlines()[-1]) == (code, last)
+
+
+def test_a_job_that_does_not_exist_is_named(cluster: ThreadedApiServer, command: Command) -> None:
+    done = command("attach", "nope", *cluster.flags)
+    assert (done.code, done.out) == (1, "")
+    assert "nope" in done.err

@@ -1,0 +1,95 @@
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Command
+from tfjob.cli.background import in_folder
+
+_JOB = """
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: hello}
+spec:
+  tfReplicaSpecs:
+    Worker:
+      template:
+        spec:
+          containers:
+            - {name: tensorflow, image: none, command: [sh, -c, "cat here.txt"]}
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path, command: Command) -> Iterator[str]:
+    """The data folder of a cluster, which is taken down afterwards."""
+    folder = str(tmp_path / "data")
+    yield folder
+    assert command("local", "down", "--data", folder).code == 0
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "here.txt").write_text("found beside the file\n")
+    (folder / "job.yaml").write_text(_JOB)
+    return folder / "job.yaml"
+
+
+def test_a_job_runs_in_the_background_and_can_be_followed(
+    data: str, file: Path, command: Command
+) -> None:
+    started = command("run", str(file), "--detach", "--data", data)
+    assert started.code == 0, started.err
+    assert f"  stop it with `tfjob local down --data {data}`" in started.out
+    kubeconfig = f"{data}/kubeconfig"
+    follow = f"  follow it with `tfjob attach hello --kubeconfig {kubeconfig}`"
+    assert started.out.splitlines()[-1] == follow
+    followed = command("attach", "hello", "--kubeconfig", kubeconfig)
+    assert followed.code == 0
+    assert "[worker-0] found beside the file" in followed.out
+
+
+def test_a_cluster_of_another_folder_runs_the_job_in_its_own(
+    data: str, file: Path, command: Command
+) -> None:
+    up = command("local", "up", "--detach", "--data", data)
+    assert (up.code, up.err) == (0, "")
+    assert f"export KUBECONFIG={data}/kubeconfig" in up.out
+    assert command("run", str(file), "--detach", "--data", data).code == 0
+    followed = command("attach", "hello", "--kubeconfig", f"{data}/kubeconfig")
+    assert "[worker-0] found beside the file" in followed.out
+
+
+def test_a_cluster_that_cannot_start_says_why(tmp_path: Path, command: Command) -> None:
+    path = tmp_path / "objects.sqlite"
+    path.write_bytes(b"nothing that SQLite knows" * 400)
+    done = command("local", "up", "--detach", "--data", str(tmp_path))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"error: {path}: is not a data file of tfjob")
+
+
+def test_a_python_is_not_ignored_in_silence(data: str, file: Path, command: Command) -> None:
+    assert command("local", "up", "--detach", "--data", data).code == 0
+    python = sys.executable
+    done = command("run", str(file), "--detach", "--data", data, "--python", python)
+    assert done.code == 2
+    assert "--python has no effect" in done.err
+
+
+def test_only_containers_without_a_working_directory_get_one() -> None:
+    job = {
+        "spec": {
+            "Worker": {
+                "template": {
+                    "spec": {"containers": [{"name": "a"}, {"name": "b", "workingDir": "/b"}]}
+                }
+            }
+        }
+    }
+    placed = in_folder(job, Path("/mine"))
+    containers = placed["spec"]["Worker"]["template"]["spec"]["containers"]
+    assert [each["workingDir"] for each in containers] == ["/mine", "/b"]
+    assert in_folder({"a": [1, None, "x"]}, Path("/mine")) == {"a": [1, None, "x"]}

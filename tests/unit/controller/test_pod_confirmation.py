@@ -1,0 +1,225 @@
+"""Decisions about pods are made on pods that are not older than the job's status."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager as Opened
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.controller_harness import FAKE_JOB, KEY, ControllerHarness, controller_harness
+from tests.support.local_apiserver.in_memory import CORE, JOBS
+from tfjob.client.errors import ApiError, Transient
+from tfjob.client.request import Request
+from tfjob.client.watch_codec import Page
+from tfjob.controller.pod_confirmation import PodConfirmer
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
+
+LISTED = f"{CORE}/pods"
+
+
+def listing(
+    harness: ControllerHarness, error: Callable[[], ApiError | None] = lambda: None
+) -> list[str]:
+    """The lists of pods that the operator asks for from now on."""
+    found: list[str] = []
+
+    def note(request: Request) -> ApiError | None:
+        if request.verb != "list" or request.path != LISTED:
+            return None
+        found.append(request.path)
+        return error()
+
+    harness.server.refuse = note
+    return found
+
+
+async def store_status(harness: ControllerHarness, worker: dict[str, Any], **more: str) -> None:
+    """What another leader stores about the workers; `more` are conditions."""
+    stored = await harness.job()
+    status = stored["status"]
+    status["replicaStatuses"]["Worker"] = worker
+    status["conditions"] += [
+        {"type": kind, "status": value, "reason": "TFJobResumed"} for kind, value in more.items()
+    ]
+    assert (await harness.server.ask("PUT", f"{JOBS}/j/status", stored))["code"] == 200
+
+
+async def annotate(harness: ControllerHarness) -> None:
+    stored = await harness.job()
+    stored["metadata"]["annotations"] = {"touched": "yes"}
+    assert (await harness.server.ask("PUT", f"{JOBS}/j", stored))["code"] == 200
+
+
+async def see_job(harness: ControllerHarness) -> None:
+    """Let the cache of jobs catch up, and leave that of pods as it is."""
+    pods = list(harness.stores.pods)
+    await harness.look()
+    for known in harness.stores.pods:
+        harness.stores.pods.remove((known.metadata.namespace, known.metadata.name))
+    for each in pods:
+        harness.stores.pods.put(each)
+
+
+async def running(harness: ControllerHarness) -> None:
+    """A job of one worker that runs."""
+    await harness.submit("W1", restart="ExitCode")
+    await harness.one_pass()
+    await harness.kubelet.run("j-worker-0")
+    await harness.one_pass()
+
+
+async def ended(harness: ControllerHarness, code: int) -> None:
+    """Its pod has ended, as the cache shows, and is gone since."""
+    await running(harness)
+    await harness.end_pod("j-worker-0", code)
+    await harness.look()
+    await harness.server.ask("DELETE", f"{LISTED}/j-worker-0")
+
+
+async def restarts(harness: ControllerHarness) -> int:
+    found: int = (await harness.job())["status"]["replicaStatuses"]["Worker"].get("restarts", 0)
+    return found
+
+
+async def test_pod_that_another_leader_has_counted_and_forgotten_is_not_counted_again(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await ended(harness, 137)
+        await store_status(harness, {"restarts": 1}, Suspended="False")
+        await see_job(harness)
+        await harness.reconciler.reconcile(KEY)
+        assert await restarts(harness) == 1
+
+
+async def test_success_of_an_earlier_run_does_not_decide_the_job(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await ended(harness, 0)
+        await store_status(harness, {}, Suspended="False")
+        await see_job(harness)
+        await harness.reconciler.reconcile(KEY)
+        assert "Succeeded" not in await harness.conditions()
+
+
+async def test_status_that_another_leader_stores_in_between_is_decided_on_with_its_pods(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await ended(harness, 137)
+        await store_status(harness, {"restarts": 1}, Suspended="False")
+        await harness.reconciler.reconcile(KEY)  # Its write meets a conflict.
+        assert await restarts(harness) == 1
+
+
+async def test_cache_that_differed_from_the_server_is_not_trusted_afterwards(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await ended(harness, 137)
+        await store_status(harness, {"restarts": 1}, Suspended="False")
+        for _ in range(3):
+            await see_job(harness)
+            await harness.reconciler.reconcile(KEY)
+            await annotate(harness)
+        assert await restarts(harness) == 1
+
+
+async def test_job_that_this_process_alone_has_written_costs_no_list(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        lists = listing(harness)
+        await running(harness)
+        await harness.end_pod("j-worker-0", 137)
+        await harness.one_pass()
+        assert await restarts(harness) == 1
+        assert lists == []
+
+
+async def test_one_list_is_enough_once_it_shows_what_the_cache_shows(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        await annotate(harness)
+        lists = listing(harness)
+        await harness.end_pod("j-worker-0", 137)
+        await harness.one_pass()
+        await harness.one_pass()
+        await harness.end_pod("j-worker-0", 137)
+        await harness.one_pass()
+        assert await restarts(harness) == 2
+        assert len(lists) == 1
+
+
+async def test_process_that_has_lost_the_lead_looks_again(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        harness.reconciler.forget()
+        lists = listing(harness)
+        await harness.end_pod("j-worker-0", 137)
+        await harness.one_pass()
+        assert (await restarts(harness), len(lists)) == (1, 1)
+
+
+async def test_nothing_is_decided_while_the_pods_cannot_be_listed(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        await annotate(harness)
+        await harness.end_pod("j-worker-0", 137)
+        await harness.look()
+        listing(harness, lambda: Transient("etcd: leader changed", status=500))
+        with pytest.raises(Transient):
+            await harness.reconciler.reconcile(KEY)
+        assert await restarts(harness) == 0
+        assert await harness.server.names("pods") == ["j-worker-0"]
+
+
+class _OnePage:
+    """A server that lists these objects."""
+
+    def __init__(self, *items: bytes) -> None:
+        self._items = [msgspec.Raw(each) for each in items]
+
+    async def list_page(self, *_: object, **__: object) -> Any:
+        return Page(items=self._items)
+
+
+async def test_pod_that_cannot_be_read_keeps_its_last_known_state(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        found = await harness.snapshot()
+        odd = b'{"metadata":{"namespace":"default","name":"j-worker-0"},"status":{"phase":3}}'
+        confirmed = await PodConfirmer(_OnePage(odd), KubeflowV1()).confirm(found)
+        assert confirmed.children.pods == found.children.pods
+
+
+async def test_pod_of_another_owner_with_the_labels_of_the_job_is_not_among_its_pods(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        found = await harness.snapshot()
+        pod = await harness.server.ask("GET", f"{LISTED}/j-worker-0")
+        pod["metadata"]["ownerReferences"][0]["uid"] = "another"
+        page = _OnePage(msgspec.json.encode(pod))
+        confirmed = await PodConfirmer(page, KubeflowV1()).confirm(found)
+        assert confirmed.children.pods == []
+
+
+async def test_job_that_runs_as_batch_jobs_is_not_confirmed() -> None:
+    async with controller_harness(FAKE_JOB) as harness:
+        await harness.submit()
+        await harness.one_pass()
+        harness.reconciler.forget()
+        found = await harness.snapshot()
+        assert not harness.statuses.pod_confirmer.is_due(found)

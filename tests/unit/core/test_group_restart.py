@@ -1,0 +1,343 @@
+"""Recovery mode Group: one incident restarts a coupled group, together and once."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.builders import Passes, a_pod, at, created_names, deleted_names, manifest, pods
+from tfjob.core.diagnosis.diagnosis import names
+from tfjob.core.plan import Rule
+from tfjob.dialects.job_annotations import RECOVERY
+from tfjob.k8s import time
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, Running, Terminated
+
+
+def running(
+    roles: str = "W3", found: Any = None, *, restart: str = "ExitCode", **fields: Any
+) -> Passes:
+    mode = fields.pop("mode", "Group")
+    given = manifest(roles, restart=restart, **fields)
+    given["metadata"]["annotations"] = {RECOVERY: mode}
+    passes = Passes(given)
+    passes.go()
+    passes.go(*(pods(worker="RRR") if found is None else found), now=at(1))
+    return passes
+
+
+def failed(role: str, index: int, code: int, seconds: float, **fields: Any) -> Pod:
+    return a_pod(role, index, "Failed", exit_code=code, ran=(-50, seconds), **fields)
+
+
+def in_place(index: int, seconds: float, *, restarts: int = 1, **fields: Any) -> Pod:
+    """A worker that was killed, and whose container the kubelet has restarted."""
+    ended = Terminated(
+        exit_code=137,
+        reason="Error",
+        started_at=time.render(at(-50)),
+        finished_at=time.render(at(seconds)),
+    )
+    status = ContainerStatus(
+        name="tensorflow",
+        restart_count=restarts,
+        state=ContainerState(running=Running(time.render(at(seconds + 1)))),
+        last_state=ContainerState(terminated=ended),
+    )
+    return a_pod("worker", index, others=[status], **fields)
+
+
+def records(passes: Passes, kind: str = "Worker") -> dict[str, tuple[str, str]]:
+    found = passes.job.status.of(kind).records
+    return {each.uid: (str(each.cause), each.incident) for each in found}
+
+
+def restarts(passes: Passes) -> int:
+    return passes.job.status.restarts
+
+
+LOST = "uid-j-worker-1/0"
+
+
+def test_a_lost_worker_restarts_all_others_at_once() -> None:
+    passes = running()
+    plan = passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    assert sorted((each.name, each.rule) for each in plan.deletes) == [
+        ("j-worker-0", Rule.GROUP_RESTART),
+        ("j-worker-1", Rule.RESTART_POLICY),
+        ("j-worker-2", Rule.GROUP_RESTART),
+    ]
+    assert plan.writes_status_first
+    assert records(passes) == {
+        "uid-j-worker-0": ("Group", LOST),
+        "uid-j-worker-1": ("Failed", LOST),
+        "uid-j-worker-2": ("Group", LOST),
+    }
+
+
+def test_one_incident_counts_one_restart() -> None:
+    passes = running(run_policy={"backoffLimit": 1})
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    assert restarts(passes) == 1
+    ended = [failed("worker", 0, 1, 4, deleted=3), failed("worker", 2, 143, 4, deleted=3)]
+    passes.go(*ended, now=at(5))
+    passes.go(now=at(6))
+    assert (restarts(passes), passes.job.status.is_finished) == (1, False)
+
+
+@pytest.mark.parametrize("mode", ["Auto", "Replica"])
+def test_in_other_modes_those_that_run_are_left_alone(mode: str) -> None:
+    passes = running(mode=mode)
+    plan = passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    assert deleted_names(plan, "Pod") == ["j-worker-1"]
+    assert records(passes) == {"uid-j-worker-1": ("Failed", "")}
+
+
+def test_the_new_group_is_created_together_when_the_last_old_pod_is_gone() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    going = a_pod("worker", 0, deleted=3)
+    assert created_names(passes.go(going, now=at(5)), "Pod") == []
+    plan = passes.go(now=at(9))
+    assert created_names(plan, "Pod") == ["j-worker-0", "j-worker-1", "j-worker-2"]
+    assert [each.rule for each in plan.creates if each.kind == "Pod"] == [
+        Rule.GROUP_RESTART,
+        Rule.RESTART_POLICY,
+        Rule.GROUP_RESTART,
+    ]
+
+
+def test_a_restart_that_was_stored_and_not_carried_out_is_finished() -> None:
+    """As after a crash of the operator between storing and deleting."""
+    passes = running()
+    found = [*pods(worker="R-R"), failed("worker", 1, 137, 2)]
+    passes.go(*found, now=at(3))
+    before = passes.job.status
+    plan = passes.go(*found, now=at(4))
+    assert sorted(deleted_names(plan, "Pod")) == ["j-worker-0", "j-worker-1", "j-worker-2"]
+    assert passes.job.status.replicas == before.replicas
+
+
+def test_the_new_group_is_not_restarted_for_the_same_incident() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    fresh = [a_pod("worker", index, uid=f"new-{index}") for index in range(3)]
+    plan = passes.go(*fresh, now=at(20))
+    assert plan.deletes == []
+    assert plan.creates == []
+
+
+def test_the_group_waits_for_the_delay_of_the_replica_that_fails_again_and_again() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    passes.go(now=at(9))
+    fresh = [a_pod("worker", index, uid=f"new-{index}") for index in (0, 2)]
+    plan = passes.go(*fresh, failed("worker", 1, 137, 12, uid="new-1"), now=at(13))
+    assert sorted(deleted_names(plan, "Pod")) == ["j-worker-0", "j-worker-2"]
+    assert plan.requeue_at == at(23)
+    kept = failed("worker", 1, 137, 12, uid="new-1")
+    assert created_names(passes.go(kept, now=at(15)), "Pod") == []
+    assert deleted_names(passes.go(kept, now=at(23)), "Pod") == ["j-worker-1"]
+    assert len(created_names(passes.go(now=at(24)), "Pod")) == 3
+
+
+def test_exit_code_0_after_the_restart_was_decided_is_no_success() -> None:
+    """Collective programs catch SIGTERM and may exit with 0."""
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    ended = a_pod("worker", 0, "Succeeded", exit_code=0, ran=(-50, 8), deleted=3)
+    passes.go(ended, now=at(9))
+    assert passes.job.status.of("Worker").completed == frozenset()
+    assert not passes.job.status.is_finished
+
+
+def test_a_success_before_the_deletion_was_requested_stays_one() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    passes.go(a_pod("worker", 2, "Succeeded", exit_code=0, ran=(-50, 2)), now=at(4))
+    assert passes.job.status.of("Worker").completed == frozenset({2})
+    plan = passes.go(a_pod("worker", 2, "Succeeded", exit_code=0, ran=(-50, 2)), now=at(5))
+    assert created_names(plan, "Pod") == ["j-worker-0", "j-worker-1"]
+    assert plan.deletes == []
+
+
+def test_the_diagnosis_names_one_incident_and_those_that_followed() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    ended = [failed("worker", 0, 143, 4, deleted=3), failed("worker", 2, 137, 33, deleted=3)]
+    passes.go(*ended, now=at(34))
+    passes.go(now=at(120))
+    found = passes.job.status.diagnosis
+    assert found is not None
+    (incident,) = found.incidents
+    assert (found.incident_count, found.replica) == (1, "worker-1")
+    assert names(incident.consequences) == ["worker-0", "worker-2"]
+
+
+def test_a_worker_that_was_deleted_restarts_its_group_and_nothing_counts() -> None:
+    passes = running()
+    plan = passes.go(*pods(worker="RTR"), now=at(3))
+    assert sorted(deleted_names(plan, "Pod")) == ["j-worker-0", "j-worker-2"]
+    assert records(passes)["uid-j-worker-1"] == ("Disrupted", LOST)
+    assert restarts(passes) == 0
+
+
+def test_two_losses_are_one_restart_of_the_group() -> None:
+    passes = running()
+    found = [failed("worker", 1, 137, 2), failed("worker", 2, 137, 2)]
+    plan = passes.go(*pods(worker="R"), *found, now=at(3))
+    assert len(deleted_names(plan, "Pod")) == 3
+    assert {incident for _, incident in records(passes).values()} == {LOST}
+    assert restarts(passes) == 2
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        a_pod("worker", 1, "Pending", deleted=2),
+        failed("worker", 1, 128, 2, reason="StartError"),
+        a_pod("worker", 1, "Failed", pod_reason="OutOfcpu"),
+    ],
+)
+def test_a_worker_that_never_ran_is_not_missed(lost: Pod) -> None:
+    passes = running("W3", pods(worker="R-R"), restart="OnFailure")
+    plan = passes.go(*pods(worker="R-R"), lost, now=at(3))
+    assert not {"j-worker-0", "j-worker-2"} & set(deleted_names(plan, "Pod"))
+
+
+def test_a_worker_that_has_not_started_is_not_restarted() -> None:
+    passes = running()
+    plan = passes.go(*pods(worker="R-P"), failed("worker", 1, 137, 2), now=at(3))
+    assert sorted(deleted_names(plan, "Pod")) == ["j-worker-0", "j-worker-1"]
+
+
+def test_a_worker_that_starts_while_its_group_is_restarted_is_restarted_too() -> None:
+    """It would meet old replicas."""
+    passes = running()
+    passes.go(*pods(worker="R-P"), failed("worker", 1, 137, 2), now=at(3))
+    old = a_pod("worker", 0, deleted=3)
+    plan = passes.go(old, a_pod("worker", 2), now=at(5))
+    assert deleted_names(plan, "Pod") == ["j-worker-2"]
+    assert records(passes)["uid-j-worker-2"] == ("Group", LOST)
+    assert restarts(passes) == 1
+
+
+def test_a_permanent_failure_fails_the_job_and_restarts_nothing() -> None:
+    passes = running()
+    plan = passes.go(*pods(worker="R-R"), failed("worker", 1, 1, 2), now=at(3))
+    assert passes.job.status.is_true("Failed")
+    assert deleted_names(plan, "Pod") == []
+
+
+def test_at_the_backoff_limit_the_job_fails_and_restarts_nothing() -> None:
+    passes = running(run_policy={"backoffLimit": 0})
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    assert passes.job.status.is_true("Failed")
+    assert records(passes) == {}
+
+
+@pytest.mark.parametrize("restart", ["Never", "Always"])
+def test_without_a_policy_that_survives_losses_there_are_no_groups(restart: str) -> None:
+    passes = running(restart=restart)
+    plan = passes.go(*pods(worker="RTR"), now=at(3))
+    assert deleted_names(plan, "Pod") == []
+
+
+def test_a_lost_parameter_server_restarts_the_chief_and_nobody_else() -> None:
+    whole = pods(chief="R", ps="RR", worker="RR")
+    passes = running("C1 P2 W2", whole)
+    found = [*pods(chief="R", ps="R", worker="RR"), failed("ps", 1, 137, 2)]
+    plan = passes.go(*found, now=at(3))
+    assert sorted(deleted_names(plan, "Pod")) == ["j-chief-0", "j-ps-1"]
+    assert records(passes, "Chief") == {"uid-j-chief-0": ("Group", "uid-j-ps-1/0")}
+    left = pods(ps="R", worker="RR")
+    assert created_names(passes.go(a_pod("chief", deleted=3), *left, now=at(5)), "Pod") == []
+    assert created_names(passes.go(*left, now=at(9)), "Pod") == ["j-chief-0", "j-ps-1"]
+
+
+@pytest.mark.parametrize("role", ["chief", "worker"])
+def test_with_parameter_servers_nobody_misses_a_chief_or_a_worker(role: str) -> None:
+    passes = running("C1 P1 W2", pods(chief="R", ps="R", worker="RR"))
+    letters = {"chief": "R", "ps": "R", "worker": "RR"}
+    letters[role] = letters[role][1:]
+    lost = failed(role, len(letters[role]), 137, 2)
+    plan = passes.go(*pods(**letters), lost, now=at(3))
+    assert deleted_names(plan, "Pod") == [lost.metadata.name]
+
+
+def test_a_container_that_was_restarted_in_place_is_recreated_with_its_group() -> None:
+    passes = running(restart="OnFailure", run_policy={"backoffLimit": 5})
+    plan = passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3))
+    assert sorted(deleted_names(plan, "Pod")) == ["j-worker-0", "j-worker-1", "j-worker-2"]
+    assert records(passes)["uid-j-worker-1"] == ("Failed", LOST)
+    assert restarts(passes) == 1
+    passes.go(in_place(1, 2, deleted=3), now=at(5))
+    plan = passes.go(now=at(9))
+    assert len(created_names(plan, "Pod")) == 3
+    found = passes.job.status.diagnosis
+    assert restarts(passes) == 1
+    assert found is not None
+    assert found.incident_count == 1
+
+
+def test_the_end_of_a_container_that_ran_again_is_not_an_incident_of_its_own() -> None:
+    passes = running(restart="OnFailure")
+    passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3))
+    killed = in_place(1, 2, deleted=3)
+    own = killed.status.container_statuses[0]
+    end = Terminated(exit_code=143, finished_at=time.render(at(5)))
+    last = ContainerStatus(
+        name="tensorflow",
+        restart_count=1,
+        state=ContainerState(terminated=end),
+        last_state=own.last_state,
+    )
+    passes.go(a_pod("worker", 1, others=[last], deleted=3), now=at(6))
+    found = passes.job.status.diagnosis
+    assert found is not None
+    assert found.incident_count == 1
+
+
+def test_a_restart_in_place_from_before_the_mode_was_chosen_restarts_nothing() -> None:
+    passes = running(restart="OnFailure", mode="Auto")
+    passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3))
+    chosen = manifest("W3", restart="OnFailure")
+    chosen["metadata"]["annotations"] = {RECOVERY: "Group"}
+    passes.edit(chosen)
+    assert passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(4)).deletes == []
+
+
+@pytest.mark.parametrize("seconds", [-600, 600])
+def test_wrong_clocks_do_not_change_what_is_restarted(seconds: float) -> None:
+    passes = running(restart="OnFailure")
+    plan = passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3 + seconds))
+    assert len(deleted_names(plan, "Pod")) == 3
+
+
+def test_replicas_that_all_run_again_in_place_are_left_alone() -> None:
+    passes = running("W2", pods(worker="RR"), restart="OnFailure")
+    followed = in_place(0, 8)
+    status = followed.status.container_statuses[0]
+    last = Terminated(exit_code=1, started_at=time.render(at(-50)), finished_at=time.render(at(8)))
+    followed = a_pod(
+        "worker",
+        0,
+        others=[
+            ContainerStatus(
+                name="tensorflow",
+                restart_count=1,
+                state=status.state,
+                last_state=ContainerState(terminated=last),
+            )
+        ],
+    )
+    plan = passes.go(followed, in_place(1, 2), now=at(10))
+    assert plan.deletes == []
+
+
+def test_a_suspension_forgets_the_group() -> None:
+    given_passes = running()
+    given_passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    suspended = manifest("W3", restart="ExitCode", run_policy={"suspend": True})
+    suspended["metadata"]["annotations"] = {RECOVERY: "Group"}
+    given_passes.edit(suspended)
+    given_passes.go(a_pod("worker", 0, deleted=3), now=at(5))
+    assert records(given_passes) == {}

@@ -1,0 +1,114 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_server_in_thread
+from tests.support.other_jobs import old_job
+from tests.support.tfjobs import tfjob
+from tfjob.sdk.client import Client, connect
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.job import TFJob
+from tfjob.sdk.run import run
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+OLD_JOBS = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
+
+
+def train() -> None:
+    """What a job of these tests would run."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ThreadedApiServer]:
+    with api_server_in_thread(tmp_path / "data") as found:
+        yield found
+
+
+@pytest.fixture
+def client(server: ThreadedApiServer) -> Iterator[Client]:
+    with connect(server.kubeconfig) as found:
+        yield found
+
+
+def names_of(server: ThreadedApiServer, path: str) -> list[str]:
+    return [each["metadata"]["name"] for each in server.endpoint.request("GET", path)["items"]]
+
+
+def test_jobs_of_all_apis_are_listed_and_found(server: ThreadedApiServer, client: Client) -> None:
+    server.put_job(tfjob("W1", name="b"))
+    server.endpoint.request("POST", OLD_JOBS, old_job(name="a"))
+    assert [each.name for each in client.jobs()] == ["a", "b"]
+    assert client.get("a").status.state == "Pending"
+    with pytest.raises(TFJobError, match="no job 'c'") as caught:
+        client.get("c")
+    assert caught.value.remedy == "`tfjob get -A` lists all jobs"
+
+
+def test_a_job_is_submitted_once(server: ThreadedApiServer, client: Client) -> None:
+    job = TFJob([tfjob("W1", name="mnist")])
+    with pytest.raises(TFJobError, match="is not on a cluster"):
+        job.wait()
+    assert client.submit(job) is job
+    assert server.job_names() == ["mnist"]
+    with pytest.raises(TFJobError, match="is on a cluster already"):
+        client.submit(job)
+    with pytest.raises(TFJobError, match="TFJob default/mnist exists"):
+        client.submit(TFJob.from_yaml(job.to_yaml()))
+
+
+def test_the_code_is_created_with_its_job_and_owned_by_it(
+    server: ThreadedApiServer, client: Client, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text("print(1)\n")
+    job = run("train.py", code=tmp_path, where=client, image="tensorflow:1", name="mnist")
+    (found,) = server.endpoint.request("GET", MAPS)["items"]
+    assert found["data"]["train.py"] == "print(1)\n"
+    uid = server.endpoint.request("GET", f"{JOBS}/mnist")["metadata"]["uid"]
+    assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [uid]
+    assert job.status.state == "Pending"
+
+
+def test_a_refused_job_leaves_nothing_behind(
+    server: ThreadedApiServer, client: Client, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").touch()
+    server.put_job(tfjob("W1", name="mnist"))
+    with pytest.raises(TFJobError, match="exists"):
+        run("train.py", code=tmp_path, where=client, image="tensorflow:1", name="mnist")
+    assert names_of(server, MAPS) == []
+
+
+def test_what_a_cluster_cannot_run_is_told_before_anything_is_created(
+    server: ThreadedApiServer, client: Client, tmp_path: Path
+) -> None:
+    with pytest.raises(TFJobError, match="a cluster needs an image"):
+        run(train, where=client)
+    code = tmp_path / "code"
+    code.mkdir()
+    with pytest.raises(TFJobError, match="outside of the code folder"):
+        run(train, where=client, image="tensorflow:1", code=code)
+    (code / "data.bin").write_bytes(b"x" * 2_000_000)
+    with pytest.raises(TFJobError, match="does not fit into a ConfigMap"):
+        run("json.tool", where=client, image="tensorflow:1", code=code)
+    with pytest.raises(TFJobError, match="name: "):
+        run("json.tool", where=client, image="tensorflow:1", code=None, name="Not_A_Name")
+    assert server.job_names() == []
+    assert names_of(server, MAPS) == []
+
+
+def test_a_cluster_that_is_not_there_is_told_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(TFJobError) as caught:
+        connect(tmp_path / "nothing")
+    assert "$KUBECONFIG" in caught.value.remedy
+
+
+def test_a_context_is_found_by_its_name(
+    server: ThreadedApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+    server.put_job(tfjob("W1", name="a"))
+    with connect() as here:
+        assert [each.name for each in here.jobs()] == ["a"]
+    with pytest.raises(TFJobError, match="context must be one of"):
+        connect("nothing")

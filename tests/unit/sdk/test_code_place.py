@@ -1,0 +1,61 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfjob.sdk.code_place import CODE_FOLDER, claim_volume, code_place
+from tfjob.sdk.errors import TFJobError
+
+
+def test_on_this_machine_the_folder_is_used_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    place = code_place(tmp_path, is_local=True)
+    assert place.workdir == str(tmp_path)
+    assert place.files() == {}
+    assert place.python == sys.executable
+    assert place.script(Path("train.py")) == str(tmp_path / "train.py")
+
+
+def test_a_cluster_gets_a_copy_with_relative_paths(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "train.py").touch()
+    place = code_place(tmp_path, is_local=False)
+    assert place.workdir == CODE_FOLDER
+    assert place.files() == {"sub/train.py": b""}
+    assert place.python == "python"
+    assert place.script(Path("sub/train.py")) == "sub/train.py"
+
+
+def test_code_outside_of_the_folder_is_an_error_for_a_cluster(tmp_path: Path) -> None:
+    folder, other = tmp_path / "code", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    (other / "train.py").touch()
+    place = code_place(folder, is_local=False)
+    with pytest.raises(TFJobError, match="outside of the code folder"):
+        place.script(other / "train.py")
+    with pytest.raises(TFJobError, match="outside of the code folder"):
+        place.import_paths(other, what="train")
+    here = code_place(folder, is_local=True)
+    assert str(other) in here.import_paths(other, what="train")
+
+
+def test_code_in_the_image_or_on_a_volume_is_taken_as_it_is() -> None:
+    image = code_place(None, is_local=False)
+    volume = code_place("pvc://claim/project", is_local=False)
+    assert (image.workdir, image.files(), image.script(Path("a/b.py"))) == (None, {}, "a/b.py")
+    assert (volume.workdir, volume.files()) == (CODE_FOLDER, {})
+    assert image.import_paths(Path("/somewhere"), what="train") == []
+
+
+@pytest.mark.parametrize("code", [None, "pvc://claim", "/nothing/like/this"])
+def test_without_a_folder_nothing_runs_on_this_machine(code: str | None) -> None:
+    with pytest.raises(TFJobError, match="folder"):
+        code_place(code, is_local=True)
+
+
+def test_a_claim_is_a_volume_and_a_mount() -> None:
+    assert claim_volume("/tmp/x", name="v", mount_path="/m") is None  # noqa: S108 - not opened
+    volume, mount = claim_volume("pvc://data/a/b", name="v", mount_path="/m") or ({}, {})
+    assert volume == {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    assert mount == {"name": "v", "mountPath": "/m", "subPath": "a/b"}

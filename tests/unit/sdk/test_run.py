@@ -1,0 +1,140 @@
+"""Programs that run jobs on this machine, as users write them: each is a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.patience import PATIENCE
+
+SCRIPT = """
+import sys
+from tfjob import run
+from tfjob.train import context
+
+def train(text):
+    me = context()
+    print(text, me.role, me.index, me.workers)
+
+if __name__ == "__main__":
+    job = run(train, workers=2, args=["hello"])
+    print(*sorted(str(line) for line in job.logs()), sep="\\n")
+    print(job.wait())
+"""
+SESSION = """
+from tfjob import run
+factor = 6
+def train(number):
+    print("product", number * factor)
+with run(train, args={"number": 7}) as job:
+    for line in job.logs():
+        print(line)
+    print(job.wait())
+"""
+MISTAKES = """
+from tfjob import run
+def train():
+    import nothing_like_this
+def too_large():
+    pass
+for function, options in ((train, {}), (too_large, {"gpus": 64})):
+    try:
+        run(function, **options).wait()
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+ENDLESS = """
+import time, os
+from tfjob import run
+def train():
+    print("pid", os.getpid())
+    time.sleep(600)
+job = run(train)
+for line in job.logs():
+    print(line.text, flush=True)
+    if {is_early}:
+        break
+"""
+
+
+def program(folder: Path, text: str) -> list[str]:
+    path = folder / "program.py"
+    path.write_text(text)
+    return [sys.executable, str(path)]
+
+
+def test_a_function_of_a_script_is_run_by_every_replica(tmp_path: Path) -> None:
+    done = subprocess.run(
+        program(tmp_path, SCRIPT), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "[worker-0] hello worker 0 2",
+        "[worker-1] hello worker 1 2",
+        "Succeeded",
+    ], done.stderr
+    assert done.stderr == ""
+
+
+def test_a_function_of_an_interactive_session_is_sent_with_what_it_uses(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-"],
+        input=SESSION,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines() == ["[worker-0] product 42", "Succeeded"], done.stderr
+
+
+def test_jobs_that_fail_or_can_never_run_raise_the_reason(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-"],
+        input=MISTAKES,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    failed, blocked = done.stdout.splitlines()
+    assert failed.startswith("JobFailedError")
+    assert "nothing_like_this" in failed
+    assert blocked.startswith("TFJobError")
+    assert "requests 64 nvidia.com/gpu, but this machine has" in blocked
+
+
+def test_a_program_that_ends_before_its_job_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-"],
+        input=ENDLESS.format(is_early=True),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "has not finished, and ends with this program" in done.stderr
+    pid = int(done.stdout.split()[1])
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_killed_program_leaves_no_process(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "import sys; exec(sys.stdin.read())"]
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(ENDLESS.format(is_early=False))
+        process.stdin.close()
+        pid = int(process.stdout.readline().split()[1])
+        process.send_signal(signal.SIGKILL)
+    end = time.monotonic() + PATIENCE
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < end, "the replica outlives the program"
+        time.sleep(0.05)
