@@ -307,10 +307,9 @@ class _ChildWrites:
         )
 
     async def release(self, release: Release) -> None:
-        """Remove the result finalizer of a pod, whose end is stored or no longer matters."""
-        name, uid = release.name, release.uid
+        """Remove a finalizer of a pod whose end is stored or no longer matters."""
         try:
-            left = await held_pods.release(self._api, self.namespace, name=name, uid=uid)
+            left = await held_pods.release(self._api, self.namespace, release)
         except ApiError as error:
             self.report.errors.append(error)
             return
