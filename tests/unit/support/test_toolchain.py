@@ -211,8 +211,8 @@ def test_command_fails_with_the_reason(
 
 def test_command_rejects_a_name_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["kubelet"])
-    assert "unknown: kubelet; known: etcd" in capsys.readouterr().err
+        main(["minikube"])
+    assert "unknown: minikube; known: etcd" in capsys.readouterr().err
 
 
 def downloaded(machine: Machine, *, checksum: str) -> Path:
