@@ -58,6 +58,7 @@ class JobObject(msgspec.Struct, gc=False):
                 "name": meta.name,
                 "namespace": meta.namespace,
                 "uid": meta.uid,
+                "labels": meta.labels,
                 "annotations": meta.annotations,
                 "creationTimestamp": meta.creation_timestamp,
                 "deletionTimestamp": meta.deletion_timestamp,

@@ -24,6 +24,7 @@ def test_manifest_is_plain_json_with_the_metadata_that_is_read() -> None:
             "name": "j",
             "namespace": "n",
             "uid": "U",
+            "labels": {"x": "y"},
             "annotations": {"a": "b"},
             "creationTimestamp": "2026-01-02T03:04:05Z",
             "deletionTimestamp": None,
@@ -48,6 +49,7 @@ def test_every_dialect_finds_in_a_cached_job_what_it_reads(job: Json) -> None:
     job["metadata"] |= {
         "namespace": "n",
         "uid": "U",
+        "labels": {"kueue.x-k8s.io/queue-name": "team"},
         "annotations": {"a": "b"},
         "creationTimestamp": "2026-01-02T03:04:05Z",
         "deletionTimestamp": "2026-01-02T03:04:05Z",
