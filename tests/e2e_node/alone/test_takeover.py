@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.e2e_node.alone.test_control import identities, operator_pods
+from tests.support.controlplane.endpoint import ApiError
 from tests.support.controlplane.toolchain import Toolchain
 from tests.support.node.client import (
     HOME,
@@ -57,6 +58,19 @@ def start_peer(cluster: Cluster, documents: list[Json]) -> None:
     place = ("-n", HOME)
     cluster.kubectl("scale", *place, "deployment/training-operator", "--replicas=1")
     cluster.kubectl("rollout", "status", *place, "deployment/training-operator", "--timeout=110s")
+    until("its webhook answers", lambda: _is_accepted(cluster))
+
+
+def _is_accepted(cluster: Cluster) -> bool:
+    """Whether a job could be created; the webhook's Service has an endpoint a moment later."""
+    path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs?dryRun=All"
+    try:
+        cluster.endpoint.request("POST", path, tfjob({"Worker": (1, FOREVER)}))
+    except ApiError as refusal:
+        if refusal.status != 500:
+            raise
+        return False
+    return True
 
 
 def hand_over(cluster: Cluster) -> None:
