@@ -284,7 +284,6 @@ class _ChildWrites:
                 kind.resource.item(delete.name, self.namespace),
                 uid=delete.uid,
                 grace_seconds=0 if delete.is_forced else None,
-                # It stays until its pods are gone, so that what still runs is known.
                 propagation="Foreground" if delete.kind == ChildKind.JOB else None,
             )
         except (NotFound, Conflict):

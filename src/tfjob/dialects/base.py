@@ -166,8 +166,8 @@ class Dialect(Protocol):
         """
 
     def with_status(self, job: Job, manifest: Manifest) -> Job | None:
-        """A job decoded earlier, with the status of a manifest that differs in nothing else; None
-        if more of the job depends on its status, so that it must be decoded again."""
+        """A decoded job with the status of a manifest that is unchanged otherwise; None if more of
+        the job depends on its status."""
 
     def defaulted_spec(
         self,

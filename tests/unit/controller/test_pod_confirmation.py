@@ -223,3 +223,18 @@ async def test_job_that_runs_as_batch_jobs_is_not_confirmed() -> None:
         harness.reconciler.forget()
         found = await harness.snapshot()
         assert not harness.statuses.pod_confirmer.is_due(found)
+
+
+async def test_no_more_than_a_limited_number_of_versions_is_kept(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        await running(harness)
+        found = await harness.snapshot()
+        confirmer = PodConfirmer(harness.server.api, KubeflowV1(), limit=1)
+        await confirmer.confirm(found)
+        assert not confirmer.is_due(found)
+        other = msgspec.structs.replace(found.stored.metadata, uid="another")
+        unwritten = msgspec.structs.replace(found.stored, metadata=other, status=msgspec.Raw(b""))
+        confirmer.status_stored(unwritten, "9")
+        assert confirmer.is_due(found)
