@@ -134,7 +134,13 @@ class Ground:
         path = self._groups.format(namespace=self.namespace)
         for each in self.groups():
             body = {"spec": {"active": is_active}}
-            self._api.request("PATCH", f"{path}/{each['metadata']['name']}", body)
+            try:
+                self._api.request("PATCH", f"{path}/{each['metadata']['name']}", body)
+            except ApiError as gone:
+                # The garbage collector may take a Workload whose pods were all replaced at once;
+                # Kueue makes a new one, which is active.
+                if gone.status != 404:
+                    raise
 
     def cause(self, job: str) -> str:
         """The cause in the job's diagnosis."""

@@ -34,7 +34,7 @@ def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> P
         return plan
     metas = [pod.metadata for pod in children.pods]
     leaving = [meta for meta in metas if is_queued(meta) and meta.is_terminating]
-    if isinstance(job, Job) and _is_replaced(job, plan, metas) and len(leaving) == len(metas):
+    if isinstance(job, Job) and _is_replaced(job, plan, metas):
         leaving = sorted(leaving, key=lambda meta: meta.name)[1:]
     releases = [Release(name=meta.name, uid=meta.uid, finalizer=FINALIZER) for meta in leaving]
     return msgspec.structs.replace(plan, releases=[*plan.releases, *releases]) if releases else plan
@@ -44,14 +44,17 @@ def _is_replaced(job: Job, plan: Plan, metas: Sequence[ObjectMeta]) -> bool:
     """Whether other pods of the same group follow.
 
     The queue forgets a group without pods, and with it whether and when it is to be admitted again.
-    So one pod stays until the first of its successors is there.
+    So one pod stays until the successors of the others are there.
     """
     status = job.status if plan.status is None else plan.status
     is_over = job.is_deleting or job.policy.is_suspended or status.is_finished
     if job.queue is None or is_over or job.total == 1:
         return False
     label, name = job.queue.group_label, job.queue.group_name
-    return all(meta.labels.get(label) == name for meta in metas)
+    completed = sum(len(each.completed) for each in status.replicas.values())
+    alive = sum(not meta.is_terminating for meta in metas)
+    is_thin = alive < job.total - completed - 1
+    return is_thin and all(meta.labels.get(label) == name for meta in metas)
 
 
 def requeue_if_resized(builder: PlanBuilder, children: Children) -> bool:
