@@ -267,7 +267,7 @@ def test_a_container_that_was_restarted_in_place_is_recreated_with_its_group() -
     passes = running(restart="OnFailure", run_policy={"backoffLimit": 5})
     plan = passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3))
     assert sorted(deleted_names(plan, "Pod")) == ["j-worker-0", "j-worker-1", "j-worker-2"]
-    assert records(passes)["uid-j-worker-1"] == ("Failed", LOST)
+    assert records(passes)["uid-j-worker-1"] == ("Disrupted", LOST)
     assert restarts(passes) == 1
     passes.go(in_place(1, 2, deleted=3), now=at(5))
     plan = passes.go(now=at(9))

@@ -27,6 +27,8 @@ from tfjob.core.observe import observe
 from tfjob.core.status import ConditionType, JobStatus
 from tfjob.dialects.base import Settings
 
+_REPLICA_TYPE = "training.kubeflow.org/replica-type"
+
 BACKOFF = "reached the specified backoff limit"
 OF_REPLICAS = "replica(s) failed."
 
@@ -62,7 +64,11 @@ class Life(RuleBasedStateMachine):
         made = self._run()
         self._judge(made)
         if invariants.is_resting(made):
-            assert all(pod.metadata.is_terminating for pod in self.cluster.pods.values())
+            # Parameter servers are asked to go last.
+            assert all(
+                pod.metadata.is_terminating or pod.metadata.labels[_REPLICA_TYPE] == "ps"
+                for pod in self.cluster.pods.values()
+            )
 
     @precondition(lambda self: not self.cluster.is_gone)
     @rule(lag=st.just(Lag()) | lags, effects=st.integers(0, 12))

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.diagnosis.waiting import Wait, due_after, silent_until
+from tfjob.core.diagnosis.waiting import GROUP_SILENCE, Wait, due_after, silent_until
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
@@ -50,7 +50,7 @@ def _not_admitted(gang: GangSpec, group: PodGroup, *, now: datetime) -> Iterator
         cause=Cause.SCHEDULER_SILENT,
         since=since,
         detail=f"{name}: {group.status.phase or 'no phase yet'}; {asked}",
-        due=silent_until(since, now=now),
+        due=silent_until(since, GROUP_SILENCE, now=now),
     )
 
 

@@ -19,8 +19,10 @@ from tfjob.k8s.pod import ContainerStatus, Phase, Pod, PodCondition
 from tfjob.k8s.pod_event import PodEvent
 
 SCHEDULING_GRACE: Final = timedelta(seconds=3)
-SILENCE: Final = timedelta(seconds=30)
-"""How long a scheduler may take to say anything about a pod or a PodGroup."""
+GROUP_SILENCE: Final = timedelta(seconds=30)
+"""How long a scheduler may take to say anything about a PodGroup."""
+_POD_SILENCE: Final = timedelta(minutes=2)
+"""The same for a pod. In a wave of pods kube-scheduler comes to many of them late."""
 _IMAGE: Final = frozenset(
     {
         "ErrImagePull",
@@ -127,12 +129,12 @@ def due_after(since: datetime | None, grace: timedelta, *, now: datetime) -> dat
     return due if now < due else None
 
 
-def silent_until(created: datetime | None, *, now: datetime) -> datetime | None:
+def silent_until(created: datetime | None, silence: timedelta, *, now: datetime) -> datetime | None:
     """When the silence of a scheduler about a new object is to be reported; None for now.
 
     An object cannot be older than its clock says, so one from the future is waited for.
     """
-    due = now if created is None else time.add(created, SILENCE)
+    due = now if created is None else time.add(created, silence)
     return due if now < due else None
 
 
@@ -187,7 +189,7 @@ def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
             since=created,
             replica=replica,
             detail=f"schedulerName {name}" if name else "",
-            due=silent_until(created, now=now),
+            due=silent_until(created, _POD_SILENCE, now=now),
         )
 
 

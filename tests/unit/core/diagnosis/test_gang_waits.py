@@ -63,12 +63,12 @@ def test_a_group_that_nobody_takes_up_is_told_after_thirty_seconds(phase: str) -
     assert [reason for _, reason, _ in events_of(told)] == ["SchedulerSilent"]
 
 
-def test_a_pod_that_no_scheduler_takes_up_is_told_after_thirty_seconds() -> None:
+def test_a_pod_that_no_scheduler_takes_up_is_told_after_two_minutes() -> None:
     passes = Passes(manifest("W1"))
     pod = a_pod("worker", 0, "Pending", node="", created=0)
-    passes.go(pod, now=at(29))
+    passes.go(pod, now=at(119))
     assert passes.job.status.diagnosis is None
-    passes.go(pod, now=at(30))
+    passes.go(pod, now=at(120))
     assert (diagnosis(passes).cause, diagnosis(passes).replica) == (
         Cause.SCHEDULER_SILENT,
         "worker-0",
@@ -80,7 +80,7 @@ def test_a_pod_from_the_future_is_not_passed_over_yet() -> None:
     passes = Passes(manifest("W1"))
     plan = passes.go(a_pod("worker", 0, "Pending", node="", created=100), now=at(0))
     assert passes.job.status.diagnosis is None
-    assert plan.requeue_at == at(130)
+    assert plan.requeue_at == at(220)
 
 
 def test_a_gang_that_runs_waits_for_nothing() -> None:
