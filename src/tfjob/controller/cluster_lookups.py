@@ -18,7 +18,7 @@ NODES: Final = Resource("", "v1", "nodes", namespaced=False)
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 CACHE_SECONDS: Final = 30.0
 _MAX_CACHED: Final = 1000
-_MAX_EVENTS: Final = 100
+_MAX_EVENTS: Final = 50
 """Of one pod. A kubelet combines events that repeat."""
 _MAX_CONCURRENT: Final = 16
 """Concurrent requests, over all jobs."""
@@ -29,7 +29,7 @@ V = TypeVar("V")
 class Getter(Protocol):
     async def get(self, path: str, *, decode: type[Any]) -> Any: ...
 
-    async def list_page(
+    async def list_briefly(
         self, path: str, *, decode: type[Any], params: Mapping[str, str] | None = None
     ) -> Any: ...
 
@@ -87,7 +87,7 @@ class ClusterLookups:
         params = {"fieldSelector": f"involvedObject.uid={uid}", "limit": str(_MAX_EVENTS)}
         try:
             async with self._slots:
-                found = await self._api.list_page(
+                found = await self._api.list_briefly(
                     EVENTS.collection(namespace), decode=PodEventList, params=params
                 )
         except ApiError:

@@ -23,7 +23,7 @@ class Cluster:
         self.hold: asyncio.Event | None = None
         self.facts = ClusterLookups(self, clock=lambda: self.time)
 
-    async def list_page(
+    async def list_briefly(
         self, path: str, *, decode: type[Any], params: Mapping[str, str] | None = None
     ) -> Any:
         return await self.get(f"{path}?{(params or {})['fieldSelector']}", decode=decode)
