@@ -241,6 +241,7 @@ class SnapshotReader:
         pod_groups = self.stores.pod_groups
         groups = _owned_by(job.owner, pod_groups) if pod_groups else []
         now = self.now()
+        events = await self._events(job, found.pods, now=now)
         stuck_on = {pod.spec.node_name for pod in found.pods if stuck_pods.is_stuck(pod, now=now)}
         return msgspec.structs.replace(
             found,
@@ -249,11 +250,15 @@ class SnapshotReader:
             companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
             priorities=await self._lookups.priorities(_priority_classes(job)) if job.gang else {},
-            events=await self._events(job, found.pods, now=now),
+            events=events or (),
+            is_look_due=events is None,
         )
 
-    async def _events(self, job: Job, pods: Sequence[Pod], *, now: datetime) -> Sequence[PodEvent]:
-        """The events of a pod whose status does not tell why it does not run."""
+    async def _events(
+        self, job: Job, pods: Sequence[Pod], *, now: datetime
+    ) -> Sequence[PodEvent] | None:
+        """The events of a pod whose status does not tell why it does not run; None if they have
+        to be read later."""
         if job.status.is_finished or job.is_external:
             return ()
         chosen = pod_events.look(job, pods, now=now)

@@ -37,6 +37,8 @@ class Children(msgspec.Struct, frozen=True):
     priorities: Mapping[str, int] = {}
     events: Sequence[PodEvent] = ()
     """Events of pods whose status does not tell why they do not run."""
+    is_look_due: bool = False
+    """Whether events were not read, because many others were being read."""
 
 
 class ReplicaInstance(msgspec.Struct):
