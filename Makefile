@@ -179,6 +179,11 @@ PARSING := tests/unit/parsing tests/unit/k8s tests/unit/controller/test_job_obje
 test-parsing: ## Run the tests of parsers on Python 3.12, 3.13 and 3.14
 	@$(PYTHON) -m tools.pythons 3.12 3.13 3.14 -- -q -p no:cacheprovider $(PARSING)
 
+.PHONY: e2e-schedulers
+e2e-schedulers: setup control-plane ## Run gangs on Volcano, scheduler-plugins, kube-scheduler and Kueue (ONLY=volcano, CASES=, WRITE=1)
+	$(BIN)/python -m tests.schedulers $(if $(ONLY),--only $(ONLY)) $(if $(CASES),--cases $(CASES)) \
+	  $(if $(WRITE),--write)
+
 .PHONY: chaos
 chaos: setup control-plane ## Kill operator, API server and etcd while 200 jobs run (SECONDS=600, SEED=)
 	$(BIN)/python -m tests.chaos --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))

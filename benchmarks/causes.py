@@ -24,7 +24,6 @@ from tests.support.causes.case import WORKER, Case, Outcome, Scene, outcome_of
 from tests.support.causes.stages import played_locally, played_on_cluster
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.environments import Environment
-from tests.support.fake_kubelet.pod_status import Exit
 from tests.support.local_apiserver.process import endpoint_of
 from tests.support.local_cluster import WHOLE, LocalCluster
 from tests.support.operator_identity import identity_on
@@ -39,7 +38,7 @@ CAUSES: Final = 36
 CASES: Final = sorted(
     [*cluster_cases.CASES, *node_cases.CASES, *program_cases.CASES], key=lambda case: case.number
 )
-_CALM: Final = 6.0
+_CALM: Final = 10.0
 """Seconds in which an operator says what it is going to say."""
 _AT_ONCE: Final = 4
 _MAX_CELL: Final = 100
@@ -130,7 +129,7 @@ async def _peer_says(case: Case, scene: Scene) -> str:
     else:
         await case.inject(scene)
     await asyncio.sleep(_CALM)
-    return told_by(await scene.status())
+    return told_by(await scene.status()).replace(scene.namespace, "ns")
 
 
 async def _ends_as_program(case: Case, scene: Scene) -> None:
@@ -138,7 +137,7 @@ async def _ends_as_program(case: Case, scene: Scene) -> None:
     await scene.submit(restart="Never")
     await scene.running()
     if case.exit_code is not None:
-        await scene.kubelet.exit(WORKER, Exit(code=case.exit_code))
+        await scene.kubelet.finish(WORKER, exit_code=case.exit_code)
 
 
 def told_by(status: Mapping[str, Any]) -> str:

@@ -42,6 +42,7 @@ _CASES = "tests/conformance/test_api_cases.py"
 ELSEWHERE: Mapping[str, str] = {
     "sdk/job_diagnosis": "tests/unit/cli/test_explain.py",
     "core/completion": "tests/unit/core/test_reconcile.py",
+    "dialects/base": "tests/unit/dialects/test_properties.py",
     "dialects/tensorflow/job": "tests/unit/dialects/tensorflow/test_v1alpha1.py",
     "dialects/tensorstack/cel_rules": "tests/unit/dialects/tensorstack/test_verdicts.py",
     "dialects/tensorstack/schema": "tests/unit/dialects/tensorstack/test_crd.py",

@@ -1,8 +1,8 @@
 """Distributed TensorFlow jobs, on any Kubernetes and on one machine without a cluster."""
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as in typing, which would be most of the time that an import takes
 if TYPE_CHECKING:
     from tfjob.sdk.client import connect as connect
     from tfjob.sdk.job import TFJob as TFJob
@@ -13,11 +13,12 @@ __version__ = "0.1.0"
 _PLACES = {"TFJob": "tfjob.sdk.job", "connect": "tfjob.sdk.client", "run": "tfjob.sdk.run"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import a public name when it is first used: the operator needs none of them."""
     if name not in _PLACES:
         raise AttributeError(f"module 'tfjob' has no attribute {name!r}")
-    return getattr(importlib.import_module(_PLACES[name]), name)
+    found: object = getattr(importlib.import_module(_PLACES[name]), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -264,6 +264,7 @@ EVERY = {*PLAIN, "tensorflow", "tensorstack", "tensorstack.t9k"}
         ("", PLAIN),
         ("operator.gangSchedulerName=None", PLAIN),
         ("operator.gangSchedulerName=Volcano", {*PLAIN, "kubeflow.volcano", Need.PRIORITIES}),
+        ("operator.gangSchedulerName=Kubernetes", {*PLAIN, "kubeflow.kubernetes"}),
         (
             "operator.gangSchedulerName=coscheduling",
             {*PLAIN, "kubeflow.schedulerPlugins", Need.PRIORITIES},

@@ -34,7 +34,7 @@ from tests.support.tfjobs import container, of_types, replica
 from tests.support.vendor_crds import POD_GROUPS, TENSORBOARDS, crd_of
 from tfjob.client.resource import LEASES, Resource
 from tfjob.controller.child_kinds import resource_of
-from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
+from tfjob.dialects.kubeflow.gang import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from tfjob.manager.permissions import PERMISSIONS
 from tfjob.manager.settings import LEASE_NAME
 
@@ -59,6 +59,8 @@ _POLICY = {
 _GROUPS = {
     "volcano": resource_of(VOLCANO),
     "coscheduling": resource_of(SCHEDULER_PLUGINS),
+    # A version whose PodGroups can be changed, which the API server does not serve by itself yet.
+    "kubernetes": Resource(KUBERNETES.group, "v1beta1", KUBERNETES.plural),
 }
 _FINALIZERS = "/finalizers"
 """Never sent: the server itself asks for it, which the second test shows."""
@@ -315,11 +317,11 @@ async def _a_gang_is_gathered(fixture: JobFixture, groups: Resource, audit: Audi
     await fixture.create(of_types(Worker=replica(2, priorityClassName="high")))
     await _until_asked(fixture, audit, (groups.group, "podgroups", "get"))
     await fixture.call("DELETE", f"{path}/j")
-    await _until_group(fixture, path, 2)
-    await fixture.call("PATCH", f"{path}/j", {"spec": {"minMember": 1}})
-    await _until_group(fixture, path, 2)
+    await _until_group(fixture, groups, 2)
+    await fixture.call("PATCH", f"{path}/j", {"spec": _size(groups, 1)})
+    await _until_group(fixture, groups, 2)
     await fixture.patch({"runPolicy": {"suspend": True}})
-    await _until_group(fixture, path, None)
+    await _until_group(fixture, groups, None)
 
 
 async def _until_asked(fixture: JobFixture, audit: Audit, asked: Asked) -> None:
@@ -329,11 +331,23 @@ async def _until_asked(fixture: JobFixture, audit: Audit, asked: Asked) -> None:
     await fixture.eventually(f"asked for {asked}", is_asked)
 
 
-async def _until_group(fixture: JobFixture, path: str, members: int | None) -> None:
+def _size(groups: Resource, members: int) -> Json:
+    """How a PodGroup says how many members it needs at least."""
+    if groups.group == KUBERNETES.group:
+        return {"schedulingPolicy": {"gang": {"minCount": members}}}
+    return {"minMember": members}
+
+
+async def _until_group(fixture: JobFixture, groups: Resource, members: int | None) -> None:
+    path = groups.collection(fixture.namespace)
+    expected = [] if members is None else [_size(groups, members)]
+
     async def is_so() -> bool:
         items = (await fixture.call("GET", path))["items"]
-        found = [each["spec"].get("minMember") for each in items]
-        return found == ([] if members is None else [members])
+        specs = [each["spec"] for each in items]
+        return len(specs) == len(expected) and all(
+            wanted.items() <= spec.items() for spec, wanted in zip(specs, expected, strict=True)
+        )
 
     await fixture.eventually(f"PodGroup of {members}", is_so)
 

@@ -30,6 +30,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 PATIENCE = 600.0
 MOST_PER_JOB = 3
 """The delay before a restart grows with each failure of a replica; a new job begins anew."""
+ENDLESS = 1_000_000
 JOBS = "/apis/kubeflow.org/v1/namespaces/default/tfjobs"
 PODS = "/api/v1/namespaces/default/pods"
 Json = dict[str, Any]
@@ -239,7 +240,7 @@ def test_workers_that_need_nobody_keep_their_pods_when_another_is_lost(tmp_path:
     with local_cluster(tmp_path / "cluster") as cluster:
         while kills.count < KILLS:
             played = Played(cluster, tmp_path / f"job-{kills.count}", f"job-{kills.count}")
-            played.submit("independent.py", {"Worker": 3}, mode="Auto", steps=2000)
+            played.submit("independent.py", {"Worker": 3}, mode="Auto", steps=ENDLESS)
             played.until("all train", lambda played=played: played.trains(workers))
             before = played.uids()
             for _ in range(min(MOST_PER_JOB, KILLS - kills.count)):

@@ -3,6 +3,7 @@
 The operator of the tests can do nothing that the table of permissions does not list.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +24,14 @@ _NEEDS: Final = (
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 
-def identity_on(plane: ControlPlane) -> Path:
-    """A kubeconfig that may do what the chart lets the operator do, and nothing else."""
+def identity_on(plane: ControlPlane, *more: str) -> Path:
+    """A kubeconfig that may do what the chart lets the operator do, and nothing else.
+
+    `more` are the needs of settings that are off by default.
+    """
     account = {"metadata": {"name": NAME}}
     _create(plane, f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", account)
-    _create(plane, f"{_RBAC}/clusterroles", {"metadata": {"name": NAME}, "rules": _rules()})
+    _create(plane, f"{_RBAC}/clusterroles", {"metadata": {"name": NAME}, "rules": _rules(more)})
     subject = {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}
     binding = {"metadata": {"name": NAME}, "roleRef": role, "subjects": [subject]}
@@ -35,7 +39,7 @@ def identity_on(plane: ControlPlane) -> Path:
     return plane.kubeconfig_for(NAME, namespace=NAMESPACE)
 
 
-def _rules() -> list[dict[str, Any]]:
+def _rules(more: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
             "apiGroups": [each.resource.group],
@@ -43,7 +47,7 @@ def _rules() -> list[dict[str, Any]]:
             "verbs": list(each.verbs),
         }
         for each in PERMISSIONS
-        if each.need in _NEEDS
+        if each.need in {*_NEEDS, *more}
     ]
 
 

@@ -46,6 +46,9 @@
 {{- if not .keepLastLines }}
 - --keep-last-lines=false
 {{- end }}
+{{- if not .kueuePodGroups }}
+- --kueue-pod-groups=false
+{{- end }}
 {{- if .resultFinalizers }}
 - --result-finalizers
 {{- end }}

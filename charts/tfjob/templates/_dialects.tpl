@@ -19,6 +19,9 @@
     {{- if eq (include "tfjob.gang" .) "schedulerPlugins" }}
     - kubeflow.schedulerPlugins
     {{- end }}
+    {{- if eq (include "tfjob.gang" .) "kubernetes" }}
+    - kubeflow.kubernetes
+    {{- end }}
 {{- end }}
 {{- if .Values.dialects.tensorflow }}
 - name: tensorflow

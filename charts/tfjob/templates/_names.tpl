@@ -77,6 +77,8 @@ the selector. */ -}}
 {{- if has $scheduler (list "" "none") -}}
 {{- else if eq $scheduler "volcano" -}}
 volcano
+{{- else if eq $scheduler "kubernetes" -}}
+kubernetes
 {{- else -}}
 schedulerPlugins
 {{- end -}}

@@ -31,6 +31,13 @@
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
 {{- end -}}
 
+{{- define "tfjob.rules.kubeflow.kubernetes" -}}
+# one PodGroup per job, so that its pods are scheduled together
+- apiGroups: ["scheduling.k8s.io"]
+  resources: ["podgroups"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+{{- end -}}
+
 {{- define "tfjob.rules.tensorflow" -}}
 # watch the jobs; get after a conflict; update to store defaults and the RuntimeId
 - apiGroups: ["tensorflow.org"]

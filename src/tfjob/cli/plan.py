@@ -21,6 +21,8 @@ from tfjob.sdk import documents
 from tfjob.sdk.job_documents import CheckedDocument, check_all
 from tfjob.sdk.yaml_text import as_yaml
 
+_POD_GROUP_VERSION = "v1alpha2"
+"""What Kubernetes 1.36 serves: a plan has no cluster to ask."""
 _DELETION_FIELDS = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds"})
 """Fields of an object that is being deleted."""
 
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gang-scheduler-name",
         default="",
         metavar="NAME",
-        help="gang scheduler of the operator: volcano, or the name of a scheduler",
+        help="gang scheduler of the operator: volcano, kubernetes, or the name of a scheduler",
     )
     parser.add_argument(
         "--cluster-domain",
@@ -67,6 +69,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     options = dialect_flags.read(arguments)
     return Settings(
         gang_scheduler_name=arguments.gang_scheduler_name,
+        pod_group_version=_POD_GROUP_VERSION,
         cluster_domain=arguments.cluster_domain,
         has_evaluator_in_cluster=arguments.evaluator_in_cluster,
         options=options,

@@ -22,6 +22,8 @@ MEANINGS: Final[Mapping[Rule, str]] = {
     Rule.RESTART_POLICY: "its container ended and the restart policy requires a new pod",
     Rule.DISRUPTION: "it was evicted, preempted or deleted by someone else, and is replaced",
     Rule.PEER_LOST: "it ended because another replica was lost, and is replaced with it",
+    Rule.GANG_RESIZED: "its PodGroup is made anew for another number of pods",
+    Rule.REQUEUED: "the job has another number of pods, and its queue admits it as a whole",
     Rule.SCALE_DOWN: "the job has fewer replicas of this type now",
     Rule.SUPERSEDED: "it belongs to a run from before the job was resumed or scaled",
     Rule.SUSPENDED: "the job is suspended",

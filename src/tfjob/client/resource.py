@@ -65,6 +65,14 @@ class _ServedList(msgspec.Struct, frozen=True):
     resources: tuple[_Served, ...] | None = None
 
 
+class _GroupVersion(msgspec.Struct, frozen=True):
+    version: str = ""
+
+
+class _Group(msgspec.Struct, frozen=True):
+    versions: tuple[_GroupVersion, ...] | None = None
+
+
 class Reader(Protocol):
     """The API call that discovery uses."""
 
@@ -78,3 +86,15 @@ async def is_served(api: Reader, resource: Resource) -> bool:
     except NotFound:
         return False
     return any(entry.name == resource.plural for entry in served.resources or ())
+
+
+async def served_version(api: Reader, *, group: str, plural: str) -> str | None:
+    """The version of the group, in the server's order of preference, that serves the resource."""
+    try:
+        found = await api.get(f"/apis/{group}", decode=_Group)
+    except NotFound:
+        return None
+    for each in found.versions or ():
+        if await is_served(api, Resource(group, each.version, plural)):
+            return each.version
+    return None

@@ -284,7 +284,6 @@ class _ChildWrites:
                 kind.resource.item(delete.name, self.namespace),
                 uid=delete.uid,
                 grace_seconds=0 if delete.is_forced else None,
-                # It stays until its pods are gone, so that what still runs is known.
                 propagation="Foreground" if delete.kind == ChildKind.JOB else None,
             )
         except (NotFound, Conflict):
@@ -308,10 +307,9 @@ class _ChildWrites:
         )
 
     async def release(self, release: Release) -> None:
-        """Remove the result finalizer of a pod, whose end is stored or no longer matters."""
-        name, uid = release.name, release.uid
+        """Remove a finalizer of a pod whose end is stored or no longer matters."""
         try:
-            left = await held_pods.release(self._api, self.namespace, name=name, uid=uid)
+            left = await held_pods.release(self._api, self.namespace, release)
         except ApiError as error:
             self.report.errors.append(error)
             return

@@ -73,7 +73,8 @@ class DecodedJobs:
 
 
 def _hash(stored: JobObject) -> int:
-    """Everything but the status that decoding reads. Annotations can hold parts of a spec."""
+    """Everything but the status that decoding reads. Annotations can hold parts of a spec, and a
+    label the queue of the job."""
     meta = stored.metadata
-    annotations = frozenset(meta.annotations.items())
-    return hash((meta.name, bytes(stored.spec), annotations, meta.deletion_timestamp))
+    marks = (frozenset(meta.annotations.items()), frozenset(meta.labels.items()))
+    return hash((meta.name, bytes(stored.spec), marks, meta.deletion_timestamp))

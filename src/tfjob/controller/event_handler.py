@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from tfjob.client.watch_codec import HasMetadata, Key, key_of
 from tfjob.client.workqueue import Priority
+from tfjob.controller.held_pods import is_held
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Change, Pacer
 from tfjob.controller.snapshot import Stores
 from tfjob.core.plan import ChildKind
-from tfjob.core.result_finalizer import is_held
 from tfjob.dialects.base import Dialect
 from tfjob.k8s.pod import Pod
 

@@ -1,7 +1,8 @@
-"""Pods with the result finalizer: which job each names, and how the finalizer is removed.
+"""Pods held by a finalizer: which job each names, and how the finalizer is removed.
 
 Jobs release their own pods. A held pod that no job keeps is stray: its job is gone, or it never
-belonged to one. It is released as well, so that no pod waits for a result that nobody stores.
+belonged to one. It is released as well, so that no pod waits for a result that nobody stores, or
+stays in a queue for a job that is gone.
 """
 
 import asyncio
@@ -14,7 +15,10 @@ from tfjob.client.http import STRATEGIC_PATCH, Api, PartialObjectMetadata
 from tfjob.client.resource import PODS
 from tfjob.client.watch_codec import Key
 from tfjob.controller import controller_refs
+from tfjob.core import queue_group, result_finalizer
 from tfjob.core.job import FINALIZER
+from tfjob.core.plan import Release
+from tfjob.core.queue_spec import FINALIZER as QUEUE_FINALIZER
 from tfjob.k8s.meta import ObjectMeta
 
 
@@ -44,6 +48,18 @@ class HeldPods:
             self._pods.setdefault(job, set()).add(pod)
 
 
+def is_held(meta: ObjectMeta) -> bool:
+    return result_finalizer.is_held(meta) or queue_group.is_queued(meta)
+
+
+def releasable(meta: ObjectMeta) -> list[Release]:
+    """The finalizers that a stray pod need not have: that of a queue only if it is deleted."""
+    found = [FINALIZER] if result_finalizer.is_held(meta) else []
+    if queue_group.is_queued(meta) and meta.is_terminating:
+        found.append(QUEUE_FINALIZER)
+    return [Release(name=meta.name, uid=meta.uid, finalizer=each) for each in found]
+
+
 def is_stray(meta: ObjectMeta, *, job: str | None) -> bool:
     """Whether a held pod is no child of the job with this UID.
 
@@ -62,7 +78,8 @@ async def release_stray(
 
     async def release_one(meta: ObjectMeta) -> None:
         try:
-            await release(api, meta.namespace, name=meta.name, uid=meta.uid)
+            for each in releasable(meta):
+                await release(api, meta.namespace, each)
         except ApiError as error:
             errors.append(error)
         except NotLeadingError:
@@ -77,10 +94,11 @@ async def release_stray(
     return errors
 
 
-async def release(api: Api, namespace: str, *, name: str, uid: str) -> PartialObjectMetadata | None:
-    """Remove the result finalizer from a pod; None if there is no such pod."""
-    body = {"metadata": {"uid": uid, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
-    path, kind = PODS.item(name, namespace), PartialObjectMetadata
+async def release(api: Api, namespace: str, release: Release) -> PartialObjectMetadata | None:
+    """Remove a finalizer from a pod; None if there is no such pod."""
+    removed = {"$deleteFromPrimitiveList/finalizers": [release.finalizer]}
+    body = {"metadata": {"uid": release.uid, **removed}}
+    path, kind = PODS.item(release.name, namespace), PartialObjectMetadata
     try:
         return await api.patch(path, body, decode=kind, content_type=STRATEGIC_PATCH)
     except (NotFound, Conflict):

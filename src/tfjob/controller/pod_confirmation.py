@@ -26,21 +26,18 @@ from tfjob.dialects.base import Dialect
 from tfjob.k8s.pod import Pod
 
 _log: Final = logging.getLogger(__name__)
-_MAX_VERSIONS: Final = 10_000
+_MAX_JOBS: Final = 10_000
 
 
 class PodConfirmer:
     """Reads pods from the server. `_versions` are versions of jobs that the cached pods are not
-    older than, by UID. The oldest are forgotten first: a job that is deleted during a request
-    leaves its version behind."""
+    older than, by UID. The oldest are forgotten first."""
 
-    def __init__(
-        self, api: PageSource, dialect: Dialect, *, max_versions: int = _MAX_VERSIONS
-    ) -> None:
+    def __init__(self, api: PageSource, dialect: Dialect, *, limit: int = _MAX_JOBS) -> None:
         self._api = api
         self._dialect = dialect
-        self._max_versions = max_versions
         self._decoder = LineDecoder(Pod)
+        self._limit = limit
         self._versions: dict[str, str] = {}
 
     def is_due(self, snapshot: Snapshot) -> bool:
@@ -63,7 +60,7 @@ class PodConfirmer:
         pods = await self._pods(job, cached)
         if not snapshot.has_fresh_pods and _versions(pods) == _versions(cached):
             meta = snapshot.stored.metadata
-            self._keep(meta.uid, meta.resource_version)
+            self._remember(meta.uid, meta.resource_version)
         children = msgspec.structs.replace(snapshot.children, pods=pods)
         return msgspec.structs.replace(snapshot, children=children, has_fresh_pods=True)
 
@@ -71,9 +68,9 @@ class PodConfirmer:
         """This process has stored a status over `replaced`, and nobody has come between."""
         uid = replaced.metadata.uid
         if self._is_known(replaced):
-            self._keep(uid, version)
+            self._remember(uid, version)
         else:
-            self._versions.pop(uid, None)
+            self.forget_job(uid)
 
     def forget_job(self, uid: str) -> None:
         self._versions.pop(uid, None)
@@ -81,9 +78,9 @@ class PodConfirmer:
     def clear(self) -> None:
         self._versions.clear()
 
-    def _keep(self, uid: str, version: str) -> None:
+    def _remember(self, uid: str, version: str) -> None:
         self._versions.pop(uid, None)
-        if len(self._versions) >= self._max_versions:
+        if len(self._versions) >= self._limit:
             del self._versions[next(iter(self._versions))]
         self._versions[uid] = version
 

@@ -32,6 +32,13 @@ def started_running(old: HasMetadata | None, new: HasMetadata | None) -> bool:
     return new.phase is Phase.RUNNING and old.phase is not Phase.RUNNING
 
 
+def gave_up_node(old: HasMetadata | None, new: HasMetadata | None) -> bool:
+    """Whether a pod that occupied a node has ended or is gone."""
+    if not isinstance(old, Pod) or not old.spec.node_name or old.phase not in _ALIVE:
+        return False
+    return not isinstance(new, Pod) or new.phase not in _ALIVE
+
+
 def was_created(old: HasMetadata | None, new: HasMetadata | None) -> bool:
     """Whether this is a new owned pod or service without any status."""
     if old is not None or new is None or new.metadata.controller_uid is None:

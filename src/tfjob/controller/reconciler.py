@@ -28,8 +28,7 @@ from tfjob.controller.write_report import Report, with_blocked_child
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan, Rule
-from tfjob.core.reconcile import reconcile
-from tfjob.core.result_finalizer import with_releases
+from tfjob.core.reconcile import reconcile, with_releases
 from tfjob.core.status import ConditionType
 from tfjob.dialects.base import StatusContext
 from tfjob.k8s import time

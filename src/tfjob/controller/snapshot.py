@@ -16,16 +16,16 @@ from tfjob.client.store import Store
 from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.decoded_jobs import DecodedJobs
-from tfjob.controller.held_pods import HeldPods, is_stray
+from tfjob.controller.held_pods import HeldPods, is_stray, releasable
 from tfjob.controller.job_object import JobObject, Unreadable
 from tfjob.controller.tokens import random_token
 from tfjob.core import stuck_pods
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.companion_problem import pods_of_companions
-from tfjob.core.diagnosis import pod_events
+from tfjob.core.diagnosis import deadlock, pod_events
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job, Owner, Workload
-from tfjob.core.observe import Children
+from tfjob.core.observe import Children, HalfPlaced
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s import field
@@ -58,6 +58,8 @@ class Stores(msgspec.Struct):
     pod_groups: Store[PodGroup] | None = None
     companions: Mapping[str, Store[CompanionObject]] = {}
     held_pods: HeldPods = msgspec.field(default_factory=HeldPods)
+    room_since: datetime | None = None
+    """When a pod was last seen to give up its node."""
 
 
 class Snapshot(msgspec.Struct):
@@ -127,7 +129,7 @@ class SnapshotReader:
         uid = None if job is None else job.metadata.uid
         pods = map(self.stores.pods.get, self.stores.held_pods.of(key))
         metas = [pod.metadata for pod in pods if pod is not None]
-        return [meta for meta in metas if is_stray(meta, job=uid)]
+        return [meta for meta in metas if is_stray(meta, job=uid) and releasable(meta)]
 
     def fingerprint(self, stored: JobObject) -> int:
         """A hash of the versions of all pods and services that belong to or name the job."""
@@ -249,10 +251,30 @@ class SnapshotReader:
             companions=self._companions(job) if job.companions else {},
             companion_pods=self._companion_pods(job) if job.companions else (),
             lost_nodes=await self._lookups.lost_nodes(stuck_on) if stuck_on else frozenset(),
-            priorities=await self._lookups.priorities(_priority_classes(job)) if job.gang else {},
+            priorities=await self._priorities(job),
+            rivals=self._rivals(job, found.pods, now=now),
+            room_since=self.stores.room_since,
             events=events or (),
             is_look_due=events is None,
         )
+
+    async def _priorities(self, job: Job) -> Mapping[str, int]:
+        if job.gang is None or not job.gang.computes_resources:
+            return {}
+        return await self._lookups.priorities(_priority_classes(job))
+
+    def _rivals(self, job: Job, pods: Sequence[Pod], *, now: datetime) -> list[HalfPlaced]:
+        """Other jobs of the namespace that are half placed, if this one has been for a while."""
+        own = deadlock.half_placed(job.name, pods)
+        if own is None or not deadlock.is_due(own, now=now):
+            return []
+        names: dict[str, list[Pod]] = {}
+        for pod in self.stores.pods:
+            meta = pod.metadata
+            if meta.namespace == job.namespace and meta.controller_uid != job.owner.uid:
+                names.setdefault(meta.labels.get(self._dialect.job_label, ""), []).append(pod)
+        found = (deadlock.half_placed(name, each) for name, each in sorted(names.items()) if name)
+        return [each for each in found if each is not None and deadlock.is_due(each, now=now)]
 
     async def _events(
         self, job: Job, pods: Sequence[Pod], *, now: datetime

@@ -34,10 +34,10 @@ class ManifestBuilder:
             return self.service(replica, create.index)
         if create.kind == ChildKind.JOB:
             return self.batch_job(replica, create.index)
-        return self.pod(replica, create.index)
+        return self.pod(replica, create.index, is_alone=create.is_alone)
 
-    def pod(self, replica: ReplicaType, index: int) -> dict[str, Any]:
-        template = self._template(replica, index)
+    def pod(self, replica: ReplicaType, index: int, *, is_alone: bool = False) -> dict[str, Any]:
+        template = self._template(replica, index, is_alone=is_alone)
         metadata = {"name": replica.name(index), **template["metadata"]}
         metadata["ownerReferences"] = self._owners
         finalizers = self._finalizers(replica, index, metadata.pop("finalizers", ()))
@@ -79,13 +79,21 @@ class ManifestBuilder:
             },
         }
 
-    def _template(self, replica: ReplicaType, index: int) -> dict[str, Any]:
+    def _template(
+        self, replica: ReplicaType, index: int, *, is_alone: bool = False
+    ) -> dict[str, Any]:
         given: Mapping[str, Any] = replica.template.get("metadata") or {}
         labels = self._pod_labels(replica, index, given.get("labels") or {})
         annotations = dict(given.get("annotations") or {})
         spec = self._spec(replica, index)
-        if self._job.gang is not None:
-            self._job.gang.mark(spec, labels=labels, annotations=annotations, role=replica.label)
+        gang = self._job.gang
+        if gang is not None and is_alone:
+            gang.mark_alone(spec)
+        elif gang is not None:
+            gang.mark(spec, labels=labels, annotations=annotations, role=replica.label)
+        if self._job.queue is not None:
+            labels |= self._job.queue.pod_labels
+            annotations |= self._job.queue.pod_annotations
         metadata: dict[str, Any] = {"labels": labels}
         if annotations:
             metadata["annotations"] = annotations

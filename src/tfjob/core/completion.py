@@ -17,6 +17,7 @@ from tfjob.core import (
     limits,
     orderly_end,
     progress,
+    queue_group,
     replica_counts,
     success,
 )
@@ -102,6 +103,7 @@ def reconcile_finished(builder: PlanBuilder, children: Children, observed: Obser
         return Plan(deletes_job=True)
     builder.requeue_at(None if is_expired else expiry)
     _suspend_failed_batch_jobs(builder, observed)
+    queue_group.end_group(builder, children.pods)
     if not (job.gang is not None and job.gang.stays_with_pods and children.pods):
         delete_pod_group(builder, children, rule=Rule.JOB_FINISHED)
     return builder.plan()

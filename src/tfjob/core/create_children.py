@@ -2,36 +2,64 @@
 
 from collections.abc import Set as AbstractSet
 
-from tfjob.core import gang_scheduling, replicas, scale_down
+import msgspec
+
+from tfjob.core import gang_retry, gang_scheduling, replicas, scale_down
+from tfjob.core.gang_members import Members
+from tfjob.core.gang_scheduling import GangStep
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.observe import Children, ObservedState
-from tfjob.core.plan import EventType
+from tfjob.core.plan import ChildKind, EventType, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
-from tfjob.k8s import time
 
 
 def sync_pod_group(builder: PlanBuilder, children: Children) -> bool:
-    """Create or update the PodGroup; returns whether the pods may be created now."""
-    group = builder.job.gang
-    if group is None:
+    """Create, update or delete the PodGroup; returns whether the pods may be created now."""
+    gang = builder.job.gang
+    if gang is None:
         return True
-    step = gang_scheduling.step(
-        group,
-        children.pod_group,
-        members=builder.job.replicas,
-        priorities=children.priorities,
-        owner=builder.job.owner.reference(),
-        annotations=builder.job.annotations,
-    )
+    step = gang_step(builder, children)
     builder.creates.extend([step.create] if step.create else ())
     builder.updates.extend([step.update] if step.update else ())
-    if step.may_create_pods:
-        return True
-    if gang_scheduling.is_heartbeat_due(builder.status.last_reconcile_time, builder.now):
-        builder.set_status(last_reconcile_time=builder.timestamp)
-    builder.creates.extend(replicas.missing_companions(builder.job, children))
-    builder.requeue_at(time.add(builder.now, gang_scheduling.POLL_INTERVAL))
-    return False
+    if step.is_made_anew or step.removed:
+        _make_anew(builder, children, step)
+    elif gang.retries_when_touched and children.pod_group is not None and step.update is None:
+        retry = gang_retry.retry(
+            children.pod_group, children.pods, room_since=children.room_since, now=builder.now
+        )
+        builder.updates.extend([retry.update] if retry.update else ())
+        builder.requeue_at(retry.requeue_at)
+    if not step.may_create_pods:
+        # Told once: the PodGroup is watched, so that waiting needs no further write.
+        since = builder.status.last_reconcile_time or builder.timestamp
+        builder.set_status(last_reconcile_time=since)
+        builder.creates.extend(replicas.missing_companions(builder.job, children))
+    return step.may_create_pods
+
+
+def gang_step(builder: PlanBuilder, children: Children) -> GangStep:
+    """What is to be done about the PodGroup of a job that has one."""
+    job = builder.job
+    if job.gang is None:
+        return GangStep()
+    completed = sum(len(each.completed) for each in builder.status.replicas.values())
+    return gang_scheduling.step(
+        job.gang,
+        children.pod_group,
+        members=Members(types=job.replicas, pods=children.pods, completed=completed),
+        priorities=children.priorities,
+        owner=job.owner.reference(),
+        annotations=job.annotations,
+    )
+
+
+def _make_anew(builder: PlanBuilder, children: Children, step: GangStep) -> None:
+    """Delete a PodGroup of the wrong size, and the pods that wait in it for a node."""
+    rule = Rule.GANG_RESIZED
+    if step.is_made_anew:
+        builder.deletes.extend(gang_scheduling.delete_group(children.pod_group, rule=rule))
+    scale_down.record_removed(builder, children, step.removed)
+    builder.deletes.extend(deletes_of(ChildKind.POD, step.removed, rule=rule))
 
 
 def create_children(builder: PlanBuilder, children: Children, observed: ObservedState) -> None:
@@ -41,6 +69,8 @@ def create_children(builder: PlanBuilder, children: Children, observed: Observed
     workloads, due = replicas.missing_workloads(
         builder.job, observed, status=builder.status, now=builder.now
     )
+    if workloads and gang_step(builder, children).is_left_alone:
+        workloads = [msgspec.structs.replace(each, is_alone=True) for each in workloads]
     builder.creates.extend(workloads)
     builder.requeue_at(due)
     _warn_of_templates(builder, {create.type for create in workloads})

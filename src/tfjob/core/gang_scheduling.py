@@ -1,51 +1,49 @@
 """schedulingPolicy: one PodGroup per job, so that its pods are scheduled together or not at all.
 
-Decides whether the PodGroup must be created or updated, and whether pods may be created yet. What
-differs between schedulers is data in GangSpec.
+Decides whether the PodGroup must be created, updated or made anew, and whether pods may be created
+yet. What differs between schedulers is data in GangSpec.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
+from tfjob.core import gang_members
+from tfjob.core.gang_members import Member, Members
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.plan import ChildKind, Create, Delete, Rule, Update, deletes_of
 from tfjob.k8s import quantity
+from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.podgroup import PodGroup
 
-POLL_INTERVAL = timedelta(seconds=10)
-HEARTBEAT_INTERVAL = timedelta(seconds=30)
-"""How often a job that waits for admission refreshes lastReconcileTime."""
 _RESOURCES = "minResources"
-
-
-class Member(Protocol):
-    """What is needed of a replica type to sum up the resources of the gang."""
-
-    @property
-    def count(self) -> int: ...
-    @property
-    def template(self) -> Mapping[str, Any]: ...
 
 
 class GangStep(msgspec.Struct, frozen=True):
     create: Create | None = None
     update: Update | None = None
     may_create_pods: bool = True
+    is_made_anew: bool = False
+    """The PodGroup is deleted, and created again once it is gone."""
+    removed: Sequence[ObjectMeta] = ()
+    """Pods of the old PodGroup that have no node yet, to be deleted with it."""
+    is_left_alone: bool = False
+    """Pods to be created now go without the PodGroup."""
 
 
 def step(
     gang: GangSpec,
     existing: PodGroup | None,
     *,
-    members: Sequence[Member],
+    members: Members,
     priorities: Mapping[str, int],
     owner: Mapping[str, Any],
     annotations: Mapping[str, str],
 ) -> GangStep:
-    spec = _spec(gang, existing, members=members, priorities=priorities)
+    stored = None if existing is None else _stored_size(gang, existing)
+    size = gang_members.size_of(gang, stored, members)
+    spec = _spec(gang, existing, members=members.types, priorities=priorities, size=size)
     if existing is None:
         metadata: dict[str, Any] = {"name": gang.group_name, "ownerReferences": [owner]}
         if annotations:
@@ -61,9 +59,33 @@ def step(
         )
         is_awaited = gang.waits_for_admission or gang.waits_for_group
         return GangStep(create=create, may_create_pods=not is_awaited)
+    if not gang.is_resizable:
+        return _fixed_step(gang, existing, members=members, size=size, stored=stored)
     return GangStep(
-        update=_update(gang, existing, spec), may_create_pods=_is_admitted(gang, existing)
+        update=_update(gang, existing, spec),
+        may_create_pods=_is_admitted(gang, existing, members),
     )
+
+
+def _fixed_step(
+    gang: GangSpec, existing: PodGroup, *, members: Members, size: int, stored: int | None
+) -> GangStep:
+    """A PodGroup that cannot be changed is made anew, unless pods of the gang run already."""
+    if stored == size or members.has_started:
+        return GangStep(
+            may_create_pods=_is_admitted(gang, existing, members),
+            is_left_alone=gang_members.is_left_alone(gang, stored, members),
+        )
+    removed = [pod.metadata for pod in members.unplaced if not pod.metadata.is_terminating]
+    is_new = not existing.metadata.is_terminating
+    return GangStep(may_create_pods=False, is_made_anew=is_new, removed=removed)
+
+
+def _stored_size(gang: GangSpec, existing: PodGroup) -> int | None:
+    found: object = existing.spec
+    for name in gang.min_member_path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, int) else None
 
 
 def _update(gang: GangSpec, existing: PodGroup, spec: dict[str, Any]) -> Update | None:
@@ -93,10 +115,6 @@ def delete_group(existing: PodGroup | None, *, rule: Rule) -> list[Delete]:
     return deletes_of(ChildKind.POD_GROUP, metas, rule=rule)
 
 
-def is_heartbeat_due(last: datetime | None, now: datetime) -> bool:
-    return last is None or now - last >= HEARTBEAT_INTERVAL or last > now
-
-
 def min_resources(
     members: Sequence[Member], *, count: int, priorities: Mapping[str, int]
 ) -> dict[str, str]:
@@ -118,19 +136,28 @@ def _spec(
     *,
     members: Sequence[Member],
     priorities: Mapping[str, int],
+    size: int,
 ) -> dict[str, Any]:
-    spec: dict[str, Any] = {"minMember": gang.min_member, **gang.fields}
+    spec: dict[str, Any] = {**_nested(gang.min_member_path, size), **gang.fields}
     stored_queue = existing.spec.get("queue") if existing is not None else None
     if gang.keeps_stored_queue and stored_queue:
         spec["queue"] = stored_queue
     if gang.computes_resources and _RESOURCES not in spec:
-        resources = min_resources(members, count=gang.min_member, priorities=priorities)
+        resources = min_resources(members, count=size, priorities=priorities)
         if resources:
             spec[_RESOURCES] = resources
     return spec
 
 
-def _is_admitted(gang: GangSpec, existing: PodGroup) -> bool:
+def _nested(path: Sequence[str], value: object) -> dict[str, Any]:
+    for name in reversed(path):
+        value = {name: value}
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _is_admitted(gang: GangSpec, existing: PodGroup, members: Members) -> bool:
+    if gang.stays_until_pods_end and existing.metadata.is_terminating:
+        return members.has_started
     if not gang.waits_for_admission:
         return not (gang.waits_for_group and existing.metadata.is_terminating)
     return not existing.metadata.is_terminating and existing.status.phase not in {"", "Pending"}

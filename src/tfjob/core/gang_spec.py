@@ -7,15 +7,22 @@ import msgspec
 
 
 class GangSpec(msgspec.Struct, frozen=True):
-    """The fields of the PodGroup, and the labels and annotations of its pods."""
+    """The fields of the PodGroup, and the labels, annotations and spec fields of its pods."""
 
     api_version: str
     group_name: str
     scheduler_name: str
+    """The scheduler of the pods; empty if the templates' own scheduler knows gangs."""
     min_member: int
+    min_member_path: tuple[str, ...] = ("minMember",)
+    """Where the spec of the PodGroup holds the least number of members."""
     fields: Mapping[str, Any] = {}
     pod_labels: Mapping[str, str] = {}
     pod_annotations: Mapping[str, str] = {}
+    pod_fields: Mapping[str, Any] = {}
+    """Fields of the pod's spec, whatever the template says."""
+    priority_class: str = ""
+    """The priority class of pods whose template names none."""
     role_key: str = ""
     is_role_a_label: bool = False
     keeps_stored_queue: bool = False
@@ -24,6 +31,14 @@ class GangSpec(msgspec.Struct, frozen=True):
     waits_for_group: bool = False
     """Pods are created only once the PodGroup exists, whether or not it is admitted."""
     stays_with_pods: bool = False
+    stays_until_pods_end: bool = False
+    """A deleted PodGroup stays, terminating, until the last of its pods has ended."""
+    is_resizable: bool = True
+    """The least number of members of an existing PodGroup can be changed."""
+    counts_ended_members: bool = True
+    """A pod that has ended still counts as a member."""
+    retries_when_touched: bool = False
+    """The scheduler looks again at a gang without room only if its PodGroup changes."""
 
     def mark(
         self,
@@ -33,15 +48,22 @@ class GangSpec(msgspec.Struct, frozen=True):
         annotations: MutableMapping[str, str],
         role: str,
     ) -> None:
-        """Set the scheduler name, labels and annotations that put a pod into the gang."""
-        if not spec.get("schedulerName"):
-            spec["schedulerName"] = self.scheduler_name
+        """Set the scheduler name, labels, annotations and fields that put a pod into the gang."""
+        self.mark_alone(spec)
+        spec.update(self.pod_fields)
         labels.update(self.pod_labels)
         annotations.update(self.pod_annotations)
         if self.role_key:
             (labels if self.is_role_a_label else annotations)[self.role_key] = role
 
+    def mark_alone(self, spec: MutableMapping[str, Any]) -> None:
+        """Set the scheduler and the priority of a pod that is scheduled outside the PodGroup."""
+        if self.scheduler_name and not spec.get("schedulerName"):
+            spec["schedulerName"] = self.scheduler_name
+        if self.priority_class and not spec.get("priorityClassName"):
+            spec["priorityClassName"] = self.priority_class
+
     def uses_other_scheduler(self, template: Mapping[str, Any]) -> bool:
         """Whether the template names another scheduler, which then schedules the pods."""
         own = (template.get("spec") or {}).get("schedulerName")
-        return bool(own) and own != self.scheduler_name
+        return bool(own and self.scheduler_name) and own != self.scheduler_name

@@ -13,6 +13,7 @@ import msgspec
 
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.messages import Messages
+from tfjob.core.queue_spec import QueueSpec
 from tfjob.core.status import JobStatus
 
 TRAINING_CONTAINER = "tensorflow"
@@ -169,6 +170,8 @@ class Semantics(msgspec.Struct, frozen=True):
     recovery: Recovery = Recovery.AUTO
     max_restart_delay: timedelta = timedelta(minutes=5)
     force_delete_after: timedelta | None = None
+    runs_whole: bool = False
+    """The job counts as running only once all its replicas do."""
     holds_decisive_pods: bool = False
     """Decisive pods get the result finalizer."""
 
@@ -225,6 +228,7 @@ class Job(msgspec.Struct, frozen=True):
     tf_config: TFConfig = TFConfig()
     workload: Workload = Workload.POD
     gang: GangSpec | None = None
+    queue: QueueSpec | None = None
     companions: Sequence[Companion] = ()
     annotations: Mapping[str, str] = {}
     child_labels: Mapping[str, str] = {}

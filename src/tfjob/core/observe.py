@@ -6,6 +6,7 @@ that keeps running or fails later does not change it.
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from functools import cached_property
 
 import msgspec
@@ -23,6 +24,15 @@ from tfjob.k8s.podgroup import PodGroup
 from tfjob.k8s.service import Service
 
 
+class HalfPlaced(msgspec.Struct, frozen=True):
+    """A job of which some pods have nodes while no node is found for others."""
+
+    name: str
+    placed: int
+    waiting: int
+    since: datetime | None = None
+
+
 class Children(msgspec.Struct, frozen=True):
     """The children of a job, and what else a reconcile reads from the cluster."""
 
@@ -35,6 +45,10 @@ class Children(msgspec.Struct, frozen=True):
     """The pods that the controllers of companions have created."""
     lost_nodes: frozenset[str] = frozenset()
     priorities: Mapping[str, int] = {}
+    rivals: Sequence[HalfPlaced] = ()
+    """Other jobs of the namespace that are half placed, if this one is."""
+    room_since: datetime | None = None
+    """When a pod of any job was last seen to give up its node."""
     events: Sequence[PodEvent] = ()
     """Events of pods whose status does not tell why they do not run."""
     is_look_due: bool = False
@@ -228,7 +242,8 @@ def _instance(
 def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: ReplicaStatus) -> None:
     """A stored record of the pod takes precedence over what its timestamps suggest."""
     instance.pod = pod
-    instance.is_obsolete = _is_of_earlier_run(job, pod) or stored.has_removed(pod.metadata.uid)
+    is_removed = stored.has_removed(pod.metadata.uid) or _is_stopped_by_queue(job, pod)
+    instance.is_obsolete = is_removed or _is_of_earlier_run(job, pod)
     instance.phase = pod_state.replica_phase(pod, policy=instance.replica.pod_restart_policy)
     last = stored.record_of(instance.index)
     instance.excused = last.excused if last is not None and last.uid == pod.metadata.uid else 0
@@ -266,6 +281,13 @@ def _canonical_pod(pods: Sequence[Pod], *, name: str) -> Pod:
         if pod.metadata.name == name:
             return pod
     return min(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.metadata.uid))
+
+
+def _is_stopped_by_queue(job: Job, pod: Pod) -> bool:
+    """The queue takes the room of the job back, which then waits to be admitted again."""
+    if job.queue is None or not pod.metadata.is_terminating:
+        return False
+    return pod.has_condition(job.queue.eviction)
 
 
 def _is_of_earlier_run(job: Job, pod: Pod) -> bool:

@@ -32,6 +32,8 @@ class Rule(StrEnum):
     RESTART_POLICY = "RestartPolicy"
     DISRUPTION = "Disruption"
     PEER_LOST = "PeerLost"
+    GANG_RESIZED = "GangResized"
+    REQUEUED = "Requeued"
     GROUP_RESTART = "GroupRestart"
     SCALE_DOWN = "ScaleDown"
     SUPERSEDED = "Superseded"
@@ -65,6 +67,8 @@ class Create(msgspec.Struct, frozen=True):
     index: int = 0
     body: Mapping[str, Any] | None = None
     rule: Rule = Rule.MISSING_REPLICA
+    is_alone: bool = False
+    """The pod goes without the PodGroup of its job."""
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -87,10 +91,11 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class Release(msgspec.Struct, frozen=True):
-    """One pod whose result finalizer is removed, with its UID as a precondition."""
+    """One pod of which a finalizer is removed, with its UID as a precondition."""
 
     name: str
     uid: str
+    finalizer: str
 
 
 class JobEvent(msgspec.Struct, frozen=True):

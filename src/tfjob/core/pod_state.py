@@ -36,9 +36,11 @@ def has_ended(pod: Pod, *, policy: str = "") -> bool:
 def replica_phase(pod: Pod, *, policy: str) -> Phase:
     """The phase of the replica: that of its pod, unless the training container has ended for good.
 
-    `policy` is the pod's own restart policy, which the kubelet follows.
+    The kubelet follows the pod's own restart policy, which an adopted pod may have from elsewhere;
+    `policy` is the one that the operator creates pods with, in case its spec has none.
     """
     phase = pod.phase
+    policy = pod.spec.restart_policy or policy
     if phase in {Phase.PENDING, Phase.SUCCEEDED} or policy == RestartPolicy.ALWAYS:
         return phase
     ended = pod.terminated(TRAINING_CONTAINER)

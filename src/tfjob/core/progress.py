@@ -74,6 +74,8 @@ def set_progress_condition(
 
 def set_running_condition(builder: PlanBuilder, observed: ObservedState) -> None:
     semantics = builder.job.semantics
+    if semantics.runs_whole and not success.is_whole(observed):
+        return
     if success.is_running(
         semantics.success_criterion,
         observed,

@@ -12,12 +12,14 @@ from tfjob.core import (
     evaluator_grace,
     limits,
     progress,
+    queue_group,
     replicas,
     restart_replicas,
     result_finalizer,
     suspension,
 )
 from tfjob.core.diagnosis import diagnose
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, ObservedState, observe
 from tfjob.core.plan import Plan
@@ -27,7 +29,13 @@ from tfjob.core.plan_builder import PlanBuilder
 def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
     """Plan what to create, update, delete and store for one job."""
     plan = _plan(job, children, now=now)
-    return result_finalizer.with_releases(plan, job=job, children=children)
+    return with_releases(plan, job=job, children=children)
+
+
+def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
+    """The plan with the finalizers to remove from pods."""
+    plan = result_finalizer.with_releases(plan, job=job, children=children)
+    return queue_group.with_releases(plan, job=job, children=children)
 
 
 def _plan(job: Job, children: Children, *, now: datetime) -> Plan:
@@ -70,6 +78,9 @@ def _run(builder: PlanBuilder, children: Children, observed: ObservedState) -> N
     limit = builder.job.policy.deadline
     builder.requeue_at(limits.deadline(limit, builder.status.start_time))
     if not create_children.sync_pod_group(builder, children):
+        return
+    if not queue_group.requeue_if_resized(builder, children):
+        progress.update_counts(builder, observed)
         return
     builder.set_status(start_time=builder.status.start_time or builder.timestamp)
     progress.update_counts(builder, observed)

@@ -275,11 +275,15 @@ def _record(
 
 
 def _record_cause(instance: ReplicaInstance) -> RecordCause:
+    """Only a pod that has ended can have failed: one that has not is deleted by somebody else."""
     if instance.is_superseded:
         return RecordCause.GROUP
     if instance.is_disrupted:
         return RecordCause.DISRUPTED
-    return RecordCause.CONSEQUENCE if instance.is_consequence else RecordCause.FAILED
+    if instance.is_consequence:
+        return RecordCause.CONSEQUENCE
+    has_ended = instance.phase in {Phase.SUCCEEDED, Phase.FAILED}
+    return RecordCause.FAILED if has_ended else RecordCause.DISRUPTED
 
 
 def _ran_stably(pod: Pod, now: datetime) -> bool:

@@ -36,7 +36,7 @@ def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> P
 
 
 def _release(pod: Pod) -> Release:
-    return Release(name=pod.metadata.name, uid=pod.metadata.uid)
+    return Release(name=pod.metadata.name, uid=pod.metadata.uid, finalizer=FINALIZER)
 
 
 def _awaited(job: Job, children: Children, *, status: JobStatus) -> frozenset[str]:

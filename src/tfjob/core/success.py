@@ -27,6 +27,11 @@ def is_running(
     return any(instance.is_active for instance in _decisive_instances(criterion, observed))
 
 
+def is_whole(observed: ObservedState) -> bool:
+    """Every replica is active or has succeeded."""
+    return all(each.is_active or each.is_succeeded for each in observed.all_instances())
+
+
 def representative_instance(
     criterion: SuccessCriterion, observed: ObservedState
 ) -> ReplicaInstance:

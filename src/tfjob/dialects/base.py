@@ -29,6 +29,9 @@ class Settings(msgspec.Struct, frozen=True):
     recovery: str = "Auto"
     cluster_domain: str = ""
     gang_scheduler_name: str = ""
+    pod_group_version: str = ""
+    """The version of PodGroups in scheduling.k8s.io that the cluster serves."""
+    has_kueue_pod_groups: bool = True
     force_delete_after: timedelta | None = None
     has_result_finalizers: bool = False
     options: Mapping[str, Any] = {}
@@ -163,8 +166,8 @@ class Dialect(Protocol):
         """
 
     def with_status(self, job: Job, manifest: Manifest) -> Job | None:
-        """A job decoded earlier, with the status of a manifest that differs in nothing else; None
-        if more of the job depends on its status, so that it must be decoded again."""
+        """A decoded job with the status of a manifest that is unchanged otherwise; None if more of
+        the job depends on its status."""
 
     def defaulted_spec(
         self,

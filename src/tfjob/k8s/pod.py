@@ -1,7 +1,7 @@
 """The fields of a pod that the controller reads: phase, container states and conditions.
 
-Of the spec only the node name and the restart policy are read, which determines the containers
-that the kubelet restarts.
+Of the spec only the node name, the PodGroup and the restart policy are read, which determines the
+containers that the kubelet restarts.
 """
 
 from collections.abc import Sequence
@@ -84,9 +84,15 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     init_container_statuses: Sequence[ContainerStatus] = ()
 
 
+class SchedulingGroup(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    pod_group_name: str = ""
+
+
 class PodSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     node_name: str = ""
     restart_policy: str = ""
+    scheduler_name: str = ""
+    scheduling_group: SchedulingGroup | None = None
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):

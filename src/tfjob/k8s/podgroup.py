@@ -3,7 +3,7 @@
 The spec is plain JSON because its fields depend on the gang scheduler.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,8 +11,16 @@ import msgspec
 from tfjob.k8s.meta import ObjectMeta
 
 
+class PodGroupCondition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
 class PodGroupStatus(msgspec.Struct, frozen=True):
     phase: str = ""
+    conditions: Sequence[PodGroupCondition] = ()
 
 
 class PodGroup(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from tfjob.client.events import EventRecorder
 from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.http import Api
 from tfjob.client.leader_election import LeaderElector, LeaseConfig
-from tfjob.client.resource import is_served
+from tfjob.client.resource import is_served, served_version
 from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 from tfjob.controller.child_kinds import resource_of
@@ -227,15 +227,38 @@ class Operator:
 
     async def _check_pod_group_api(self) -> None:
         """With gang scheduling enabled, refuse to start if the PodGroup API is missing."""
-        wanted = {
-            controller.dialect.pod_groups(self.settings.jobs) for controller in self.controllers
-        }
+        wanted = {controller.dialect.pod_groups(controller.jobs) for controller in self.controllers}
         for groups in wanted:
-            if groups is None or groups.is_optional or await self._may_be_served(groups):
+            if groups is None or groups.is_optional:
+                continue
+            if not groups.version:
+                await self._choose_version(groups)
+                continue
+            if await self._may_be_served(groups):
                 continue
             raise StartError(
                 f"crd might be missing, please install crd: {groups.plural}.{groups.group}"
             )
+
+    async def _choose_version(self, groups: ChildApi) -> None:
+        """Use the version of the PodGroup API that the cluster serves."""
+        group, plural = groups.group, groups.plural
+        try:
+            version = await served_version(self._api, group=group, plural=plural)
+        except ApiError as error:
+            raise StartError(
+                f"{plural}.{group}: cannot find out which version the API server serves:"
+                f" {error.message}; the operator does not start"
+            ) from error
+        if version is None:
+            raise StartError(
+                f"{plural}.{group}: the API server serves no version of it; start kube-apiserver"
+                " with the feature gates GenericWorkload and GangScheduling and with"
+                f" --runtime-config={group}/VERSION=true, or choose another --gang-scheduler-name"
+            )
+        _log.info("PodGroup API found", extra={"api": f"{group}/{version}/{plural}"})
+        for each in self.controllers:
+            each.jobs = msgspec.structs.replace(each.jobs, pod_group_version=version)
 
     async def _may_be_served(self, groups: ChildApi) -> bool:
         try:

@@ -20,6 +20,7 @@ from tfjob.client.resource import Resource
 from tfjob.client.timing import Timing
 from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.client.workqueue import Priority, WorkQueue
+from tfjob.controller import predicates
 from tfjob.controller.child_kinds import Kinds, resource_of
 from tfjob.controller.child_writer import ChildWriter
 from tfjob.controller.cluster_lookups import ClusterLookups
@@ -83,6 +84,8 @@ class Controller:
         self.workers: list[asyncio.Task[None]] = []
         self.has_synced = asyncio.Event()
         self._shared = shared
+        self.jobs = shared.settings.jobs
+        """How jobs are treated, with what discovery has found so far."""
         self._discovery = Discovery(
             shared.api, timing=shared.timing, max_interval=shared.max_discovery_interval
         )
@@ -112,7 +115,7 @@ class Controller:
 
     async def run(self) -> None:
         await self._discovery.wait_until_served(self._resource, on_missing=self._log_missing_api)
-        apis = extra_child_apis(self.dialect, self._shared.settings.jobs)
+        apis = extra_child_apis(self.dialect, self.jobs)
         optional = [each for each in apis if each.is_optional]
         namespace = self._shared.settings.namespace
         served = [
@@ -212,8 +215,12 @@ class Controller:
         self._enqueue(components.handler.job_changed(old, new))
 
     def _child_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        if self._components is not None:
-            self._enqueue(self._components.handler.child_changed(old, new))
+        components = self._components
+        if components is None:
+            return
+        if predicates.gave_up_node(old, new):
+            components.informers.stores.room_since = self._shared.now()
+        self._enqueue(components.handler.child_changed(old, new))
 
     def _enqueue(self, requests: Iterable[Request]) -> None:
         for key, delay, priority in requests:
@@ -238,8 +245,8 @@ class Controller:
         return f"{self.dialect.kind}.{self.dialect.group}"
 
     def _build(self, served: Sequence[ChildApi]) -> _Components:
-        shared, jobs = self._shared, self._shared.settings.jobs
-        jobs = msgspec.structs.replace(jobs, served=frozenset(each.name for each in served))
+        shared = self._shared
+        jobs = msgspec.structs.replace(self.jobs, served=frozenset(each.name for each in served))
         source = Source(shared.api, shared.settings.namespace, shared.timing)
         listeners = Listeners(on_job=self._job_changed, on_child=self._child_changed)
         informers = Informers(source, self.dialect, jobs, listeners=listeners)

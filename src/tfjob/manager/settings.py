@@ -88,6 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add all flags, with the names that training-operator 1.9 uses."""
     _add_process_flags(parser)
     _add_pacing_flags(parser)
+    _add_gang_flags(parser)
     _add_job_flags(parser)
     for name in _IGNORED:
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
@@ -240,15 +241,26 @@ def _add_pacing_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_job_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
+def _add_gang_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--gang-scheduler-name",
         default="",
         metavar="NAME",
-        help="gang scheduler: volcano, or the name of a scheduler-plugins scheduler (default:"
+        help="gang scheduler: volcano, kubernetes for the PodGroups of scheduling.k8s.io (with the"
+        " feature gate GangScheduling), or the name of a scheduler-plugins scheduler (default:"
         " none)",
     )
+    _add_switch(
+        parser,
+        "--kueue-pod-groups",
+        default=True,
+        help="mark the pods of a job in a queue of Kueue as a pod group, which Kueue admits where"
+        " it does not manage the job itself (default: true)",
+    )
+
+
+def _add_job_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--exit-code-table",
         choices=tuple(EXIT_CODES),
@@ -350,6 +362,7 @@ def _job_settings(given: Mapping[str, Any], environment: Mapping[str, str]) -> J
         recovery=given["recovery"],
         cluster_domain=environment.get("CUSTOM_CLUSTER_DOMAIN", ""),
         gang_scheduler_name=given["gang_scheduler_name"],
+        has_kueue_pod_groups=given["kueue_pod_groups"],
         force_delete_after=given["force_delete_stuck_after"] or None,
         has_result_finalizers=given["result_finalizers"],
     )

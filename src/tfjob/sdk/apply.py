@@ -32,7 +32,7 @@ async def apply_all(
     """Create all objects, and the namespaces that they need."""
     bodies = [for_new_cluster(each) for each in manifests]
     for namespace in {_namespace(each) for each in manifests} - {"default"}:
-        await _ensure_namespace(cluster, namespace)
+        await ensure_namespace(cluster, namespace)
     faults = [await _fault(cluster, each) for each in bodies]
     if any(faults):
         raise TFJobError("\n".join(filter(None, faults)))
@@ -82,7 +82,7 @@ async def _delete(cluster: Cluster, item: str) -> None:
         return
 
 
-async def _ensure_namespace(cluster: Cluster, name: str) -> None:
+async def ensure_namespace(cluster: Cluster, name: str) -> None:
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     try:
         await cluster.api.create(_NAMESPACES.collection(), body, decode=PartialObjectMetadata)

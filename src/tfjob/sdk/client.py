@@ -10,6 +10,7 @@ from tfjob.client.config import Config, load
 from tfjob.client.credentials import ConfigError
 from tfjob.client.http import Api
 from tfjob.sdk import job_lookup, submission
+from tfjob.sdk.apply import ensure_namespace
 from tfjob.sdk.bound_job import BoundJob
 from tfjob.sdk.connection import Cluster, kubeconfig_of_local_cluster, readable
 from tfjob.sdk.errors import TFJobError
@@ -50,6 +51,9 @@ class Client:
                 f"job {job.name} is on a cluster already",
                 remedy="TFJob.from_yaml(job.to_yaml()) makes another one of it",
             )
+        if self.is_local:
+            wanted = job.namespace or self.namespace
+            loop_thread().call(ensure_namespace(self._cluster, wanted))
         found = loop_thread().call(submission.submit(self._cluster, job.objects))
         job.bind(self._bound(found))
         return job

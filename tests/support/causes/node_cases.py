@@ -10,7 +10,6 @@ from typing import Any, Final
 from tests.support.causes.case import WORKER, Case, Inject, Scene
 from tests.support.causes.cluster_cases import add_node
 from tests.support.fake_kubelet.driver import Deletions
-from tests.support.fake_kubelet.pod_status import Exit
 
 _BACK_OFF: Final = 'Back-off pulling image "example.invalid/tensorflow"'
 
@@ -145,7 +144,7 @@ def ends(output: str, *, code: int = 1, **fields: Any) -> Inject:
     async def inject(scene: Scene) -> None:
         await scene.with_container(restart="Never", **fields)
         await scene.running()
-        await scene.kubelet.exit(WORKER, Exit(code=code, message=output))
+        await scene.kubelet.finish(WORKER, exit_code=code, message=output)
         scene.is_known()
 
     return inject

@@ -30,6 +30,8 @@ class Tool:
     stamps: tuple[str, ...] = ()
     extras: tuple[tuple[str, str], ...] = ()
     on_path: OnPath = OnPath.WELCOME
+    is_copied: bool = False
+    """Built as a main module, in a copy of its sources, because its go.mod has replace lines."""
 
     @property
     def recipe(self) -> Path:
@@ -45,6 +47,16 @@ class Tool:
     def go_version(self) -> str:
         """The oldest Go that accepts the recipe."""
         return _search(self, r"^go (\S+)")
+
+    @property
+    def checksum(self) -> str:
+        """The checksum of the module's sources, as go.sum has it."""
+        lines = (line.split() for line in (self.recipe / "go.sum").read_text().splitlines())
+        return next(sum_ for name, version, sum_ in lines if (name, version) == self._key)
+
+    @property
+    def _key(self) -> tuple[str, str]:
+        return self.module, f"v{self.version}"
 
     @property
     def linker_flags(self) -> str:
@@ -72,6 +84,18 @@ def _kubernetes(name: str, *, on_path: OnPath = OnPath.WELCOME) -> Tool:
             "k8s.io/client-go/pkg/version.gitVersion=v{version}",
         ),
         on_path=on_path,
+    )
+
+
+def _copied(name: str, folder: str, module: str, *, package: str, crds: str) -> Tool:
+    return Tool(
+        name=name,
+        folder=folder,
+        module=module,
+        package=package,
+        extras=((crds, "crds"),),
+        on_path=OnPath.IGNORED,
+        is_copied=True,
     )
 
 
@@ -121,6 +145,27 @@ TOOLS = {
             package="github.com/kubeflow/training-operator/cmd/training-operator.v1",
             extras=(("manifests/base/crds", "crds"), ("manifests", "manifests")),
             on_path=OnPath.IGNORED,
+        ),
+        _copied(
+            "vc-scheduler",
+            "volcano",
+            "volcano.sh/volcano",
+            package="volcano.sh/volcano/cmd/scheduler",
+            crds="config/crd/volcano/bases",
+        ),
+        _copied(
+            "sp-scheduler",
+            "scheduler-plugins",
+            "sigs.k8s.io/scheduler-plugins",
+            package="sigs.k8s.io/scheduler-plugins/cmd/scheduler",
+            crds="config/crd/bases",
+        ),
+        _copied(
+            "kueue",
+            "kueue",
+            "sigs.k8s.io/kueue",
+            package="sigs.k8s.io/kueue/cmd/kueue",
+            crds="config/components",
         ),
     )
 }

@@ -20,7 +20,7 @@ from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
 from tests.support.node import configuration
 from tests.support.node.images import COREDNS, images, import_into
-from tests.support.node.machine import ADDRESS, NODE, Folders, folders
+from tests.support.node.machine import ADDRESS, NODE, SERVICES, Folders, folders
 from tests.support.patience import PATIENCE
 
 BINARIES = (
@@ -44,6 +44,8 @@ _NETWORK = (
     "ip link add node0 type bridge",
     f"ip address add {ADDRESS}/24 dev node0",
     "ip link set node0 up",
+    # The API server calls webhooks through Services; packets to these are redirected on their way.
+    f"ip route add {SERVICES} dev node0",
 )
 _SETTINGS = ("net/ipv4/ip_forward", "net/bridge/bridge-nf-call-iptables")
 

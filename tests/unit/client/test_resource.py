@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tfjob.client.errors import Forbidden, NotFound
-from tfjob.client.resource import LEASES, PODS, Resource, is_served
+from tfjob.client.resource import LEASES, PODS, Resource, is_served, served_version
 
 T = TypeVar("T")
 
@@ -68,3 +68,24 @@ async def test_a_resource_is_served_when_discovery_lists_it() -> None:
 async def test_discovery_that_fails_is_not_taken_for_absence() -> None:
     with pytest.raises(Forbidden):
         await is_served(Discovery(), Resource("secret", "v1", "things"))
+
+
+class TwoVersions:
+    """A server that prefers a version without PodGroups."""
+
+    async def get(self, path: str, *, decode: type[T]) -> T:
+        answers = {
+            "/apis/scheduling.k8s.io": {"versions": [{"version": "v1"}, {"version": "v1beta1"}]},
+            "/apis/scheduling.k8s.io/v1": {"resources": [{"name": "priorityclasses"}]},
+            "/apis/scheduling.k8s.io/v1beta1": {"resources": [{"name": "podgroups"}]},
+        }
+        if path not in answers:
+            raise NotFound("no such group")
+        return msgspec.convert(answers[path], decode)
+
+
+async def test_the_version_is_the_first_that_serves_the_resource() -> None:
+    group = "scheduling.k8s.io"
+    assert await served_version(TwoVersions(), group=group, plural="podgroups") == "v1beta1"
+    assert await served_version(TwoVersions(), group=group, plural="others") is None
+    assert await served_version(TwoVersions(), group="nothing", plural="podgroups") is None

@@ -57,11 +57,12 @@ def test_decoded_job_is_handed_over_once() -> None:
     [
         stored(spec={"tfReplicaSpecs": {}}),
         stored(annotations={"a": "b"}),
+        stored(labels={"a": "b"}),
         stored("another"),
         stored(name="k"),
         stored(deletionTimestamp="2026-01-02T03:04:05Z"),
     ],
-    ids=["spec", "annotation", "uid", "name", "deletion"],
+    ids=["spec", "annotation", "label", "uid", "name", "deletion"],
 )
 def test_changed_job_is_checked_and_decoded_again(changed: JobObject) -> None:
     jobs = kept()

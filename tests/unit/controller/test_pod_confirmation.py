@@ -12,10 +12,8 @@ from tests.support.local_apiserver.in_memory import CORE, JOBS
 from tfjob.client.errors import ApiError, Transient
 from tfjob.client.request import Request
 from tfjob.client.watch_codec import Page
-from tfjob.controller.job_object import JobObject
 from tfjob.controller.pod_confirmation import PodConfirmer
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
-from tfjob.k8s.meta import ObjectMeta
 
 LISTED = f"{CORE}/pods"
 
@@ -227,22 +225,16 @@ async def test_job_that_runs_as_batch_jobs_is_not_confirmed() -> None:
         assert not harness.statuses.pod_confirmer.is_due(found)
 
 
-def test_versions_of_jobs_that_were_deleted_meanwhile_are_dropped_some_day() -> None:
-    confirmer = PodConfirmer(_OnePage(), KubeflowV1(), max_versions=2)
-    jobs = [JobObject(metadata=ObjectMeta(uid=f"u{number}")) for number in range(3)]
-    for job in (jobs[0], jobs[1], jobs[0], jobs[2]):
-        confirmer.status_stored(job, "7")
-    assert list(confirmer._versions) == ["u0", "u2"]
-
-
-async def test_confirmed_versions_are_bounded_too(controller: Opened[ControllerHarness]) -> None:
+async def test_no_more_than_a_limited_number_of_versions_is_kept(
+    controller: Opened[ControllerHarness],
+) -> None:
     async with controller as harness:
         await running(harness)
         found = await harness.snapshot()
-        page = _OnePage(
-            msgspec.json.encode(await harness.server.ask("GET", f"{LISTED}/j-worker-0"))
-        )
-        confirmer = PodConfirmer(page, KubeflowV1(), max_versions=1)
-        confirmer.status_stored(JobObject(metadata=ObjectMeta(uid="deleted")), "7")
+        confirmer = PodConfirmer(harness.server.api, KubeflowV1(), limit=1)
         await confirmer.confirm(found)
-        assert list(confirmer._versions) == [found.stored.metadata.uid]
+        assert not confirmer.is_due(found)
+        other = msgspec.structs.replace(found.stored.metadata, uid="another")
+        unwritten = msgspec.structs.replace(found.stored, metadata=other, status=msgspec.Raw(b""))
+        confirmer.status_stored(unwritten, "9")
+        assert confirmer.is_due(found)

@@ -26,6 +26,14 @@ def test_pod_starts_to_run_when_it_was_seen_before_and_did_not_run() -> None:
         assert not predicates.started_running(old, new)
 
 
+def test_node_is_given_up_by_a_pod_that_ends_or_goes() -> None:
+    for new in (FAILED, a_pod(phase="Succeeded"), None):
+        assert predicates.gave_up_node(RUNNING, new)
+    unplaced = a_pod(phase="Pending", node="")
+    for old, later in ((unplaced, None), (RUNNING, RUNNING), (FAILED, None), (None, RUNNING)):
+        assert not predicates.gave_up_node(old, later)
+
+
 def test_child_came_up_when_it_is_new_owned_and_has_nothing_to_report() -> None:
     assert predicates.was_created(None, NEW)
     assert predicates.was_created(None, Service(metadata=NEW.metadata))

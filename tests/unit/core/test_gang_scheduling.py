@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.builders import NOW, at
 from tfjob.core import gang_scheduling
+from tfjob.core.gang_members import Members
 from tfjob.core.gang_scheduling import GangStep
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.plan import Rule
@@ -49,7 +49,7 @@ def step(
     return gang_scheduling.step(
         msgspec.structs.replace(GANG, **fields),
         existing,
-        members=members,
+        members=Members(types=members),
         priorities={"high": 10, "low": -10},
         owner=OWNER,
         annotations=annotations or {},
@@ -233,13 +233,3 @@ def test_a_group_is_removed_once() -> None:
     assert (delete.kind, delete.name, delete.uid) == ("PodGroup", "group", "g")
     assert gang_scheduling.delete_group(None, rule=Rule.JOB_FINISHED) == []
     assert gang_scheduling.delete_group(a_group(is_obsolete=True), rule=Rule.JOB_FINISHED) == []
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"), [(None, True), (-29, False), (-30, True), (1, True), (0, False)]
-)
-def test_a_note_of_waiting_is_due_every_thirty_seconds(
-    seconds: float | None, expected: bool
-) -> None:
-    last = None if seconds is None else at(seconds)
-    assert gang_scheduling.is_heartbeat_due(last, NOW) is expected

@@ -49,6 +49,13 @@ def test_a_replica_is_judged_by_its_training_container_if_that_has_ended_for_goo
     assert pod_state.replica_phase(a_pod(phase=phase, exit_code=code), policy=policy) is expected
 
 
+def test_a_replica_is_judged_by_the_policy_of_its_pod_where_another_made_it() -> None:
+    pod = a_pod(exit_code=143)
+    spec = msgspec.structs.replace(pod.spec, restart_policy="Never")
+    adopted = msgspec.structs.replace(pod, spec=spec)
+    assert pod_state.replica_phase(adopted, policy="OnFailure") is Phase.FAILED
+
+
 def beside(name: str = "sidecar", *, code: int | None = None) -> ContainerStatus:
     """Another container, which runs on or has ended."""
     ended = None if code is None else Terminated(exit_code=code)

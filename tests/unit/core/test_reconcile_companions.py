@@ -115,4 +115,3 @@ def test_a_companion_does_not_wait_for_the_gangs_group() -> None:
     job = msgspec.structs.replace(boarded(a_job()), gang=gang)
     plan = decide(job)
     assert [each.kind for each in plan.creates] == ["PodGroup", "Service", "Deployment"]
-    assert plan.requeue_at is not None

@@ -11,7 +11,7 @@ from tfjob.core import restart_policy
 from tfjob.core.job import ExitCodes, Job
 from tfjob.core.observe import Children, ReplicaInstance, observe
 from tfjob.core.restart_policy import ReplicaAction
-from tfjob.core.status import PodRecord, ReplicaStatus
+from tfjob.core.status import PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Running
 
 NOTHING = ReplicaStatus()
@@ -272,6 +272,13 @@ def test_the_first_record_of_an_index_starts_a_streak() -> None:
         PodRecord(index=0, uid="other", streak=1, at=NOW),
         PodRecord(index=1, uid="x", streak=1, at=NOW),
     )
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_a_pod_that_has_not_ended_is_never_recorded_as_failed(phase: str) -> None:
+    pod = a_pod("worker", 0, phase, uid="x")
+    (entry,) = restart_policy.records_after_replacement(instances_of(pod), stored=NOTHING, now=NOW)
+    assert entry.cause is RecordCause.DISRUPTED
 
 
 def test_restarts_of_one_reconcile_are_recorded_together_in_their_order() -> None:

@@ -27,6 +27,7 @@ from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Settings
 from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.pod import Pod, PodCondition
 from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 
 VOLCANO = Settings(gang_scheduler_name="volcano")
@@ -53,7 +54,7 @@ def pods_of(job: Job, plan: Plan) -> list[dict[str, Any]]:
 def test_a_gang_that_waits_at_the_end_of_the_calendar_is_no_error() -> None:
     last = datetime.max.replace(tzinfo=UTC)
     plan = decide(a_job("W1", settings=VOLCANO), now=last, pod_group=a_group("Pending"))
-    assert plan.requeue_at == last
+    assert plan.creates == []
 
 
 @pytest.mark.scenario(124)
@@ -83,11 +84,9 @@ def test_a_volcano_job_waits_for_its_group_and_starts_once_it_is_admitted() -> N
     assert [each.kind for each in first.creates] == ["PodGroup"]
     waiting = a_group("Pending", minMember=2, queue="default")
     plan = passes.go(now=at(40), pod_group=waiting)
-    assert plan.is_empty is False
     assert plan.creates == []
     status = passes.job.status
-    assert (status.last_reconcile_time, status.start_time) == (at(40), None)
-    assert plan.requeue_at == at(50)
+    assert (status.last_reconcile_time, status.start_time) == (at(0), None)
     admitted = a_group("Inqueue", minMember=2, queue="default")
     plan = passes.go(now=at(50), pod_group=admitted)
     assert passes.job.status.start_time == at(50)
@@ -106,14 +105,13 @@ def test_every_other_phase_of_a_group_lets_pods_come(phase: str) -> None:
     assert created_names(plan, "Pod") == ["j-worker-0"]
 
 
-def test_a_waiting_job_writes_its_status_at_most_every_30_seconds() -> None:
+def test_a_waiting_job_writes_nothing_until_its_group_changes() -> None:
     passes = Passes(manifest("W1"), VOLCANO)
     waiting = a_group("Pending", minMember=1, queue="default")
     passes.go(pod_group=waiting)
-    written = [passes.go(now=at(each), pod_group=waiting).status for each in (10, 20, 29.9)]
-    assert written == [None, None, None]
-    passes.go(now=at(30), pod_group=waiting)
-    assert passes.job.status.last_reconcile_time == at(30)
+    later = [passes.go(now=at(each), pod_group=waiting) for each in (1, 40, 400, 4000)]
+    assert [plan.status for plan in later[1:]] == [None, None, None]
+    assert all(plan.requeue_at is None for plan in later[1:])
 
 
 def test_a_waiting_job_is_still_woken_at_its_deadline() -> None:
@@ -261,3 +259,69 @@ def test_without_a_gang_scheduler_there_is_no_group(name: str) -> None:
     plan = decide(job)
     assert created_names(plan, "PodGroup") == []
     assert status_after(job, plan).start_time == NOW
+
+
+def grown(*found: Pod) -> Plan:
+    """One pass over a job that was scaled from two workers to three."""
+    group = a_group("Running", minMember=2, queue="default")
+    return decide(a_job("W3", VOLCANO), *found, pod_group=group)
+
+
+def test_a_running_gang_grows_only_once_its_new_members_have_nodes() -> None:
+    new = a_pod("worker", 2, "Pending", node="")
+    assert grown(*pods(worker="RR"), new).updates == []
+    (update,) = grown(*pods(worker="RRR")).updates
+    assert update.body["spec"]["minMember"] == 3
+
+
+def test_a_gang_that_has_no_node_yet_grows_at_once() -> None:
+    waiting = [a_pod("worker", index, "Pending", node="") for index in range(2)]
+    (update,) = grown(*waiting).updates
+    assert update.body["spec"]["minMember"] == 3
+
+
+def test_a_running_gang_shrinks_at_once() -> None:
+    group = a_group("Running", minMember=5, queue="default")
+    (update,) = decide(a_job("W3", VOLCANO), *pods(worker="RRR"), pod_group=group).updates
+    assert update.body["spec"]["minMember"] == 3
+
+
+def test_a_member_can_come_back_although_another_has_finished() -> None:
+    """Coscheduling counts the pods on nodes, and a pod that has ended is on none."""
+    specs = manifest("W3", restart="OnFailure")
+    specs["spec"]["successPolicy"] = "AllWorkers"
+    passes = Passes(specs, PLUGIN)
+    group = a_group("", minMember=3)
+    passes.go(*pods(worker="RRS"), pod_group=group)
+    plan = passes.go(*pods(worker="R-S"), now=at(1), pod_group=group)
+    assert created_names(plan, "Pod") == ["j-worker-1"]
+    (update,) = plan.updates
+    assert update.body["spec"]["minMember"] == 2
+    smaller = a_group("", minMember=2)
+    assert passes.go(*pods(worker="RRS"), now=at(2), pod_group=smaller).updates == []
+
+
+def test_the_priority_of_the_policy_is_that_of_pods_without_one_of_their_own() -> None:
+    given = manifest("C1 W1", run_policy={"schedulingPolicy": {"priorityClass": "high"}})
+    chief = given["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]
+    chief["priorityClassName"] = "own"
+    job = decoded(given, PLUGIN)
+    found = [each["spec"]["priorityClassName"] for each in pods_of(job, decide(job))]
+    assert found == ["own", "high"]
+
+
+def test_a_gang_without_room_is_brought_to_its_scheduler_again() -> None:
+    refused = PodCondition(
+        type="PodScheduled",
+        status="False",
+        reason="Unschedulable",
+        last_transition_time="2026-01-02T03:04:05Z",
+    )
+    waiting = [a_pod("worker", each, "Pending", node="", conditions=[refused]) for each in (0, 1)]
+    group = a_group("", minMember=2)
+    job = a_job("W2", PLUGIN)
+    assert decide(job, *waiting, now=at(9), pod_group=group).updates == []
+    (touch,) = decide(job, *waiting, now=at(10), pod_group=group).updates
+    annotations = {"tfjob.dev/retried-at": "2026-01-02T03:04:15Z"}
+    assert touch.body == {"metadata": {"uid": "group", "annotations": annotations}}
+    assert decide(a_job("W2", VOLCANO), *waiting, now=at(10), pod_group=group).updates != [touch]

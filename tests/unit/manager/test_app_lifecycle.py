@@ -25,6 +25,26 @@ def test_missing_definition_of_groups_is_a_start_error() -> None:
     simulated(act)
 
 
+def test_cluster_without_gangs_of_its_own_is_a_start_error() -> None:
+    async def act(server: InMemoryApiServer) -> None:
+        settings = with_(jobs=JobSettings(gang_scheduler_name="kubernetes"))
+        with pytest.raises(StartError, match=r"podgroups.scheduling.k8s.io: .*GangScheduling"):
+            await operator(server, settings).run()
+
+    simulated(act)
+
+
+def test_server_that_does_not_tell_the_version_of_groups_is_a_start_error() -> None:
+    async def act(server: InMemoryApiServer) -> None:
+        settings = with_(jobs=JobSettings(gang_scheduler_name="kubernetes"))
+        server.connection.is_cut = True
+        with pytest.raises(StartError, match=r"podgroups.scheduling.k8s.io: cannot find out"):
+            await operator(server, settings).run()
+        server.connection.is_cut = False
+
+    simulated(act)
+
+
 def test_server_that_does_not_tell_of_groups_is_a_start_error() -> None:
     async def act(server: InMemoryApiServer) -> None:
         settings = with_(jobs=JobSettings(gang_scheduler_name="volcano"))

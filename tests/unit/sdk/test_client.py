@@ -6,6 +6,7 @@ import pytest
 from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_server_in_thread
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
+from tfjob.client.config import from_kubeconfig
 from tfjob.sdk.client import Client, connect
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
@@ -67,6 +68,15 @@ def test_the_code_is_created_with_its_job_and_owned_by_it(
     uid = server.endpoint.request("GET", f"{JOBS}/mnist")["metadata"]["uid"]
     assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [uid]
     assert job.status.state == "Pending"
+
+
+def test_on_this_machine_a_namespace_is_made_when_it_is_needed(
+    server: ThreadedApiServer,
+) -> None:
+    config = from_kubeconfig(server.kubeconfig)
+    with Client(config, namespace="team", is_local=True) as here:
+        here.submit(TFJob([tfjob("W1", name="mnist")]))
+        assert [(each.namespace, each.name) for each in here.jobs()] == [("team", "mnist")]
 
 
 def test_a_refused_job_leaves_nothing_behind(

@@ -1,5 +1,6 @@
 """Binaries are found where they are, and built once where they are not."""
 
+import json
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.controlplane.recipes import TOOLS
 from tests.support.controlplane.toolchain import BuildError, Toolchain, Unavailable, main
 
 # Plays the Go command: compiles to a file that shows how it was called, or fails as told.
@@ -18,11 +20,13 @@ for failing in folder.glob("fail-" + sys.argv[1]):
     sys.exit(1)
 if sys.argv[1:3] == ["list", "-m"]:
     print(folder / "module")
+if sys.argv[1:3] == ["mod", "download"]:
+    print((folder / "download").read_text())
 if sys.argv[1] == "build":
     with (folder / "builds").open("a") as log:
         log.write(sys.argv[-1] + "\\n")
     target = pathlib.Path(sys.argv[sys.argv.index("-o") + 1])
-    target.parent.mkdir(parents=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     names = ("CGO_ENABLED", "GOFLAGS", "GOTOOLCHAIN", "GOWORK")
     target.write_text(" ".join(name + "=" + os.environ[name] for name in names))
     target.chmod(0o755)
@@ -209,3 +213,34 @@ def test_command_rejects_a_name_it_does_not_know(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit):
         main(["kubelet"])
     assert "unknown: kubelet; known: etcd" in capsys.readouterr().err
+
+
+def downloaded(machine: Machine, *, checksum: str) -> Path:
+    """A module with CRDs in the read-only module cache, as the Go command tells of it."""
+    sources = machine.go / "sources"
+    (sources / "config" / "crd" / "volcano" / "bases").mkdir(parents=True)
+    (sources / "config" / "crd" / "volcano" / "bases" / "x.yaml").write_text("kind: X")
+    answer = json.dumps({"Dir": str(sources), "Sum": checksum})
+    (machine.go / "download").write_text(f"go: downloading it\n{answer}")
+    return sources
+
+
+def test_module_with_replace_lines_is_built_in_a_copy(go_machine: Machine) -> None:
+    downloaded(go_machine, checksum=TOOLS["vc-scheduler"].checksum)
+    built = go_machine.toolchain().provide("vc-scheduler")
+    assert built == go_machine.toolchain().cache / "vc-scheduler-1.10.0" / "vc-scheduler"
+    assert (built.parent / "crds" / "x.yaml").read_text() == "kind: X"
+    assert sorted(path.name for path in built.parent.iterdir()) == ["crds", "vc-scheduler"]
+
+
+def test_module_with_another_checksum_is_refused(go_machine: Machine) -> None:
+    downloaded(go_machine, checksum="h1:other")
+    with pytest.raises(BuildError, match="has checksum h1:other"):
+        go_machine.toolchain().provide("vc-scheduler")
+    assert go_machine.builds() == []
+
+
+def test_module_that_cannot_be_had_is_unavailable(go_machine: Machine) -> None:
+    (go_machine.go / "download").write_text('{"Error": "403 Forbidden"}')
+    with pytest.raises(Unavailable, match=r"NO vc-scheduler 1\.10\.0.*SKIPPED"):
+        go_machine.toolchain().provide("vc-scheduler")

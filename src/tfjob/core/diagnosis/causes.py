@@ -23,9 +23,12 @@ class Cause(StrEnum):
     NAME_TAKEN = "NameTaken"
     OLD_POD_TERMINATING = "OldPodTerminating"
     CREATE_REFUSED = "CreateRefused"
+    DEADLOCKED = "Deadlocked"
     INSUFFICIENT_RESOURCES = "InsufficientResources"
     NO_MATCHING_NODE = "NoMatchingNode"
     GANG_INCOMPLETE = "GangIncomplete"
+    GANG_NOT_ENFORCED = "GangNotEnforced"
+    SCHEDULER_SILENT = "SchedulerSilent"
     SCHEDULING_GATED = "SchedulingGated"
     VOLUME_NOT_BOUND = "VolumeNotBound"
     DEVICE_NOT_ALLOCATED = "DeviceNotAllocated"
@@ -152,6 +155,10 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
     **_in(
         CauseGroup.PENDING,
         {
+            Cause.DEADLOCKED: (
+                "holds nodes and waits for more, as another job does",
+                "Suspend one of them until the other has ended; a gang scheduler prevents it.",
+            ),
             Cause.INSUFFICIENT_RESOURCES: (
                 "is pending: no node has enough free resources",
                 "Wait for other pods to end, lower the requests, or add nodes.",
@@ -167,12 +174,17 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
                 "waits: the gang scheduler cannot place all its pods together",
                 "Wait for resources or for the queue, or lower replicas, requests or minAvailable.",
             ),
+            Cause.GANG_NOT_ENFORCED: (
+                "is not scheduled as a gang: the API server dropped spec.schedulingGroup of a pod",
+                "Ask for the feature gates GenericWorkload and GangScheduling on all API servers.",
+            ),
+            Cause.SCHEDULER_SILENT: (
+                "is pending: no scheduler has taken it up",
+                "Check that the scheduler of that name runs, and that the queue exists.",
+            ),
             Cause.SCHEDULING_GATED: (
                 "is pending: a scheduling gate holds it",
-                (
-                    "Wait until the controller that set the gate removes it, or remove"
-                    " schedulingGates from the template."
-                ),
+                "Wait for the controller that set it, or remove schedulingGates in the template.",
             ),
             Cause.VOLUME_NOT_BOUND: (
                 "is pending: a PersistentVolumeClaim is missing or not bound",

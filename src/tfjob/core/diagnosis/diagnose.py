@@ -7,12 +7,20 @@ in which consequences are counted.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
-from tfjob.core.diagnosis import api_refusals, failures, pod_events, stalls, waiting
+from tfjob.core.diagnosis import (
+    api_refusals,
+    deadlock,
+    failures,
+    gang_waits,
+    pod_events,
+    stalls,
+    waiting,
+)
 from tfjob.core.diagnosis.causes import BLOCKING, CATALOGUE, Cause, CauseGroup
 from tfjob.core.diagnosis.consequences import WINDOW
 from tfjob.core.diagnosis.diagnosis import Diagnosis, Incident, fitted
@@ -26,7 +34,6 @@ from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.status import ConditionType, JobStatus, Limit
 from tfjob.k8s import time
 
-_GANG_GRACE: Final = timedelta(seconds=5)
 _JOB: Final = "the job"
 _LIMITS: Final = {
     Limit.BACKOFF: Cause.BACKOFF_LIMIT_EXCEEDED,
@@ -242,7 +249,8 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
         builder.requeue_at(time.add(builder.now, pod_events.FIRST_LOOK))
     due = [each for each in found if each.due is None]
     stored = builder.job.status.diagnosis
-    kept = [each for each in due if _is_about(stored, each.cause, each.replica)]
+    deadlocks = [each for each in due if each.cause is Cause.DEADLOCKED]
+    kept = deadlocks or [each for each in due if _is_about(stored, each.cause, each.replica)]
     causes = list(Cause)
     return min(kept or due, key=lambda each: (causes.index(each.cause), each.replica), default=None)
 
@@ -251,7 +259,11 @@ def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState
     """What the job as a whole waits for, and the stored refusal of a pod that is still missing."""
     if builder.status.is_true(_SUSPENDED):
         return [Wait(cause=Cause.SUSPENDED, since=None)]
-    found = [*_gang_wait(builder, children), *stalls.of_job(observed)]
+    found = [
+        *gang_waits.of_job(builder.job, children, now=builder.now),
+        *deadlock.of_job(builder.job.name, children, now=builder.now),
+        *stalls.of_job(observed),
+    ]
     stored = builder.job.status.diagnosis
     if stored is None or stored.cause not in BLOCKING:
         return found
@@ -259,27 +271,6 @@ def _job_waits(builder: PlanBuilder, children: Children, observed: ObservedState
     if is_refusal and stored.cause is not Cause.SUSPENDED and _lasts(builder, children, observed):
         found.append(Wait(cause=stored.cause, since=stored.since, replica=stored.replica))
     return found
-
-
-def _gang_wait(builder: PlanBuilder, children: Children) -> Sequence[Wait]:
-    gang, group = builder.job.gang, children.pod_group
-    if gang is None or group is None or not gang.waits_for_admission:
-        return []
-    if group.status.phase not in {"", "Pending"}:
-        return []
-    since = time.parse(group.metadata.creation_timestamp)
-    due = None if since is None else time.add(since, _GANG_GRACE)
-    is_early = since is not None and due is not None and since <= builder.now < due
-    phase = group.status.phase or "no phase yet"
-    detail = f"PodGroup {group.metadata.name}: {phase}"
-    return [
-        Wait(
-            cause=Cause.GANG_INCOMPLETE,
-            since=since,
-            detail=detail,
-            due=due if is_early else None,
-        )
-    ]
 
 
 def _lasts(builder: PlanBuilder, children: Children, observed: ObservedState) -> bool:

@@ -19,6 +19,8 @@ from tfjob.k8s.pod import ContainerStatus, Phase, Pod, PodCondition
 from tfjob.k8s.pod_event import PodEvent
 
 SCHEDULING_GRACE: Final = timedelta(seconds=3)
+SILENCE: Final = timedelta(seconds=30)
+"""How long a scheduler may take to say anything about a pod or a PodGroup."""
 _IMAGE: Final = frozenset(
     {
         "ErrImagePull",
@@ -116,6 +118,24 @@ def _of_container(status: ContainerStatus, pod: Pod, replica: str) -> Wait | Non
     )
 
 
+def due_after(since: datetime | None, grace: timedelta, *, now: datetime) -> datetime | None:
+    """When a wait is to be reported; None for now. A time in the future is of another clock: it
+    says nothing about how long to wait."""
+    if since is None or since > now:
+        return None
+    due = time.add(since, grace)
+    return due if now < due else None
+
+
+def silent_until(created: datetime | None, *, now: datetime) -> datetime | None:
+    """When the silence of a scheduler about a new object is to be reported; None for now.
+
+    An object cannot be older than its clock says, so one from the future is waited for.
+    """
+    due = now if created is None else time.add(created, SILENCE)
+    return due if now < due else None
+
+
 def _config_cause(message: str) -> Cause:
     # The local node mounts volumes while it creates the container.
     if "persistentvolumeclaim" in message:
@@ -144,21 +164,30 @@ def _of_start(pod: Pod, replica: str, events: Sequence[PodEvent]) -> Iterator[Wa
 
 
 def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
+    is_known = False
     for condition in pod.status.conditions:
+        is_known = is_known or condition.type == "PodScheduled"
         if condition.type != "PodScheduled" or condition.status == "True":
             continue
         since = time.parse(condition.last_transition_time)
         is_gated = condition.reason == Cause.SCHEDULING_GATED
-        due = None if since is None or is_gated else time.add(since, SCHEDULING_GRACE)
-        # A time in the future is of another clock: it says nothing about how long to wait.
-        is_early = due is not None and since is not None and since <= now < due
         yield Wait(
             cause=_scheduling_cause(condition),
             since=since,
             replica=replica,
             reason=condition.reason,
             detail=condition.message,
-            due=due if is_early else None,
+            due=None if is_gated else due_after(since, SCHEDULING_GRACE, now=now),
+        )
+    created = time.parse(pod.metadata.creation_timestamp)
+    if not is_known and created is not None:
+        name = pod.spec.scheduler_name
+        yield Wait(
+            cause=Cause.SCHEDULER_SILENT,
+            since=created,
+            replica=replica,
+            detail=f"schedulerName {name}" if name else "",
+            due=silent_until(created, now=now),
         )
 
 

@@ -1,7 +1,7 @@
 """Descriptor of kubeflow.org TFJobs."""
 
 from tfjob.dialects.descriptor import CHILD_VERBS, Access, Descriptor
-from tfjob.dialects.kubeflow.gang import SCHEDULER_PLUGINS, VOLCANO
+from tfjob.dialects.kubeflow.gang import KUBERNETES, SCHEDULER_PLUGINS, VOLCANO
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.kubeflow.v1beta1 import KubeflowV1beta1
 
@@ -19,9 +19,11 @@ DESCRIPTOR = Descriptor(
     access=(
         Access(option="volcano", api=VOLCANO, verbs=CHILD_VERBS, why=_GROUP),
         Access(option="schedulerPlugins", api=SCHEDULER_PLUGINS, verbs=CHILD_VERBS, why=_GROUP),
+        Access(option="kubernetes", api=KUBERNETES, verbs=CHILD_VERBS, why=_GROUP),
     ),
     options={
         "volcano": 'eq (include "tfjob.gang" .) "volcano"',
         "schedulerPlugins": 'eq (include "tfjob.gang" .) "schedulerPlugins"',
+        "kubernetes": 'eq (include "tfjob.gang" .) "kubernetes"',
     },
 )

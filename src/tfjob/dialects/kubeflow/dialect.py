@@ -29,7 +29,7 @@ class TFJobDialect:
     status_fields = kubeflow_status.FIELDS
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
-        return pod_groups(settings.gang_scheduler_name)
+        return pod_groups(settings)
 
     def with_status(self, job: Job, manifest: Manifest) -> Job:
         return msgspec.structs.replace(job, status=kubeflow_status.decode(manifest.get("status")))

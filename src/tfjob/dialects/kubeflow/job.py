@@ -21,7 +21,7 @@ from tfjob.dialects import job_annotations, tf_config_limit
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.field_reader import ROOT, Reader
 from tfjob.dialects.job_annotations import JobAnnotations
-from tfjob.dialects.kubeflow import api, status
+from tfjob.dialects.kubeflow import api, kueue, status
 from tfjob.dialects.kubeflow.conversion import restored
 from tfjob.dialects.kubeflow.gang import gang_for
 from tfjob.dialects.kubeflow.spec import SPECS, ReplicaSpec, Spec, is_external, read_spec
@@ -87,17 +87,20 @@ def decode(manifest: Manifest, settings: Settings, *, is_checked: bool = False) 
             exit_codes=EXIT_CODES[settings.exit_code_table],
             force_delete_after=settings.force_delete_after,
             recovery=annotated.recovery,
+            runs_whole=bool(kueue.queue_of(given)),
             holds_decisive_pods=settings.has_result_finalizers,
         ),
         messages=api.MESSAGES,
         policy=_policy(spec, settings, annotated),
         tf_config=TFConfig(is_enabled=total != 1 or spec.is_dynamic, is_dynamic=spec.is_dynamic),
         gang=gang_for(
-            settings.gang_scheduler_name,
+            settings,
             job_name=owner.name,
             total=total,
             policy=spec.scheduling,
+            annotations=_annotations(given),
         ),
+        queue=kueue.queue_for(given, settings, owner=owner, total=total),
         annotations=_annotations(given),
         child_labels={api.LABEL_OPERATOR: api.OPERATOR, api.LABEL_JOB: label_value(owner.name)},
         warnings=annotated.warnings,

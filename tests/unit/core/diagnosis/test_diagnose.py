@@ -13,7 +13,7 @@ from tfjob.core.plan import Plan
 from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated
-from tfjob.k8s.podgroup import PodGroup
+from tfjob.k8s.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 
 QUOTA = 'pods "j-worker-0" is forbidden: exceeded quota: q'
 
@@ -265,7 +265,11 @@ def test_a_gang_that_is_not_admitted_is_named_after_a_moment() -> None:
 
     passes = Passes(manifest("W2"), Settings(gang_scheduler_name="volcano"))
     created = at(0).strftime("%Y-%m-%dT%H:%M:%SZ")
-    group = PodGroup(metadata=ObjectMeta(name="j", uid="g", creation_timestamp=created))
+    refusal = PodGroupCondition(type="Unschedulable", status="True", message="no room")
+    group = PodGroup(
+        metadata=ObjectMeta(name="j", uid="g", creation_timestamp=created),
+        status=PodGroupStatus(phase="Pending", conditions=[refusal]),
+    )
     passes.go(pod_group=group, now=at(1))
     assert passes.job.status.diagnosis is None
     passes.go(pod_group=group, now=at(6))

@@ -8,7 +8,6 @@ from tests.support.builders import decide, decoded, manifest
 from tests.unit.dialects.rendering import children_of
 from tfjob.core.job import Job
 from tfjob.dialects.base import Settings
-from tfjob.dialects.kubeflow.gang import gang_for
 
 POLICY: dict[str, Any] = {
     "minAvailable": 3,
@@ -31,7 +30,7 @@ def group_of(job: Job) -> dict[str, Any]:
 
 @pytest.mark.parametrize("scheduler", ["", "none", "None", "NONE"])
 def test_gang_scheduling_can_be_off(scheduler: str) -> None:
-    assert gang_for(scheduler, job_name="j", total=3, policy={}) is None
+    assert gang_job(scheduler).gang is None
 
 
 @pytest.mark.parametrize("scheduler", ["volcano", "Volcano", "VOLCANO"])

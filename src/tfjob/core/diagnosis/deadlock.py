@@ -1,0 +1,62 @@
+"""Jobs that hold nodes and wait for more, as others of their namespace do: none of them may go on.
+
+Without a gang scheduler two jobs can each get half of what both need. They are named to each other
+after a while only, because a job that starts is half placed for a moment.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.diagnosis.waiting import Wait, due_after
+from tfjob.core.observe import Children, HalfPlaced
+from tfjob.core.pod_state import has_ended
+from tfjob.k8s import time
+from tfjob.k8s.pod import Pod
+
+GRACE: Final = timedelta(seconds=30)
+"""How long a job may be half placed before that is worth a look at others."""
+
+
+def half_placed(name: str, pods: Sequence[Pod]) -> HalfPlaced | None:
+    """How much of a job is placed, if some of its pods have nodes and others find none."""
+    # Most jobs have no such pod, and a large one must not be looked at twice for nothing.
+    unplaced = [pod for pod in pods if not pod.spec.node_name]
+    if not unplaced:
+        return None
+    placed = sum(bool(pod.spec.node_name) and _counts(pod) for pod in pods)
+    refused, since = 0, None
+    for pod in filter(_counts, unplaced):
+        for condition in pod.status.conditions:
+            if (condition.type, condition.reason) == ("PodScheduled", "Unschedulable"):
+                refused += 1
+                moment = time.parse(condition.last_transition_time)
+                since = moment if since is None or (moment and moment < since) else since
+    if not placed or not refused:
+        return None
+    return HalfPlaced(name=name, placed=placed, waiting=refused, since=since)
+
+
+def _counts(pod: Pod) -> bool:
+    return not (pod.metadata.is_terminating or has_ended(pod))
+
+
+def is_due(found: HalfPlaced, *, now: datetime) -> bool:
+    return due_after(found.since, GRACE, now=now) is None
+
+
+def of_job(name: str, children: Children, *, now: datetime) -> list[Wait]:
+    own = half_placed(name, children.pods)
+    if own is None:
+        return []
+    due = due_after(own.since, GRACE, now=now)
+    if due is None and not children.rivals:
+        return []
+    rivals = ", ".join(_told(each) for each in children.rivals[:3])
+    detail = f"{_told(own)}; {rivals}"
+    return [Wait(cause=Cause.DEADLOCKED, since=own.since, detail=detail, due=due)]
+
+
+def _told(found: HalfPlaced) -> str:
+    return f"{found.name} has nodes for {found.placed} pods and none for {found.waiting}"

@@ -1,0 +1,58 @@
+"""Waking a scheduler that does not look again by itself at a gang for which it found no room.
+
+Coscheduling of scheduler-plugins notices neither new nodes nor pods that end; it looks at a gang
+again when its PodGroup changes, or after five minutes. So the PodGroup is touched: soon after one
+of the operator's own pods has given up its node, else with pauses that grow with the wait.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from tfjob.core.plan import ChildKind, Update
+from tfjob.k8s import time
+from tfjob.k8s.pod import Pod
+from tfjob.k8s.podgroup import PodGroup
+
+ANNOTATION: Final = "tfjob.dev/retried-at"
+SHORTEST: Final = timedelta(seconds=10)
+LONGEST: Final = timedelta(minutes=2)
+
+
+class Retry(msgspec.Struct, frozen=True):
+    update: Update | None = None
+    requeue_at: datetime | None = None
+
+
+def retry(
+    group: PodGroup, pods: Sequence[Pod], *, room_since: datetime | None, now: datetime
+) -> Retry:
+    """Touch the PodGroup if that is due. `room_since` is when a pod last gave up its node."""
+    refused = [since for pod in pods if (since := _refused_since(pod, now=now)) is not None]
+    if not refused or group.metadata.is_terminating:
+        return Retry()
+    since = min(refused)
+    told = time.parse(group.metadata.annotations.get(ANNOTATION))
+    last = since if told is None else max(since, min(told, now))
+    has_room = room_since is not None and room_since > last
+    pause = SHORTEST if has_room else min(max(last - since, SHORTEST), LONGEST)
+    due = time.add(last, pause)
+    if now < due:
+        # A pod may give up its node before that; the next look costs no request.
+        return Retry(requeue_at=min(due, time.add(now, SHORTEST)))
+    meta = group.metadata
+    body = {"metadata": {"uid": meta.uid, "annotations": {ANNOTATION: time.render(now)}}}
+    update = Update(kind=ChildKind.POD_GROUP, name=meta.name, uid=meta.uid, body=body)
+    return Retry(update=update, requeue_at=time.add(now, SHORTEST))
+
+
+def _refused_since(pod: Pod, *, now: datetime) -> datetime | None:
+    """Since when a scheduler has found no node for the pod; None if it has not said so."""
+    if pod.spec.node_name or pod.metadata.is_terminating:
+        return None
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "False":
+            return min(time.parse(condition.last_transition_time) or now, now)
+    return None

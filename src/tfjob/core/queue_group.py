@@ -1,0 +1,96 @@
+"""Pods as a group of a queue: sized as the job is, given back when they are replaced, and ended.
+
+The queue keeps its finalizer on a pod until another takes its place. A replica has one name only,
+so the finalizer is taken off pods of the job that are being deleted. A pod that the queue stops has
+not failed. A group cannot change its size, so a scaled job is queued again as a whole.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tfjob.core import scale_down
+from tfjob.core.invalid_job import InvalidJob
+from tfjob.core.job import Job
+from tfjob.core.observe import Children
+from tfjob.core.plan import ChildKind, Plan, Release, Rule, Update, deletes_of
+from tfjob.core.plan_builder import PlanBuilder
+from tfjob.core.queue_spec import FINALIZER, QueueSpec
+from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.pod import Pod
+
+
+def is_queued(meta: ObjectMeta) -> bool:
+    """Whether a queue holds the pod."""
+    return FINALIZER in meta.finalizers
+
+
+def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
+    """The plan with the release of queued pods that are being deleted.
+
+    The pods of a job that another controller manages are left to that controller.
+    """
+    if job.is_external:
+        return plan
+    metas = [pod.metadata for pod in children.pods]
+    leaving = [meta for meta in metas if is_queued(meta) and meta.is_terminating]
+    if isinstance(job, Job) and _is_replaced(job, plan, metas) and len(leaving) == len(metas):
+        leaving = sorted(leaving, key=lambda meta: meta.name)[1:]
+    releases = [Release(name=meta.name, uid=meta.uid, finalizer=FINALIZER) for meta in leaving]
+    return msgspec.structs.replace(plan, releases=[*plan.releases, *releases]) if releases else plan
+
+
+def _is_replaced(job: Job, plan: Plan, metas: Sequence[ObjectMeta]) -> bool:
+    """Whether other pods of the same group follow.
+
+    The queue forgets a group without pods, and with it whether and when it is to be admitted again.
+    So one pod stays until the first of its successors is there.
+    """
+    status = job.status if plan.status is None else plan.status
+    is_over = job.is_deleting or job.policy.is_suspended or status.is_finished
+    if job.queue is None or is_over or job.total == 1:
+        return False
+    label, name = job.queue.group_label, job.queue.group_name
+    return all(meta.labels.get(label) == name for meta in metas)
+
+
+def requeue_if_resized(builder: PlanBuilder, children: Children) -> bool:
+    """Delete all pods of a group of another size; returns whether pods may be created now."""
+    queue = builder.job.queue
+    if queue is None:
+        return True
+    others = [pod.metadata for pod in children.pods if _is_of_another_group(pod, queue)]
+    if not others:
+        return True
+    present = [meta for meta in others if not meta.is_terminating]
+    scale_down.record_removed(builder, children, present)
+    builder.deletes.extend(deletes_of(ChildKind.POD, present, rule=Rule.REQUEUED))
+    return False
+
+
+def end_group(builder: PlanBuilder, pods: Sequence[Pod]) -> None:
+    """Tell the queue that no pod of a finished job comes back, by one that is not deleted."""
+    queue = builder.job.queue
+    if queue is None:
+        return
+    deleted = {each.uid for each in builder.deletes}
+    kept = [
+        pod.metadata
+        for pod in pods
+        if is_queued(pod.metadata)
+        and not pod.metadata.is_terminating
+        and pod.metadata.uid not in deleted
+    ]
+    key, value = queue.end
+    if not kept or any(meta.annotations.get(key) == value for meta in kept):
+        return
+    first = min(kept, key=lambda meta: meta.name)
+    body = {"metadata": {"uid": first.uid, "annotations": {key: value}}}
+    builder.updates.append(Update(kind=ChildKind.POD, name=first.name, uid=first.uid, body=body))
+
+
+def _is_of_another_group(pod: Pod, queue: QueueSpec) -> bool:
+    """Whether the queue has taken up the pod in another group."""
+    labels = pod.metadata.labels
+    key, value = queue.managed_label
+    return labels.get(key) == value and labels.get(queue.group_label) != queue.group_name

@@ -1,0 +1,80 @@
+"""`python -m tests.schedulers`: gangs on the real schedulers and queues, case by case.
+
+Prints each case with its seconds as it ends, and a table at the end. What cannot be had on this
+machine is SKIPPED in a line of its own. The exit code is 1 if a case failed.
+"""
+
+import argparse
+import inspect
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.schedulers.ground import CaseError, Ground
+from tests.schedulers.report import PAGE, Outcome, page, store, stored, table
+from tests.schedulers.ways import WAYS, Way, grounds
+from tests.support.controlplane.toolchain import Toolchain, Unavailable
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="schedulers", description=__doc__)
+    parser.add_argument("--only", nargs="*", default=[], metavar="WAY", help=", ".join(WAYS))
+    parser.add_argument("--cases", nargs="*", default=[], metavar="CASE", help="only these cases")
+    parser.add_argument("--write", action="store_true", help="keep the results for the docs")
+    asked = parser.parse_args(arguments)
+    unknown = [name for name in asked.only if name not in WAYS]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(WAYS)}")
+    outcomes: list[Outcome] = []
+    for name in asked.only or WAYS:
+        outcomes += _run_way(name, WAYS[name], cases=asked.cases)
+    print(f"\n{table(outcomes)}", flush=True)
+    if asked.write:
+        store(outcomes)
+        cases = {name: case for way in WAYS.values() for name, case in way.cases.items()}
+        texts = {name: inspect.getdoc(case) or "" for name, case in cases.items()}
+        titles = {name: way.title for name, way in WAYS.items()}
+        PAGE.write_text(page(stored(), cases=texts, ways=titles))
+    return int(any(each.is_failed for each in outcomes))
+
+
+def _run_way(name: str, way: Way, *, cases: Sequence[str]) -> list[Outcome]:
+    wanted = [case for case in way.cases if not cases or case in cases]
+    folder = Path(tempfile.mkdtemp(prefix=f"tfjob-schedulers-{name}-"))
+    outcomes = [Outcome(name, case, None, text) for case, text in way.not_offered.items()]
+    wanted = [case for case in wanted if case not in way.not_offered]
+    if not wanted:
+        return outcomes
+    try:
+        with grounds(way, Toolchain(os.environ), folder=folder) as new_ground:
+            for case in wanted:
+                outcomes.append(_run_case(name, way, case, new_ground))
+                print(outcomes[-1].line, flush=True)
+    except Unavailable as missing:
+        print(f"SKIPPED: {name}: {missing}", flush=True)
+        outcomes += [Outcome(name, case, None, "SKIPPED") for case in wanted]
+    return outcomes
+
+
+def _run_case(name: str, way: Way, case: str, new_ground: Callable[[], Ground]) -> Outcome:
+    ground = new_ground()
+    try:
+        seconds = way.cases[case](ground)
+    except CaseError as fault:
+        outcome = Outcome(name, case, None, str(fault), is_failed=True)
+    except Exception:  # noqa: BLE001 - one case must not end the others
+        outcome = Outcome(name, case, None, traceback.format_exc(), is_failed=True)
+    else:
+        outcome = Outcome(name, case, seconds)
+    try:
+        ground.clear()
+    except CaseError as left:
+        return Outcome(name, case, None, f"{outcome.fault} {left}", is_failed=True)
+    return outcome
+
+
+if __name__ == "__main__":
+    sys.exit(main())

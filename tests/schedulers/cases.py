@@ -1,0 +1,278 @@
+"""What every gang scheduler and queue must do, one function per case.
+
+A case starts on an empty ground and returns the seconds of its decisive step.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tests.schedulers.ground import CaseError, Ground
+
+Case = Callable[[Ground], float]
+
+
+def all_or_nothing(ground: Ground) -> float:
+    """Room for three of four: no pod has a node, and the job says why, with one warning."""
+    ground.add_nodes(3)
+    ground.submit("a")
+    took = ground.wait("a diagnosis", lambda: ground.cause("a") != "")
+    ground.stays("no pod may have a node", lambda: ground.bound("a") == 0)
+    _expect(ground.cause("a") in WAITS, f"unexpected cause: {ground.message('a')}")
+    ground.wait("a warning", lambda: ground.cause("a") in ground.warnings("a"))
+    return took
+
+
+def room_comes(ground: Ground) -> float:
+    """Then a fourth node comes: all four have nodes."""
+    all_or_nothing(ground)
+    start = time.monotonic()
+    ground.add_nodes(1)
+    ground.wait("all four bound", lambda: ground.is_whole("a"))
+    return time.monotonic() - start
+
+
+def waits_quietly(ground: Ground) -> float:
+    """While it waits for 40 s, its status is not written."""
+    all_or_nothing(ground)
+    version = ground.job("a")["metadata"]["resourceVersion"]
+    ground.stays(
+        "a job that waits must not be written",
+        lambda: ground.job("a")["metadata"]["resourceVersion"] == version,
+        seconds=40,
+    )
+    return 40
+
+
+def unknown_queue(ground: Ground) -> float:
+    """In a queue that does not exist: the job says that no scheduler takes it up."""
+    ground.add_nodes(4)
+    ground.submit("a", queue="nosuch")
+    took = ground.wait("a diagnosis", lambda: ground.cause("a") == "SchedulerSilent")
+    _expect("nosuch" in ground.message("a"), ground.message("a"))
+    ground.wait("a warning", lambda: "SchedulerSilent" in ground.warnings("a"))
+    return took
+
+
+def one_place(ground: Ground) -> float:
+    """Two gangs for one place: one is whole, the other has nothing; then the other is whole."""
+    ground.add_nodes(4)
+    ground.submit("a")
+    ground.submit("b")
+    ground.wait("one whole", lambda: 4 in (ground.bound("a"), ground.bound("b")))
+    ground.stays(
+        "the other may hold no node", lambda: {ground.bound("a"), ground.bound("b")} == {0, 4}
+    )
+    first, second = ("a", "b") if ground.bound("a") else ("b", "a")
+    start = time.monotonic()
+    ground.delete(first)
+    ground.wait("the other whole", lambda: ground.is_whole(second))
+    return time.monotonic() - start
+
+
+def member_restarts(ground: Ground) -> float:
+    """A member is killed: it comes back, the others stay, and so does the group."""
+    ground.add_nodes(4)
+    ground.submit("a")
+    ground.wait("all running", lambda: _running(ground, "a") == 4)
+    before = _uids(ground, "a")
+    groups = [group["metadata"]["uid"] for group in ground.groups()]
+    start = time.monotonic()
+    lost = ground.fail_pod("a", 2)
+
+    def is_back() -> bool:
+        now = _uids(ground, "a")
+        return ground.is_whole("a") and lost not in now and len(now & before) == 3
+
+    ground.wait("the member back", is_back)
+    took = time.monotonic() - start
+    _expect([each["metadata"]["uid"] for each in ground.groups()] == groups, "the group changed")
+    return took
+
+
+def suspended(ground: Ground) -> float:
+    """Suspended it holds nothing; resumed it is whole again."""
+    ground.add_nodes(4)
+    ground.submit("a")
+    ground.wait("all bound", lambda: ground.is_whole("a"))
+    ground.suspend("a", is_suspended=True)
+    ground.wait("nothing held", lambda: not (ground.pods("a") or ground.groups()))
+    start = time.monotonic()
+    ground.suspend("a", is_suspended=False)
+    ground.wait("whole again", lambda: ground.is_whole("a"))
+    return time.monotonic() - start
+
+
+def scaled(ground: Ground) -> float:
+    """Five instead of four without room: a member can still come back. Then room; then three."""
+    ground.add_nodes(4)
+    ground.submit("a")
+    ground.wait("all running", lambda: _running(ground, "a") == 4)
+    ground.scale("a", 5)
+    ground.wait("a fifth pod", lambda: len(ground.pods("a")) == 5)
+    lost = ground.fail_pod("a", 1)
+    ground.wait(
+        "the member back", lambda: lost not in _uids(ground, "a") and ground.bound("a") == 4
+    )
+    start = time.monotonic()
+    ground.add_nodes(1)
+    ground.wait("five bound", lambda: ground.is_whole("a", 5))
+    took = time.monotonic() - start
+    ground.scale("a", 3)
+    ground.wait("three left", lambda: ground.is_whole("a", 3))
+    lost = ground.fail_pod("a", 1)
+    ground.wait(
+        "a member of three back", lambda: lost not in _uids(ground, "a") and ground.is_whole("a", 3)
+    )
+    return took
+
+
+def requeued_by_scale(ground: Ground) -> float:
+    """A queue admits a job again when its size changes; no half of it stays."""
+    ground.add_nodes(4)
+    ground.submit("a")
+    ground.wait("all bound", lambda: ground.is_whole("a"))
+    start = time.monotonic()
+    ground.scale("a", 3)
+    ground.wait("three bound", lambda: ground.is_whole("a", 3))
+    return time.monotonic() - start
+
+
+def priority(ground: Ground) -> float:
+    """A gang of higher priority takes the place of a lower one, whole."""
+    ground.add_nodes(4)
+    ground.submit("low", priority="low")
+    ground.wait("the low one whole", lambda: ground.is_whole("low"))
+    ground.submit("high", priority="high")
+    took = ground.wait("the high one whole", lambda: ground.is_whole("high"), limit=60)
+    ground.stays("the low one may hold no node", lambda: ground.bound("low") == 0)
+    return took
+
+
+def queue_priority(ground: Ground) -> float:
+    """A job of higher priority in the same queue takes the place of a lower one, whole."""
+    ground.add_nodes(4)
+    ground.submit("low", pod_priority="low")
+    ground.wait("the low one whole", lambda: ground.is_whole("low"))
+    ground.submit("high", pod_priority="high")
+    took = ground.wait("the high one whole", lambda: ground.is_whole("high"))
+    ground.stays("the low one may hold no node", lambda: ground.bound("low") == 0)
+    return took
+
+
+def evicted(ground: Ground) -> float:
+    """The queue stops the job and admits it again, 20 times; no restart is counted."""
+    ground.add_nodes(4)
+    ground.submit("a")
+    ground.wait("all running", lambda: _running(ground, "a") == 4)
+    start = time.monotonic()
+    for _ in range(20):
+        before = _uids(ground, "a")
+        ground.activate_workloads(is_active=False)
+        ground.wait("no pod on a node", lambda: ground.bound("a") == 0)
+        ground.activate_workloads(is_active=True)
+
+        def is_back(before: set[str] = before) -> bool:
+            return (
+                not _uids(ground, "a") & before
+                and _running(ground, "a") == 4
+                and ground.is_whole("a")
+            )
+
+        ground.wait("whole again", is_back)
+    status = ground.job("a")["status"]
+    restarts = status["replicaStatuses"]["Worker"].get("restarts", 0)
+    _expect(restarts == 0, f"{restarts} restarts counted")
+    ended = [each["type"] for each in status["conditions"] if each["status"] == "True"]
+    _expect("Failed" not in ended, f"the job has failed: {ended}")
+    return (time.monotonic() - start) / 20
+
+
+def deleted(ground: Ground) -> float:
+    """A deleted job leaves neither pods nor groups."""
+    ground.add_nodes(4)
+    ground.submit("a")
+    ground.wait("all bound", lambda: ground.is_whole("a"))
+    return ground.clear()
+
+
+def many(ground: Ground) -> float:
+    """50 gangs of 8 on room for 20: all end, and none is ever half placed for more than 30 s."""
+    ground.add_nodes(20)
+    start = time.monotonic()
+    ends = {"kwok.test/exit-after": "5s"}
+    names = [f"j{index}" for index in range(50)]
+    for name in names:
+        ground.submit(name, 8, accelerators=1, pod_annotations=ends)
+    partly: dict[str, float] = {}
+    while True:
+        now, counts = time.monotonic(), dict.fromkeys(names, 0)
+        for pod in ground.pods():
+            job = pod["metadata"]["labels"]["training.kubeflow.org/job-name"]
+            is_over = pod["status"].get("phase") in {"Succeeded", "Failed"}
+            counts[job] += 1 if pod["spec"].get("nodeName") or is_over else 0
+        for name in names:
+            if 0 < counts[name] < 8 and not _has_ended(ground, name):
+                partly.setdefault(name, now)
+                _expect(now - partly[name] <= 30, f"{name} is half placed for 30 s")
+            else:
+                partly.pop(name, None)
+        if not any(counts.values()) and all(_has_ended(ground, name) for name in names):
+            return time.monotonic() - start
+        _expect(now - start < 900, f"not all ended in 900 s; {ground.report()}")
+        time.sleep(1)
+
+
+def _has_ended(ground: Ground, name: str) -> bool:
+    conditions = ground.job(name).get("status", {}).get("conditions") or []
+    return any(each["type"] == "Succeeded" and each["status"] == "True" for each in conditions)
+
+
+def _uids(ground: Ground, name: str) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in ground.pods(name)}
+
+
+def _running(ground: Ground, name: str) -> int:
+    return sum(pod["status"].get("phase") == "Running" for pod in ground.pods(name))
+
+
+def _expect(holds: bool, what: str) -> None:
+    if not holds:
+        raise CaseError(what)
+
+
+WAITS: Final = frozenset(
+    {
+        "GangIncomplete",
+        "InsufficientResources",
+        "Unschedulable",
+        "SchedulerSilent",
+        "SchedulingGated",
+        "Suspended",
+        "NoMatchingNode",
+    }
+)
+"""Causes of a gang that waits for room or for its queue."""
+CASES: Final[Mapping[str, Case]] = {
+    "all-or-nothing": all_or_nothing,
+    "room-comes": room_comes,
+    "waits-quietly": waits_quietly,
+    "one-place": one_place,
+    "member-restarts": member_restarts,
+    "suspended": suspended,
+    "scaled": scaled,
+    "priority": priority,
+    "deleted": deleted,
+    "many": many,
+}
+VOLCANO_CASES: Final[Mapping[str, Case]] = {**CASES, "unknown-queue": unknown_queue}
+QUEUE_CASES: Final[Mapping[str, Case]] = {
+    "one-place": one_place,
+    "member-restarts": member_restarts,
+    "suspended": suspended,
+    "scaled": requeued_by_scale,
+    "priority": queue_priority,
+    "deleted": deleted,
+    "evicted": evicted,
+}
+"""The room of a queue is its quota, for which nodes need not come and go."""

@@ -1,0 +1,74 @@
+"""The results of a run: lines, a table of cases and ways, and a page of the documentation."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+RESULTS: Final = Path(__file__).parent / "results.json"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "schedulers.md"
+_HEAD: Final = """# Gangs on real schedulers and queues
+
+Written by `make e2e-schedulers WRITE=1`, which runs each scheduler or queue on a real control plane
+of Kubernetes 1.36.3 with kwok nodes of eight accelerators. A job has four workers that need a node
+each. The operator has the permissions of the chart. Seconds are those of one run on a busy machine
+with two cores; they are told, not asserted.
+
+| case | what must happen |
+|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one case gave with one way: its seconds, or why there are none."""
+
+    way: str
+    case: str
+    seconds: float | None
+    fault: str = ""
+    is_failed: bool = False
+
+    @property
+    def line(self) -> str:
+        told = "FAILED" if self.is_failed else "passed"
+        took = "" if self.seconds is None else f" {self.seconds:.1f} s"
+        return f"{told}: {self.way}: {self.case}{took} {self.fault}".rstrip()
+
+    @property
+    def cell(self) -> str:
+        if self.is_failed:
+            return "FAILED"
+        return self.fault if self.seconds is None else f"{self.seconds:.1f} s"
+
+
+def page(outcomes: Sequence[Outcome], *, cases: Mapping[str, str], ways: Mapping[str, str]) -> str:
+    """The page of the documentation: the cases in words, and the table."""
+    words = "\n".join(f"| {name} | {text} |" for name, text in cases.items())
+    titles = "\n".join(f"- `{name}`: {title}" for name, title in ways.items())
+    return f"{_HEAD}{words}\n\n{titles}\n\n{table(outcomes)}\n"
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """A Markdown table, one row per case and one column per way."""
+    ways = list(dict.fromkeys(each.way for each in outcomes))
+    cases = list(dict.fromkeys(each.case for each in outcomes))
+    cells = {(each.case, each.way): each.cell for each in outcomes}
+    rows = [["case", *ways], ["---", *("---" for _ in ways)]]
+    rows += [[case, *(cells.get((case, way), "-") for way in ways)] for case in cases]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def store(outcomes: Sequence[Outcome]) -> None:
+    """Keep the outcomes beside those of earlier runs with other ways."""
+    known = {(each.way, each.case): each for each in stored()}
+    known |= {(each.way, each.case): each for each in outcomes}
+    RESULTS.write_text(json.dumps([asdict(each) for each in known.values()], indent=1) + "\n")
+
+
+def stored() -> list[Outcome]:
+    """The outcomes of the last runs."""
+    if not RESULTS.exists():
+        return []
+    return [Outcome(**each) for each in json.loads(RESULTS.read_text())]

@@ -1,0 +1,189 @@
+"""Jobs in a queue of Kueue, and their pods as a group."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.builders import (
+    Passes,
+    a_pod,
+    at,
+    created_names,
+    decide,
+    decoded,
+    deleted_names,
+    manifest,
+    pods,
+)
+from tests.unit.dialects.rendering import children_of
+from tfjob.core.plan import Plan, Release
+from tfjob.dialects.base import Settings
+from tfjob.k8s.pod import Pod, PodCondition
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+GROUP = "kueue.x-k8s.io/pod-group-name"
+SIZE = "kueue.x-k8s.io/pod-group-total-count"
+MANAGED = "kueue.x-k8s.io/managed"
+END = "kueue.x-k8s.io/retriable-in-group"
+
+
+def queued(roles: str = "W3", **fields: Any) -> dict[str, Any]:
+    given = manifest(roles, **fields)
+    given["metadata"]["labels"] = {QUEUE: "team"}
+    return given
+
+
+def held(pod: Pod, group: str = "j-u-3", **annotations: str) -> Pod:
+    """A pod that Kueue has taken up."""
+    meta = pod.metadata
+    labels = {**meta.labels, GROUP: group, MANAGED: "true"}
+    changed = msgspec.structs.replace(
+        meta, finalizers=[MANAGED], labels=labels, annotations=annotations
+    )
+    return msgspec.structs.replace(pod, metadata=changed)
+
+
+def released(plan: Plan) -> list[str]:
+    return [each.name for each in plan.releases if each.finalizer == MANAGED]
+
+
+def test_a_job_in_a_queue_runs_once_all_its_replicas_do() -> None:
+    """Kueue ends the wait for pods when the job is Running."""
+    job = Passes(queued())
+    job.go(*pods(worker="RRP"))
+    assert job.conditions == ["Created"]
+    job.go(*pods(worker="RRR"))
+    assert job.conditions == ["Created", "Running"]
+    job.go(*pods(worker="RRP"))
+    assert job.conditions == ["Created", "Running"]
+
+
+def test_a_job_outside_of_queues_runs_with_its_first_replica() -> None:
+    job = Passes(manifest("W3"))
+    job.go(*pods(worker="RPP"))
+    assert job.conditions == ["Created", "Running"]
+
+
+def test_pods_are_marked_as_one_group_of_the_size_of_the_job() -> None:
+    given = queued("C1 W2")
+    given["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
+    for pod in children_of(decoded(given), "Pod").values():
+        labels = pod["metadata"]["labels"]
+        assert (labels[QUEUE], labels[GROUP]) == ("team", "j-u-3")
+        assert labels["kueue.x-k8s.io/priority-class"] == "high"
+        assert pod["metadata"]["annotations"][SIZE] == "3"
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_pods_are_marked_only_in_a_queue_and_if_that_is_on(is_on: bool) -> None:
+    settings = Settings(has_kueue_pod_groups=is_on)
+    for given, expected in ((queued(), is_on), (manifest("W3"), False)):
+        for pod in children_of(decoded(given, settings), "Pod").values():
+            assert (GROUP in pod["metadata"]["labels"]) is expected
+
+
+def test_the_name_of_a_group_fits_into_a_label() -> None:
+    given = queued("W3")
+    given["metadata"]["name"] = f"{'a' * 39}-{'b' * 10}"
+    given["metadata"]["uid"] = "0a1b2c3d-4e5f"
+    (name,) = {
+        pod["metadata"]["labels"][GROUP] for pod in children_of(decoded(given), "Pod").values()
+    }
+    assert name == f"{'a' * 39}-0a1b2c3d-3"
+
+
+def test_a_deleted_pod_is_given_back_by_the_queue() -> None:
+    leaving = held(a_pod("worker", 0, deleted=0))
+    plan = decide(decoded(queued()), leaving, *map(held, pods(worker="-RR")))
+    assert released(plan) == ["j-worker-0"]
+    assert plan.releases == [
+        Release(name="j-worker-0", uid=leaving.metadata.uid, finalizer=MANAGED)
+    ]
+
+
+def test_a_pod_that_stays_is_not_given_back() -> None:
+    assert released(decide(decoded(queued()), *map(held, pods(worker="RFS")))) == []
+
+
+def test_the_pods_of_a_job_that_is_deleted_are_given_back() -> None:
+    given = queued()
+    given["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+    plan = decide(decoded(given), held(a_pod("worker", 0, deleted=0)))
+    assert released(plan) == ["j-worker-0"]
+
+
+def test_the_pods_of_a_job_that_another_controller_manages_are_left_to_it() -> None:
+    given = queued(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
+    plan = decide(decoded(given), held(a_pod("worker", 0, deleted=0)))
+    assert plan.is_empty
+
+
+@pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode"])
+def test_a_pod_that_the_queue_stops_has_not_failed(restart: str) -> None:
+    stop = PodCondition(type="TerminationTarget", status="True", reason="WorkloadEvicted")
+    passes = Passes(queued("W2", restart=restart))
+    passes.go(*map(held, pods(worker="RR")))
+    leaving = [held(a_pod("worker", each, deleted=0, conditions=[stop])) for each in (0, 1)]
+    plan = passes.go(*leaving, now=at(1))
+    assert (plan.deletes, created_names(plan, "Pod")) == ([], [])
+    plan = passes.go(now=at(2))
+    assert created_names(plan, "Pod") == ["j-worker-0", "j-worker-1"]
+    assert passes.job.status.restarts == 0
+    assert "Failed" not in passes.conditions
+
+
+def leaving(*indexes: int, group: str = "j-u-2") -> list[Pod]:
+    return [held(a_pod("worker", each, deleted=0), group) for each in indexes]
+
+
+def test_one_pod_stays_until_its_group_has_a_successor() -> None:
+    """Kueue forgets a group without pods, and that an administrator has stopped it."""
+    job = decoded(queued("W2", restart="OnFailure"))
+    assert released(decide(job, *leaving(0, 1))) == ["j-worker-1"]
+    assert released(decide(job, *leaving(0))) == []
+    new = held(a_pod("worker", 1, "Pending", node=""), "j-u-2")
+    assert released(decide(job, *leaving(0), new)) == ["j-worker-0"]
+
+
+def test_the_pod_of_a_job_of_one_cannot_stay() -> None:
+    job = decoded(queued("W1", restart="OnFailure"))
+    assert released(decide(job, *leaving(0, group="j-u-1"))) == ["j-worker-0"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [queued("W2", run_policy={"suspend": True}), queued("W3")],
+    ids=["suspended", "of another size"],
+)
+def test_no_pod_of_a_group_that_ends_stays(given: dict[str, Any]) -> None:
+    assert released(decide(decoded(given), *leaving(0, 1))) == ["j-worker-0", "j-worker-1"]
+
+
+def test_a_scaled_job_is_queued_again_as_a_whole() -> None:
+    passes = Passes(queued("W3"))
+    old = [held(each, "j-u-2") for each in pods(worker="RR")]
+    plan = passes.go(*old)
+    assert deleted_names(plan, "Pod") == ["j-worker-0", "j-worker-1"]
+    assert {str(each.rule) for each in plan.deletes} == {"Requeued"}
+    assert (created_names(plan, "Pod"), plan.writes_status_first) == ([], True)
+    plan = passes.go(now=at(1))
+    assert len(created_names(plan, "Pod")) == 3
+    assert passes.job.status.restarts == 0
+
+
+def test_pods_that_the_queue_has_not_taken_up_are_left_in_peace() -> None:
+    """Kueue manages the job itself, and the pods of another size are surplus at most."""
+    found = decide(decoded(queued("W3")), *pods(worker="RR"))
+    assert deleted_names(found, "Pod") == []
+
+
+def test_a_finished_job_tells_the_queue_that_no_pod_comes_back() -> None:
+    passes = Passes(queued("W2"))
+    ended = [held(each, "j-u-2") for each in pods(worker="SR")]
+    passes.go(*ended)
+    (update,) = passes.go(*ended, now=at(1)).updates
+    assert (update.kind, update.name) == ("Pod", "j-worker-0")
+    assert update.body["metadata"]["annotations"] == {END: "false"}
+    told = [held(each, "j-u-2", **{END: "false"}) for each in pods(worker="SR")]
+    assert passes.go(*told, now=at(2)).updates == []
