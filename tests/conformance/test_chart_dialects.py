@@ -205,6 +205,11 @@ def test_trial_job_takes_an_image_with_a_command_of_its_own(helm: Helm) -> None:
         assert f"--image={image or OWN_IMAGE}" in command
 
 
+def test_trial_job_and_its_role_can_be_left_out(helm: Helm) -> None:
+    assert len(trial_of(helm.render(ON))) == 4
+    assert trial_of(helm.render(ON, "testJob.enabled=false")) == []
+
+
 def test_api_that_is_not_served_leaves_nothing_of_itself(helm: Helm) -> None:
     without = helm.render(EVERY_DIALECT, "dialects.tensorflow=false")
     assert "ConfigMap" not in without.kinds()

@@ -1,7 +1,8 @@
 """One keep-alive HTTP/1.1 connection that carries one request and response at a time.
 
-A response is either complete or an error; partial responses are never returned. Connections are
-shared by the pool and requests retried by the transport.
+A response is either complete or an error; partial responses are never returned, and responses that
+are too long are not read to their end. Connections are shared by the pool and requests retried by
+the transport.
 """
 
 import asyncio
@@ -16,6 +17,9 @@ _RETRY_AFTER: Final = re.compile(rb"\r\nretry-after:[ \t]*([^\r]*)", re.IGNORECA
 _STATUS: Final = re.compile(rb"HTTP/1\.(\d) (\d{3})[ \r]")
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _MAX_HEAD: Final = 65_536
+MAX_BYTES: Final = 256 * 1024 * 1024
+"""Of a body, unless the request allows less. A page of 500 objects, each as large as etcd takes,
+would be larger; real ones are far smaller."""
 _BODILESS: Final = frozenset({204, 304})
 _BUFFER_SIZE: Final = 16_384
 """As large as a TLS record. Without a buffer of ours, each read allocates 256 kB for a moment."""
@@ -85,12 +89,14 @@ class Connection(asyncio.BufferedProtocol):
                 self.close()
             self._resolve(response)
 
-    async def exchange(self, request: bytes, *, deadline: float | None = None) -> Response:
+    async def exchange(
+        self, request: bytes, *, deadline: float | None = None, max_bytes: int = MAX_BYTES
+    ) -> Response:
         """Send a request and return the response. Cancellation closes the connection, and so does
         the deadline, a time of the event loop, with a TimeoutError."""
         if self._transport is None or not self.is_open:
             raise BrokenConnectionError("the connection is closed", was_silent=True)
-        self._reader = ResponseReader()
+        self._reader = ResponseReader(max_bytes)
         self._waiter = self._loop.create_future()
         # A plain timer: `asyncio.timeout` costs several times as much, for every request.
         timer = None if deadline is None else self._loop.call_at(deadline, self._expire)
@@ -126,9 +132,11 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class ResponseReader:
-    """Parses one response incrementally."""
+    """Parses one response incrementally. It takes at most `max_bytes` of a body."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._received = 0
         self._buffer = b""
         self._head = b""
         self._status = 0
@@ -137,8 +145,11 @@ class ResponseReader:
         self.is_untouched = True
 
     def feed(self, data: bytes) -> Response | None:
-        """The response once it is complete; raises ValueError for invalid HTTP."""
+        """The response once it is complete; raises ValueError if it is invalid or too long."""
         self.is_untouched = False
+        self._received += len(data)
+        if self._received > self._max_bytes + _MAX_HEAD:
+            raise too_long(self._max_bytes)
         self._buffer = self._buffer + data if self._buffer else data
         while self._body is None:
             if not self._read_head():
@@ -181,6 +192,8 @@ class ResponseReader:
             return _Chunked()
         length = _LENGTH.search(head)
         if length is not None:
+            if int(length[1]) > self._max_bytes:
+                raise too_long(self._max_bytes)
             return _Sized(int(length[1]))
         self.keeps_open = False
         return _UntilEnd()
@@ -189,6 +202,10 @@ class ResponseReader:
         found = None if self._status < 300 else _RETRY_AFTER.search(self._head)
         retry_after = None if found is None else found[1].decode("latin-1")
         return Response(self._status, body.content(), retry_after)
+
+
+def too_long(max_bytes: int) -> ValueError:
+    return ValueError(f"the response is longer than {max_bytes} bytes")
 
 
 class _Body:

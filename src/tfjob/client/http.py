@@ -32,6 +32,8 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 JSON_PATCH: Final = "application/json-patch+json"
 _IN_A_LIST: Final = 3
 """The nesting level of an object's fields in a list response."""
+_BRIEF_BYTES: Final = 1024 * 1024
+_BRIEF_SECONDS: Final = 3.0
 
 
 class PartialObjectMetadata(msgspec.Struct, frozen=True):
@@ -92,9 +94,24 @@ class Api:
     async def list_page(self, path: str, *, decode: type[T], params: Params | None = None) -> T:
         """Read one page of a collection; `params` holds limit, continue token and selectors."""
         request = Request(verb="list", method="GET", path=path, query=query(params or {}))
-        return _decoded(
-            await self._transport.send(request), decode, title=request.title, level=_IN_A_LIST
+        return await self._page(request, decode)
+
+    async def list_briefly(self, path: str, *, decode: type[T], params: Params | None = None) -> T:
+        """Read one page of a collection that only helps to explain something.
+
+        It is read once, within 3 seconds. A page longer than 1 MiB is an error, because anybody
+        may have written what is in it.
+        """
+        request = Request(
+            verb="list",
+            method="GET",
+            path=path,
+            query=query(params or {}),
+            max_bytes=_BRIEF_BYTES,
+            timeout=_BRIEF_SECONDS,
+            max_attempts=1,
         )
+        return await self._page(request, decode)
 
     async def create(
         self,
@@ -184,6 +201,11 @@ class Api:
         verb = "watch" if params and "watch" in params else "get"
         request = Request(verb=verb, method="GET", path=path, query=query(params or {}))
         return self._transport.open(request, idle=idle)
+
+    async def _page(self, request: Request, decode: type[T]) -> T:
+        return _decoded(
+            await self._transport.send(request), decode, title=request.title, level=_IN_A_LIST
+        )
 
     async def _typed(self, request: Request, decode: type[T]) -> T:
         return _decoded(await self._transport.send(request), decode, title=request.title)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tfjob.client.connection import BrokenConnectionError, Connection, Response
+from tfjob.client.connection import MAX_BYTES, BrokenConnectionError, Connection, Response
 from tfjob.client.timing import REAL
 
 _MAX_IDLE: Final = 15.0
@@ -68,11 +68,13 @@ class Pool:
         is_idempotent: bool,
         check: Callable[[], None] = lambda: None,
         timeout: float | None = None,  # noqa: ASYNC109 - a timer of the connection is cheaper
+        max_bytes: int = MAX_BYTES,
     ) -> Response:
         """Send a request and return the response; an idempotent request may be sent twice.
 
         `check` is called just before sending, because connecting may take long. It raises if the
-        request must not be sent any more. After `timeout` seconds, TimeoutError is raised.
+        request must not be sent any more. After `timeout` seconds, TimeoutError is raised. A
+        response with a body longer than `max_bytes` raises BrokenConnectionError.
         """
         deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
         await self._slots.take(deadline)
@@ -86,7 +88,9 @@ class Pool:
                     self._put_idle(connection)
                     raise
                 try:
-                    response = await connection.exchange(request, deadline=deadline)
+                    response = await connection.exchange(
+                        request, deadline=deadline, max_bytes=max_bytes
+                    )
                 except BrokenConnectionError as fault:
                     self._all.discard(connection)
                     if reused is None or not (is_idempotent and fault.was_silent):

@@ -8,6 +8,7 @@ import aiohttp
 import msgspec
 
 from tfjob.client import errors
+from tfjob.client.connection import MAX_BYTES
 from tfjob.client.pool import NotConnectedError
 
 NETWORK_ERRORS: Final = (aiohttp.ClientError, OSError, TimeoutError)
@@ -32,7 +33,7 @@ class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One API request."""
+    """One API request. `timeout` and `max_attempts` stand for those of the client if given."""
 
     verb: str
     method: str
@@ -41,6 +42,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes | None = None
     content_type: str = "application/json"
     is_repeatable: bool = True
+    max_bytes: int = MAX_BYTES
+    """A response with a longer body is not read to its end, and is an error."""
+    timeout: float | None = None
+    max_attempts: int | None = None
     may_send: Callable[[], bool] | None = None
     """Checked before each attempt; False raises NotLeadingError."""
 

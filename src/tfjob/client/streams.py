@@ -14,7 +14,7 @@ from yarl import URL
 
 from tfjob.client import errors
 from tfjob.client.config import Config
-from tfjob.client.connection import Response
+from tfjob.client.connection import BrokenConnectionError, Response, too_long
 from tfjob.client.request import (
     NETWORK_ERRORS,
     ClientConfig,
@@ -104,13 +104,15 @@ class Streams:
         if response.status < 300:
             return StreamResponse(response.status, b"", retry_after, response)
         async with response:
-            return StreamResponse(response.status, await response.read(), retry_after, response)
+            body = await _body(response, request.max_bytes)
+            return StreamResponse(response.status, body, retry_after, response)
 
     async def send(self, request: Request, authorization: str | None) -> Response:
-        async with asyncio.timeout(self._tuning.timeout):
+        seconds = self._tuning.timeout if request.timeout is None else request.timeout
+        async with asyncio.timeout(seconds):
             response = await self._request(request, authorization)
             async with response:
-                body = await response.read()
+                body = await _body(response, request.max_bytes)
         return Response(response.status, body, response.headers.get("Retry-After"))
 
     async def _request(self, request: Request, authorization: str | None) -> aiohttp.ClientResponse:
@@ -153,6 +155,17 @@ class Streams:
         created = _socket(address)
         self._sockets.add(created)
         return created
+
+
+async def _body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """The whole body; if it is too long, the connection is closed."""
+    body = bytearray()
+    while chunk := await response.content.readany():
+        if len(body) + len(chunk) > max_bytes:
+            response.close()
+            raise BrokenConnectionError(str(too_long(max_bytes)), was_silent=False)
+        body += chunk
+    return bytes(body)
 
 
 def _socket(address: Any) -> socket.socket:

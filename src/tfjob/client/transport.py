@@ -161,7 +161,8 @@ class Transport:
             message,
             is_idempotent=request.method in _IDEMPOTENT,
             check=request.check,
-            timeout=self._tuning.timeout,
+            timeout=self._tuning.timeout if request.timeout is None else request.timeout,
+            max_bytes=request.max_bytes,
         )
 
     async def _authorization(self, request: Request) -> str | None:
@@ -179,7 +180,8 @@ class Transport:
                 raise error
             return
         wait = self._retry_delay(request, error, attempt=attempt)
-        if wait is None or wait > self._tuning.max_wait or attempt + 1 >= self._tuning.max_attempts:
+        attempts = request.max_attempts or self._tuning.max_attempts
+        if wait is None or wait > self._tuning.max_wait or attempt + 1 >= attempts:
             raise error
         await self._timing.sleep(with_jitter(wait, self._timing.chance))
 

@@ -1,7 +1,7 @@
 """What is read only when a decision needs it: nodes, priority classes and the events of a pod.
 
-Answers are cached for a short time. Without permission to read them, nodes count as present,
-priorities as 0, and pods as without events.
+Nodes and priorities are cached for a short time. Without permission to read them, nodes count as
+present, priorities as 0, and pods as without events.
 """
 
 import asyncio
@@ -10,28 +10,23 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from tfjob.client.errors import ApiError, Forbidden, NotFound
-from tfjob.client.resource import EVENTS, Resource
-from tfjob.k8s.pod_event import PodEvent, PodEventList
+from tfjob.client.errors import Forbidden, NotFound
+from tfjob.client.resource import Resource
+from tfjob.controller.pod_event_lookup import BriefLister, PodEventLookup
+from tfjob.k8s.pod_event import PodEvent
 
 NODES: Final = Resource("", "v1", "nodes", namespaced=False)
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 CACHE_SECONDS: Final = 30.0
 _MAX_CACHED: Final = 1000
-_MAX_EVENTS: Final = 100
-"""Of one pod. A kubelet combines events that repeat."""
 _MAX_CONCURRENT: Final = 16
-"""Concurrent requests, over all jobs."""
+"""Concurrent requests for nodes and priorities, over all jobs."""
 
 V = TypeVar("V")
 
 
-class Getter(Protocol):
+class Getter(BriefLister, Protocol):
     async def get(self, path: str, *, decode: type[Any]) -> Any: ...
-
-    async def list_page(
-        self, path: str, *, decode: type[Any], params: Mapping[str, str] | None = None
-    ) -> Any: ...
 
 
 class _Named(msgspec.Struct):
@@ -64,7 +59,7 @@ class ClusterLookups:
         self._api = api
         self._nodes = _Cache[bool](clock)
         self._priorities = _Cache[int](clock)
-        self._events = _Cache[Sequence[PodEvent]](clock)
+        self._events = PodEventLookup(api)
         self._slots = asyncio.Semaphore(_MAX_CONCURRENT)
 
     async def lost_nodes(self, names: Iterable[str]) -> frozenset[str]:
@@ -75,24 +70,9 @@ class ClusterLookups:
     async def priorities(self, names: Iterable[str]) -> Mapping[str, int]:
         return await self._look_up_all(set(names), self._priority)
 
-    async def pod_events(self, namespace: str, *, uid: str, turn: str) -> Sequence[PodEvent]:
-        """The events of a pod, read once in a turn.
-
-        They only help to explain: a request that fails is not repeated before the next turn.
-        """
-        name = f"{uid}/{turn}"
-        known = self._events.get(name)
-        if known is not None:
-            return known
-        params = {"fieldSelector": f"involvedObject.uid={uid}", "limit": str(_MAX_EVENTS)}
-        try:
-            async with self._slots:
-                found = await self._api.list_page(
-                    EVENTS.collection(namespace), decode=PodEventList, params=params
-                )
-        except ApiError:
-            return self._events.put(name, ())
-        return self._events.put(name, tuple(found.items or ()))
+    async def pod_events(self, namespace: str, *, uid: str, turn: str) -> Sequence[PodEvent] | None:
+        """The events of a pod, read once in a turn; None if they have to be read later."""
+        return await self._events.read(namespace, uid=uid, turn=turn)
 
     async def _look_up_all(
         self, names: set[str], look_up: Callable[[str], Awaitable[V]]

@@ -243,6 +243,7 @@ class SnapshotReader:
         pod_groups = self.stores.pod_groups
         groups = _owned_by(job.owner, pod_groups) if pod_groups else []
         now = self.now()
+        events = await self._events(job, found.pods, now=now)
         stuck_on = {pod.spec.node_name for pod in found.pods if stuck_pods.is_stuck(pod, now=now)}
         return msgspec.structs.replace(
             found,
@@ -253,7 +254,8 @@ class SnapshotReader:
             priorities=await self._priorities(job),
             rivals=self._rivals(job, found.pods, now=now),
             room_since=self.stores.room_since,
-            events=await self._events(job, found.pods, now=now),
+            events=events or (),
+            is_look_due=events is None,
         )
 
     async def _priorities(self, job: Job) -> Mapping[str, int]:
@@ -274,8 +276,11 @@ class SnapshotReader:
         found = (deadlock.half_placed(name, each) for name, each in sorted(names.items()) if name)
         return [each for each in found if each is not None and deadlock.is_due(each, now=now)]
 
-    async def _events(self, job: Job, pods: Sequence[Pod], *, now: datetime) -> Sequence[PodEvent]:
-        """The events of a pod whose status does not tell why it does not run."""
+    async def _events(
+        self, job: Job, pods: Sequence[Pod], *, now: datetime
+    ) -> Sequence[PodEvent] | None:
+        """The events of a pod whose status does not tell why it does not run; None if they have
+        to be read later."""
         if job.status.is_finished or job.is_external:
             return ()
         chosen = pod_events.look(job, pods, now=now)

@@ -6,6 +6,7 @@ Unknown top-level fields of the status are preserved. Pacing decides whether a w
 A diagnosis that the server refuses does not hold the job up: the rest is stored without it.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Dialect, Manifest, StatusContext
 
 MAX_ATTEMPTS: Final = 5
+_log: Final = logging.getLogger(__name__)
 
 Decide = Callable[[JobObject], Awaitable[tuple[Job | InvalidJob, Plan]]]
 DefaultSpec = Callable[[Manifest], dict[str, Any] | None]
@@ -76,9 +78,10 @@ class StatusWriter:
             except NotFound:
                 return None
             except Invalid:
-                plan = _without_new_diagnosis(job, plan)
+                refused, plan = plan, _without_new_diagnosis(job, plan)
                 if plan.status is None or attempt + 1 == MAX_ATTEMPTS:
                     raise
+                _log_refused_diagnosis(stored, refused)
                 continue
             except Conflict:
                 if attempt + 1 == MAX_ATTEMPTS:
@@ -167,6 +170,15 @@ class StatusWriter:
         own = self._dialect.status_fields
         foreign = {key: value for key, value in observed.stored.items() if key not in own}
         return {**foreign, **self._dialect.encode_status(job, status, observed)}
+
+
+def _log_refused_diagnosis(stored: JobObject, plan: Plan) -> None:
+    """Worth a line: incidents that would later excuse other replicas are lost with it."""
+    meta = stored.metadata
+    diagnosis = None if plan.status is None else plan.status.diagnosis
+    cause = "" if diagnosis is None else str(diagnosis.cause)
+    fields = {"namespace": meta.namespace, "job": meta.name, "uid": meta.uid, "cause": cause}
+    _log.warning("diagnosis refused by the API server, status stored without it", extra=fields)
 
 
 def _without_new_diagnosis(job: Job | InvalidJob, plan: Plan) -> Plan:

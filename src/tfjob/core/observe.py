@@ -51,6 +51,8 @@ class Children(msgspec.Struct, frozen=True):
     """When a pod of any job was last seen to give up its node."""
     events: Sequence[PodEvent] = ()
     """Events of pods whose status does not tell why they do not run."""
+    is_look_due: bool = False
+    """Whether events were not read, because many others were being read."""
 
 
 class ReplicaInstance(msgspec.Struct):

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -207,3 +208,47 @@ def test_only_who_was_refused_is_told_when_to_come_back(status: int, wait: str |
     head = f"HTTP/1.1 {status} X\r\nRetry-After: Wed, 21 Oct 2026 07:28:00 GMT\r\n"
     answer = f"{head}Content-Length: 0\r\n\r\n"
     assert ResponseReader().feed(answer.encode()) == Response(status, b"", wait)
+
+
+def _feed_all(reader: ResponseReader, pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        reader.feed(piece)
+
+
+LONG = [
+    b"Content-Length: 100001\r\n\r\n",
+    b"Transfer-Encoding: chunked\r\n\r\n" + b"2710\r\n%b\r\n" % (b"x" * 10_000) * 20,
+    b"\r\n" + b"x" * 200_000,
+]
+
+
+@pytest.mark.parametrize("rest", LONG, ids=["sized", "chunked", "until the end"])
+def test_an_answer_that_is_too_long_is_not_read_to_its_end(rest: bytes) -> None:
+    reader = ResponseReader(100_000)
+    answer = b"HTTP/1.1 200 OK\r\n" + rest
+    pieces = [answer[start : start + 10_000] for start in range(0, len(answer), 10_000)]
+    with pytest.raises(ValueError, match="the response is longer than 100000 bytes"):
+        _feed_all(reader, pieces)
+
+
+def test_words_in_between_without_end_are_too_long() -> None:
+    reader = ResponseReader(0)
+    with pytest.raises(ValueError, match="longer than 0 bytes"):
+        _feed_all(reader, [b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"] * 3000)
+
+
+def test_an_answer_as_long_as_allowed_is_read() -> None:
+    assert ResponseReader(5).feed(SIZED) == Response(201, b"hello")
+    assert ResponseReader(5).feed(CHUNKED) == Response(200, b"hello")
+
+
+async def test_an_answer_that_is_too_long_ends_the_connection() -> None:
+    connection, line = connected()
+    asked = asyncio.create_task(connection.exchange(b"?", max_bytes=4))
+    await asyncio.sleep(0)
+    receive(connection, SIZED)
+    with pytest.raises(BrokenConnectionError, match="longer than 4 bytes") as caught:
+        await asked
+    assert not caught.value.was_silent
+    assert line.is_aborted
+    assert not connection.is_open

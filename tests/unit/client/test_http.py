@@ -10,6 +10,7 @@ from tests.support.fake_api import Answer, FakeApi, refusal, text, whole
 from tfjob.client.config import Config
 from tfjob.client.errors import NotLeadingError, ServerTimeout
 from tfjob.client.http import JSON_PATCH, MERGE_PATCH, Api, PartialObjectMetadata
+from tfjob.client.request import Request
 from tfjob.client.timing import Timing
 from tfjob.client.watch_codec import Page
 
@@ -164,3 +165,28 @@ async def test_no_write_is_sent_again_once_the_lead_was_lost_while_it_waited(wri
         await guarded.get(f"{PODS}/p", decode=PartialObjectMetadata)
         await write(api)
         assert len(fake.asked) == 3
+
+
+class _Recorder:
+    """A transport that remembers the requests and has one answer."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self.sent: list[Request] = []
+
+    async def send(self, request: Request) -> bytes:
+        self.sent.append(request)
+        return self._body
+
+
+async def test_a_page_that_only_helps_to_explain_is_read_once_in_a_short_time_and_if_it_is_small(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    api = Api(Config(server="http://127.0.0.1:1"))
+    recorder = _Recorder(msgspec.json.encode({"items": [STORED]}))
+    monkeypatch.setattr(api, "_transport", recorder)
+    page = await api.list_briefly(PODS, decode=Page, params={"limit": "1"})
+    assert [msgspec.json.decode(item) for item in page.items or ()] == [STORED]
+    (sent,) = recorder.sent
+    assert (sent.verb, sent.title, sent.query) == ("list", f"GET {PODS}", "?limit=1")
+    assert (sent.max_bytes, sent.timeout, sent.max_attempts) == (1024 * 1024, 3.0, 1)

@@ -204,3 +204,13 @@ async def test_a_request_that_may_no_longer_be_sent_is_not_and_its_connection_is
         assert (server.connections, server.requests) == (1, 0)
         assert (await pool.exchange(b"?", is_idempotent=True)).body == b"ok"
         assert server.connections == 1
+
+
+async def test_answer_that_is_too_long_is_not_asked_for_again() -> None:
+    async with serving() as (pool, server):
+        await pool.exchange(b"?", is_idempotent=True)
+        with pytest.raises(BrokenConnectionError, match="longer than 1 bytes"):
+            await pool.exchange(b"?", is_idempotent=True, max_bytes=1)
+        assert server.requests == 2
+        assert (await pool.exchange(b"?", is_idempotent=True)).body == b"ok"
+        assert server.connections == 2

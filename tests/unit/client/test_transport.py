@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.fake_api import Answer, Asked, FakeApi, Script, refusal, text, whole
 from tests.support.fake_time import FakeTime, Instant, skip_ahead
+from tests.support.patience import PATIENCE
 from tfjob.client import errors
 from tfjob.client.config import Config
 from tfjob.client.credentials import ConfigError, TokenFile, bearer
@@ -336,3 +338,43 @@ def test_parameters_are_quoted_for_a_url() -> None:
         query({"labelSelector": "a in (b),d=e&f+"}) == "?labelSelector=a+in+%28b%29%2Cd%3De%26f%2B"
     )
     assert query({}) == ""
+
+
+@pytest.mark.parametrize("is_proxied", [False, True])
+async def test_an_answer_that_is_too_long_is_an_error_and_not_asked_for_again(
+    is_proxied: bool,
+) -> None:
+    """It never ends: whoever reads on waits for ever."""
+    endless = Answer(chunks=[b"x" * 70_000] * 2, hold_after=asyncio.Event())
+    brief = msgspec.structs.replace(READ, max_bytes=1000)
+    async with FakeApi([endless, whole({})]) as fake:
+        config = Config(server=fake.url, proxy=fake.url if is_proxied else None)
+        transport = Transport(config, tuning=ClientConfig(timeout=PATIENCE))
+        try:
+            with pytest.raises(errors.ServerTimeout, match="longer than 1000 bytes"):
+                await transport.send(brief)
+            assert len(fake.asked) == 1
+            assert await transport.send(brief) == b"{}"
+        finally:
+            await transport.close()
+
+
+@pytest.mark.parametrize("is_proxied", [False, True])
+async def test_a_request_can_have_a_time_limit_of_its_own(is_proxied: bool) -> None:
+    silent = Answer(hold_before=asyncio.Event())
+    async with FakeApi([silent]) as fake:
+        config = Config(server=fake.url, proxy=fake.url if is_proxied else None)
+        transport = Transport(config, tuning=ClientConfig(timeout=PATIENCE))
+        try:
+            with pytest.raises(errors.ServerTimeout):
+                await transport.send(msgspec.structs.replace(READ, timeout=0.0))
+        finally:
+            await transport.close()
+
+
+async def test_a_request_can_have_a_number_of_tries_of_its_own() -> None:
+    busy = refusal(429, "TooManyRequests", Retry_After="1")
+    async with connected([busy, whole({})], time=Instant()) as (transport, fake):
+        with pytest.raises(errors.TooManyRequests):
+            await transport.send(msgspec.structs.replace(READ, max_attempts=1))
+    assert len(fake.asked) == 1

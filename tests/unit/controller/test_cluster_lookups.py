@@ -9,8 +9,6 @@ import pytest
 from tests.support.fake_time import settle
 from tfjob.client.errors import Forbidden, NotFound, Transient
 from tfjob.controller.cluster_lookups import CACHE_SECONDS, ClusterLookups
-from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod_event import PodEvent
 
 
 class Cluster:
@@ -23,7 +21,7 @@ class Cluster:
         self.hold: asyncio.Event | None = None
         self.facts = ClusterLookups(self, clock=lambda: self.time)
 
-    async def list_page(
+    async def list_briefly(
         self, path: str, *, decode: type[Any], params: Mapping[str, str] | None = None
     ) -> Any:
         return await self.get(f"{path}?{(params or {})['fieldSelector']}", decode=decode)
@@ -117,21 +115,15 @@ async def test_trouble_with_one_node_loses_no_answer_about_another() -> None:
     assert cluster.asked == [NODE]
 
 
-EVENTS = "/api/v1/namespaces/n/events?involvedObject.uid=u"
-
-
-async def test_events_of_a_pod_are_read_once_in_a_turn() -> None:
-    event = PodEvent(metadata=ObjectMeta(name="e"), reason="FailedMount")
-    cluster = Cluster({EVENTS: {"items": [event]}})
-    assert await cluster.facts.pod_events("n", uid="u", turn="0") == (event,)
-    assert await cluster.facts.pod_events("n", uid="u", turn="0") == (event,)
-    assert await cluster.facts.pod_events("n", uid="u", turn="1") == (event,)
-    assert cluster.asked == [EVENTS, EVENTS]
-
-
-@pytest.mark.parametrize("trouble", [Forbidden("no"), Transient("500")])
-async def test_events_that_cannot_be_read_hold_nothing_up(trouble: Exception) -> None:
-    cluster = Cluster({EVENTS: trouble})
-    assert await cluster.facts.pod_events("n", uid="u", turn="0") == ()
-    assert await cluster.facts.pod_events("n", uid="u", turn="0") == ()
-    assert cluster.asked == [EVENTS]
+async def test_events_hold_up_no_question_about_a_node() -> None:
+    cluster = Cluster({NODE: {}})
+    cluster.hold = asyncio.Event()
+    reads = [
+        asyncio.create_task(cluster.facts.pod_events(f"n{number}", uid=f"u{number}", turn="0"))
+        for number in range(40)
+    ]
+    await settle()
+    held, cluster.hold = cluster.hold, None
+    assert await cluster.facts.lost_nodes(["a", "b"]) == {"b"}
+    held.set()
+    await asyncio.gather(*reads)

@@ -1,8 +1,12 @@
 """A snapshot holds the job's children, those to claim, and the results of cluster lookups."""
 
 from contextlib import AbstractAsyncContextManager as Opened
+from datetime import timedelta
 from typing import Any
 
+import pytest
+
+from tests.support.builders import NOW
 from tests.support.controller_harness import (
     BATCH,
     FAKE_JOB,
@@ -12,11 +16,13 @@ from tests.support.controller_harness import (
     controller_harness,
 )
 from tests.support.local_apiserver.in_memory import CORE, JOBS, Json
+from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.snapshot import Snapshot
 from tfjob.core.claim import Claim
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.observe import replica_services
+from tfjob.k8s import time
 
 LABELS = {
     "training.kubeflow.org/operator-name": "tfjob-controller",
@@ -163,3 +169,48 @@ async def test_spec_is_completed_with_a_token_that_no_service_has_yet() -> None:
         await harness.server.make(f"{CORE}/services", child("Service", "toy-aaaa-0", job))
         found = await harness.snapshot()
         assert harness.reader.defaulted_spec(found.manifest) == {"replicas": 2, "id": "bbbb"}
+
+
+async def start_pod(harness: ControllerHarness) -> str:
+    """Give the job a pod whose node does not get it ready, as of an hour ago; its UID."""
+    job = await harness.submit("W1")
+    owner = {"kind": "TFJob", "name": "j", "uid": job["metadata"]["uid"]}
+    started = pod("j-worker-0", owner=owner)
+    started["spec"]["nodeName"] = "a"
+    made = await harness.server.make(f"{CORE}/pods", started)
+    harness.time = NOW + timedelta(hours=1)
+    scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": time.render(NOW)}
+    made["status"] = {"phase": "Pending", "conditions": [scheduled]}
+    await harness.server.ask("PUT", f"{CORE}/pods/j-worker-0/status", made)
+    return str(made["metadata"]["uid"])
+
+
+async def test_events_of_a_pod_that_does_not_start_are_in_the_snapshot(
+    controller: Opened[ControllerHarness],
+) -> None:
+    async with controller as harness:
+        uid = await start_pod(harness)
+        about = {"kind": "Pod", "name": "j-worker-0", "uid": uid, "namespace": "default"}
+        event = {
+            "metadata": {"name": "e", "namespace": "default"},
+            "involvedObject": about,
+            "reason": "FailedMount",
+            "message": "no volume",
+        }
+        await harness.server.make(f"{CORE}/events", event)
+        children = (await snapshot(harness)).children
+        assert [each.message for each in children.events] == ["no volume"]
+        assert not children.is_look_due
+
+
+async def test_events_that_cannot_be_read_now_are_due(
+    controller: Opened[ControllerHarness], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def too_many(*_: object, **__: object) -> None:
+        return None
+
+    async with controller as harness:
+        await start_pod(harness)
+        monkeypatch.setattr(ClusterLookups, "pod_events", too_many)
+        children = (await snapshot(harness)).children
+        assert (children.events, children.is_look_due) == ((), True)

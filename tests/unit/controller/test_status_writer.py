@@ -1,10 +1,12 @@
 """A status is written only over the version that it was computed from."""
 
+import logging
 from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any
 
 import pytest
 
+from tests.support.builders import NOW
 from tests.support.controller_harness import (
     FAKE_JOB,
     KEY,
@@ -14,11 +16,13 @@ from tests.support.controller_harness import (
 )
 from tests.support.fake_dialect import JOBS as TOYS
 from tests.support.local_apiserver.in_memory import CORE, JOBS
-from tfjob.client.errors import ApiError, Conflict, NotLeadingError
+from tfjob.client.errors import ApiError, Conflict, Invalid, NotLeadingError
 from tfjob.client.request import Request
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.snapshot import Snapshot
 from tfjob.controller.status_writer import MAX_ATTEMPTS, WriteResult
+from tfjob.core.diagnosis.causes import Cause
+from tfjob.core.diagnosis.diagnosis import Diagnosis
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
@@ -267,3 +271,30 @@ async def test_job_that_is_gone_or_another_one_is_not_completed(*, is_made_anew:
             await harness.submit()
         assert await defaulted_spec(harness, seen) is None
         assert not is_made_anew or "id" not in (await harness.job())["spec"]
+
+
+async def test_diagnosis_that_is_refused_is_left_out_and_logged(
+    controller: Opened[ControllerHarness], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    def refuse(request: Request) -> ApiError | None:
+        has_diagnosis = b'"diagnosis":{' in (request.body or b"")
+        return Invalid("status.diagnosis: Invalid value") if has_diagnosis else None
+
+    async with controller as harness:
+        job = await harness.submit()
+        seen = await snapshot(harness)
+        harness.server.refuse = refuse
+        diagnosis = Diagnosis(cause=Cause.KILLED, message="was killed", since=NOW)
+        status = JobStatus(diagnosis=diagnosis, start_time=NOW)
+        result = await written(harness, seen, Plan(status=status))
+        assert result is not None
+        assert result.is_stored
+        stored = (await harness.job())["status"]
+        assert "startTime" in stored
+        assert not stored.get("diagnosis")
+    (line,) = (each for each in caplog.records if "diagnosis refused" in each.getMessage())
+    found = {name: getattr(line, name) for name in ("namespace", "job", "uid", "cause")}
+    uid = job["metadata"]["uid"]
+    assert found == {"namespace": "default", "job": "j", "uid": uid, "cause": "Killed"}

@@ -245,6 +245,8 @@ def _chosen_wait(builder: PlanBuilder, children: Children, observed: ObservedSta
     builder.requeue_at(min((each.due for each in found if each.due is not None), default=None))
     starting = (each.pod for each in observed.suspects if each.pod is not None)
     builder.requeue_at(pod_events.next_look(starting, now=builder.now))
+    if children.is_look_due:
+        builder.requeue_at(time.add(builder.now, pod_events.FIRST_LOOK))
     due = [each for each in found if each.due is None]
     stored = builder.job.status.diagnosis
     deadlocks = [each for each in due if each.cause is Cause.DEADLOCKED]

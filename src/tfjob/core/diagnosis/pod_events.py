@@ -39,7 +39,7 @@ _LONGEST_GRACE: Final = timedelta(minutes=10)
 
 
 class Look(msgspec.Struct, frozen=True):
-    """A pod whose events are to be read, and the how many-th look at it this is."""
+    """A pod whose events are to be read, and which look this is."""
 
     uid: str
     turn: str
@@ -69,12 +69,34 @@ def look(job: Job, pods: Iterable[Pod], *, now: datetime) -> Look | None:
 def next_look(pods: Iterable[Pod], *, now: datetime) -> datetime | None:
     """When the events of a pod that does not start are to be read again."""
     begins = [_scheduled_at(pod) for pod in pods if is_starting(pod)]
+    # The clock of the scheduler may be ahead: a pod that begins later than now is not left out.
     moments = [
         time.add(begun, FIRST_LOOK if now < time.add(begun, FIRST_LOOK) else _after(now - begun))
         for begun in begins
-        if begun is not None and begun <= now
+        if begun is not None
     ]
     return min(moments, default=None)
+
+
+def telling(events: Iterable[PodEvent]) -> list[PodEvent]:
+    """The events that can tell something, the newest first.
+
+    Of those that show that the pod got past something, the newest tells all.
+    """
+    found: list[PodEvent] = []
+    got_past = False
+    for event in sorted(events, key=lambda each: each.order, reverse=True):
+        if event.reason in _GOT_PAST:
+            if not got_past:
+                found.append(event)
+            got_past = True
+        elif (
+            event.reason in _STARTING
+            or is_probe_kill(event)
+            or is_unhealthy(event.reason, event.message)
+        ):
+            found.append(event)
+    return found
 
 
 def starting_event(pod: Pod, events: Sequence[PodEvent]) -> PodEvent | None:

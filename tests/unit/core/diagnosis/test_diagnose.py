@@ -10,6 +10,7 @@ from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.diagnose import with_old_child, with_refusal
 from tfjob.core.diagnosis.diagnosis import Diagnosis, names
 from tfjob.core.plan import Plan
+from tfjob.k8s import time
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated
 from tfjob.k8s.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
@@ -273,3 +274,12 @@ def test_a_gang_that_is_not_admitted_is_named_after_a_moment() -> None:
     assert passes.job.status.diagnosis is None
     passes.go(pod_group=group, now=at(6))
     assert diagnosis(passes).cause is Cause.GANG_INCOMPLETE
+
+
+def test_events_that_were_not_read_are_read_soon() -> None:
+    condition = PodCondition(
+        type="PodScheduled", status="True", last_transition_time=time.render(at(-500))
+    )
+    pod = a_pod(phase="Pending", waiting=("ContainerCreating", ""), conditions=[condition])
+    assert decide(a_job("W1"), pod).requeue_at == at(268)
+    assert decide(a_job("W1"), pod, is_look_due=True).requeue_at == at(3)

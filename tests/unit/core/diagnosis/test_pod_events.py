@@ -90,6 +90,25 @@ def test_the_latest_event_counts() -> None:
     assert found.cause is Cause.SANDBOX_FAILED
 
 
+def test_of_many_events_those_that_tell_something_are_left_the_newest_first() -> None:
+    killed = event("Killing", "Container c failed liveness probe, will be restarted", seconds=-40)
+    unhealthy = event("Unhealthy", "Liveness probe failed: 500", seconds=-41)
+    mount = event("FailedMount", seconds=-90)
+    noise = [
+        event("Unhealthy", "Readiness probe failed: 500"),
+        event("Killing", "Stopping container c"),
+        event("BackOff"),
+        event("Scheduled"),
+    ]
+    past = [event(reason, seconds=-at) for at, reason in enumerate(["Started", "Created"], 50)]
+    assert pod_events.telling([*noise, mount, *past, unhealthy, killed]) == [
+        killed,
+        unhealthy,
+        past[0],
+        mount,
+    ]
+
+
 def looks(pod: Pod, job: Job | None = None) -> str:
     found = pod_events.look(job or a_job("W1"), [pod], now=NOW)
     return "" if found is None else found.turn
@@ -102,7 +121,7 @@ def test_events_are_read_after_three_seconds_and_then_less_and_less_often() -> N
     assert turns[8] == turns[9] != turns[10]
 
 
-@pytest.mark.parametrize("age", [0, 1, 3, 5, 6, 100, 383, 384, 10_000, 10**9])
+@pytest.mark.parametrize("age", [-60, -1, 0, 1, 3, 5, 6, 100, 383, 384, 10_000, 10**9])
 def test_the_next_look_is_in_the_next_turn(age: float) -> None:
     pod = starting(seconds=-age)
     due = pod_events.next_look([pod], now=NOW)
