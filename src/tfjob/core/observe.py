@@ -239,7 +239,7 @@ def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: Repli
         instance.is_disrupted = pod_state.is_disrupted(pod, job.semantics)
     if instance.phase is not Phase.SUCCEEDED:
         return
-    is_ended_early = bool(instance.incident) and pod_state.is_disrupted(pod, job.semantics)
+    is_ended_early = bool(instance.incident) and pod_state.may_have_ended_by_deletion(pod)
     if instance.is_disrupted or is_ended_early or pod_state.is_evicted(pod):
         instance.phase = Phase.FAILED
 

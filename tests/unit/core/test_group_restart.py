@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.builders import Passes, a_pod, at, created_names, deleted_names, manifest, pods
@@ -147,6 +148,37 @@ def test_exit_code_0_after_the_restart_was_decided_is_no_success() -> None:
     passes.go(ended, now=at(9))
     assert passes.job.status.of("Worker").completed == frozenset()
     assert not passes.job.status.is_finished
+
+
+@pytest.mark.parametrize("skew", [-3600, -10, 0, 10, 3600])
+@pytest.mark.parametrize("grace", [30, 0])
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_no_clock_of_a_node_makes_an_end_by_deletion_a_success(
+    skew: float, grace: int, is_seen: bool
+) -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    if is_seen:
+        passes.go(a_pod("worker", 0, deleted=3), now=at(4))
+    ran = (-50 + skew, 8 + skew)
+    ended = a_pod("worker", 0, exit_code=0, ran=ran, deleted=3, grace=grace)
+    passes.go(ended, now=at(9))
+    assert passes.job.status.of("Worker").completed == frozenset()
+    assert not passes.job.status.is_finished
+
+
+@pytest.mark.parametrize("skew", [-3600, 3600])
+@pytest.mark.parametrize(("known", "is_success"), [(1, True), (2, False)])
+def test_the_generation_proves_that_a_replica_ended_before_its_deletion(
+    skew: float, known: int, is_success: bool
+) -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    pod = a_pod("worker", 0, "Succeeded", exit_code=0, ran=(-50, 2 + skew), deleted=3)
+    meta = msgspec.structs.replace(pod.metadata, generation=2)
+    status = msgspec.structs.replace(pod.status, observed_generation=known)
+    passes.go(msgspec.structs.replace(pod, metadata=meta, status=status), now=at(9))
+    assert passes.job.status.is_true("Succeeded") is is_success
 
 
 def test_a_success_before_the_deletion_was_requested_stays_one() -> None:
