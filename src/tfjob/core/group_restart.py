@@ -15,7 +15,7 @@ from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.consequences import SURVIVES, couples
 from tfjob.core.job import Job, Recovery
 from tfjob.core.observe import ObservedState, ReplicaInstance
-from tfjob.core.restart_policy import ReplicaAction, backoff_until, is_recorded
+from tfjob.core.restart_policy import ReplicaAction, backoff_until, is_recorded, streak_before
 from tfjob.core.status import JobStatus
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
@@ -65,7 +65,11 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
         instance.incident = instance.incident or (key if _is_in_place(instance) else first)
     for instance in survivors:
         instance.incident, instance.is_superseded = first, True
-    restarted = {each.name for each in (*survivors, *(lost for lost, _ in members))}
+    group = [*survivors, *(lost for lost, _ in members)]
+    streak = _streak(group, status=status, now=now)
+    for instance in group:
+        instance.group_streak = streak
+    restarted = {each.name for each in group}
     return [
         (each, ReplicaAction.RESTART_GROUP)
         if each.name in restarted and action is ReplicaAction.KEEP
@@ -106,6 +110,24 @@ def _recorded(observed: ObservedState, status: JobStatus) -> Iterator[ReplicaIns
     for kind, instances in observed.instances.items():
         if any(each.incident for each in status.of(kind).records):
             yield from instances
+
+
+def _streak(group: Sequence[ReplicaInstance], *, status: JobStatus, now: datetime) -> int:
+    """How many restarts of the group in a row this one makes.
+
+    Whichever replica is lost, the whole group is restarted, so the group has one streak: the
+    largest of its members. One that joins a restart that is stored already adds none.
+    """
+    keys = {each.incident for each in group}
+    records = [each for stored in status.replicas.values() for each in stored.records]
+    known = [each.streak for each in records if each.incident in keys]
+    if known:
+        return max(known)
+    return 1 + max(
+        streak_before(each, each.pod, stored=status.of(each.replica.type), now=now)
+        for each in group
+        if each.pod is not None
+    )
 
 
 def _coupled_types(job: Job, lost: AbstractSet[str]) -> set[tuple[str, str]]:

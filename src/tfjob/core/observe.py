@@ -59,6 +59,8 @@ class ReplicaInstance(msgspec.Struct):
     """It ran, and is restarted because another replica of its group was lost."""
     incident: str = ""
     """The incident in which its group is restarted."""
+    group_streak: int = 0
+    """How many restarts of its group in a row this incident makes."""
     excused: int = 0
     """Container restarts of the pod that do not count."""
     failure: Terminated | None = None

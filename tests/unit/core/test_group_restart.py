@@ -140,6 +140,65 @@ def test_the_group_waits_for_the_delay_of_the_replica_that_fails_again_and_again
     assert len(created_names(passes.go(now=at(24)), "Pod")) == 3
 
 
+def generation(number: int, *lost: Pod) -> list[Pod]:
+    """All workers of one run, of which some are lost."""
+    replaced = {each.metadata.name: each for each in lost}
+    found = [a_pod("worker", index, uid=f"{number}-{index}") for index in range(3)]
+    return [replaced.get(each.metadata.name, each) for each in found]
+
+
+@pytest.mark.parametrize("kind", ["failed", "deleted", "in place"])
+@pytest.mark.parametrize("rotates", [True, False])
+def test_a_group_that_is_restarted_again_and_again_waits_longer_and_longer(
+    kind: str, rotates: bool
+) -> None:
+    """Whichever of its replicas is lost, and however."""
+    passes = running(restart="OnFailure")
+    delays = []
+    for number in range(5):
+        index, when = (number % 3 if rotates else 1), 1000.0 * number
+        started = time.render(at(when - 60))
+        uid = f"{number}-{index}"
+        lost = {
+            "failed": a_pod(
+                "worker", index, "Failed", exit_code=137, ran=(when - 60, when), uid=uid
+            ),
+            "deleted": a_pod("worker", index, deleted=when, uid=uid),
+            "in place": in_place(index, when, uid=uid),
+        }[kind]
+        found = [fresh(each, started) for each in generation(number, lost)]
+        passes.go(*found, now=at(when + 1))
+        streaks = {each.streak for each in passes.job.status.of("Worker").records}
+        assert streaks == {number + 1}
+        plan = passes.go(now=at(when + 2))
+        until = None if created_names(plan, "Pod") else plan.requeue_at
+        delays.append(0 if until is None else (until - at(when + 1)).total_seconds())
+        later = passes.go(now=at(when + 400))
+        assert len(created_names(later, "Pod")) == 3
+    assert delays == [0, 10, 20, 40, 80]
+
+
+def fresh(pod: Pod, started: str) -> Pod:
+    status = msgspec.structs.replace(pod.status, start_time=started)
+    return msgspec.structs.replace(pod, status=status)
+
+
+def test_a_run_of_ten_minutes_ends_the_streak_of_the_group() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    passes.go(now=at(9))
+    passes.go(*generation(1, a_pod("worker", 0, deleted=3000, uid="1-0")), now=at(3001))
+    assert {each.streak for each in passes.job.status.of("Worker").records} == {1}
+    assert len(created_names(passes.go(now=at(3002)), "Pod")) == 3
+
+
+def test_a_replica_that_joins_a_restart_does_not_lengthen_the_delay() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-P"), failed("worker", 1, 137, 2), now=at(3))
+    passes.go(a_pod("worker", 0, deleted=3), a_pod("worker", 2), now=at(5))
+    assert {each.streak for each in passes.job.status.of("Worker").records} == {1}
+
+
 def test_exit_code_0_after_the_restart_was_decided_is_no_success() -> None:
     """Collective programs catch SIGTERM and may exit with 0."""
     passes = running()
