@@ -126,7 +126,8 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
         ended=ended_uids(builder.job, children, observed),
         limit=_RULES.get(builder.status.limit_reached),
     )
-    deletes = orderly_end.due(builder, children, selected)
+    since = builder.status.completion_time
+    deletes = orderly_end.due(builder, children, selected, since=since)
     builder.deletes.extend(deletes)
     is_complete = len(deletes) == len(selected)
     if builder.status.is_true(ConditionType.SUCCEEDED):
