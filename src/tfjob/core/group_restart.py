@@ -181,7 +181,8 @@ def _is_in_place(instance: ReplicaInstance) -> bool:
 def _is_news(job: Job, pod: Pod) -> bool:
     """Whether the failure before the last restart in place is not stored yet.
 
-    The others have survived one that is, or the job did not restart groups at that time.
+    The others have survived one that is, or the job did not restart groups at that time. One that
+    is no longer stored precedes the incidents that are; only times of the same node tell that.
     """
     ended, stored = failures.end_before_restart(pod), job.status.diagnosis
     finished = None if ended is None else time.parse(ended.finished_at)
@@ -189,7 +190,8 @@ def _is_news(job: Job, pod: Pod) -> bool:
         return finished is not None
     if failures.key_before_restart(pod) in {each.key for each in stored.incidents}:
         return False
-    return stored.forgotten_until is None or time.truncate(finished) > stored.forgotten_until
+    forgotten_until = stored.forgotten_until_on(pod.spec.node_name)
+    return forgotten_until is None or time.truncate(finished) > forgotten_until
 
 
 def _has_run(instance: ReplicaInstance, *, now: datetime) -> bool:

@@ -403,6 +403,33 @@ def test_wrong_clocks_do_not_change_what_is_restarted(seconds: float) -> None:
     assert len(deleted_names(plan, "Pod")) == 3
 
 
+@pytest.mark.parametrize("ahead", [-90_000, 0, 90_000])
+def test_the_clock_of_another_node_does_not_hide_a_loss(ahead: float) -> None:
+    """Worker 2, on a node whose clock is wrong, was lost more often than is kept."""
+    passes = running(restart="OnFailure")
+    for number in range(8):
+        when = 1000.0 * number
+        lost = in_place(2, when + ahead, uid=f"{number}-2", node="wrong")
+        passes.go(*generation(number, lost), now=at(when + 1))
+        passes.go(now=at(when + 500))
+    plan = passes.go(*generation(8, in_place(1, 8000, uid="8-1")), now=at(8001))
+    assert len(deleted_names(plan, "Pod")) == 3
+
+
+def test_a_restart_in_place_that_is_no_longer_kept_is_not_news() -> None:
+    passes = running(restart="OnFailure", mode="Auto")
+    passes.go(*generation(0, in_place(1, 2, uid="0-1")), now=at(3))
+    for number in range(1, 9):
+        old = in_place(1, 2, uid="0-1")
+        lost = in_place(2, 1000.0 * number, uid=f"{number}-2")
+        passes.go(*generation(0, old, lost), now=at(1000.0 * number + 1))
+    chosen = manifest("W3", restart="OnFailure")
+    chosen["metadata"]["annotations"] = {RECOVERY: "Group"}
+    passes.edit(chosen)
+    found = generation(0, in_place(1, 2, uid="0-1"))
+    assert passes.go(*found, now=at(9000)).deletes == []
+
+
 def test_replicas_that_all_run_again_in_place_are_left_alone() -> None:
     passes = running("W2", pods(worker="RR"), restart="OnFailure")
     followed = in_place(0, 8)
