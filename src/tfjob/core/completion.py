@@ -72,11 +72,17 @@ def finish_if_decided(
     if evaluator_grace.has_begun(builder) or success.is_succeeded(criterion, observed):
         if evaluator_grace.await_evaluators(builder, observed, actions):
             return True
-        params = success.representative_instance(criterion, observed).params
+        found = success.representative_instance(criterion, observed)
+        params = _params_of_job(builder) if found is None else found.params
         _finish(builder, ConditionType.SUCCEEDED, builder.job.messages.succeeded, params=params)
         _count_success(builder)
         return True
     return _fail_if_decided(builder, observed, actions)
+
+
+def _params_of_job(builder: PlanBuilder) -> Mapping[str, object]:
+    """The message parameters of a success for which no replica stands any more."""
+    return {"type": "", "child": builder.job.name, "code": 0}
 
 
 def has_succeeded_before_suspension(builder: PlanBuilder, observed: ObservedState) -> bool:
@@ -122,7 +128,8 @@ def clean_up(builder: PlanBuilder, children: Children, observed: ObservedState) 
         ended=ended_uids(builder.job, children, observed),
         limit=_RULES.get(builder.status.limit_reached),
     )
-    deletes = orderly_end.due(builder, children, selected)
+    since = builder.status.completion_time
+    deletes = orderly_end.due(builder, children, selected, since=since)
     builder.deletes.extend(deletes)
     is_complete = len(deletes) == len(selected)
     if builder.status.is_true(ConditionType.SUCCEEDED):

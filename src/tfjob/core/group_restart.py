@@ -15,7 +15,7 @@ from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.consequences import SURVIVES, couples
 from tfjob.core.job import Job, Recovery
 from tfjob.core.observe import ObservedState, ReplicaInstance
-from tfjob.core.restart_policy import ReplicaAction, backoff_until, is_recorded
+from tfjob.core.restart_policy import ReplicaAction, backoff_until, is_recorded, streak_before
 from tfjob.core.status import JobStatus
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
@@ -65,7 +65,11 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
         instance.incident = instance.incident or (key if _is_in_place(instance) else first)
     for instance in survivors:
         instance.incident, instance.is_superseded = first, True
-    restarted = {each.name for each in (*survivors, *(lost for lost, _ in members))}
+    group = [*survivors, *(lost for lost, _ in members)]
+    streak = _streak(group, status=status, now=now)
+    for instance in group:
+        instance.group_streak = streak
+    restarted = {each.name for each in group}
     return [
         (each, ReplicaAction.RESTART_GROUP)
         if each.name in restarted and action is ReplicaAction.KEEP
@@ -106,6 +110,24 @@ def _recorded(observed: ObservedState, status: JobStatus) -> Iterator[ReplicaIns
     for kind, instances in observed.instances.items():
         if any(each.incident for each in status.of(kind).records):
             yield from instances
+
+
+def _streak(group: Sequence[ReplicaInstance], *, status: JobStatus, now: datetime) -> int:
+    """How many restarts of the group in a row this one makes.
+
+    Whichever replica is lost, the whole group is restarted, so the group has one streak: the
+    largest of its members. One that joins a restart that is stored already adds none.
+    """
+    keys = {each.incident for each in group}
+    records = [each for stored in status.replicas.values() for each in stored.records]
+    known = [each.streak for each in records if each.incident in keys]
+    if known:
+        return max(known)
+    return 1 + max(
+        streak_before(each, each.pod, stored=status.of(each.replica.type), now=now)
+        for each in group
+        if each.pod is not None
+    )
 
 
 def _coupled_types(job: Job, lost: AbstractSet[str]) -> set[tuple[str, str]]:
@@ -159,7 +181,8 @@ def _is_in_place(instance: ReplicaInstance) -> bool:
 def _is_news(job: Job, pod: Pod) -> bool:
     """Whether the failure before the last restart in place is not stored yet.
 
-    The others have survived one that is, or the job did not restart groups at that time.
+    The others have survived one that is, or the job did not restart groups at that time. One that
+    is no longer stored precedes the incidents that are; only times of the same node tell that.
     """
     ended, stored = failures.end_before_restart(pod), job.status.diagnosis
     finished = None if ended is None else time.parse(ended.finished_at)
@@ -167,7 +190,8 @@ def _is_news(job: Job, pod: Pod) -> bool:
         return finished is not None
     if failures.key_before_restart(pod) in {each.key for each in stored.incidents}:
         return False
-    return stored.forgotten_until is None or time.truncate(finished) > stored.forgotten_until
+    forgotten_until = stored.forgotten_until_on(pod.spec.node_name)
+    return forgotten_until is None or time.truncate(finished) > forgotten_until
 
 
 def _has_run(instance: ReplicaInstance, *, now: datetime) -> bool:

@@ -75,6 +75,8 @@ class ReplicaInstance(msgspec.Struct):
     """It ran, and is restarted because another replica of its group was lost."""
     incident: str = ""
     """The incident in which its group is restarted."""
+    group_streak: int = 0
+    """How many restarts of its group in a row this incident makes."""
     excused: int = 0
     """Container restarts of the pod that do not count."""
     failure: Terminated | None = None
@@ -256,7 +258,7 @@ def _observe_pod(instance: ReplicaInstance, job: Job, pod: Pod, *, stored: Repli
         instance.is_disrupted = pod_state.is_disrupted(pod, job.semantics)
     if instance.phase is not Phase.SUCCEEDED:
         return
-    is_ended_early = bool(instance.incident) and pod_state.is_disrupted(pod, job.semantics)
+    is_ended_early = bool(instance.incident) and pod_state.may_have_ended_by_deletion(pod)
     if instance.is_disrupted or is_ended_early or pod_state.is_evicted(pod):
         instance.phase = Phase.FAILED
 

@@ -2,8 +2,8 @@
 
 A chief that is told to end may save its state, and its variables are on the parameter servers. So
 these are deleted only when no chief or worker runs any more. What is awaited follows from the
-observed pods alone, and ends with their grace period: a pod that is stuck on a lost node does not
-keep the parameter servers for ever.
+observed pods, and ends with their grace period: a pod that is stuck on a lost node does not keep
+the parameter servers for ever. Neither does one whose deletion the API server refuses.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,21 @@ from tfjob.k8s.pod import Phase, Pod
 
 MARGIN: Final = timedelta(seconds=30)
 """Added to the grace period of a pod, for its end to be reported."""
+REFUSED_AFTER: Final = timedelta(minutes=10)
+"""How long a pod that is to end is awaited although its deletion has not begun."""
 _SERVERS: Final = frozenset({"ps"})
 _USERS: Final = frozenset({"chief", "master", "worker"})
 _NOT_RUNNING: Final = frozenset({Phase.PENDING, Phase.SUCCEEDED, Phase.FAILED})
 
 
-def due(builder: PlanBuilder, children: Children, deletes: Sequence[Delete]) -> list[Delete]:
-    """The deletes that are due now, of those that end the job.
+def due(
+    builder: PlanBuilder,
+    children: Children,
+    deletes: Sequence[Delete],
+    *,
+    since: datetime | None,
+) -> list[Delete]:
+    """The deletes that are due now, of those that end the job, or this run of it, since then.
 
     Parameter servers that run wait for the chief and the workers that run and are to end. So do all
     services, because a replica that saves its state may have to find the others.
@@ -34,11 +42,13 @@ def due(builder: PlanBuilder, children: Children, deletes: Sequence[Delete]) -> 
     held = _running_servers(builder.job, children)
     if not held:
         return list(deletes)
-    ends = _awaited_until(builder.job, children, deleted={each.uid for each in deletes})
-    awaited = [each for each in ends if each is None or each > builder.now]
-    if not awaited:
+    refused = time.add(since or builder.now, REFUSED_AFTER)
+    deleted = {each.uid for each in deletes}
+    ends = _awaited_until(builder.job, children, deleted=deleted, refused=refused)
+    until = max(ends, default=builder.now)
+    if until <= builder.now:
         return list(deletes)
-    builder.requeue_at(max((each for each in awaited if each is not None), default=None))
+    builder.requeue_at(until)
     return [each for each in deletes if each.uid not in held and each.kind != ChildKind.SERVICE]
 
 
@@ -50,11 +60,11 @@ def _running_servers(job: Job, children: Children) -> frozenset[str]:
 
 
 def _awaited_until(
-    job: Job, children: Children, *, deleted: AbstractSet[str]
-) -> Iterator[datetime | None]:
+    job: Job, children: Children, *, deleted: AbstractSet[str], refused: datetime
+) -> Iterator[datetime]:
     """For each chief and worker that runs and is to end, when it is not awaited any longer.
 
-    None if its deletion is only requested now.
+    That is `refused` for those in `deleted`, whose deletion has not begun.
     """
     for pod in _running(job, children, tasks=_USERS):
         meta = pod.metadata
@@ -62,7 +72,7 @@ def _awaited_until(
         if gone_by is not None:
             yield time.add(gone_by, MARGIN)
         elif meta.uid in deleted:
-            yield None
+            yield refused
 
 
 def _running(job: Job, children: Children, *, tasks: AbstractSet[str]) -> list[Pod]:

@@ -84,6 +84,15 @@ def is_evicted(pod: Pod) -> bool:
     return any(not _ended_before_mark(pod, each) for each in marks)
 
 
+def may_have_ended_by_deletion(pod: Pod) -> bool:
+    """Whether a pod that is known to have run when its deletion was decided ended because of it.
+
+    Only the generation can prove that its kubelet did not know of the deletion. Times prove
+    nothing, because they are of two clocks.
+    """
+    return pod.metadata.is_terminating and not _is_of_earlier_generation(pod)
+
+
 def _is_disruption_mark(condition: PodCondition) -> bool:
     return condition.type == "DisruptionTarget" and condition.status == "True"
 

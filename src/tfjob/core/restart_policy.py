@@ -178,13 +178,26 @@ def unexpired_records(
 def backoff_until(
     stored: ReplicaStatus, index: int, *, now: datetime, max_delay: timedelta
 ) -> datetime | None:
-    """When a replica may be recreated, or None if it may be now. Only failures are delayed."""
+    """When a replica may be recreated, or None if it may be now.
+
+    Only failures are delayed, and restarts of a group whatever their cause.
+    """
     last = stored.record_of(index)
-    if last is None or last.cause is not RecordCause.FAILED or last.streak < 2 or last.at > now:
+    if last is None or last.streak < 2 or last.at > now:
+        return None
+    if last.cause is not RecordCause.FAILED and not last.incident:
         return None
     doublings = min(last.streak - 2, 10)
     moment = time.add(last.at, min(FIRST_DELAY * 2**doublings, max_delay))
     return moment if moment > now else None
+
+
+def streak_before(
+    instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
+) -> int:
+    """The streak of an index before the end of its pod, unless that has run stably."""
+    last = stored.record_of(instance.index)
+    return 0 if last is None or _ran_stably(pod, now) else last.streak
 
 
 def _action_at_backoff_limit(instance: ReplicaInstance, semantics: Semantics) -> ReplicaAction:
@@ -262,12 +275,13 @@ def _is_retryable(pod: Pod, semantics: Semantics) -> bool:
 def _record(
     instance: ReplicaInstance, pod: Pod, *, stored: ReplicaStatus, now: datetime
 ) -> PodRecord:
-    last, cause = stored.record_of(instance.index), _record_cause(instance)
-    streak = last.streak if last is not None and not _ran_stably(pod, now) else 0
+    cause = _record_cause(instance)
+    streak = streak_before(instance, pod, stored=stored, now=now)
+    streak = streak + 1 if cause is RecordCause.FAILED else streak
     return PodRecord(
         index=instance.index,
         uid=pod.metadata.uid,
-        streak=streak + 1 if cause is RecordCause.FAILED else streak,
+        streak=max(streak, instance.group_streak),
         at=time.truncate(now),
         cause=cause,
         incident=instance.incident,

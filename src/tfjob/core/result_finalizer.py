@@ -12,7 +12,7 @@ from tfjob.core.observe import Children, ReplicaInstance, observe
 from tfjob.core.plan import Plan, Release
 from tfjob.core.status import ConditionType, JobStatus
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Phase, Pod
 
 
 def is_held(meta: ObjectMeta) -> bool:
@@ -64,5 +64,16 @@ def _is_awaited(instance: ReplicaInstance, pod: Pod, *, status: JobStatus) -> bo
         return False
     last = status.of(instance.replica.type).record_of(instance.index)
     if last is not None and last.uid == pod.metadata.uid and last.is_restart:
-        return False
+        return bool(last.incident) and _may_still_succeed(instance, pod)
     return instance.is_succeeded or not instance.is_terminating
+
+
+def _may_still_succeed(instance: ReplicaInstance, pod: Pod) -> bool:
+    """Whether a pod that is restarted with its group has not ended, or has ended before that.
+
+    Until its deletion is carried out it may still succeed. A pod that runs with a grace period of 0
+    was deleted by force, and nobody reports its end.
+    """
+    if instance.phase is Phase.RUNNING:
+        return pod.metadata.deletion_grace_period_seconds != 0
+    return instance.is_succeeded

@@ -9,11 +9,12 @@ from datetime import datetime
 
 import msgspec
 
+from tfjob.core import orderly_end
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, ObservedState, replica_key
 from tfjob.core.plan import ChildKind, Rule, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
-from tfjob.core.status import JobStatus, PodRecord, RecordCause, ReplicaStatus
+from tfjob.core.status import ConditionType, JobStatus, PodRecord, RecordCause, ReplicaStatus
 from tfjob.k8s.meta import ObjectMeta
 
 
@@ -22,9 +23,19 @@ def delete_surplus(builder: PlanBuilder, children: Children, observed: ObservedS
     obsolete = [pod.metadata for pod in pods if pod is not None]
     services, rule = observed.surplus_services, Rule.SCALE_DOWN
     builder.deletes.extend(deletes_of(ChildKind.POD, observed.surplus_pods, rule=rule))
-    builder.deletes.extend(deletes_of(ChildKind.POD, obsolete, rule=Rule.SUPERSEDED))
+    delete_superseded(builder, children, obsolete)
     builder.deletes.extend(deletes_of(ChildKind.SERVICE, services, rule=rule))
     record_removed(builder, children, observed.surplus_pods)
+
+
+def delete_superseded(
+    builder: PlanBuilder, children: Children, metas: Sequence[ObjectMeta]
+) -> None:
+    """Delete the pods of an earlier run, which may still be ending in order."""
+    deletes = deletes_of(ChildKind.POD, metas, rule=Rule.SUPERSEDED)
+    resumed = builder.status.condition(ConditionType.SUSPENDED)
+    since = None if resumed is None else resumed.last_transition
+    builder.deletes.extend(orderly_end.due(builder, children, deletes, since=since))
 
 
 def record_removed(builder: PlanBuilder, children: Children, metas: Sequence[ObjectMeta]) -> None:

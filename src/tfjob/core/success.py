@@ -34,11 +34,13 @@ def is_whole(observed: ObservedState) -> bool:
 
 def representative_instance(
     criterion: SuccessCriterion, observed: ObservedState
-) -> ReplicaInstance:
-    """The replica that the success message names. The job must have succeeded."""
-    return (
-        sole_decisive_instance(criterion, observed) or _decisive_instances(criterion, observed)[0]
-    )
+) -> ReplicaInstance | None:
+    """The replica that the success message names.
+
+    None if no decisive one is left, because the spec was changed after training had succeeded.
+    """
+    decisive = _decisive_instances(criterion, observed)
+    return sole_decisive_instance(criterion, observed) or next(iter(decisive), None)
 
 
 def sole_decisive_instance(

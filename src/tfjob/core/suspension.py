@@ -4,6 +4,7 @@ A resumed job starts all its replicas again.
 """
 
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 
 import msgspec
 
@@ -28,7 +29,8 @@ def suspend(builder: PlanBuilder, children: Children, observed: ObservedState) -
     else:
         services = (each.metadata for each in replica_services(builder.job, children))
         deletes.extend(deletes_of(ChildKind.SERVICE, services, rule=Rule.SUSPENDED))
-    due = orderly_end.due(builder, children, deletes)
+    since = _suspended_since(builder)
+    due = orderly_end.due(builder, children, deletes, since=since)
     builder.deletes.extend(due)
     completion.delete_pod_group(builder, children, rule=Rule.SUSPENDED)
     builder.status = replica_counts.while_suspended(
@@ -51,8 +53,13 @@ def resume(builder: PlanBuilder, children: Children, observed: ObservedState) ->
     # The resumption is stored before any pod is created: every existing pod is of the earlier run.
     metas = [pod.metadata for pod in children.pods]
     scale_down.record_removed(builder, children, metas)
-    builder.deletes.extend(deletes_of(ChildKind.POD, metas, rule=Rule.SUPERSEDED))
+    scale_down.delete_superseded(builder, children, metas)
     return observe(msgspec.structs.replace(builder.job, status=builder.status), children)
+
+
+def _suspended_since(builder: PlanBuilder) -> datetime | None:
+    found = builder.status.condition(ConditionType.SUSPENDED)
+    return found.last_transition if found is not None and found.is_true else None
 
 
 def _left_running(

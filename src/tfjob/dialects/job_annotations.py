@@ -11,12 +11,13 @@ import msgspec
 
 from tfjob.core.job import Recovery
 from tfjob.dialects.stored_values import mapping, metadata_of
-from tfjob.k8s import time
 
 RECOVERY: Final = "tfjob.dev/recovery"
 """What happens when a replica is lost: Auto, Group or Replica."""
 EVALUATOR_GRACE: Final = "tfjob.dev/evaluator-grace-seconds"
 """How many seconds evaluators may outlive the training."""
+_MAX_EVALUATOR_GRACE: Final = 86_400
+"""A day: until the grace is over, the other replicas keep what they run on."""
 INVALID: Final = "InvalidAnnotation"
 """The reason of the warning event."""
 _RECOVERIES: Final = {str(each).lower(): each for each in Recovery}
@@ -39,21 +40,27 @@ def read(manifest: Mapping[str, Any], *, recovery: str) -> JobAnnotations:
     if mode is None:
         allowed = ", ".join(map(str, Recovery))
         warnings.append(_warning(RECOVERY, given, f"use one of {allowed}; {recovery} applies"))
-    grace = _seconds(given.get(EVALUATOR_GRACE, "0"))
-    if grace is None:
-        told = "use a whole number of seconds, such as 300; no grace applies"
+    seconds = _whole_number(given.get(EVALUATOR_GRACE, "0"))
+    if seconds is None:
+        told = f"use a whole number of seconds up to {_MAX_EVALUATOR_GRACE}; no grace applies"
         warnings.append(_warning(EVALUATOR_GRACE, given, told))
+    elif seconds > _MAX_EVALUATOR_GRACE:
+        told = f"use at most {_MAX_EVALUATOR_GRACE}, which is a day and applies"
+        warnings.append(_warning(EVALUATOR_GRACE, given, told))
+    grace = timedelta(seconds=min(seconds or 0, _MAX_EVALUATOR_GRACE))
     return JobAnnotations(
         recovery=mode or Recovery(recovery),
-        evaluator_grace=grace or timedelta(),
+        evaluator_grace=grace,
         warnings=tuple(warnings),
     )
 
 
-def _seconds(value: object) -> timedelta | None:
+def _whole_number(value: object) -> int | None:
+    """The number that a text stands for. All that are too long to be allowed are the same."""
     if not isinstance(value, str) or not (value.isascii() and value.isdigit()):
         return None
-    return time.duration(int(value)) if len(value) <= _MAX_DIGITS else None
+    digits = value.lstrip("0")
+    return int(digits or "0") if len(digits) <= _MAX_DIGITS else 10**_MAX_DIGITS
 
 
 def _warning(name: str, given: Mapping[str, Any], told: str) -> tuple[str, str]:

@@ -278,7 +278,13 @@ MUTANTS = [
     Mutant(
         "servers-first",
         "parameter servers are ended together with the replicas that use them",
-        [Patch(orderly_end, "due", lambda _before: lambda _builder, _seen, deletes: list(deletes))],
+        [
+            Patch(
+                orderly_end,
+                "due",
+                lambda _before: lambda _builder, _seen, deletes, **_facts: list(deletes),
+            )
+        ],
     ),
     Mutant(
         "group-in-pieces",

@@ -15,6 +15,7 @@ from tests.support.builders import (
     events_of,
     manifest,
     pods,
+    replica_spec,
     status_after,
 )
 from tfjob.core.job import Job
@@ -150,3 +151,52 @@ def test_the_evaluator_of_another_type_of_success_is_awaited_too() -> None:
     job = a_job("W2 E1")
     plan = decide(job, a_pod("worker", 0, "Succeeded", exit_code=0), *pods(evaluator="R"))
     assert status_after(job, plan).training_completed == at(0)
+
+
+def edited(*roles: tuple[str, int], **fields: Any) -> Job:
+    """A job in its grace, of which the user has changed the replicas: type and count."""
+    status = {
+        "startTime": time.render(at(-100)),
+        "trainingCompletionTime": time.render(at(0)),
+        "replicaStatuses": {"Chief": {"succeeded": 1, "completedIndexes": "0"}},
+    }
+    given = manifest(status=status, **fields)
+    given["spec"]["tfReplicaSpecs"] = {kind: replica_spec(count) for kind, count in roles}
+    given["metadata"]["annotations"] = {EVALUATOR_GRACE: str(GRACE)}
+    return decoded(given)
+
+
+@pytest.mark.parametrize("policy", ["", "AllWorkers"])
+@pytest.mark.parametrize(
+    "roles",
+    [
+        (("Chief", 0), ("Worker", 0), ("Evaluator", 0)),
+        (("Chief", 0), ("Worker", 0), ("Evaluator", 1)),
+        (("Worker", 0), ("Evaluator", 0)),
+        (("Worker", 0),),
+        (("Worker", 2),),
+        (("PS", 1),),
+        (("Chief", 1), ("Worker", 1)),
+        (("Chief", 1), ("Worker", 1), ("Evaluator", 1)),
+        (("Evaluator", 1),),
+    ],
+)
+def test_no_edit_during_the_grace_keeps_the_job_from_succeeding(
+    roles: tuple[tuple[str, int], ...], policy: str
+) -> None:
+    job = edited(*roles, successPolicy=policy)
+    found = pods(worker="R", evaluator="R")
+    during = status_after(job, decide(job, *found, now=at(5)))
+    assert during.is_finished is (("Evaluator", 1) not in roles)
+    after = status_after(job, decide(job, *found, now=at(GRACE + 1)))
+    assert after.is_true(ConditionType.SUCCEEDED)
+
+
+def test_a_message_that_names_a_replica_names_the_job_if_none_is_left() -> None:
+    job = edited(("Chief", 0))
+    template = msgspec.structs.replace(job.messages.succeeded, message="{child} ended with {code}")
+    messages = msgspec.structs.replace(job.messages, succeeded=template)
+    job = msgspec.structs.replace(job, messages=messages)
+    found = status_after(job, decide(job, now=at(5))).condition(ConditionType.SUCCEEDED)
+    assert found is not None
+    assert found.message == "j ended with 0"

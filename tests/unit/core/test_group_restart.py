@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.builders import Passes, a_pod, at, created_names, deleted_names, manifest, pods
@@ -139,6 +140,65 @@ def test_the_group_waits_for_the_delay_of_the_replica_that_fails_again_and_again
     assert len(created_names(passes.go(now=at(24)), "Pod")) == 3
 
 
+def generation(number: int, *lost: Pod) -> list[Pod]:
+    """All workers of one run, of which some are lost."""
+    replaced = {each.metadata.name: each for each in lost}
+    found = [a_pod("worker", index, uid=f"{number}-{index}") for index in range(3)]
+    return [replaced.get(each.metadata.name, each) for each in found]
+
+
+@pytest.mark.parametrize("kind", ["failed", "deleted", "in place"])
+@pytest.mark.parametrize("rotates", [True, False])
+def test_a_group_that_is_restarted_again_and_again_waits_longer_and_longer(
+    kind: str, rotates: bool
+) -> None:
+    """Whichever of its replicas is lost, and however."""
+    passes = running(restart="OnFailure")
+    delays = []
+    for number in range(5):
+        index, when = (number % 3 if rotates else 1), 1000.0 * number
+        started = time.render(at(when - 60))
+        uid = f"{number}-{index}"
+        lost = {
+            "failed": a_pod(
+                "worker", index, "Failed", exit_code=137, ran=(when - 60, when), uid=uid
+            ),
+            "deleted": a_pod("worker", index, deleted=when, uid=uid),
+            "in place": in_place(index, when, uid=uid),
+        }[kind]
+        found = [fresh(each, started) for each in generation(number, lost)]
+        passes.go(*found, now=at(when + 1))
+        streaks = {each.streak for each in passes.job.status.of("Worker").records}
+        assert streaks == {number + 1}
+        plan = passes.go(now=at(when + 2))
+        until = None if created_names(plan, "Pod") else plan.requeue_at
+        delays.append(0 if until is None else (until - at(when + 1)).total_seconds())
+        later = passes.go(now=at(when + 400))
+        assert len(created_names(later, "Pod")) == 3
+    assert delays == [0, 10, 20, 40, 80]
+
+
+def fresh(pod: Pod, started: str) -> Pod:
+    status = msgspec.structs.replace(pod.status, start_time=started)
+    return msgspec.structs.replace(pod, status=status)
+
+
+def test_a_run_of_ten_minutes_ends_the_streak_of_the_group() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    passes.go(now=at(9))
+    passes.go(*generation(1, a_pod("worker", 0, deleted=3000, uid="1-0")), now=at(3001))
+    assert {each.streak for each in passes.job.status.of("Worker").records} == {1}
+    assert len(created_names(passes.go(now=at(3002)), "Pod")) == 3
+
+
+def test_a_replica_that_joins_a_restart_does_not_lengthen_the_delay() -> None:
+    passes = running()
+    passes.go(*pods(worker="R-P"), failed("worker", 1, 137, 2), now=at(3))
+    passes.go(a_pod("worker", 0, deleted=3), a_pod("worker", 2), now=at(5))
+    assert {each.streak for each in passes.job.status.of("Worker").records} == {1}
+
+
 def test_exit_code_0_after_the_restart_was_decided_is_no_success() -> None:
     """Collective programs catch SIGTERM and may exit with 0."""
     passes = running()
@@ -147,6 +207,37 @@ def test_exit_code_0_after_the_restart_was_decided_is_no_success() -> None:
     passes.go(ended, now=at(9))
     assert passes.job.status.of("Worker").completed == frozenset()
     assert not passes.job.status.is_finished
+
+
+@pytest.mark.parametrize("skew", [-3600, -10, 0, 10, 3600])
+@pytest.mark.parametrize("grace", [30, 0])
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_no_clock_of_a_node_makes_an_end_by_deletion_a_success(
+    skew: float, grace: int, is_seen: bool
+) -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    if is_seen:
+        passes.go(a_pod("worker", 0, deleted=3), now=at(4))
+    ran = (-50 + skew, 8 + skew)
+    ended = a_pod("worker", 0, exit_code=0, ran=ran, deleted=3, grace=grace)
+    passes.go(ended, now=at(9))
+    assert passes.job.status.of("Worker").completed == frozenset()
+    assert not passes.job.status.is_finished
+
+
+@pytest.mark.parametrize("skew", [-3600, 3600])
+@pytest.mark.parametrize(("known", "is_success"), [(1, True), (2, False)])
+def test_the_generation_proves_that_a_replica_ended_before_its_deletion(
+    skew: float, known: int, is_success: bool
+) -> None:
+    passes = running()
+    passes.go(*pods(worker="R-R"), failed("worker", 1, 137, 2), now=at(3))
+    pod = a_pod("worker", 0, "Succeeded", exit_code=0, ran=(-50, 2 + skew), deleted=3)
+    meta = msgspec.structs.replace(pod.metadata, generation=2)
+    status = msgspec.structs.replace(pod.status, observed_generation=known)
+    passes.go(msgspec.structs.replace(pod, metadata=meta, status=status), now=at(9))
+    assert passes.job.status.is_true("Succeeded") is is_success
 
 
 def test_a_success_before_the_deletion_was_requested_stays_one() -> None:
@@ -310,6 +401,33 @@ def test_wrong_clocks_do_not_change_what_is_restarted(seconds: float) -> None:
     passes = running(restart="OnFailure")
     plan = passes.go(*pods(worker="R-R"), in_place(1, 2), now=at(3 + seconds))
     assert len(deleted_names(plan, "Pod")) == 3
+
+
+@pytest.mark.parametrize("ahead", [-90_000, 0, 90_000])
+def test_the_clock_of_another_node_does_not_hide_a_loss(ahead: float) -> None:
+    """Worker 2, on a node whose clock is wrong, was lost more often than is kept."""
+    passes = running(restart="OnFailure")
+    for number in range(8):
+        when = 1000.0 * number
+        lost = in_place(2, when + ahead, uid=f"{number}-2", node="wrong")
+        passes.go(*generation(number, lost), now=at(when + 1))
+        passes.go(now=at(when + 500))
+    plan = passes.go(*generation(8, in_place(1, 8000, uid="8-1")), now=at(8001))
+    assert len(deleted_names(plan, "Pod")) == 3
+
+
+def test_a_restart_in_place_that_is_no_longer_kept_is_not_news() -> None:
+    passes = running(restart="OnFailure", mode="Auto")
+    passes.go(*generation(0, in_place(1, 2, uid="0-1")), now=at(3))
+    for number in range(1, 9):
+        old = in_place(1, 2, uid="0-1")
+        lost = in_place(2, 1000.0 * number, uid=f"{number}-2")
+        passes.go(*generation(0, old, lost), now=at(1000.0 * number + 1))
+    chosen = manifest("W3", restart="OnFailure")
+    chosen["metadata"]["annotations"] = {RECOVERY: "Group"}
+    passes.edit(chosen)
+    found = generation(0, in_place(1, 2, uid="0-1"))
+    assert passes.go(*found, now=at(9000)).deletes == []
 
 
 def test_replicas_that_all_run_again_in_place_are_left_alone() -> None:

@@ -6,12 +6,15 @@ import msgspec
 import pytest
 
 from tests.support.builders import (
+    Passes,
     a_batch_job,
     a_job,
     a_pod,
     at,
+    created_names,
     decide,
     deleted_names,
+    manifest,
     pods,
     status_after,
 )
@@ -23,6 +26,7 @@ from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, Running
 
 MARGIN = orderly_end.MARGIN.total_seconds()
+REFUSED = orderly_end.REFUSED_AFTER.total_seconds()
 DONE = {"conditions": [{"type": "Failed", "status": "True", "reason": "r", "message": "m"}]}
 
 
@@ -152,3 +156,59 @@ def test_batch_jobs_of_parameter_servers_end_after_those_of_the_others() -> None
     assert deleted_names(first, "Job") == ["j-chief-0", "j-worker-0"]
     last = decide(job, owned["ps"], jobs=[a_batch_job("ps")])
     assert (deleted_names(last, "Pod"), deleted_names(last, "Job")) == (["j-ps-0"], ["j-ps-0"])
+
+
+@pytest.mark.parametrize("worker", ["R", "T"])
+def test_a_resume_does_not_disturb_the_end_of_the_run_before(worker: str) -> None:
+    running, resting = manifest("C1 P1 W1"), manifest("C1 P1 W1", run_policy={"suspend": True})
+    passes = Passes(running)
+    passes.go()
+    passes.go(*pods(chief="R", ps="R", worker="R"), now=at(1))
+    passes.edit(resting)
+    passes.go(*pods(chief="R", ps="R", worker="R"), now=at(2))
+    passes.edit(running)
+    for seconds in (3, 4):  # stored with the resumption, and later
+        plan = passes.go(*pods(chief="T", ps="R", worker=worker), now=at(seconds))
+        assert deleted_names(plan, "Pod") == (["j-worker-0"] if worker == "R" else [])
+        assert created_names(plan, "Pod") == []
+    plan = passes.go(*pods(ps="R"), now=at(9))
+    assert [(each.name, each.rule) for each in plan.deletes] == [("j-ps-0", Rule.SUPERSEDED)]
+    assert created_names(plan, "Pod") == ["j-chief-0", "j-worker-0"]
+    fresh = [a_pod("chief", uid="new-chief"), a_pod("worker", uid="new-worker")]
+    assert created_names(passes.go(*fresh, now=at(10)), "Pod") == ["j-ps-0"]
+
+
+def test_a_pod_whose_deletion_is_refused_does_not_keep_them_for_ever() -> None:
+    """A finished job, of which the API server refuses to delete the worker."""
+    policy = {"cleanPodPolicy": "All", "ttlSecondsAfterFinished": 60}
+    status = {**DONE, "completionTime": time.render(at(0))}
+    job = a_job("C1 P1 W1", run_policy=policy, status=status)
+    found = pods(chief="F", ps="R", worker="R")
+    waiting = decide(job, *found, now=at(REFUSED - 1))
+    assert (waiting.deletes_job, waiting.requeue_at) == (False, at(REFUSED))
+    assert deleted_names(waiting, "Pod") == ["j-chief-0", "j-worker-0"]
+    assert decide(job, *found, now=at(REFUSED)).deletes_job
+
+
+def test_a_suspended_job_does_not_keep_them_for_ever_either() -> None:
+    given = manifest("C1 P1", run_policy={"suspend": True})
+    passes = Passes(given)
+    for seconds, expected in (
+        (0, ["j-chief-0"]),
+        (REFUSED - 1, ["j-chief-0"]),
+        (REFUSED, ["j-chief-0", "j-ps-0"]),
+    ):
+        plan = passes.go(*pods(chief="R", ps="R"), now=at(seconds))
+        assert deleted_names(plan, "Pod") == expected
+    # A suspension long after an earlier one is awaited as the first one was.
+    passes.edit(manifest("C1 P1"))
+    passes.go(now=at(2 * REFUSED))
+    passes.edit(given)
+    plan = passes.go(*pods(chief="R", ps="R"), now=at(9 * REFUSED))
+    assert deleted_names(plan, "Pod") == ["j-chief-0"]
+
+
+def test_a_pod_whose_deletion_has_begun_is_awaited_however_late() -> None:
+    status = {**DONE, "completionTime": time.render(at(-2 * REFUSED))}
+    job = a_job("C1 P1", run_policy={"cleanPodPolicy": "All"}, status=status)
+    assert deleted_names(decide(job, *pods(chief="T", ps="R")), "Pod") == []

@@ -13,6 +13,7 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
 from tfjob.core.result_finalizer import with_releases
 from tfjob.dialects.base import Settings
+from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.k8s.pod import Pod
 
 ON = Settings(has_result_finalizers=True)
@@ -109,6 +110,42 @@ def test_a_pod_that_is_deleted_while_it_runs_waits_for_nothing(restart: str, pha
     passes = Passes(manifest("W1", restart=restart), ON)
     passes.go(held(phase=phase))
     assert released(passes.go(held(phase=phase, deleted=-1))) == ["j-worker-0"]
+
+
+def restarted_with_its_group() -> Passes:
+    """Worker 1 was lost, and the restart of worker 0 is stored."""
+    given = manifest("W2", restart="ExitCode")
+    given["metadata"]["annotations"] = {RECOVERY: "Group"}
+    passes = Passes(given, ON)
+    passes.go(held(), a_pod("worker", 1))
+    plan = passes.go(held(), a_pod("worker", 1, "Failed", exit_code=137))
+    assert (sorted(each.name for each in plan.deletes), released(plan)) == (
+        ["j-worker-0", "j-worker-1"],
+        [],
+    )
+    return passes
+
+
+def test_a_pod_that_succeeds_before_the_restart_of_its_group_reaches_it_decides() -> None:
+    passes = restarted_with_its_group()
+    assert released(passes.go(held(deleted=1))) == []
+    plan = passes.go(done_before_deletion())
+    assert passes.conditions[-1] == "Succeeded"
+    assert (released(plan), plan.writes_status_first) == (["j-worker-0"], True)
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        held(phase="Succeeded", exit_code=0, deleted=1),
+        held(phase="Failed", exit_code=143, deleted=1),
+        held(deleted=1, grace=0),
+    ],
+)
+def test_a_pod_that_ended_by_the_restart_of_its_group_is_released(ended: Pod) -> None:
+    passes = restarted_with_its_group()
+    assert released(passes.go(ended)) == ["j-worker-0"]
+    assert not passes.job.status.is_finished
 
 
 @pytest.mark.parametrize(

@@ -72,3 +72,20 @@ def test_where_all_decide_nobody_is_chosen() -> None:
     chosen = success.sole_decisive_instance(SECOND, seen())
     assert chosen is not None
     assert chosen.name == "j-worker-1"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "expected"),
+    [
+        (SECOND, "j-worker-1"),
+        (ALL, "j-worker-0"),
+        (SuccessCriterion(types=("Worker",), index=7), "j-worker-0"),
+        (SuccessCriterion(types=("Evaluator",)), None),
+        (SuccessCriterion(), None),
+    ],
+)
+def test_a_decisive_replica_stands_for_the_success_if_there_is_one(
+    criterion: SuccessCriterion, expected: str | None
+) -> None:
+    found = success.representative_instance(criterion, seen(worker="SSS"))
+    assert (None if found is None else found.name) == expected

@@ -108,6 +108,13 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return self.incidents[min(1, len(self.incidents) - 1)].at
 
+    def forgotten_until_on(self, node: str) -> datetime | None:
+        """The same by the clock of one node; None if no incident on it is kept."""
+        if self.forgotten_until is None:
+            return None
+        kept = self.incidents[1:] or self.incidents
+        return min((each.at for each in kept if each.node == node), default=None)
+
     @property
     def latest(self) -> Incident | None:
         return self.incidents[-1] if self.incidents else None
