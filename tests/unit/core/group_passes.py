@@ -1,0 +1,60 @@
+"""Reconciles of a job in recovery mode Group, and the pods that it loses."""
+
+from typing import Any
+
+from tests.support.builders import Passes, a_pod, at, manifest, pods
+from tfjob.dialects.job_annotations import RECOVERY
+from tfjob.k8s import time
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, Running, Terminated
+
+
+def running(
+    roles: str = "W3", found: Any = None, *, restart: str = "ExitCode", **fields: Any
+) -> Passes:
+    mode = fields.pop("mode", "Group")
+    given = manifest(roles, restart=restart, **fields)
+    given["metadata"]["annotations"] = {RECOVERY: mode}
+    passes = Passes(given)
+    passes.go()
+    passes.go(*(pods(worker="RRR") if found is None else found), now=at(1))
+    return passes
+
+
+def failed(role: str, index: int, code: int, seconds: float, **fields: Any) -> Pod:
+    return a_pod(role, index, "Failed", exit_code=code, ran=(-50, seconds), **fields)
+
+
+def in_place(index: int, seconds: float, *, restarts: int = 1, **fields: Any) -> Pod:
+    """A worker that was killed, and whose container the kubelet has restarted."""
+    ended = Terminated(
+        exit_code=137,
+        reason="Error",
+        started_at=time.render(at(-50)),
+        finished_at=time.render(at(seconds)),
+    )
+    status = ContainerStatus(
+        name="tensorflow",
+        restart_count=restarts,
+        state=ContainerState(running=Running(time.render(at(seconds + 1)))),
+        last_state=ContainerState(terminated=ended),
+    )
+    return a_pod("worker", index, others=[status], **fields)
+
+
+def records(passes: Passes, kind: str = "Worker") -> dict[str, tuple[str, str]]:
+    found = passes.job.status.of(kind).records
+    return {each.uid: (str(each.cause), each.incident) for each in found}
+
+
+def restarts(passes: Passes) -> int:
+    return passes.job.status.restarts
+
+
+LOST = "uid-j-worker-1/0"
+
+
+def generation(number: int, *lost: Pod) -> list[Pod]:
+    """All workers of one run, of which some are lost."""
+    replaced = {each.metadata.name: each for each in lost}
+    found = [a_pod("worker", index, uid=f"{number}-{index}") for index in range(3)]
+    return [replaced.get(each.metadata.name, each) for each in found]
