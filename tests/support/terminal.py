@@ -18,6 +18,8 @@ import pyte
 from tests.support.patience import PATIENCE
 
 _EXITED = "the command exited with "
+_SIZES = frozenset({"COLUMNS", "LINES"})
+"""Variables that would override the size of this terminal."""
 
 
 class Terminal:
@@ -27,7 +29,8 @@ class Terminal:
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self._command = command
-        self._environ = {**environ, "TERM": "xterm-256color"}
+        kept = {name: value for name, value in environ.items() if name not in _SIZES}
+        self._environ = {**kept, "TERM": "xterm-256color"}
         self._pid = self._fd = -1
 
     def __enter__(self) -> Self:
