@@ -17,7 +17,7 @@ import yaml
 from tests.support import permission_scenarios as scenarios
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.environments import Environment
-from tests.support.fake_kubelet.driver import exits, runs
+from tests.support.fake_kubelet.driver import FakeKubelet, exits, runs
 from tests.support.helm import (
     EVERY_DIALECT,
     NAME,
@@ -193,6 +193,7 @@ async def test_each_permission_is_asked_for_and_nothing_is_missing(
         await _orphans_are_adopted(fixture)
         await _names_are_taken(fixture, operator)
         await _a_pod_does_not_go_away(fixture, audit)
+        await _a_pod_does_not_start(fixture, audit)
         await scenarios.old_job_fails_for_good(fixture)
         await _the_lease_is_lost(fixture, home, audit)
     await asyncio.to_thread(operator.stop)
@@ -308,6 +309,17 @@ async def _a_pod_does_not_go_away(fixture: JobFixture, audit: Audit) -> None:
     await fixture.delete_pod("stuck-worker-0")
     await _until_asked(fixture, audit, ("", "nodes", "get"))
     await fixture.call("PATCH", path, {"metadata": {"finalizers": []}})
+
+
+async def _a_pod_does_not_start(fixture: JobFixture, audit: Audit) -> None:
+    """Its status does not tell why, so its events are read."""
+
+    async def waits(kubelet: FakeKubelet, pod: Json) -> None:
+        await kubelet.waiting(pod, "ContainerCreating")
+
+    fixture.kubelet.script("late-*", waits)
+    await fixture.submit("W1", name="late")
+    await _until_asked(fixture, audit, ("", "events", "list"))
 
 
 async def _the_lease_is_lost(fixture: JobFixture, home: str, audit: Audit) -> None:
