@@ -59,7 +59,8 @@ def test_the_group_and_the_pods_say_what_kube_scheduler_reads() -> None:
     assert group["apiVersion"] == "scheduling.k8s.io/v1alpha2"
     assert group["spec"] == {"schedulingPolicy": {"gang": {"minCount": 3}}}
     assert group["metadata"]["ownerReferences"][0]["uid"] == "U"
-    pods = made(job, plan, "Pod")
+    assert made(job, plan, "Pod") == []  # A PodGroup of that name may be somebody else's.
+    pods = made(job, decide(job, pod_group=a_group(3)), "Pod")
     assert [each["spec"]["schedulingGroup"] for each in pods] == [{"podGroupName": "j"}] * 3
     assert all("schedulerName" not in each["spec"] for each in pods)
 
@@ -68,7 +69,7 @@ def test_a_template_keeps_its_scheduler_without_a_warning() -> None:
     given = manifest("W1")
     given["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["schedulerName"] = "mine"
     job = decoded(given, native())
-    plan = decide(job)
+    plan = decide(job, pod_group=a_group(1))
     assert [each["spec"]["schedulerName"] for each in made(job, plan, "Pod")] == ["mine"]
     assert plan.events == []
 
@@ -87,7 +88,7 @@ def test_a_topology_key_and_a_priority_are_passed_on() -> None:
     plan = decide(job)
     (group,) = made(job, plan, "PodGroup")
     assert group["spec"]["schedulingConstraints"] == {"topology": [{"key": "rack"}]}
-    (pod,) = made(job, plan, "Pod")
+    (pod,) = made(job, decide(job, pod_group=a_group(1)), "Pod")
     assert pod["spec"]["priorityClassName"] == "high"
 
 
@@ -103,6 +104,7 @@ def test_a_gang_that_grows_before_it_has_nodes_is_made_anew() -> None:
     assert passes.go(now=at(1), pod_group=leaving).creates == []
     plan = passes.go(now=at(2))
     assert created_names(plan, "PodGroup") == ["j"]
+    plan = passes.go(now=at(3), pod_group=a_group(3))
     assert len(created_names(plan, "Pod")) == 3
     assert passes.job.status.restarts == 0
 

@@ -113,6 +113,7 @@ def _kubernetes(version: str, *, job_name: str, policy: Mapping[str, Any]) -> Ga
         computes_resources=False,
         counts_ended_members=False,
         is_resizable=version not in _FIXED_VERSIONS,
+        waits_for_group=True,
         stays_until_pods_end=True,
     )
 
