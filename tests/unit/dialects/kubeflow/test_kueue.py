@@ -26,6 +26,7 @@ GROUP = "kueue.x-k8s.io/pod-group-name"
 SIZE = "kueue.x-k8s.io/pod-group-total-count"
 MANAGED = "kueue.x-k8s.io/managed"
 END = "kueue.x-k8s.io/retriable-in-group"
+GROUPED = Settings(has_kueue_pod_groups=True)
 
 
 def queued(roles: str = "W3", **fields: Any) -> dict[str, Any]:
@@ -68,16 +69,17 @@ def test_a_job_outside_of_queues_runs_with_its_first_replica() -> None:
 def test_pods_are_marked_as_one_group_of_the_size_of_the_job() -> None:
     given = queued("C1 W2")
     given["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
-    for pod in children_of(decoded(given), "Pod").values():
+    for pod in children_of(decoded(given, GROUPED), "Pod").values():
         labels = pod["metadata"]["labels"]
         assert (labels[QUEUE], labels[GROUP]) == ("team", "j-u-3")
         assert labels["kueue.x-k8s.io/priority-class"] == "high"
         assert pod["metadata"]["annotations"][SIZE] == "3"
 
 
-@pytest.mark.parametrize("is_on", [True, False])
-def test_pods_are_marked_only_in_a_queue_and_if_that_is_on(is_on: bool) -> None:
-    settings = Settings(has_kueue_pod_groups=is_on)
+@pytest.mark.parametrize(("settings", "is_on"), [(GROUPED, True), (Settings(), False)])
+def test_pods_are_marked_only_in_a_queue_and_if_that_is_asked_for(
+    settings: Settings, is_on: bool
+) -> None:
     for given, expected in ((queued(), is_on), (manifest("W3"), False)):
         for pod in children_of(decoded(given, settings), "Pod").values():
             assert (GROUP in pod["metadata"]["labels"]) is expected
@@ -88,14 +90,15 @@ def test_the_name_of_a_group_fits_into_a_label() -> None:
     given["metadata"]["name"] = f"{'a' * 39}-{'b' * 10}"
     given["metadata"]["uid"] = "0a1b2c3d-4e5f"
     (name,) = {
-        pod["metadata"]["labels"][GROUP] for pod in children_of(decoded(given), "Pod").values()
+        pod["metadata"]["labels"][GROUP]
+        for pod in children_of(decoded(given, GROUPED), "Pod").values()
     }
     assert name == f"{'a' * 39}-0a1b2c3d-3"
 
 
 def test_a_deleted_pod_is_given_back_by_the_queue() -> None:
     leaving = held(a_pod("worker", 0, deleted=0))
-    plan = decide(decoded(queued()), leaving, *map(held, pods(worker="-RR")))
+    plan = decide(decoded(queued(), GROUPED), leaving, *map(held, pods(worker="-RR")))
     assert released(plan) == ["j-worker-0"]
     assert plan.releases == [
         Release(name="j-worker-0", uid=leaving.metadata.uid, finalizer=MANAGED)
@@ -103,26 +106,26 @@ def test_a_deleted_pod_is_given_back_by_the_queue() -> None:
 
 
 def test_a_pod_that_stays_is_not_given_back() -> None:
-    assert released(decide(decoded(queued()), *map(held, pods(worker="RFS")))) == []
+    assert released(decide(decoded(queued(), GROUPED), *map(held, pods(worker="RFS")))) == []
 
 
 def test_the_pods_of_a_job_that_is_deleted_are_given_back() -> None:
     given = queued()
     given["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-    plan = decide(decoded(given), held(a_pod("worker", 0, deleted=0)))
+    plan = decide(decoded(given, GROUPED), held(a_pod("worker", 0, deleted=0)))
     assert released(plan) == ["j-worker-0"]
 
 
 def test_the_pods_of_a_job_that_another_controller_manages_are_left_to_it() -> None:
     given = queued(run_policy={"managedBy": "kueue.x-k8s.io/multikueue"})
-    plan = decide(decoded(given), held(a_pod("worker", 0, deleted=0)))
+    plan = decide(decoded(given, GROUPED), held(a_pod("worker", 0, deleted=0)))
     assert plan.is_empty
 
 
 @pytest.mark.parametrize("restart", ["Never", "OnFailure", "ExitCode"])
 def test_a_pod_that_the_queue_stops_has_not_failed(restart: str) -> None:
     stop = PodCondition(type="TerminationTarget", status="True", reason="WorkloadEvicted")
-    passes = Passes(queued("W2", restart=restart))
+    passes = Passes(queued("W2", restart=restart), GROUPED)
     passes.go(*map(held, pods(worker="RR")))
     leaving = [held(a_pod("worker", each, deleted=0, conditions=[stop])) for each in (0, 1)]
     plan = passes.go(*leaving, now=at(1))
@@ -139,7 +142,7 @@ def leaving(*indexes: int, group: str = "j-u-2") -> list[Pod]:
 
 def test_one_pod_stays_until_its_group_has_a_successor() -> None:
     """Kueue forgets a group without pods, and that an administrator has stopped it."""
-    job = decoded(queued("W2", restart="OnFailure"))
+    job = decoded(queued("W2", restart="OnFailure"), GROUPED)
     assert released(decide(job, *leaving(0, 1))) == ["j-worker-1"]
     assert released(decide(job, *leaving(0))) == []
     new = held(a_pod("worker", 1, "Pending", node=""), "j-u-2")
@@ -147,7 +150,7 @@ def test_one_pod_stays_until_its_group_has_a_successor() -> None:
 
 
 def test_the_pod_of_a_job_of_one_cannot_stay() -> None:
-    job = decoded(queued("W1", restart="OnFailure"))
+    job = decoded(queued("W1", restart="OnFailure"), GROUPED)
     assert released(decide(job, *leaving(0, group="j-u-1"))) == ["j-worker-0"]
 
 
@@ -157,11 +160,11 @@ def test_the_pod_of_a_job_of_one_cannot_stay() -> None:
     ids=["suspended", "of another size"],
 )
 def test_no_pod_of_a_group_that_ends_stays(given: dict[str, Any]) -> None:
-    assert released(decide(decoded(given), *leaving(0, 1))) == ["j-worker-0", "j-worker-1"]
+    assert released(decide(decoded(given, GROUPED), *leaving(0, 1))) == ["j-worker-0", "j-worker-1"]
 
 
 def test_a_scaled_job_is_queued_again_as_a_whole() -> None:
-    passes = Passes(queued("W3"))
+    passes = Passes(queued("W3"), GROUPED)
     old = [held(each, "j-u-2") for each in pods(worker="RR")]
     plan = passes.go(*old)
     assert deleted_names(plan, "Pod") == ["j-worker-0", "j-worker-1"]
@@ -174,12 +177,12 @@ def test_a_scaled_job_is_queued_again_as_a_whole() -> None:
 
 def test_pods_that_the_queue_has_not_taken_up_are_left_in_peace() -> None:
     """Kueue manages the job itself, and the pods of another size are surplus at most."""
-    found = decide(decoded(queued("W3")), *pods(worker="RR"))
+    found = decide(decoded(queued("W3"), GROUPED), *pods(worker="RR"))
     assert deleted_names(found, "Pod") == []
 
 
 def test_a_finished_job_tells_the_queue_that_no_pod_comes_back() -> None:
-    passes = Passes(queued("W2"))
+    passes = Passes(queued("W2"), GROUPED)
     ended = [held(each, "j-u-2") for each in pods(worker="SR")]
     passes.go(*ended)
     (update,) = passes.go(*ended, now=at(1)).updates
