@@ -15,6 +15,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Plan, Release, Rule, Update, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
+from tfjob.core.pod_state import has_ended
 from tfjob.core.queue_spec import FINALIZER, QueueSpec
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
@@ -23,6 +24,11 @@ from tfjob.k8s.pod import Pod
 def is_queued(meta: ObjectMeta) -> bool:
     """Whether a queue holds the pod."""
     return FINALIZER in meta.finalizers
+
+
+def is_kept_by_queue(pod: Pod) -> bool:
+    """Whether a deleted pod has ended and only the queue keeps it: no new replica can meet it."""
+    return is_queued(pod.metadata) and pod.metadata.is_terminating and has_ended(pod)
 
 
 def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:

@@ -19,6 +19,7 @@ from tests.support.builders import (
 from tests.unit.dialects.rendering import children_of
 from tfjob.core.plan import Plan, Release
 from tfjob.dialects.base import Settings
+from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.k8s.pod import Pod, PodCondition
 
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -190,3 +191,36 @@ def test_a_finished_job_tells_the_queue_that_no_pod_comes_back() -> None:
     assert update.body["metadata"]["annotations"] == {END: "false"}
     told = [held(each, "j-u-2", **{END: "false"}) for each in pods(worker="SR")]
     assert passes.go(*told, now=at(2)).updates == []
+
+
+def test_a_group_restart_does_not_wait_for_the_pod_that_stays_for_the_queue() -> None:
+    """The queue needs a successor before that pod goes, and the successors come all at once."""
+    given = queued("W3", restart="ExitCode")
+    given["metadata"]["annotations"] = {RECOVERY: "Group"}
+    passes = Passes(given, GROUPED)
+    running = [held(a_pod("worker", each)) for each in range(3)]
+    passes.go(*running)
+    failed = held(a_pod("worker", 1, "Failed", exit_code=137))
+    passes.go(running[0], failed, running[2], now=at(5))
+    old = [held(a_pod("worker", each, "Failed", exit_code=137, deleted=6)) for each in range(3)]
+    plan = passes.go(*old, now=at(10))
+    assert (released(plan), created_names(plan, "Pod")) == (["j-worker-1", "j-worker-2"], [])
+    plan = passes.go(old[0], now=at(600))
+    assert created_names(plan, "Pod") == ["j-worker-1", "j-worker-2"]
+    new = [held(a_pod("worker", each, uid=f"new-{each}")) for each in (1, 2)]
+    plan = passes.go(old[0], *new, now=at(601))
+    assert (released(plan), plan.deletes) == (["j-worker-0"], [])
+    assert created_names(passes.go(*new, now=at(602)), "Pod") == ["j-worker-0"]
+    assert passes.job.status.restarts == 1
+
+
+def test_a_group_restart_waits_for_a_pod_that_still_runs() -> None:
+    given = queued("W3", restart="ExitCode")
+    given["metadata"]["annotations"] = {RECOVERY: "Group"}
+    passes = Passes(given, GROUPED)
+    running = [held(a_pod("worker", each)) for each in range(3)]
+    passes.go(*running)
+    failed = held(a_pod("worker", 1, "Failed", exit_code=137))
+    passes.go(running[0], failed, running[2], now=at(5))
+    plan = passes.go(held(a_pod("worker", 0, deleted=6)), now=at(600))
+    assert created_names(plan, "Pod") == []
