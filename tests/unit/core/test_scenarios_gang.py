@@ -339,3 +339,11 @@ def test_a_gang_without_room_is_brought_to_its_scheduler_again() -> None:
     annotations = {"tfjob.dev/retried-at": "2026-01-02T03:04:15Z"}
     assert touch.body == {"metadata": {"uid": "group", "annotations": annotations}}
     assert decide(a_job("W2", VOLCANO), *waiting, now=at(10), pod_group=group).updates != [touch]
+
+
+def test_a_job_that_is_decided_without_its_group_gets_no_new_one() -> None:
+    passes = Passes(manifest("W1"), VOLCANO)
+    passes.go(*pods(worker="R"), pod_group=a_group("Running", minMember=1))
+    plan = passes.go(*pods(worker="S"), now=at(1))
+    assert "Succeeded" in passes.conditions
+    assert plan.creates == []
