@@ -13,7 +13,7 @@ import msgspec
 
 from tfjob.core.plan import ChildKind, Update
 from tfjob.k8s import time
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Pod, PodCondition
 from tfjob.k8s.podgroup import PodGroup
 
 ANNOTATION: Final = "tfjob.dev/retried-at"
@@ -53,6 +53,13 @@ def _refused_since(pod: Pod, *, now: datetime) -> datetime | None:
     if pod.spec.node_name or pod.metadata.is_terminating:
         return None
     for condition in pod.status.conditions:
-        if condition.type == "PodScheduled" and condition.status == "False":
+        if _is_refusal(condition):
             return min(time.parse(condition.last_transition_time) or now, now)
     return None
+
+
+def _is_refusal(condition: PodCondition) -> bool:
+    """Whether a scheduler found no node; it has not looked at a pod that is gated."""
+    if condition.type != "PodScheduled" or condition.status != "False":
+        return False
+    return condition.reason == "Unschedulable"

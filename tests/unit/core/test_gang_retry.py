@@ -18,10 +18,14 @@ def retried(
     room: float | None = None,
     node: str = "",
     deleted: str | None = None,
+    reason: str = "Unschedulable",
 ) -> Retry:
     """What is due for a gang that was refused at second 0."""
     since = PodCondition(
-        type="PodScheduled", status="False", last_transition_time=time.render(at(0))
+        type="PodScheduled",
+        status="False",
+        reason=reason,
+        last_transition_time=time.render(at(0)),
     )
     pod = a_pod("worker", 0, "Pending", node=node, conditions=[since])
     annotations = {} if last is None else {ANNOTATION: time.render(at(last))}
@@ -79,3 +83,7 @@ def test_a_pod_of_which_no_scheduler_speaks_is_not_without_room() -> None:
     group = PodGroup(metadata=ObjectMeta(name="j", uid="g"))
     silent = a_pod("worker", 0, "Pending", node="")
     assert gang_retry.retry(group, [silent], room_since=None, now=at(500)) == Retry()
+
+
+def test_a_gated_pod_has_not_been_refused() -> None:
+    assert retried(500, reason="SchedulingGated") == Retry()
