@@ -16,14 +16,14 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import ChildKind, Plan, Release, Rule, Update, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
 from tfjob.core.pod_state import has_ended
-from tfjob.core.queue_spec import FINALIZER, QueueSpec
+from tfjob.core.queue_spec import FINALIZER, MARK, QueueSpec
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
 
 
 def is_queued(meta: ObjectMeta) -> bool:
-    """Whether a queue holds the pod."""
-    return FINALIZER in meta.finalizers
+    """Whether a queue holds the pod, in a group that the operator has put it into."""
+    return FINALIZER in meta.finalizers and MARK in meta.annotations
 
 
 def is_kept_by_queue(pod: Pod) -> bool:

@@ -18,6 +18,7 @@ from tests.support.builders import (
 )
 from tests.unit.dialects.rendering import children_of
 from tfjob.core.plan import Plan, Release
+from tfjob.core.queue_spec import MARK
 from tfjob.dialects.base import Settings
 from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.k8s.pod import Pod, PodCondition
@@ -41,7 +42,7 @@ def held(pod: Pod, group: str = "j-u-3", **annotations: str) -> Pod:
     meta = pod.metadata
     labels = {**meta.labels, GROUP: group, MANAGED: "true"}
     changed = msgspec.structs.replace(
-        meta, finalizers=[MANAGED], labels=labels, annotations=annotations
+        meta, finalizers=[MANAGED], labels=labels, annotations={MARK: group, **annotations}
     )
     return msgspec.structs.replace(pod, metadata=changed)
 
@@ -74,7 +75,8 @@ def test_pods_are_marked_as_one_group_of_the_size_of_the_job() -> None:
         labels = pod["metadata"]["labels"]
         assert (labels[QUEUE], labels[GROUP]) == ("team", "j-u-3")
         assert labels["kueue.x-k8s.io/priority-class"] == "high"
-        assert pod["metadata"]["annotations"][SIZE] == "3"
+        annotations = pod["metadata"]["annotations"]
+        assert (annotations[SIZE], annotations[MARK]) == ("3", "j-u-3")
 
 
 @pytest.mark.parametrize(("settings", "is_on"), [(GROUPED, True), (Settings(), False)])
@@ -108,6 +110,24 @@ def test_a_deleted_pod_is_given_back_by_the_queue() -> None:
 
 def test_a_pod_that_stays_is_not_given_back() -> None:
     assert released(decide(decoded(queued(), GROUPED), *map(held, pods(worker="RFS")))) == []
+
+
+def foreign(pod: Pod) -> Pod:
+    """A pod that Kueue has taken up and that the operator has not marked."""
+    meta = msgspec.structs.replace(pod.metadata, finalizers=[MANAGED])
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+@pytest.mark.parametrize("settings", [Settings(), GROUPED])
+def test_a_pod_that_users_have_put_into_a_group_is_left_to_the_queue(settings: Settings) -> None:
+    left = foreign(a_pod("worker", 0, deleted=0))
+    for given in (queued(), manifest("W3")):
+        assert released(decide(decoded(given, settings), left, *pods(worker="-RR"))) == []
+
+
+def test_a_marked_pod_is_given_back_although_pod_groups_are_turned_off() -> None:
+    plan = decide(decoded(queued()), held(a_pod("worker", 0, deleted=0)), *pods(worker="-RR"))
+    assert released(plan) == ["j-worker-0"]
 
 
 def test_the_pods_of_a_job_that_is_deleted_are_given_back() -> None:
