@@ -77,6 +77,19 @@ def requeue_if_resized(builder: PlanBuilder, children: Children) -> bool:
     return False
 
 
+def runs_unqueued(job: Job, pods: Sequence[Pod]) -> bool:
+    """Whether pods run that are in no group, as after the job was put into a queue meanwhile.
+
+    The queue would wait for a group of which these pods are missing.
+    """
+    queue = job.queue
+    return queue is not None and any(
+        queue.group_label not in pod.metadata.labels
+        and not (pod.metadata.is_terminating or has_ended(pod))
+        for pod in pods
+    )
+
+
 def end_group(builder: PlanBuilder, pods: Sequence[Pod]) -> None:
     """Tell the queue that no pod of a finished job comes back, by one that is not deleted."""
     queue = builder.job.queue

@@ -14,6 +14,7 @@ from tests.support.builders import (
     decoded,
     deleted_names,
     manifest,
+    manifests_of,
     pods,
 )
 from tests.unit.dialects.rendering import children_of
@@ -244,3 +245,16 @@ def test_a_group_restart_waits_for_a_pod_that_still_runs() -> None:
     passes.go(running[0], failed, running[2], now=at(5))
     plan = passes.go(held(a_pod("worker", 0, deleted=6)), now=at(600))
     assert created_names(plan, "Pod") == []
+
+
+def test_a_job_that_is_put_into_a_queue_while_it_runs_goes_on_without_a_group() -> None:
+    """Kueue would hold a new pod until a group is complete to which the others do not belong."""
+    passes = Passes(manifest("W2", restart="ExitCode"), GROUPED)
+    passes.go(*pods(worker="RR"))
+    passes.edit(queued("W2", restart="ExitCode"))
+    for running, is_marked in ((pods(worker="R"), False), ([], True)):
+        plan = decide(passes.job, *running, now=at(50))
+        made = [each for each in manifests_of(passes.job, plan) if each["kind"] == "Pod"]
+        assert made
+        for pod in made:
+            assert (GROUP in pod["metadata"]["labels"]) is is_marked
