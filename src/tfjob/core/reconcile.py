@@ -83,6 +83,7 @@ def _run(builder: PlanBuilder, children: Children, observed: ObservedState) -> N
         return
     if not queue_group.requeue_if_resized(builder, children):
         progress.update_counts(builder, observed)
+        queue_group.forget_completed(builder)
         return
     builder.set_status(start_time=builder.status.start_time or builder.timestamp)
     progress.update_counts(builder, observed)

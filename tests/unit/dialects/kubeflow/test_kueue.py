@@ -258,3 +258,37 @@ def test_a_job_that_is_put_into_a_queue_while_it_runs_goes_on_without_a_group() 
         assert made
         for pod in made:
             assert (GROUP in pod["metadata"]["labels"]) is is_marked
+
+
+def of_all_workers(roles: str) -> dict[str, Any]:
+    given = queued(roles, restart="ExitCode")
+    given["spec"] |= {"successPolicy": "AllWorkers", "enableDynamicWorker": True}
+    return given
+
+
+def test_a_pod_that_has_succeeded_stays_for_the_queue_until_the_job_has_finished() -> None:
+    """Kueue counts it. Without it, Kueue would wait for another one, which never comes."""
+    passes = Passes(of_all_workers("W2"), GROUPED)
+    first = held(a_pod("worker", 0), "j-u-2")
+    passes.go(first, held(a_pod("worker", 1, "Succeeded", exit_code=0), "j-u-2"))
+    done = held(a_pod("worker", 1, "Succeeded", exit_code=0, deleted=3), "j-u-2")
+    assert released(passes.go(first, done, now=at(4))) == []
+    lost = held(a_pod("worker", 0, "Failed", exit_code=137, deleted=5), "j-u-2")
+    assert released(passes.go(lost, done, now=at(10))) == ["j-worker-0"]
+    assert created_names(passes.go(done, now=at(60)), "Pod") == ["j-worker-0"]
+    again = held(a_pod("worker", 0, "Succeeded", exit_code=0, uid="new"), "j-u-2")
+    assert released(passes.go(done, again, now=at(90))) == ["j-worker-1"]
+    assert "Succeeded" in passes.conditions
+
+
+def test_replicas_that_have_completed_run_again_in_a_group_of_another_size() -> None:
+    passes = Passes(of_all_workers("W3"), GROUPED)
+    found = [held(a_pod("worker", 0)), held(a_pod("worker", 1))]
+    found.append(held(a_pod("worker", 2, "Succeeded", exit_code=0)))
+    passes.go(*found)
+    passes.edit(of_all_workers("W4"))
+    assert len(deleted_names(passes.go(*found, now=at(5)), "Pod")) == 3
+    old = [held(a_pod("worker", each, "Failed", exit_code=143, deleted=6)) for each in (0, 1)]
+    old.append(held(a_pod("worker", 2, "Succeeded", exit_code=0, deleted=6)))
+    assert len(released(passes.go(*old, now=at(8)))) == 3
+    assert len(created_names(passes.go(now=at(50)), "Pod")) == 4
