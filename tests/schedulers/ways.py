@@ -172,6 +172,7 @@ WAYS: Final[Mapping[str, Way]] = {
     "kueue-pods": Way(
         title="Kueue 0.15.0, pod groups",
         groups=_WORKLOADS,
+        flags=("--kueue-pod-groups",),
         tool="kueue",
         start=partial(kueue.start, frameworks=("pod",)),
         prepare=kueue.make_local_queue,

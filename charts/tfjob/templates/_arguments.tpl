@@ -46,8 +46,8 @@
 {{- if not .keepLastLines }}
 - --keep-last-lines=false
 {{- end }}
-{{- if not .kueuePodGroups }}
-- --kueue-pod-groups=false
+{{- if .kueuePodGroups }}
+- --kueue-pod-groups
 {{- end }}
 {{- if .resultFinalizers }}
 - --result-finalizers

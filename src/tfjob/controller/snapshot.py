@@ -269,9 +269,10 @@ class SnapshotReader:
         if own is None or not deadlock.is_due(own, now=now):
             return []
         names: dict[str, list[Pod]] = {}
+        uids = {pod.metadata.uid for pod in pods}
         for pod in self.stores.pods:
             meta = pod.metadata
-            if meta.namespace == job.namespace and meta.controller_uid != job.owner.uid:
+            if meta.namespace == job.namespace and meta.uid not in uids:
                 names.setdefault(meta.labels.get(self._dialect.job_label, ""), []).append(pod)
         found = (deadlock.half_placed(name, each) for name, each in sorted(names.items()) if name)
         return [each for each in found if each is not None and deadlock.is_due(each, now=now)]

@@ -34,10 +34,14 @@ class ManifestBuilder:
             return self.service(replica, create.index)
         if create.kind == ChildKind.JOB:
             return self.batch_job(replica, create.index)
-        return self.pod(replica, create.index, is_alone=create.is_alone)
+        return self.pod(
+            replica, create.index, is_alone=create.is_alone, is_unqueued=create.is_unqueued
+        )
 
-    def pod(self, replica: ReplicaType, index: int, *, is_alone: bool = False) -> dict[str, Any]:
-        template = self._template(replica, index, is_alone=is_alone)
+    def pod(
+        self, replica: ReplicaType, index: int, *, is_alone: bool = False, is_unqueued: bool = False
+    ) -> dict[str, Any]:
+        template = self._template(replica, index, is_alone=is_alone, is_unqueued=is_unqueued)
         metadata = {"name": replica.name(index), **template["metadata"]}
         metadata["ownerReferences"] = self._owners
         finalizers = self._finalizers(replica, index, metadata.pop("finalizers", ()))
@@ -80,7 +84,7 @@ class ManifestBuilder:
         }
 
     def _template(
-        self, replica: ReplicaType, index: int, *, is_alone: bool = False
+        self, replica: ReplicaType, index: int, *, is_alone: bool = False, is_unqueued: bool = False
     ) -> dict[str, Any]:
         given: Mapping[str, Any] = replica.template.get("metadata") or {}
         labels = self._pod_labels(replica, index, given.get("labels") or {})
@@ -91,7 +95,7 @@ class ManifestBuilder:
             gang.mark_alone(spec)
         elif gang is not None:
             gang.mark(spec, labels=labels, annotations=annotations, role=replica.label)
-        if self._job.queue is not None:
+        if self._job.queue is not None and not is_unqueued:
             labels |= self._job.queue.pod_labels
             annotations |= self._job.queue.pod_annotations
         metadata: dict[str, Any] = {"labels": labels}

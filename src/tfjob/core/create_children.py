@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from tfjob.core import gang_retry, gang_scheduling, replicas, scale_down
+from tfjob.core import gang_retry, gang_scheduling, queue_group, replicas, scale_down
 from tfjob.core.gang_members import Members
 from tfjob.core.gang_scheduling import GangStep
 from tfjob.core.messages import MessageTemplate
@@ -71,6 +71,8 @@ def create_children(builder: PlanBuilder, children: Children, observed: Observed
     )
     if workloads and gang_step(builder, children).is_left_alone:
         workloads = [msgspec.structs.replace(each, is_alone=True) for each in workloads]
+    if workloads and queue_group.runs_unqueued(builder.job, children.pods):
+        workloads = [msgspec.structs.replace(each, is_unqueued=True) for each in workloads]
     builder.creates.extend(workloads)
     builder.requeue_at(due)
     _warn_of_templates(builder, {create.type for create in workloads})

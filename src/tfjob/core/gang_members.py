@@ -61,7 +61,8 @@ def size_of(gang: GangSpec, stored: int | None, members: Members) -> int:
     """The least number of members that the PodGroup asks for."""
     wanted = gang.min_member
     if not members.has_started:
-        return wanted
+        completed = 0 if gang.counts_ended_members else members.completed
+        return min(wanted, max(1, members.total - completed)) if completed else wanted
     placed = members.placed(counts_ended=gang.counts_ended_members)
     if stored is not None and stored < wanted and placed < wanted:
         wanted = stored

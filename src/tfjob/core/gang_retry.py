@@ -1,8 +1,8 @@
 """Waking a scheduler that does not look again by itself at a gang for which it found no room.
 
 Coscheduling of scheduler-plugins notices neither new nodes nor pods that end; it looks at a gang
-again when its PodGroup changes, or after five minutes. So the PodGroup is touched: soon after one
-of the operator's own pods has given up its node, else with pauses that grow with the wait.
+again when its PodGroup changes, or after five minutes. So the PodGroup is touched, with pauses that
+grow with the wait, and sooner after one of the operator's own pods has given up its node.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,15 @@ import msgspec
 
 from tfjob.core.plan import ChildKind, Update
 from tfjob.k8s import time
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Pod, PodCondition
 from tfjob.k8s.podgroup import PodGroup
 
 ANNOTATION: Final = "tfjob.dev/retried-at"
 SHORTEST: Final = timedelta(seconds=10)
 LONGEST: Final = timedelta(minutes=2)
+ROOM_SHARE: Final = 8
+"""A pause ends after this part of the wait if a pod has given up its node meanwhile. So it grows in
+a busy cluster too, where pods end all the time and seldom leave enough room for a large gang."""
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -35,17 +38,22 @@ def retry(
         return Retry()
     since = min(refused)
     told = time.parse(group.metadata.annotations.get(ANNOTATION))
-    last = since if told is None else max(since, min(told, now))
+    last = since if told is None or told > now else max(since, told)
     has_room = room_since is not None and room_since > last
-    pause = SHORTEST if has_room else min(max(last - since, SHORTEST), LONGEST)
-    due = time.add(last, pause)
+    short = _between((last - since) / ROOM_SHARE)
+    due = time.add(last, short if has_room else _between(last - since))
+    # A pod may give up its node before the next touch is due; a look costs no request.
+    look = time.add(now, short)
     if now < due:
-        # A pod may give up its node before that; the next look costs no request.
-        return Retry(requeue_at=min(due, time.add(now, SHORTEST)))
+        return Retry(requeue_at=min(due, look))
     meta = group.metadata
     body = {"metadata": {"uid": meta.uid, "annotations": {ANNOTATION: time.render(now)}}}
     update = Update(kind=ChildKind.POD_GROUP, name=meta.name, uid=meta.uid, body=body)
-    return Retry(update=update, requeue_at=time.add(now, SHORTEST))
+    return Retry(update=update, requeue_at=look)
+
+
+def _between(pause: timedelta) -> timedelta:
+    return max(SHORTEST, min(pause, LONGEST))
 
 
 def _refused_since(pod: Pod, *, now: datetime) -> datetime | None:
@@ -53,6 +61,13 @@ def _refused_since(pod: Pod, *, now: datetime) -> datetime | None:
     if pod.spec.node_name or pod.metadata.is_terminating:
         return None
     for condition in pod.status.conditions:
-        if condition.type == "PodScheduled" and condition.status == "False":
+        if _is_refusal(condition):
             return min(time.parse(condition.last_transition_time) or now, now)
     return None
+
+
+def _is_refusal(condition: PodCondition) -> bool:
+    """Whether a scheduler found no node; it has not looked at a pod that is gated."""
+    if condition.type != "PodScheduled" or condition.status != "False":
+        return False
+    return condition.reason == "Unschedulable"

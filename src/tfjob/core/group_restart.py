@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final
 
+from tfjob.core import queue_group
 from tfjob.core.diagnosis import failures
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.consequences import SURVIVES, couples
@@ -92,7 +93,7 @@ def waiting(
         last = stored.record_of(instance.index)
         if last is None or not last.incident or instance.is_succeeded:
             continue
-        if instance.pod is not None:
+        if instance.pod is not None and not queue_group.is_kept_by_queue(instance.pod):
             if instance.pod.metadata.uid == last.uid:
                 keys.add(last.incident)
             continue
@@ -158,7 +159,7 @@ def _loss(
     if pod is None or replica.restart not in SURVIVES:
         return ""
     if is_recorded(pod, status.of(replica.type), instance.index):
-        return instance.incident
+        return "" if queue_group.is_kept_by_queue(pod) else instance.incident
     if action in _LOST:
         return failures.last_key(pod) if _has_run(instance, now=now) else ""
     is_lost = action is ReplicaAction.KEEP and _is_in_place(instance) and _is_news(job, pod)

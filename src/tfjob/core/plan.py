@@ -69,6 +69,8 @@ class Create(msgspec.Struct, frozen=True):
     rule: Rule = Rule.MISSING_REPLICA
     is_alone: bool = False
     """The pod goes without the PodGroup of its job."""
+    is_unqueued: bool = False
+    """The pod goes without the group of its job in a queue."""
 
 
 class Update(msgspec.Struct, frozen=True):

@@ -6,23 +6,31 @@ not failed. A group cannot change its size, so a scaled job is queued again as a
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
 from tfjob.core import scale_down
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
-from tfjob.core.observe import Children
+from tfjob.core.observe import Children, replica_key
 from tfjob.core.plan import ChildKind, Plan, Release, Rule, Update, deletes_of
 from tfjob.core.plan_builder import PlanBuilder
-from tfjob.core.queue_spec import FINALIZER, QueueSpec
+from tfjob.core.pod_state import has_ended
+from tfjob.core.queue_spec import FINALIZER, MARK, QueueSpec
+from tfjob.core.status import JobStatus
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Phase, Pod
 
 
 def is_queued(meta: ObjectMeta) -> bool:
-    """Whether a queue holds the pod."""
-    return FINALIZER in meta.finalizers
+    """Whether a queue holds the pod, in a group that the operator has put it into."""
+    return FINALIZER in meta.finalizers and MARK in meta.annotations
+
+
+def is_kept_by_queue(pod: Pod) -> bool:
+    """Whether a deleted pod has ended and only the queue keeps it: no new replica can meet it."""
+    return is_queued(pod.metadata) and pod.metadata.is_terminating and has_ended(pod)
 
 
 def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> Plan:
@@ -34,27 +42,50 @@ def with_releases(plan: Plan, *, job: Job | InvalidJob, children: Children) -> P
         return plan
     metas = [pod.metadata for pod in children.pods]
     leaving = [meta for meta in metas if is_queued(meta) and meta.is_terminating]
-    if isinstance(job, Job) and _is_replaced(job, plan, metas):
-        leaving = sorted(leaving, key=lambda meta: meta.name)[1:]
+    status = job.status if plan.status is None else plan.status
+    if leaving and isinstance(job, Job) and _goes_on(job, status, metas):
+        completed = _completed(job, status, children.pods)
+        leaving = [meta for meta in leaving if meta.uid not in completed]
+        if _is_thin(job, status, metas):
+            leaving = sorted(leaving, key=lambda meta: meta.name)[1:]
     releases = [Release(name=meta.name, uid=meta.uid, finalizer=FINALIZER) for meta in leaving]
     return msgspec.structs.replace(plan, releases=[*plan.releases, *releases]) if releases else plan
 
 
-def _is_replaced(job: Job, plan: Plan, metas: Sequence[ObjectMeta]) -> bool:
-    """Whether other pods of the same group follow.
-
-    The queue forgets a group without pods, and with it whether and when it is to be admitted again.
-    So one pod stays until the successors of the others are there.
-    """
-    status = job.status if plan.status is None else plan.status
+def _goes_on(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
+    """Whether other pods of the same group follow."""
     is_over = job.is_deleting or job.policy.is_suspended or status.is_finished
     if job.queue is None or is_over or job.total == 1:
         return False
     label, name = job.queue.group_label, job.queue.group_name
+    return all(meta.labels.get(label) == name for meta in metas)
+
+
+def _completed(job: Job, status: JobStatus, pods: Sequence[Pod]) -> AbstractSet[str]:
+    """UIDs of pods that no other replaces, because their replicas have completed.
+
+    The queue counts them as long as they exist, and would wait for another one in their place.
+    """
+    done = {
+        (replica.label, index)
+        for replica in job.replicas
+        for index in status.of(replica.type).completed
+    }
+    return {
+        pod.metadata.uid
+        for pod in pods
+        if pod.phase is Phase.SUCCEEDED and replica_key(job, pod.metadata) in done
+    }
+
+
+def _is_thin(job: Job, status: JobStatus, metas: Sequence[ObjectMeta]) -> bool:
+    """Whether one pod must stay until the successors of the others are there.
+
+    The queue forgets a group without pods, and with it whether and when it is to be admitted again.
+    """
     completed = sum(len(each.completed) for each in status.replicas.values())
     alive = sum(not meta.is_terminating for meta in metas)
-    is_thin = alive < job.total - completed - 1
-    return is_thin and all(meta.labels.get(label) == name for meta in metas)
+    return alive < job.total - completed - 1
 
 
 def requeue_if_resized(builder: PlanBuilder, children: Children) -> bool:
@@ -69,6 +100,28 @@ def requeue_if_resized(builder: PlanBuilder, children: Children) -> bool:
     scale_down.record_removed(builder, children, present)
     builder.deletes.extend(deletes_of(ChildKind.POD, present, rule=Rule.REQUEUED))
     return False
+
+
+def forget_completed(builder: PlanBuilder) -> None:
+    """Let completed replicas run again: the queue wants a pod of each in the new group."""
+    replicas = {
+        kind: msgspec.structs.replace(each, completed=frozenset())
+        for kind, each in builder.status.replicas.items()
+    }
+    builder.set_status(replicas=replicas)
+
+
+def runs_unqueued(job: Job, pods: Sequence[Pod]) -> bool:
+    """Whether pods run that are in no group, as after the job was put into a queue meanwhile.
+
+    The queue would wait for a group of which these pods are missing.
+    """
+    queue = job.queue
+    return queue is not None and any(
+        queue.group_label not in pod.metadata.labels
+        and not (pod.metadata.is_terminating or has_ended(pod))
+        for pod in pods
+    )
 
 
 def end_group(builder: PlanBuilder, pods: Sequence[Pod]) -> None:

@@ -10,6 +10,9 @@ import msgspec
 
 FINALIZER = "kueue.x-k8s.io/managed"
 """Keeps a pod until the queue no longer counts it."""
+MARK = "tfjob.dev/queue-group"
+"""The annotation of pods that the operator has put into a group. The finalizer of any other pod is
+left to the queue: its users or another controller decide about that pod."""
 
 
 class QueueSpec(msgspec.Struct, frozen=True):

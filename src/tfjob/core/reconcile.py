@@ -24,6 +24,7 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children, ObservedState, observe
 from tfjob.core.plan import Plan
 from tfjob.core.plan_builder import PlanBuilder
+from tfjob.core.restart_replicas import ReplicaActions
 
 
 def reconcile(*, job: Job, children: Children, now: datetime) -> Plan:
@@ -78,9 +79,11 @@ def _run(builder: PlanBuilder, children: Children, observed: ObservedState) -> N
     limit = builder.job.policy.deadline
     builder.requeue_at(limits.deadline(limit, builder.status.start_time))
     if not create_children.sync_pod_group(builder, children):
+        _decide_without_group(builder, children, observed, actions)
         return
     if not queue_group.requeue_if_resized(builder, children):
         progress.update_counts(builder, observed)
+        queue_group.forget_completed(builder)
         return
     builder.set_status(start_time=builder.status.start_time or builder.timestamp)
     progress.update_counts(builder, observed)
@@ -90,3 +93,14 @@ def _run(builder: PlanBuilder, children: Children, observed: ObservedState) -> N
         progress.set_progress_condition(builder, observed, actions)
         builder.requeue_at(limits.deadline(limit, builder.status.start_time))
     restart_replicas.prune_records(builder, children, observed)
+
+
+def _decide_without_group(
+    builder: PlanBuilder, children: Children, observed: ObservedState, actions: ReplicaActions
+) -> None:
+    """The pods of a run that has started may decide the job before its group is there again."""
+    if not children.pods or builder.status.start_time is None:
+        return
+    progress.update_counts(builder, observed)
+    if completion.finish_if_decided(builder, observed, actions):
+        builder.creates.clear()

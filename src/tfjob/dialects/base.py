@@ -31,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True):
     gang_scheduler_name: str = ""
     pod_group_version: str = ""
     """The version of PodGroups in scheduling.k8s.io that the cluster serves."""
-    has_kueue_pod_groups: bool = True
+    has_kueue_pod_groups: bool = False
     force_delete_after: timedelta | None = None
     has_result_finalizers: bool = False
     options: Mapping[str, Any] = {}

@@ -253,9 +253,9 @@ def _add_gang_flags(parser: argparse.ArgumentParser) -> None:
     _add_switch(
         parser,
         "--kueue-pod-groups",
-        default=True,
+        default=False,
         help="mark the pods of a job in a queue of Kueue as a pod group, which Kueue admits where"
-        " it does not manage the job itself (default: true)",
+        " it does not manage the job itself (default: false)",
     )
 
 

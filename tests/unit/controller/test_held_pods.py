@@ -3,6 +3,7 @@
 from contextlib import AbstractAsyncContextManager as Opened
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.controller_harness import (
@@ -13,10 +14,14 @@ from tests.support.controller_harness import (
 from tests.support.local_apiserver.in_memory import CORE, JOBS
 from tfjob.client.errors import Forbidden
 from tfjob.controller.event_handler import EventHandler
-from tfjob.controller.held_pods import HeldPods
+from tfjob.controller.held_pods import HeldPods, is_held, releasable
 from tfjob.controller.pacing import Pacer, PacingConfig
 from tfjob.core.job import FINALIZER
+from tfjob.core.plan import Release
+from tfjob.core.queue_spec import FINALIZER as QUEUE_FINALIZER
+from tfjob.core.queue_spec import MARK
 from tfjob.dialects.base import Settings
+from tfjob.k8s.meta import ObjectMeta, OwnerReference
 
 A, B = ("default", "a"), ("default", "b")
 LABELS = {
@@ -38,6 +43,25 @@ def test_a_held_pod_is_known_by_its_jobs_until_it_is_held_no_more() -> None:
     held.put(B, [])
     held.put(B, [])
     assert (held.of(KEY), held.jobs) == ([], [])
+
+
+def test_only_a_marked_pod_is_given_back_by_a_queue() -> None:
+    """Another controller may use the label of a job on pods that Kueue holds for it."""
+    owner = OwnerReference(kind="StatefulSet", name="s", uid="s", controller=True)
+    deleted = "2026-01-02T03:04:05Z"
+    theirs = ObjectMeta(
+        name="p",
+        uid="u",
+        finalizers=[QUEUE_FINALIZER],
+        deletion_timestamp=deleted,
+        owner_references=[owner],
+    )
+    assert (is_held(theirs), releasable(theirs)) == (False, [])
+    ours = msgspec.structs.replace(theirs, annotations={MARK: "j-u-3"}, owner_references=[])
+    assert is_held(ours)
+    assert releasable(ours) == [Release(name="p", uid="u", finalizer=QUEUE_FINALIZER)]
+    living = msgspec.structs.replace(ours, deletion_timestamp=None)
+    assert releasable(living) == []
 
 
 async def seen(harness: ControllerHarness) -> list[Any]:

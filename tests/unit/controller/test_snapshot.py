@@ -133,6 +133,36 @@ async def test_pods_are_those_that_the_jobs_batch_jobs_made() -> None:
         assert list(found.to_claim) == []
 
 
+async def place_half(harness: ControllerHarness, owner: Json, job: str) -> None:
+    """Make a pod on a node and one that finds none, both owned by a batch Job of this job."""
+    placed = child("Pod", f"{job}-placed", owner, toy_example__job=job)
+    placed["spec"] = {**placed["spec"], "nodeName": "node-1"}
+    refused = child("Pod", f"{job}-refused", owner, toy_example__job=job)
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+        "lastTransitionTime": "2020-01-01T00:00:00Z",
+    }
+    await harness.server.make(f"{CORE}/pods", placed)
+    made = await harness.server.make(f"{CORE}/pods", refused)
+    made["status"] = {"phase": "Pending", "conditions": [condition]}
+    await harness.server.call("PUT", f"{CORE}/pods/{job}-refused/status", made)
+
+
+async def test_a_job_is_no_rival_of_itself_and_others_are_named() -> None:
+    async with controller_harness(FAKE_JOB) as harness:
+        job = await harness.submit(id="mine")
+        own = await harness.server.make(BATCH, child("Job", "toy-mine-0", job))
+        other = await harness.server.make(BATCH, child("Job", "theirs", own))
+        await place_half(harness, own, "t")
+        assert list((await harness.snapshot()).children.rivals) == []
+        await place_half(harness, other, "u")
+        (rival,) = (await harness.snapshot()).children.rivals
+        assert (rival.name, rival.placed, rival.waiting) == ("u", 1, 1)
+
+
 async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() -> None:
     async with controller_harness(FAKE_JOB) as harness:
         job = await harness.submit(id="mine")

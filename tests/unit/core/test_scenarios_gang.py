@@ -301,6 +301,20 @@ def test_a_member_can_come_back_although_another_has_finished() -> None:
     assert passes.go(*pods(worker="RRS"), now=at(2), pod_group=smaller).updates == []
 
 
+def test_all_others_can_come_back_although_one_has_finished() -> None:
+    """No pod is left that could be counted beside those that are created."""
+    specs = manifest("W3", restart="OnFailure")
+    specs["spec"]["successPolicy"] = "AllWorkers"
+    passes = Passes(specs, PLUGIN)
+    passes.go(*pods(worker="RRS"), pod_group=a_group("", minMember=3))
+    plan = passes.go(*pods(worker="--S"), now=at(1), pod_group=a_group("", minMember=3))
+    (update,) = plan.updates
+    assert update.body["spec"]["minMember"] == 2
+    assert created_names(plan, "Pod") == ["j-worker-0", "j-worker-1"]
+    smaller = a_group("", minMember=2)
+    assert passes.go(*pods(worker="--S"), now=at(2), pod_group=smaller).updates == []
+
+
 def test_the_priority_of_the_policy_is_that_of_pods_without_one_of_their_own() -> None:
     given = manifest("C1 W1", run_policy={"schedulingPolicy": {"priorityClass": "high"}})
     chief = given["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]
@@ -325,3 +339,11 @@ def test_a_gang_without_room_is_brought_to_its_scheduler_again() -> None:
     annotations = {"tfjob.dev/retried-at": "2026-01-02T03:04:15Z"}
     assert touch.body == {"metadata": {"uid": "group", "annotations": annotations}}
     assert decide(a_job("W2", VOLCANO), *waiting, now=at(10), pod_group=group).updates != [touch]
+
+
+def test_a_job_that_is_decided_without_its_group_gets_no_new_one() -> None:
+    passes = Passes(manifest("W1"), VOLCANO)
+    passes.go(*pods(worker="R"), pod_group=a_group("Running", minMember=1))
+    plan = passes.go(*pods(worker="S"), now=at(1))
+    assert "Succeeded" in passes.conditions
+    assert plan.creates == []

@@ -170,3 +170,18 @@ def test_a_running_gang_whose_group_somebody_deletes_goes_on() -> None:
     job = a_job("W2", native())
     plan = decide(job, member(0), pod_group=a_group(2, is_terminating=True))
     assert created_names(plan, "Pod") == ["j-worker-1"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "code", "verdict"), [("Succeeded", 0, "Succeeded"), ("Failed", 1, "Failed")]
+)
+def test_a_verdict_does_not_wait_for_the_group(phase: str, code: int, verdict: str) -> None:
+    """All pods have ended, so the group of the scaled job is made anew."""
+    given = manifest("W3", restart="ExitCode")
+    given["spec"]["successPolicy"] = "AllWorkers"
+    passes = Passes(given, native())
+    passes.go(*map(member, range(3)), pod_group=a_group(2))
+    ended = [member(each, phase, exit_code=code) for each in range(3)]
+    plan = passes.go(*ended, now=at(1), pod_group=a_group(2))
+    assert verdict in passes.conditions
+    assert plan.creates == []

@@ -34,6 +34,7 @@ def test_defaults_are_those_of_the_contract() -> None:
     assert found.jobs.force_delete_after is None
     assert not found.jobs.has_legacy_labels
     assert not found.jobs.has_evaluator_in_cluster
+    assert not found.jobs.has_kueue_pod_groups
     assert found.notes == ()
 
 

@@ -9,18 +9,21 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tfjob.core.diagnosis.causes import Cause
-from tfjob.core.diagnosis.waiting import Wait, due_after
+from tfjob.core.diagnosis.waiting import Wait, due_after, scheduling_cause
 from tfjob.core.observe import Children, HalfPlaced
 from tfjob.core.pod_state import has_ended
 from tfjob.k8s import time
-from tfjob.k8s.pod import Pod
+from tfjob.k8s.pod import Pod, PodCondition
 
 GRACE: Final = timedelta(seconds=30)
 """How long a job may be half placed before that is worth a look at others."""
 
 
 def half_placed(name: str, pods: Sequence[Pod]) -> HalfPlaced | None:
-    """How much of a job is placed, if some of its pods have nodes and others find none."""
+    """How much of a job is placed, if some of its pods have nodes and others find none free.
+
+    A pod that waits for something else, such as a volume, waits for no other job.
+    """
     # Most jobs have no such pod, and a large one must not be looked at twice for nothing.
     unplaced = [pod for pod in pods if not pod.spec.node_name]
     if not unplaced:
@@ -29,7 +32,7 @@ def half_placed(name: str, pods: Sequence[Pod]) -> HalfPlaced | None:
     refused, since = 0, None
     for pod in filter(_counts, unplaced):
         for condition in pod.status.conditions:
-            if (condition.type, condition.reason) == ("PodScheduled", "Unschedulable"):
+            if _lacks_resources(condition):
                 refused += 1
                 moment = time.parse(condition.last_transition_time)
                 since = moment if since is None or (moment and moment < since) else since
@@ -40,6 +43,12 @@ def half_placed(name: str, pods: Sequence[Pod]) -> HalfPlaced | None:
 
 def _counts(pod: Pod) -> bool:
     return not (pod.metadata.is_terminating or has_ended(pod))
+
+
+def _lacks_resources(condition: PodCondition) -> bool:
+    if (condition.type, condition.reason) != ("PodScheduled", "Unschedulable"):
+        return False
+    return scheduling_cause(condition) is Cause.INSUFFICIENT_RESOURCES
 
 
 def is_due(found: HalfPlaced, *, now: datetime) -> bool:
@@ -59,4 +68,5 @@ def of_job(name: str, children: Children, *, now: datetime) -> list[Wait]:
 
 
 def _told(found: HalfPlaced) -> str:
-    return f"{found.name} has nodes for {found.placed} pods and none for {found.waiting}"
+    pods = "pod" if found.placed == 1 else "pods"
+    return f"{found.name} has nodes for {found.placed} {pods} and none for {found.waiting}"

@@ -174,7 +174,7 @@ def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
         since = time.parse(condition.last_transition_time)
         is_gated = condition.reason == Cause.SCHEDULING_GATED
         yield Wait(
-            cause=_scheduling_cause(condition),
+            cause=scheduling_cause(condition),
             since=since,
             replica=replica,
             reason=condition.reason,
@@ -193,7 +193,8 @@ def _of_scheduling(pod: Pod, replica: str, *, now: datetime) -> Iterator[Wait]:
         )
 
 
-def _scheduling_cause(condition: PodCondition) -> Cause:
+def scheduling_cause(condition: PodCondition) -> Cause:
+    """Why a pod has no node, in the words of its scheduler."""
     if condition.reason == Cause.SCHEDULING_GATED:
         return Cause.SCHEDULING_GATED
     message = condition.message.lower()

@@ -1,13 +1,13 @@
 """Kueue: the label that puts a job into a queue, and the pods of the job as a group of Kueue.
 
 Kueue either admits the job itself, by `suspend`, or its pods as a group. It takes up the pods only
-if it does not manage their owner, so the pods of a job in a queue are always marked as a group.
+if it does not manage their owner. The pods are marked as a group only if the operator is told to.
 Kueue takes a job for ready when it is Running, so a job in a queue is Running only once all its
 replicas are.
 """
 
 from tfjob.core.job import Owner
-from tfjob.core.queue_spec import QueueSpec
+from tfjob.core.queue_spec import MARK, QueueSpec
 from tfjob.dialects.base import Manifest, Settings
 from tfjob.dialects.stored_values import mapping, metadata_of
 
@@ -45,7 +45,7 @@ def queue_for(
             _GROUP: name,
             **({_PRIORITY: priority} if priority else {}),
         },
-        pod_annotations={_SIZE: str(total)},
+        pod_annotations={_SIZE: str(total), MARK: name},
     )
 
 

@@ -1,5 +1,7 @@
 """Jobs that hold nodes and wait for more, as another job does."""
 
+import pytest
+
 from tests.support.builders import Passes, a_pod, at, events_of, manifest
 from tfjob.core.diagnosis import deadlock
 from tfjob.core.diagnosis.causes import Cause
@@ -10,12 +12,15 @@ from tfjob.k8s.pod import Pod, PodCondition
 RIVAL = HalfPlaced(name="other", placed=2, waiting=2, since=at(0))
 
 
-def refused(index: int) -> Pod:
+NO_ROOM = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
+
+
+def refused(index: int, message: str = NO_ROOM) -> Pod:
     condition = PodCondition(
         type="PodScheduled",
         status="False",
         reason="Unschedulable",
-        message="0/4 nodes are available: 4 Insufficient nvidia.com/gpu.",
+        message=message,
         last_transition_time=time.render(at(0)),
     )
     return a_pod("worker", index, "Pending", node="", conditions=[condition])
@@ -56,3 +61,23 @@ def test_a_job_without_any_node_holds_nothing() -> None:
     ended = a_pod("worker", 0, "Succeeded", exit_code=0)
     assert deadlock.half_placed("j", [ended, refused(1)]) is None
     assert deadlock.half_placed("j", HALF) == HalfPlaced(name="j", placed=2, waiting=2, since=at(0))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "0/4 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+        "0/4 nodes are available: 4 node(s) didn't match Pod's node affinity/selector.",
+    ],
+)
+def test_a_pod_that_waits_for_something_else_waits_for_no_other_job(message: str) -> None:
+    assert deadlock.half_placed("j", [a_pod("worker", 0), refused(1, message)]) is None
+
+
+def test_one_pod_is_told_as_one() -> None:
+    passes = Passes(manifest("W2"))
+    rival = HalfPlaced(name="other", placed=1, waiting=1, since=at(0))
+    passes.go(a_pod("worker", 0), refused(1), now=at(40), rivals=[rival])
+    found = passes.job.status.diagnosis
+    assert found is not None
+    assert "j has nodes for 1 pod and none for 1; other has nodes for 1 pod and" in found.message
