@@ -13,7 +13,7 @@ import msgspec
 
 from tfjob.client.errors import ApiError, BadRequest, NotFound
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.k8s.pod import Phase, Pod
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod
 from tfjob.sdk import job_lookup, jobs
 from tfjob.sdk.blocked_check import Check, ignore
 from tfjob.sdk.connection import Cluster
@@ -132,12 +132,13 @@ class _Readers:
         await self._last_lines(found)
 
     def _read(self, found: ClusterJob, pod: Pod) -> None:
-        statuses = [
-            each for each in pod.status.container_statuses if each.name == self._options.container
-        ]
-        runs = sum(each.restart_count for each in statuses)
-        key = (pod.metadata.uid, runs)
-        if pod.status.container_statuses and key not in self._readers:
+        status = pod.status
+        known = [*status.container_statuses, *status.init_container_statuses]
+        statuses = [each for each in known if each.name == self._options.container]
+        if not status.container_statuses or any(_has_no_log(each) for each in statuses):
+            return
+        key = (pod.metadata.uid, sum(each.restart_count for each in statuses))
+        if key not in self._readers:
             self._readers[key] = asyncio.create_task(self._enqueue(found, pod))
 
     async def _enqueue(self, found: ClusterJob, pod: Pod) -> None:
@@ -153,6 +154,12 @@ class _Readers:
                 runs_on = pod.phase is Phase.RUNNING and not pod.metadata.is_terminating
                 if runs_on and pod.metadata.uid in pending:
                     pending[pod.metadata.uid].cancel()
+
+
+def _has_no_log(status: ContainerStatus) -> bool:
+    """Whether the container waits for its first run. Before later runs it has the log of the last."""
+    state = status.state
+    return not (state.running or state.terminated or status.last_state.terminated)
 
 
 async def _chosen_pods(cluster: Cluster, found: ClusterJob, options: LogOptions) -> list[Pod]:
