@@ -34,7 +34,7 @@ def start(data: Path, options: Sequence[str]) -> str:
     data_folder.prepare(data)
     path = data / _OUTPUT
     output = data_folder.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    command = [sys.executable, "-m", "tfjob.cli.main", "local", "up", "--data", str(data)]
+    command = [sys.executable, "-P", "-m", "tfjob.cli.main", "local", "up", "--data", str(data)]
     null = os.open(os.devnull, os.O_RDONLY)
     streams = [
         (os.POSIX_SPAWN_DUP2, null, 0),

@@ -72,7 +72,7 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
         client = _local_client() if is_local else connect(str(where))
     client.submit(job)
     if is_local:
-        atexit.register(_tell_if_unfinished, job)
+        atexit.register(_tell_if_unfinished, job, os.getpid())
     return job
 
 
@@ -84,8 +84,10 @@ def _local_client() -> Client:
     return _LOCAL_CLIENTS[path]
 
 
-def _tell_if_unfinished(job: TFJob) -> None:
+def _tell_if_unfinished(job: TFJob, owner: int) -> None:
     """A program that ends too early must not look as if its job had run."""
+    if os.getpid() != owner:
+        return  # a forked child; the job goes on
     try:
         is_finished = job.status.is_finished
     except TFJobError:

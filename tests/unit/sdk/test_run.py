@@ -138,3 +138,38 @@ def test_a_killed_program_leaves_no_process(tmp_path: Path) -> None:
     while Path(f"/proc/{pid}").exists():
         assert time.monotonic() < end, "the replica outlives the program"
         time.sleep(0.05)
+
+
+FORKS = """
+import os, sys, time
+from tfjob import run
+def train():
+    time.sleep(600)
+job = run(train)
+job.wait(state="running")
+reading, writing = os.pipe()
+if os.fork() == 0:
+    sys.exit()
+os.wait()
+survivor = os.fork()
+if survivor == 0:
+    os.close(writing)
+    os.read(reading, 1)  # until the program is gone
+    os._exit(0)
+print("state", job.status.state, flush=True)
+"""
+
+
+def test_forked_children_neither_end_nor_keep_a_job(tmp_path: Path) -> None:
+    (tmp_path / "sqlite3.py").write_text("raise SystemExit('code of this folder was run')\n")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "import sys; exec(sys.stdin.read())"],
+        input=FORKS,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.stdout.splitlines() == ["state Running"], done.stderr
+    assert done.stderr.count("has not finished") == 1
