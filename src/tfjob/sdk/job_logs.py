@@ -157,7 +157,7 @@ class _Readers:
 
 
 def _has_no_log(status: ContainerStatus) -> bool:
-    """Whether the container waits for its first run. Before later runs it has the log of the last."""
+    """Whether the container waits for its first run; before others it has the last one's log."""
     state = status.state
     return not (state.running or state.terminated or status.last_state.terminated)
 

@@ -1,7 +1,8 @@
 """A local cluster in a process of its own, for a program that runs jobs on this machine.
 
 It ends as soon as its standard input is written to or closed: by the program, or by the kernel when
-the program is killed. No replica outlives it. It prints one line of JSON when it is up or cannot start.
+the program is killed. No replica outlives it. It prints one line of JSON when it is up or cannot
+start.
 """
 
 import asyncio
