@@ -79,6 +79,17 @@ def test_a_python_is_not_ignored_in_silence(data: str, file: Path, command: Comm
     assert "--python has no effect" in done.err
 
 
+@pytest.mark.parametrize("flags", [("--timeout", "1m"), ("--logs", "none"), ("--plain",)])
+def test_a_flag_is_not_ignored_in_silence(
+    file: Path, command: Command, flags: tuple[str, ...]
+) -> None:
+    done = command("run", str(file), "--detach", "--keep", "--wait", *flags)
+    assert (done.code, done.out) == (2, "")
+    assert flags[0] in done.err
+    assert "--wait, --keep" in done.err
+    assert "cannot be used with --detach" in done.err
+
+
 def test_only_containers_without_a_working_directory_get_one() -> None:
     job = {
         "spec": {
