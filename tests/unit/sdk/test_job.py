@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.support.local_apiserver.serving import (
     ended,
 )
 from tests.support.tfjobs import tfjob
+from tfjob.client.errors import Forbidden
+from tfjob.sdk import job_diagnosis
 from tfjob.sdk.client import Client, connect
 from tfjob.sdk.errors import JobFailedError, JobTimeoutError, TFJobError
 from tfjob.sdk.job import TFJob
@@ -64,6 +67,18 @@ def test_all_faults_of_a_file_are_in_the_error(tmp_path: Path) -> None:
 def test_what_is_not_one_job_is_an_error(source: str, text: str) -> None:
     with pytest.raises(TFJobError, match=text):
         TFJob.from_yaml(source)
+
+
+def test_a_failed_job_whose_events_may_not_be_read_raises_what_its_status_tells(
+    server: ThreadedApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> NoReturn:
+        raise Forbidden("events is forbidden")
+
+    server.put_job(tfjob("W1", name="bad"), ("Failed", "not done"))
+    monkeypatch.setattr(job_diagnosis, "events_of", refuse)
+    with pytest.raises(JobFailedError, match="TFJob default/bad: not done"):
+        client.get("bad").wait()
 
 
 def test_waiting_returns_the_status_and_raises_the_reason(
