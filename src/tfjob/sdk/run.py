@@ -11,7 +11,7 @@ from tfjob.sdk.client import LOCAL, Client, connect
 from tfjob.sdk.code_place import code_place
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
-from tfjob.sdk.job_manifest import Wanted, objects_for
+from tfjob.sdk.job_manifest import REPLICA_OF, Wanted, objects_for
 from tfjob.sdk.launcher import LOADING
 from tfjob.sdk.local_process import local_process
 from tfjob.sdk.program import Arguments, Train, program_for
@@ -50,6 +50,8 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     _refuse_inside_a_replica()
     client = where if isinstance(where, Client) else None
     is_local = client.is_local if client is not None else where == LOCAL
+    if is_local:
+        _refuse_a_job_in_a_job(train)
     if not is_local and not image:
         raise TFJobError(
             f"a cluster needs an image, and none is named for {_title(train)}",
@@ -101,6 +103,17 @@ def _tell_if_unfinished(job: TFJob, owner: int) -> None:
 
 def _title(train: Train) -> str:
     return str(getattr(train, "__qualname__", train))
+
+
+def _refuse_a_job_in_a_job(train: Train) -> None:
+    """A script that runs itself would start jobs without end."""
+    job = os.environ.get(REPLICA_OF)
+    if job:
+        raise TFJobError(
+            f"run() of {_title(train)} was called in a replica of {job}, so every replica would"
+            " start jobs of its own on this machine",
+            remedy="pass run() a function or another script, which does not call run() itself",
+        )
 
 
 def _refuse_inside_a_replica() -> None:
