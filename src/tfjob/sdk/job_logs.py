@@ -105,6 +105,7 @@ class _Readers:
         self._options = options
         self._queue = queue
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._tried: set[tuple[str, int]] = set()
 
     async def run(self, found: ClusterJob, check: Check) -> None:
         try:
@@ -135,15 +136,28 @@ class _Readers:
         status = pod.status
         known = [*status.container_statuses, *status.init_container_statuses]
         statuses = [each for each in known if each.name == self._options.container]
-        if not status.container_statuses or any(_has_no_log(each) for each in statuses):
+        run = (pod.metadata.uid, sum(each.restart_count for each in statuses))
+        is_early = not found.status.is_finished and any(map(_waits, statuses))
+        if is_early and run in self._tried:
             return
-        key = (pod.metadata.uid, sum(each.restart_count for each in statuses))
-        if key not in self._readers:
-            self._readers[key] = asyncio.create_task(self._enqueue(found, pod))
+        if status.container_statuses and run not in self._readers:
+            # Once while it seems to wait, too: a short run may be gone at the next look.
+            reading = self._try(found, pod, run) if is_early else self._enqueue(found, pod)
+            self._readers[run] = asyncio.create_task(reading)
+
+    async def _try(self, found: ClusterJob, pod: Pod, run: tuple[str, int]) -> None:
+        """Read the log of a container that may not run yet; if so, once more when it does."""
+        has_begun = False
+        async for line in _lines(self._cluster, found, pod, self._options.params(follow=True)):
+            if line.is_note and not has_begun:
+                del self._readers[run]
+                self._tried.add(run)
+                return
+            has_begun = True
+            await self._queue.put(line)
 
     async def _enqueue(self, found: ClusterJob, pod: Pod) -> None:
-        params = self._options.params(follow=True)
-        async for line in _lines(self._cluster, found, pod, params):
+        async for line in _lines(self._cluster, found, pod, self._options.params(follow=True)):
             await self._queue.put(line)
 
     async def _last_lines(self, found: ClusterJob) -> None:
@@ -156,7 +170,7 @@ class _Readers:
                     pending[pod.metadata.uid].cancel()
 
 
-def _has_no_log(status: ContainerStatus) -> bool:
+def _waits(status: ContainerStatus) -> bool:
     """Whether the container waits for its first run; before others it has the last one's log."""
     state = status.state
     return not (state.running or state.terminated or status.last_state.terminated)
