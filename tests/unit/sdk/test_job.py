@@ -89,6 +89,8 @@ def test_waiting_returns_the_status_and_raises_the_reason(
     server.put_pod(bad, "worker", status=ended(3))
     server.put_job(tfjob("W1", name="slow"), ("Running", "busy"))
     assert client.get("good").wait().has_succeeded
+    with pytest.raises(TFJobError, match="state='runing': no such state"):
+        client.get("good").wait(state="runing")  # type: ignore[arg-type]
     with pytest.raises(JobFailedError, match=r"worker-0 .*exit code 3") as failed:
         client.get("bad").wait()
     assert failed.value.remedy
