@@ -5,7 +5,9 @@ ended, so that their logs and their state can be read.
 """
 
 import argparse
+import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -27,14 +29,20 @@ READY: Final = "  stop it with"
 """How the last line begins that a cluster prints when it is up."""
 _OUTPUT: Final = "up.log"
 _POLL_INTERVAL: Final = 0.05
+_START_TIMEOUT: Final = 60.0
 
 
 def start(data: Path, options: Sequence[str]) -> str:
-    """Start a cluster on the folder; returns what a person should know once it is up."""
+    """Start a cluster on the folder; returns what a person should know once it is up.
+
+    It blocks. Each start writes a file of its own, so that one in vain leaves that of the running
+    cluster alone.
+    """
     data_folder.prepare(data)
-    path = data / _OUTPUT
+    os.close(data_folder.lock(data))  # raises if a cluster is up
+    path = data / f"{_OUTPUT}.{os.getpid()}"
     output = data_folder.open_file(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    command = [sys.executable, "-m", "tfjob.cli.main", "local", "up", "--data", str(data)]
+    command = [sys.executable, "-P", "-m", "tfjob.cli.main", "local", "up", "--data", str(data)]
     null = os.open(os.devnull, os.O_RDONLY)
     streams = [
         (os.POSIX_SPAWN_DUP2, null, 0),
@@ -48,13 +56,30 @@ def start(data: Path, options: Sequence[str]) -> str:
     finally:
         os.close(null)
         os.close(output)
+    try:
+        text = _output_when_up(pid, path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    path.replace(data / _OUTPUT)
+    place = "" if data == default_folder() else f" --data {data}"
+    return f"{text.partition(READY)[0]}{READY} `tfjob local down{place}`"
+
+
+def _output_when_up(pid: int, path: Path) -> str:
+    end = time.monotonic() + _START_TIMEOUT
     while READY not in (text := path.read_text("utf-8", "replace")):
         if os.waitpid(pid, os.WNOHANG) != (0, 0):
             text = path.read_text("utf-8", "replace")
             raise TFJobError(text.strip().removeprefix("error: ") or "the cluster did not start")
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGTERM)
+            raise TFJobError(
+                f"the cluster was not up after {_START_TIMEOUT:.0f} s, and was ended",
+                remedy="try it without --detach, which shows how far it comes",
+            )
         time.sleep(_POLL_INTERVAL)
-    place = "" if data == default_folder() else f" --data {data}"
-    return f"{text.partition(READY)[0]}{READY} `tfjob local down{place}`"
+    return text
 
 
 async def run_detached(
@@ -66,7 +91,8 @@ async def run_detached(
     folder = (Path() if is_stdin else Path(arguments.file).parent).resolve()
     python = python_choice.choose(arguments.python, os.environ)
     if lock_holder(data) is None:
-        print(start(data, ["--workdir", str(folder), "--python", str(python.path)]))
+        options = ["--workdir", str(folder), "--python", str(python.path)]
+        print(await asyncio.to_thread(start, data, options))
     elif arguments.python is not None:
         raise TFJobError(
             f"the local cluster on {data} is up with its own Python, so --python has no effect",
@@ -97,10 +123,10 @@ def _in_folder(value: Any, folder: str) -> Any:
     if not isinstance(value, dict):
         return value
     found = {key: _in_folder(each, folder) for key, each in value.items()}
-    containers = found.get("containers")
-    if isinstance(containers, list):
-        found["containers"] = [
-            {"workingDir": folder, **each} if isinstance(each, dict) else each
-            for each in containers
-        ]
+    for kind in ("initContainers", "containers"):
+        if isinstance(found.get(kind), list):
+            found[kind] = [
+                {"workingDir": folder, **each} if isinstance(each, dict) else each
+                for each in found[kind]
+            ]
     return found

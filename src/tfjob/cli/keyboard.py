@@ -9,7 +9,7 @@ import re
 import termios
 import tty
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 UP: Final = "up"
@@ -55,14 +55,20 @@ def keyboard(fd: int, press: Callable[[str], None]) -> Iterator[Callable[[], Non
     before = termios.tcgetattr(fd)
 
     def read() -> None:
-        data = os.read(fd, _READ_SIZE)
+        try:
+            data = os.read(fd, _READ_SIZE)
+        except OSError:
+            data = b""
         if not data:  # the terminal is gone
             loop.remove_reader(fd)
         for key in keys(data.decode(errors="ignore")):
             press(key)
 
     def restore() -> None:
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)
+        # In the background of a shell, changing the terminal would stop this process.
+        if _is_ours(fd):
+            with suppress(termios.error):  # the terminal is gone
+                termios.tcsetattr(fd, termios.TCSADRAIN, before)
 
     tty.setcbreak(fd)
     loop.add_reader(fd, read)
@@ -70,8 +76,7 @@ def keyboard(fd: int, press: Callable[[str], None]) -> Iterator[Callable[[], Non
         yield restore
     finally:
         loop.remove_reader(fd)
-        if _is_ours(fd):
-            restore()
+        restore()
 
 
 def _is_ours(fd: int) -> bool:

@@ -99,6 +99,11 @@ def _limit(text: str) -> timedelta:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.detach and (useless := _useless_with_detach(arguments)):
+        return _fail(
+            f"{', '.join(useless)}: cannot be used with --detach, which does not follow the job;"
+            " `tfjob attach` takes --timeout, --logs and --plain"
+        )
     try:
         read = documents.read(arguments.file)
     except documents.DocumentError as error:
@@ -112,6 +117,17 @@ def run(arguments: argparse.Namespace) -> int:
     if faults or (faults := _unknown_replica(arguments.logs, found[0])):
         return _fail(*faults)
     return _run_checked([each.value for each in read], arguments, job=found[0])
+
+
+def _useless_with_detach(arguments: argparse.Namespace) -> list[str]:
+    given = {
+        "--timeout": arguments.timeout is not None,
+        "--logs": arguments.logs != "all",
+        "--wait": arguments.wait,
+        "--keep": arguments.keep,
+        "--plain": arguments.plain,
+    }
+    return [flag for flag, is_given in given.items() if is_given]
 
 
 def _run_checked(

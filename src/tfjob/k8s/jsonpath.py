@@ -4,6 +4,7 @@ Supported: `.spec.a`, `['a-b']`, `[0]`, `[-1:]`, `[*]` and `[?(@.type=='x')]`. A
 refused, when it is given; evaluating one never raises.
 """
 
+import json
 import re
 from functools import lru_cache
 from typing import Any
@@ -89,10 +90,19 @@ def _follow(value: object, step: Step) -> list[Any]:
 def _elements(value: list[Any], step: Step) -> list[Any]:
     if isinstance(step, Filter):
         field, _, wanted = step.partition("==")
-        return [item for item in value if isinstance(item, dict) and str(item.get(field)) == wanted]
+        return [item for item in value if _text_of(item, field) == wanted]
     if isinstance(step, Slice):
         start, end = (int(part) if part else None for part in step.split(":"))
         return value[start:end]
     if isinstance(step, int):
         return [value[step]] if -len(value) <= step < len(value) else []
     return value
+
+
+def _text_of(item: object, field: str) -> str | None:
+    """The value of a field, which may be deeper, as a filter compares it."""
+    for name in field.split("."):
+        if not isinstance(item, dict) or name not in item:
+            return None
+        item = item[name]
+    return item if isinstance(item, str) else json.dumps(item)

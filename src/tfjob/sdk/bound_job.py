@@ -6,7 +6,7 @@ They run on the loop of the API client. What callers see, blocking or not, is bu
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
-from tfjob.client.errors import NotFound
+from tfjob.client.errors import Forbidden, NotFound
 from tfjob.core.status import ConditionType
 from tfjob.sdk import (
     deletion,
@@ -18,6 +18,7 @@ from tfjob.sdk import (
     waiting,
 )
 from tfjob.sdk.blocked_check import BlockedCheck, Check, ignore
+from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import JobFailedError, TFJobError
 from tfjob.sdk.job_diagnosis import explain
@@ -45,9 +46,17 @@ class BoundJob:
             self._cluster, await self.refresh(), state, limit=limit, check=self._check()
         )
         if self.found.status.is_true(ConditionType.FAILED):
-            reason = await self.explain()
-            raise JobFailedError(f"{self.found.title}: {reason.sentence}", remedy=reason.remedy)
+            raise await self._failure()
         return Status.of(self.found)
+
+    async def _failure(self) -> JobFailedError:
+        try:
+            reason = await self.explain()
+        except Forbidden:  # events or pods, which tell more than the job itself
+            failed = self.found.status.condition(ConditionType.FAILED)
+            text = "has failed" if failed is None else condition_text(self.found, failed)
+            return JobFailedError(f"{self.found.title}: {text}")
+        return JobFailedError(f"{self.found.title}: {reason.sentence}", remedy=reason.remedy)
 
     async def explain(self) -> Reason:
         told, _ = await explain(self._cluster, await self.refresh())

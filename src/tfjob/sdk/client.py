@@ -30,6 +30,7 @@ class Client:
         self.is_local = is_local
         self.namespace = namespace or config.namespace
         self._cluster = loop_thread().call(_connected(config, self.namespace))
+        self._owner = os.getpid()
         atexit.register(self.close)
 
     def jobs(self, *, labels: str = "", all_namespaces: bool = False) -> list[TFJob]:
@@ -63,6 +64,8 @@ class Client:
 
     def close(self) -> None:
         atexit.unregister(self.close)
+        if os.getpid() != self._owner:
+            return  # a forked child; the connections are not its own
         loop_thread().call(self._cluster.api.close())
 
     def __enter__(self) -> Self:

@@ -54,8 +54,8 @@ def _in_millicores(cpu: Quantity) -> str:
 async def activity_of(
     cluster: Cluster, found: ClusterJob, pods: Sequence[Pod]
 ) -> Sequence[ReplicaActivity]:
-    """The activity of the running replicas, in order."""
-    running = [pod for pod in pods if pod.phase is Phase.RUNNING][:_MOST]
+    """The activity of the running replicas, in order; of very many, only some."""
+    running = _running(pods)[:_MOST]
     cpu = await _cpu_by_pod(cluster, found)
     moments = await asyncio.gather(*(_last_output(cluster.api, pod) for pod in running))
     rows = [
@@ -65,8 +65,12 @@ async def activity_of(
     return sorted(rows, key=lambda row: row.replica)
 
 
-def stall_of(rows: Sequence[ReplicaActivity], *, now: datetime) -> Diagnosis | None:
-    """The diagnosis of a job of which no replica does anything."""
+def stall_of(
+    rows: Sequence[ReplicaActivity], pods: Sequence[Pod], *, now: datetime
+) -> Diagnosis | None:
+    """The diagnosis of a job of which no replica does anything; all that run must be known."""
+    if len(rows) < len(_running(pods)):
+        return None
     moments = [row.last_output for row in rows if row.last_output is not None]
     is_idle = all(row.cpu is not None and row.cpu <= _IDLE_CPU for row in rows)
     if not rows or len(moments) < len(rows) or not is_idle:
@@ -77,6 +81,10 @@ def stall_of(rows: Sequence[ReplicaActivity], *, now: datetime) -> Diagnosis | N
     detail = f"last output {time.age(latest, now)} ago"
     message = f"the job {CATALOGUE[Cause.STALLED].text} ({detail})"
     return fitted(Diagnosis(cause=Cause.STALLED, message=message, since=time.truncate(latest)))
+
+
+def _running(pods: Sequence[Pod]) -> list[Pod]:
+    return [pod for pod in pods if pod.phase is Phase.RUNNING]
 
 
 async def _last_output(api: Api, pod: Pod) -> datetime | None:

@@ -70,7 +70,7 @@ async def explain(cluster: Cluster, found: ClusterJob) -> tuple[Explanation, lis
     told = explained(found, pods, events, now=now)
     if told.diagnosis is None and found.status.is_true(ConditionType.RUNNING):
         rows = await activity_of(cluster, found, pods)
-        stall = stall_of(rows, now=now)
+        stall = stall_of(rows, pods, now=now)
         if stall is not None:
             told = Explanation(stall.message, stall)
         told = msgspec.structs.replace(told, activity=rows)

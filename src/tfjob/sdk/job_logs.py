@@ -13,7 +13,7 @@ import msgspec
 
 from tfjob.client.errors import ApiError, BadRequest, NotFound
 from tfjob.core.job import TRAINING_CONTAINER
-from tfjob.k8s.pod import Phase, Pod
+from tfjob.k8s.pod import ContainerStatus, Phase, Pod
 from tfjob.sdk import job_lookup, jobs
 from tfjob.sdk.blocked_check import Check, ignore
 from tfjob.sdk.connection import Cluster
@@ -105,6 +105,7 @@ class _Readers:
         self._options = options
         self._queue = queue
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
+        self._tried: set[tuple[str, int]] = set()
 
     async def run(self, found: ClusterJob, check: Check) -> None:
         try:
@@ -132,17 +133,31 @@ class _Readers:
         await self._last_lines(found)
 
     def _read(self, found: ClusterJob, pod: Pod) -> None:
-        statuses = [
-            each for each in pod.status.container_statuses if each.name == self._options.container
-        ]
-        runs = sum(each.restart_count for each in statuses)
-        key = (pod.metadata.uid, runs)
-        if pod.status.container_statuses and key not in self._readers:
-            self._readers[key] = asyncio.create_task(self._enqueue(found, pod))
+        status = pod.status
+        known = [*status.container_statuses, *status.init_container_statuses]
+        statuses = [each for each in known if each.name == self._options.container]
+        run = (pod.metadata.uid, sum(each.restart_count for each in statuses))
+        is_early = not found.status.is_finished and any(map(_waits, statuses))
+        if is_early and run in self._tried:
+            return
+        if status.container_statuses and run not in self._readers:
+            # Once while it seems to wait, too: a short run may be gone at the next look.
+            reading = self._try(found, pod, run) if is_early else self._enqueue(found, pod)
+            self._readers[run] = asyncio.create_task(reading)
+
+    async def _try(self, found: ClusterJob, pod: Pod, run: tuple[str, int]) -> None:
+        """Read the log of a container that may not run yet; if so, once more when it does."""
+        has_begun = False
+        async for line in _lines(self._cluster, found, pod, self._options.params(follow=True)):
+            if line.is_note and not has_begun:
+                del self._readers[run]
+                self._tried.add(run)
+                return
+            has_begun = True
+            await self._queue.put(line)
 
     async def _enqueue(self, found: ClusterJob, pod: Pod) -> None:
-        params = self._options.params(follow=True)
-        async for line in _lines(self._cluster, found, pod, params):
+        async for line in _lines(self._cluster, found, pod, self._options.params(follow=True)):
             await self._queue.put(line)
 
     async def _last_lines(self, found: ClusterJob) -> None:
@@ -153,6 +168,12 @@ class _Readers:
                 runs_on = pod.phase is Phase.RUNNING and not pod.metadata.is_terminating
                 if runs_on and pod.metadata.uid in pending:
                     pending[pod.metadata.uid].cancel()
+
+
+def _waits(status: ContainerStatus) -> bool:
+    """Whether the container waits for its first run; before others it has the last one's log."""
+    state = status.state
+    return not (state.running or state.terminated or status.last_state.terminated)
 
 
 async def _chosen_pods(cluster: Cluster, found: ClusterJob, options: LogOptions) -> list[Pod]:

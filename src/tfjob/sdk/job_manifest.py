@@ -16,6 +16,8 @@ from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.program import LAUNCH_FOLDER, Program
 from tfjob.train import CHECKPOINTS
 
+REPLICA_OF: Final = "TFJOB_REPLICA_OF"
+"""The variable that tells a program which job it is a replica of."""
 CHECKPOINT_FOLDER: Final = "/tfjob/checkpoints"
 _GPU: Final = "nvidia.com/gpu"
 _MAX_STEM: Final = 30
@@ -75,7 +77,9 @@ class _Pod:
         self._wanted = wanted
         self._program = program
         self._code = code
-        self._env = {"PYTHONUNBUFFERED": "1"} | {k: str(v) for k, v in wanted.env.items()}
+        self._env = {"PYTHONUNBUFFERED": "1", REPLICA_OF: name} | {
+            k: str(v) for k, v in wanted.env.items()
+        }
         self._volumes: list[Any] = []
         self._mounts: list[Any] = []
         self.config_maps: list[dict[str, Any]] = []

@@ -1,7 +1,8 @@
 """A local cluster in a process of its own, for a program that runs jobs on this machine.
 
-It ends as soon as its standard input is closed: by the program, or by the kernel when the program
-is killed. No replica outlives it. It prints one line of JSON when it is up or cannot start.
+It ends as soon as its standard input is written to or closed: by the program, or by the kernel when
+the program is killed. No replica outlives it. It prints one line of JSON when it is up or cannot
+start.
 """
 
 import asyncio
@@ -55,7 +56,7 @@ async def _serve(folder: Path) -> None:
 
 
 async def _closed() -> None:
-    """Until nobody holds the other end of standard input any more."""
+    """Until a line arrives, or nobody holds the other end of standard input any more."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin.fileno(), ended.set)

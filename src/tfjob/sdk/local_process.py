@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +23,13 @@ _RUNNING: Final[dict[int, "LocalProcess"]] = {}
 class LocalProcess:
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tfjob.sdk.local_host"],
+            [sys.executable, "-P", "-m", "tfjob.sdk.local_host"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            bufsize=0,  # without buffers, a forked child can close the pipes whatever threads do
             start_new_session=True,
         )
+        os.register_at_fork(after_in_child=self._close)
         self._owner = os.getpid()
         self.kubeconfig = Path(self._started())
 
@@ -38,10 +41,18 @@ class LocalProcess:
         """Return when the cluster and all its replicas are gone."""
         if os.getpid() != self._owner:
             return  # a forked child; the cluster is not its own
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.closed:
+            # Data ends the cluster, too: another process may still hold the pipe.
+            with suppress(BrokenPipeError):
+                stdin.write(b"\n")
+        self._close()
+        self._process.wait()
+
+    def _close(self) -> None:
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
-        self._process.wait()
 
     def _started(self) -> str:
         line = b"" if self._process.stdout is None else self._process.stdout.readline()

@@ -139,6 +139,9 @@ def _reference(
         return {"kind": "module", "module": module, "qualname": name, "paths": paths}, {}
     script = _main_script(function, name)
     if script is not None and code.folder is not None:
+        if running := _main_module(script):
+            paths = code.import_paths(_root(running, script), what=name)
+            return {"kind": "module", "module": running, "qualname": name, "paths": paths}, {}
         paths = code.import_paths(script.parent, what=name)
         found = {"kind": "script", "script": code.script(script), "qualname": name}
         return {**found, "paths": paths}, {}
@@ -168,6 +171,14 @@ def _main_script(function: Callable[..., object], name: str) -> Path | None:
         return None
     script = Path(file).resolve()
     return script if script.is_file() and Path(source).resolve() == script else None
+
+
+def _main_module(script: Path) -> str:
+    """The name under which `python -m` runs this file; empty if it is run as a script."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    if spec is None or spec.name == "__main__" or not spec.origin:
+        return ""
+    return str(spec.name) if Path(spec.origin).resolve() == script else ""
 
 
 def _pickled(function: Callable[..., object], name: str) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ from tfjob.sdk.client import LOCAL, Client, connect
 from tfjob.sdk.code_place import code_place
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
-from tfjob.sdk.job_manifest import Wanted, objects_for
+from tfjob.sdk.job_manifest import REPLICA_OF, Wanted, objects_for
 from tfjob.sdk.launcher import LOADING
 from tfjob.sdk.local_process import local_process
 from tfjob.sdk.program import Arguments, Train, program_for
@@ -50,6 +50,8 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     _refuse_inside_a_replica()
     client = where if isinstance(where, Client) else None
     is_local = client.is_local if client is not None else where == LOCAL
+    if is_local:
+        _refuse_a_job_in_a_job(train)
     if not is_local and not image:
         raise TFJobError(
             f"a cluster needs an image, and none is named for {_title(train)}",
@@ -72,7 +74,7 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
         client = _local_client() if is_local else connect(str(where))
     client.submit(job)
     if is_local:
-        atexit.register(_tell_if_unfinished, job)
+        atexit.register(_tell_if_unfinished, job, os.getpid())
     return job
 
 
@@ -84,8 +86,10 @@ def _local_client() -> Client:
     return _LOCAL_CLIENTS[path]
 
 
-def _tell_if_unfinished(job: TFJob) -> None:
+def _tell_if_unfinished(job: TFJob, owner: int) -> None:
     """A program that ends too early must not look as if its job had run."""
+    if os.getpid() != owner:
+        return  # a forked child; the job goes on
     try:
         is_finished = job.status.is_finished
     except TFJobError:
@@ -99,6 +103,17 @@ def _tell_if_unfinished(job: TFJob) -> None:
 
 def _title(train: Train) -> str:
     return str(getattr(train, "__qualname__", train))
+
+
+def _refuse_a_job_in_a_job(train: Train) -> None:
+    """A script that runs itself would start jobs without end."""
+    job = os.environ.get(REPLICA_OF)
+    if job:
+        raise TFJobError(
+            f"run() of {_title(train)} was called in a replica of {job}, so every replica would"
+            " start jobs of its own on this machine",
+            remedy="pass run() a function or another script, which does not call run() itself",
+        )
 
 
 def _refuse_inside_a_replica() -> None:

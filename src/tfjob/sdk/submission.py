@@ -69,12 +69,17 @@ async def dry_run(cluster: Cluster, objects: Sequence[Manifest]) -> None:
 
 
 async def create(cluster: Cluster, manifest: Manifest) -> Created:
-    """An existing job is an error; other objects that exist are left unchanged."""
+    """An existing job is an error; other objects that exist are left unchanged.
+
+    What was made for a job must be what exists: another content may be the code of somebody else.
+    """
     try:
         made = await _post(cluster, manifest)
     except AlreadyExists:
         if is_job(manifest):
             raise
+        if is_own(manifest):
+            await _check_content(cluster, manifest)
         return Created(manifest["metadata"]["name"], title(manifest), is_new=False)
     named = {**manifest, "metadata": {**manifest["metadata"], "name": made.metadata.name}}
     return Created(made.metadata.name, title(named))
@@ -142,6 +147,19 @@ async def _post(
         field_validation="Strict",
         dry_run=dry_run,
     )
+
+
+async def _check_content(cluster: Cluster, manifest: Manifest) -> None:
+    found = await cluster.api.get(_path(manifest), decode=dict[str, Any])
+    parts = (set(found) | set(manifest)) - {"apiVersion", "kind", "metadata"}
+    if any(found.get(part) != manifest.get(part) for part in parts):
+        metadata = manifest["metadata"]
+        kind, name, place = manifest["kind"].lower(), metadata["name"], metadata["namespace"]
+        raise TFJobError(
+            f"{title(manifest)} exists with another content, so the job would run other code",
+            remedy=f"choose another name=… for the job, or remove the object with"
+            f" `kubectl delete {kind} {name} -n {place}`",
+        )
 
 
 async def _read(cluster: Cluster, manifest: Manifest) -> ClusterJob:

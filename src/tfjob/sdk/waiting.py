@@ -1,14 +1,14 @@
 """Waits until a job runs or has finished."""
 
 import asyncio
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from tfjob.core.diagnosis.causes import BLOCKING
 from tfjob.core.status import ConditionType
 from tfjob.sdk import job_lookup
 from tfjob.sdk.blocked_check import Check, ignore
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.errors import JobTimeoutError
+from tfjob.sdk.errors import JobTimeoutError, TFJobError
 from tfjob.sdk.jobs import ClusterJob
 
 State = Literal["finished", "running"]
@@ -24,6 +24,11 @@ async def until(
     check: Check = ignore,
 ) -> ClusterJob:
     """The job in this state; a finished job no longer waits for anything."""
+    if state not in get_args(State):
+        raise TFJobError(
+            f"state={state!r}: no such state to wait for",
+            remedy=f"use one of {', '.join(get_args(State))}",
+        )
     try:
         async with asyncio.timeout(limit):
             while not _is_reached(found, state):

@@ -63,6 +63,18 @@ def test_a_cluster_of_another_folder_runs_the_job_in_its_own(
     assert "[worker-0] found beside the file" in followed.out
 
 
+def test_a_second_cluster_is_refused_and_leaves_the_output_of_the_first(
+    data: str, command: Command
+) -> None:
+    assert command("local", "up", "--detach", "--data", data).code == 0
+    output = (Path(data) / "up.log").read_text()
+    again = command("local", "up", "--detach", "--data", data)
+    assert (again.code, again.out) == (1, "")
+    assert "a cluster already runs on this folder" in again.err
+    assert (Path(data) / "up.log").read_text() == output
+    assert [each.name for each in Path(data).glob("up.log*")] == ["up.log"]
+
+
 def test_a_cluster_that_cannot_start_says_why(tmp_path: Path, command: Command) -> None:
     path = tmp_path / "objects.sqlite"
     path.write_bytes(b"nothing that SQLite knows" * 400)
@@ -79,17 +91,32 @@ def test_a_python_is_not_ignored_in_silence(data: str, file: Path, command: Comm
     assert "--python has no effect" in done.err
 
 
+@pytest.mark.parametrize("flags", [("--timeout", "1m"), ("--logs", "none"), ("--plain",)])
+def test_a_flag_is_not_ignored_in_silence(
+    file: Path, command: Command, flags: tuple[str, ...]
+) -> None:
+    done = command("run", str(file), "--detach", "--keep", "--wait", *flags)
+    assert (done.code, done.out) == (2, "")
+    assert flags[0] in done.err
+    assert "--wait, --keep" in done.err
+    assert "cannot be used with --detach" in done.err
+
+
 def test_only_containers_without_a_working_directory_get_one() -> None:
     job = {
         "spec": {
             "Worker": {
                 "template": {
-                    "spec": {"containers": [{"name": "a"}, {"name": "b", "workingDir": "/b"}]}
+                    "spec": {
+                        "initContainers": [{"name": "first"}],
+                        "containers": [{"name": "a"}, {"name": "b", "workingDir": "/b"}],
+                    }
                 }
             }
         }
     }
     placed = in_folder(job, Path("/mine"))
-    containers = placed["spec"]["Worker"]["template"]["spec"]["containers"]
-    assert [each["workingDir"] for each in containers] == ["/mine", "/b"]
+    spec = placed["spec"]["Worker"]["template"]["spec"]
+    assert [each["workingDir"] for each in spec["containers"]] == ["/mine", "/b"]
+    assert [each["workingDir"] for each in spec["initContainers"]] == ["/mine"]
     assert in_folder({"a": [1, None, "x"]}, Path("/mine")) == {"a": [1, None, "x"]}

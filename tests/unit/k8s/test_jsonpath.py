@@ -17,12 +17,19 @@ from tfjob.k8s import jsonpath
         (".l[-1:].t", ["two"]),
         (".l[*].t", ["one", "two"]),
         (".l[?(@.t=='two')].v", [5]),
+        (".m[?(@.metadata.name=='aa')].v", [1]),
+        (".m[?(@.ready=='true')].v", [2]),
+        (".m[?(@.ready.deep=='true')].v", []),
         (".none.deep", []),
         (".l[9]", []),
     ],
 )
 def test_paths_lead_to_values(path: str, found: list[Any]) -> None:
-    value = {"a": {"b": 1, "x-y": 2}, "l": [{"t": "one"}, {"t": "two", "v": 5}]}
+    value = {
+        "a": {"b": 1, "x-y": 2},
+        "l": [{"t": "one"}, {"t": "two", "v": 5}],
+        "m": [{"metadata": {"name": "aa"}, "v": 1}, {"ready": True, "v": 2}, "text"],
+    }
     assert jsonpath.find(value, path) == found
 
 

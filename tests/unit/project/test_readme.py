@@ -30,6 +30,8 @@ def test_the_program_of_the_readme_runs(tmp_path: Path) -> None:
         [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+    # The job is over, and other workers are ended, as soon as the first worker has succeeded.
+    assert "[worker-0] {" in done.stdout
 
 
 def test_the_job_of_the_readme_is_valid(job: str) -> None:

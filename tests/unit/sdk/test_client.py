@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,34 @@ def test_the_code_is_created_with_its_job_and_owned_by_it(
     uid = server.endpoint.request("GET", f"{JOBS}/mnist")["metadata"]["uid"]
     assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [uid]
     assert job.status.state == "Pending"
+
+
+def test_code_that_exists_is_used_only_if_it_is_the_same(
+    server: ThreadedApiServer, client: Client, tmp_path: Path
+) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "train.py").write_text("print(1)\n")
+
+    def start() -> TFJob:
+        return run("train.py", code=code, where=client, image="tensorflow:1", name="mnist")
+
+    start()
+    (found,) = server.endpoint.request("GET", MAPS)["items"]
+    name = found["metadata"]["name"]
+
+    def plant(**content: Any) -> None:
+        server.endpoint.request("DELETE", f"{MAPS}/{name}")
+        server.endpoint.request("DELETE", f"{JOBS}/mnist")
+        server.endpoint.request("POST", MAPS, {"metadata": {"name": name}, **content})
+
+    plant(data=found["data"], immutable=True)
+    start()
+    plant(data={"train.py": "print(2)"}, immutable=True)
+    with pytest.raises(TFJobError, match="exists with another content") as caught:
+        start()
+    assert "kubectl delete configmap" in caught.value.remedy
+    assert server.job_names() == []
 
 
 def test_on_this_machine_a_namespace_is_made_when_it_is_needed(

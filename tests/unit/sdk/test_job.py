@@ -1,5 +1,6 @@
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.support.local_apiserver.serving import (
     ended,
 )
 from tests.support.tfjobs import tfjob
+from tfjob.client.errors import Forbidden
+from tfjob.sdk import job_diagnosis
 from tfjob.sdk.client import Client, connect
 from tfjob.sdk.errors import JobFailedError, JobTimeoutError, TFJobError
 from tfjob.sdk.job import TFJob
@@ -66,6 +69,18 @@ def test_what_is_not_one_job_is_an_error(source: str, text: str) -> None:
         TFJob.from_yaml(source)
 
 
+def test_a_failed_job_whose_events_may_not_be_read_raises_what_its_status_tells(
+    server: ThreadedApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> NoReturn:
+        raise Forbidden("events is forbidden")
+
+    server.put_job(tfjob("W1", name="bad"), ("Failed", "not done"))
+    monkeypatch.setattr(job_diagnosis, "events_of", refuse)
+    with pytest.raises(JobFailedError, match="TFJob default/bad: not done"):
+        client.get("bad").wait()
+
+
 def test_waiting_returns_the_status_and_raises_the_reason(
     server: ThreadedApiServer, client: Client
 ) -> None:
@@ -74,6 +89,8 @@ def test_waiting_returns_the_status_and_raises_the_reason(
     server.put_pod(bad, "worker", status=ended(3))
     server.put_job(tfjob("W1", name="slow"), ("Running", "busy"))
     assert client.get("good").wait().has_succeeded
+    with pytest.raises(TFJobError, match="state='runing': no such state"):
+        client.get("good").wait(state="runing")  # type: ignore[arg-type]
     with pytest.raises(JobFailedError, match=r"worker-0 .*exit code 3") as failed:
         client.get("bad").wait()
     assert failed.value.remedy

@@ -17,6 +17,7 @@ from tfjob.sdk.job_activity import ReplicaActivity, activity_of, stall_of
 from tfjob.sdk.jobs import ClusterJob
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PODS = [a_pod(), a_pod(index=1)]
 IDLE, BUSY = Quantity(1_000_000), Quantity(900_000_000)
 
 
@@ -26,7 +27,7 @@ def row(minutes: float | None, cpu: Quantity | None = IDLE, index: int = 0) -> R
 
 
 def test_a_job_without_output_and_cpu_for_ten_minutes_has_stalled() -> None:
-    found = stall_of([row(30), row(12, index=1)], now=NOW)
+    found = stall_of([row(30), row(12, index=1)], PODS, now=NOW)
     assert found is not None
     assert found.cause is Cause.STALLED
     assert found.message.endswith("(last output 12m ago)")
@@ -37,8 +38,14 @@ def test_a_job_without_output_and_cpu_for_ten_minutes_has_stalled() -> None:
     "other", [row(9), row(30, BUSY), row(30, None), row(None)], ids=["output", "cpu", "?", "log"]
 )
 def test_a_job_that_works_or_is_not_wholly_known_has_not(other: ReplicaActivity) -> None:
-    assert stall_of([row(30), other], now=NOW) is None
-    assert stall_of([], now=NOW) is None
+    assert stall_of([row(30), other], PODS, now=NOW) is None
+    assert stall_of([], [], now=NOW) is None
+
+
+def test_a_job_of_which_some_running_replicas_were_not_read_has_not() -> None:
+    rows = [row(30), row(30, index=1)]
+    assert stall_of(rows, PODS, now=NOW) is not None
+    assert stall_of(rows, [*PODS, a_pod(index=2)], now=NOW) is None
 
 
 def test_activity_is_told_in_words() -> None:

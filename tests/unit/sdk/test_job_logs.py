@@ -33,6 +33,8 @@ class Runs:
 
     async def read(self, pod: Json, options: Mapping[str, str]) -> AsyncIterator[bytes]:
         status = pod["status"]["containerStatuses"][0]
+        if "waiting" in status["state"] or options.get("container") != status["name"]:
+            raise LookupError("this container has no log")
         yield f"run {status['restartCount']}\n".encode()
         if options.get("follow") and "running" in status["state"]:
             await self.over.wait()
@@ -98,6 +100,32 @@ async def test_a_container_that_is_restarted_is_followed_again(
         assert (await anext(lines)).text == "run 1"
         await put_status(cluster, job.name, "Succeeded", "done")
         assert [each async for each in lines] == []
+
+
+async def test_a_container_that_still_waits_is_read_once_it_runs(
+    cluster: Cluster, job: ClusterJob, logs: Runs
+) -> None:
+    polls = asyncio.Queue[ClusterJob]()
+    logs.over.set()
+    waiting = running()
+    waiting["containerStatuses"][0]["state"] = {"waiting": {"reason": "PodInitializing"}}
+    await put_pod(cluster, job, waiting)
+    async with (
+        asyncio.timeout(PATIENCE),
+        aclosing(followed(cluster, job, LogOptions(), check=polls.put)) as lines,
+    ):
+        first = asyncio.create_task(anext(lines))
+        await polls.get()  # the waiting container was seen
+        await set_status(cluster, running())
+        assert (await first).text == "run 0"
+
+
+async def test_a_container_that_does_not_exist_is_told(cluster: Cluster, job: ClusterJob) -> None:
+    await put_pod(cluster, job, running())
+    await put_status(cluster, job.name, "Succeeded", "done")
+    async with asyncio.timeout(PATIENCE):
+        found = [each async for each in followed(cluster, job, LogOptions(container="none"))]
+    assert [each.is_note for each in found] == [True]
 
 
 async def test_a_replica_that_runs_on_does_not_keep_the_log_of_a_finished_job_open(

@@ -94,6 +94,7 @@ def test_what_the_caller_sets_wins(tmp_path: Path) -> None:
     env = container_of(made(tmp_path, env={"PYTHONUNBUFFERED": "0", "STEPS": 3}))["env"]
     assert env == [
         {"name": "PYTHONUNBUFFERED", "value": "0"},
+        {"name": "TFJOB_REPLICA_OF", "value": "mnist"},
         {"name": "STEPS", "value": "3"},
     ]
 

@@ -59,6 +59,38 @@ for line in job.logs():
     if {is_early}:
         break
 """
+PACKAGED = """
+from tfjob import run
+from .text import TEXT
+
+def train():
+    print(TEXT)
+
+if __name__ == "__main__":
+    print(*run(train).logs())
+"""
+ITSELF = """
+from tfjob import run
+print(*run(__file__).logs(), flush=True)
+"""
+FORKS = """
+import os, sys, time
+from tfjob import run
+def train():
+    time.sleep(600)
+job = run(train)
+job.wait(state="running")
+reading, writing = os.pipe()
+if os.fork() == 0:
+    sys.exit()
+os.wait()
+survivor = os.fork()
+if survivor == 0:
+    os.close(writing)
+    os.read(reading, 1)  # until the program is gone
+    os._exit(0)
+print("state", job.status.state, flush=True)
+"""
 
 
 def program(folder: Path, text: str) -> list[str]:
@@ -138,3 +170,40 @@ def test_a_killed_program_leaves_no_process(tmp_path: Path) -> None:
     while Path(f"/proc/{pid}").exists():
         assert time.monotonic() < end, "the replica outlives the program"
         time.sleep(0.05)
+
+
+def test_a_function_of_a_module_that_runs_may_import_its_neighbours(tmp_path: Path) -> None:
+    package = tmp_path / "mine"
+    package.mkdir()
+    (package / "text.py").write_text("TEXT = 'from a neighbour'\n")
+    (package / "train.py").write_text(PACKAGED)
+    done = subprocess.run(
+        [sys.executable, "-m", "mine.train"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "[worker-0] from a neighbour\n", done.stderr
+
+
+def test_a_script_that_runs_itself_does_so_once(tmp_path: Path) -> None:
+    done = subprocess.run(
+        program(tmp_path, ITSELF), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "was called in a replica of program-" in done.stdout
+
+
+def test_forked_children_neither_end_nor_keep_a_job(tmp_path: Path) -> None:
+    (tmp_path / "sqlite3.py").write_text("raise SystemExit('code of this folder was run')\n")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "import sys; exec(sys.stdin.read())"],
+        input=FORKS,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.stdout.splitlines() == ["state Running"], done.stderr
+    assert done.stderr.count("has not finished") == 1
