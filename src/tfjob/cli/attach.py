@@ -7,22 +7,15 @@ from tfjob.cli import cluster, job_arguments
 from tfjob.cli.follower import EXIT_CODES, Follower, FollowOptions
 from tfjob.cli.run_output import screen_for
 from tfjob.cli.signals import Interrupts
-from tfjob.manager.settings import duration
 from tfjob.sdk import job_lookup
 from tfjob.sdk.connection import Cluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("job", metavar="JOB", help="name of the job")
+    job_arguments.add_logs_argument(parser)
     parser.add_argument(
-        "--logs",
-        default="all",
-        metavar="REPLICAS",
-        help="whose log to print: all (default), none, a replica type (worker) or one replica"
-        " (worker-0)",
-    )
-    parser.add_argument(
-        "--timeout", type=duration, metavar="TIME", help="stop following after this time"
+        "--timeout", type=job_arguments.limit, metavar="TIME", help="stop following after this time"
     )
     parser.add_argument(
         "--plain", action="store_true", help="print plain lines instead of a live view"

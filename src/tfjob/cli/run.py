@@ -10,11 +10,10 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import python_choice, signals
+from tfjob.cli import job_arguments, python_choice, signals
 from tfjob.cli.advice import NOTHING_RUNS
 from tfjob.cli.background import run_detached
 from tfjob.cli.follower import EXIT_CODES, Follower, FollowOptions, Outcome
@@ -30,7 +29,6 @@ from tfjob.local import stale_clusters
 from tfjob.local.apiserver.store import StoreError
 from tfjob.local.cluster import LocalCluster
 from tfjob.local.data_folder import DataFolderError, default_folder
-from tfjob.manager.settings import duration
 from tfjob.sdk import documents, jobs
 from tfjob.sdk.apply import apply_all
 from tfjob.sdk.cluster_log import logging_to
@@ -52,15 +50,12 @@ class BrokenError(Exception):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="YAML file with one job; - reads stdin")
     parser.add_argument(
-        "--timeout", type=_limit, metavar="TIME", help="end the job after this time, such as 10m"
+        "--timeout",
+        type=job_arguments.limit,
+        metavar="TIME",
+        help="end the job after this time, such as 10m",
     )
-    parser.add_argument(
-        "--logs",
-        default="all",
-        metavar="REPLICAS",
-        help="whose log to print: all (default), none, a replica type (worker) or one replica"
-        " (worker-0)",
-    )
+    job_arguments.add_logs_argument(parser)
     parser.add_argument(
         "--wait",
         action="store_true",
@@ -89,13 +84,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " 130 interrupted. The first Ctrl-C gives the processes their grace period, the second"
         " kills them."
     )
-
-
-def _limit(text: str) -> timedelta:
-    found = duration(text)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text}: must be longer than 0 s; omit it for no limit")
-    return found
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from tfjob.client.errors import ApiError, BadRequest, NotFound
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod
 from tfjob.sdk import job_lookup, jobs
@@ -84,6 +85,7 @@ async def followed(
     cluster: Cluster, found: ClusterJob, options: LogOptions, *, check: Check = ignore
 ) -> AsyncGenerator[LogLine, None]:
     """The lines of all pods as they are written, until the job has finished."""
+    await _check_replica(cluster, found, options)
     queue: asyncio.Queue[LogLine | None] = asyncio.Queue(_MAX_WAITING)
     reading = asyncio.create_task(_Readers(cluster, options, queue).run(found, check))
     try:
@@ -168,6 +170,22 @@ class _Readers:
                 runs_on = pod.phase is Phase.RUNNING and not pod.metadata.is_terminating
                 if runs_on and pod.metadata.uid in pending:
                     pending[pod.metadata.uid].cancel()
+
+
+async def _check_replica(cluster: Cluster, found: ClusterJob, options: LogOptions) -> None:
+    """Raise if the job has no such replica, whose log would be waited for in vain."""
+    if options.replica is None or isinstance(found.job, InvalidJob):
+        return
+    counts = {each.label.lower(): each.count for each in found.job.replicas}
+    kind, _, index = options.replica.rpartition("-")
+    if index.isdecimal() and int(index) < counts.get(kind, 0):
+        return
+    if not await _chosen_pods(cluster, found, options):
+        known = ", ".join(f"{n} x {kind}" for kind, n in counts.items() if n)
+        raise TFJobError(
+            f"{found.title} has no replica {options.replica!r}",
+            remedy=f"it has {known or 'none'}; the first of a type is number 0",
+        )
 
 
 def _waits(status: ContainerStatus) -> bool:

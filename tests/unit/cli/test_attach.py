@@ -30,3 +30,9 @@ def test_a_job_that_does_not_exist_is_named(cluster: ThreadedApiServer, command:
     done = command("attach", "nope", *cluster.flags)
     assert (done.code, done.out) == (1, "")
     assert "nope" in done.err
+
+
+def test_a_limit_of_nothing_is_refused(cluster: ThreadedApiServer, command: Command) -> None:
+    done = command("attach", "good", "--timeout", "0s", *cluster.flags)
+    assert done.code == 2
+    assert "must be longer than 0 s" in done.err

@@ -143,3 +143,12 @@ async def test_a_job_that_is_deleted_is_an_error(cluster: Cluster, job: ClusterJ
     with pytest.raises(TFJobError, match="was deleted"):
         async for _ in followed(cluster, job, LogOptions()):
             pass
+
+
+async def test_a_replica_that_the_job_does_not_have_is_an_error(
+    cluster: Cluster, job: ClusterJob
+) -> None:
+    with pytest.raises(TFJobError, match="has no replica 'worker-7'") as caught:
+        async for _ in followed(cluster, job, LogOptions(replica="worker-7")):
+            pass
+    assert caught.value.remedy == "it has 1 x worker; the first of a type is number 0"
