@@ -314,7 +314,7 @@ async def _a_pod_does_not_go_away(fixture: JobFixture, audit: Audit) -> None:
 async def _a_pod_does_not_start(fixture: JobFixture, audit: Audit) -> None:
     """Its status does not tell why, so its events are read."""
 
-    async def waits(kubelet: FakeKubelet, pod: Json) -> None:
+    async def waits(kubelet: FakeKubelet, pod: Mapping[str, Any]) -> None:
         await kubelet.waiting(pod, "ContainerCreating")
 
     fixture.kubelet.script("late-*", waits)
