@@ -53,12 +53,14 @@ def objects_for(wanted: Wanted, program: Program, code: CodePlace) -> list[dict[
             each["metadata"]["namespace"] = wanted.namespace
     limit = {"backoffLimit": wanted.restarts} if wanted.restarts else {}
     run_policy = {"cleanPodPolicy": "Running", **limit}
+    # All workers run the same program: without a chief, none of them decides for the others.
+    success = {} if wanted.replicas.get("Chief") else {"successPolicy": "AllWorkers"}
     hub = DIALECTS[0]
     job = {
         "apiVersion": f"{hub.group}/{hub.version}",
         "kind": hub.kind,
         "metadata": metadata,
-        "spec": {"runPolicy": run_policy, "tfReplicaSpecs": replicas},
+        "spec": {"runPolicy": run_policy, **success, "tfReplicaSpecs": replicas},
     }
     return [*pod.config_maps, job]
 

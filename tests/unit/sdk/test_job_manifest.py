@@ -71,6 +71,14 @@ def test_restarts_are_a_policy_and_a_limit(tmp_path: Path, restarts: int, policy
     assert objects[-1]["spec"]["runPolicy"].get("backoffLimit", 0) == restarts
 
 
+@pytest.mark.parametrize(("chiefs", "policy"), [(1, None), (0, "AllWorkers")])
+def test_without_a_chief_every_worker_must_succeed(
+    tmp_path: Path, chiefs: int, policy: str | None
+) -> None:
+    objects = made(tmp_path, replicas={"Chief": chiefs, "Worker": 2})
+    assert objects[-1]["spec"].get("successPolicy") == policy
+
+
 def test_checkpoints_are_a_folder_here_and_a_volume_on_a_cluster(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "checkpoints"
     here = container_of(made(tmp_path, is_local=True, checkpoints=folder))
