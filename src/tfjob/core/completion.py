@@ -239,7 +239,8 @@ def _suspend_failed_batch_jobs(builder: PlanBuilder, observed: ObservedState) ->
     """Suspend batch Jobs of decisive replicas that failed permanently.
 
     Otherwise the Job controller keeps recreating their pods. Suspending keeps the Job and the pods
-    that have ended.
+    that have failed or succeeded; a pod whose container is restarted in place is deleted with its
+    log, and only the diagnosis in the status still tells how it ended.
     """
     deleted = {each.uid for each in builder.deletes}
     for instance in observed.all_instances():

@@ -39,7 +39,7 @@ from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.registry import DESCRIPTORS, dialect_for
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
-from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodStatus, Waiting
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodStatus, Terminated, Waiting
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[3]
@@ -201,9 +201,17 @@ def test_seed_001_line_24_each_api_has_a_short_name_of_its_own() -> None:
     assert names == sorted({*names}, key=names.index) == ["tfj", "tfjalpha", "tj"]
 
 
-def test_seed_001_line_198_permanent_exit_of_the_master_decides_and_stops_it() -> None:
+@pytest.mark.parametrize("restarts", [0, 1])
+@pytest.mark.parametrize(
+    "now", [v1alpha1.up(), ContainerState(waiting=Waiting(reason="CrashLoopBackOff"))]
+)
+def test_seed_001_line_198_permanent_exit_of_the_master_decides_and_stops_it(
+    now: ContainerState, restarts: int
+) -> None:
     life = v1alpha1.Life(v1alpha1.example()).go(Children()).go()
-    master = v1alpha1.a_pod(state=v1alpha1.up(), last=v1alpha1.end(1))
+    ended = Terminated(exit_code=3, reason="Error", message="no data\n")
+    last = ContainerState(terminated=ended)
+    master = v1alpha1.a_pod(state=now, last=last, restarts=restarts)
     failed = v1alpha1.around(life.job, master, v1alpha1.a_pod("WORKER"))
     life.go(failed)
     assert life.shown == ("Done", "Failed")
@@ -211,6 +219,10 @@ def test_seed_001_line_198_permanent_exit_of_the_master_decides_and_stops_it() -
     assert [(each.name, each.body) for each in life.plan.updates] == [
         ("master-76no-0", {"spec": {"suspend": True}})
     ]
+    life.go(v1alpha1.around(life.job, v1alpha1.a_pod("WORKER")))  # the pod is gone with its log
+    told = life.status["diagnosis"]
+    assert (told["cause"], told["replica"]) == ("ProgramFailed", "master-0")
+    assert (told["exitCode"], told["lastLines"]) == (3, "no data")
 
 
 @pytest.mark.parametrize("name", ["001-gpu", "001-tensorboard-on-azure", "001-tensorboard-on-gke"])

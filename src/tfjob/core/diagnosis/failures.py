@@ -87,9 +87,18 @@ def of_instance(
     ended = None if status is None else status.state.terminated
     if status is not None and ended is not None and ended.exit_code:
         yield seen.exit(ended, run=status.restart_count)
-    elif instance.phase is Phase.FAILED and not _has_init_failure(pod):
+    elif _has_failed_as_a_whole(instance, pod, ended) and not _has_init_failure(pod):
         yield seen.pod_failure(0 if status is None else status.restart_count)
     yield from _init_failures(seen)
+
+
+def _has_failed_as_a_whole(instance: ReplicaInstance, pod: Pod, ended: Terminated | None) -> bool:
+    """Whether the failure is that of the pod now.
+
+    A replica may also have failed by an earlier run of a container that runs again or waits to.
+    """
+    is_over = ended is not None or pod.phase in {Phase.FAILED, Phase.SUCCEEDED}
+    return instance.phase is Phase.FAILED and is_over
 
 
 def _is_of_earlier_run(incident: str, pod: Pod) -> bool:
@@ -122,10 +131,14 @@ def training_restarts(pod: Pod) -> int:
 
 
 def _before(seen: "_Seen", status: ContainerStatus) -> Iterator[Failure]:
-    """The run before the last restart in place, which is as far back as the status reaches."""
+    """The run before the last restart in place, which is as far back as the status reaches.
+
+    A container that waits for its first restart, for its image for instance, has counted none.
+    """
     ended = status.last_state.terminated
-    if ended is not None and ended.exit_code and status.restart_count:
-        yield seen.exit(ended, run=status.restart_count - 1)
+    is_known = status.restart_count > 0 or status.state.terminated is None
+    if ended is not None and ended.exit_code and is_known:
+        yield seen.exit(ended, run=max(status.restart_count - 1, 0))
 
 
 def _has_init_failure(pod: Pod) -> bool:

@@ -9,7 +9,7 @@ from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.failures import Failure
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, observe
-from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated, Waiting
 
 
 def failures_of(pod: Pod, job: Job | None = None) -> list[Failure]:
@@ -90,6 +90,24 @@ def test_a_restart_in_place_is_the_same_failure_as_the_end_before_it() -> None:
     (seen,) = failures_of(a_pod(others=[first]))
     (again,) = failures_of(a_pod(others=[then]))
     assert seen.incident.key == again.incident.key == "uid-j-worker-0/0"
+
+
+def test_a_run_that_waits_for_its_first_restart_is_the_same_failure() -> None:
+    ended = ContainerState(terminated=Terminated(exit_code=1, reason="Error"))
+    waits = ContainerState(waiting=Waiting(reason="ImagePullBackOff"))
+    status = ContainerStatus(name="tensorflow", state=waits, last_state=ended)
+    (found,) = failures_of(a_pod(others=[status]))
+    assert found.incident.key == "uid-j-worker-0/0"
+
+
+def test_an_eviction_after_a_restart_in_place_is_a_failure_of_its_own() -> None:
+    ended = ContainerState(terminated=Terminated(exit_code=1, reason="Error"))
+    status = ContainerStatus(name="tensorflow", restart_count=1, last_state=ended)
+    found = failures_of(a_pod(phase="Failed", pod_reason="Evicted", others=[status]))
+    assert [(each.incident.cause, each.incident.key) for each in found] == [
+        (Cause.PROGRAM_FAILED, "uid-j-worker-0/0"),
+        (Cause.NODE_PRESSURE, "uid-j-worker-0/1"),
+    ]
 
 
 def test_a_deletion_and_the_exit_after_it_are_one_failure() -> None:

@@ -134,6 +134,7 @@ def a_pod(
     *,
     state: ContainerState | None = None,
     last: ContainerState | None = None,
+    restarts: int = 0,
     suffix: str = "aaaaa",
     started: str = "2026-01-02T03:00:00Z",
     others: Sequence[ContainerStatus] = (),
@@ -142,7 +143,10 @@ def a_pod(
     """A pod that the batch Job of one replica has made."""
     name = f"{kind.lower()}-{RUNTIME_ID}-{index}"
     own = ContainerStatus(
-        name="tensorflow", state=state or up(), last_state=last or ContainerState()
+        name="tensorflow",
+        state=state or up(),
+        last_state=last or ContainerState(),
+        restart_count=restarts,
     )
     return Pod(
         metadata=_meta(f"{name}-{suffix}", kind=kind, index=index, owner=f"uid-{name}"),
