@@ -15,6 +15,7 @@ from tfjob.sdk import job_lookup
 from tfjob.sdk.apply import resource_for
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.exported_objects import for_new_cluster
 from tfjob.sdk.jobs import ClusterJob
 
 Manifest = Mapping[str, Any]
@@ -39,12 +40,13 @@ class Created(msgspec.Struct, frozen=True):
 
 
 def placed(manifest: Manifest, namespace: str) -> dict[str, Any]:
-    """The object with its namespace: its own, or else this one."""
+    """The object as it can be created, with its namespace: its own, or else this one."""
+    found = for_new_cluster(manifest)
     if not resource_for(manifest).namespaced:
-        return dict(manifest)
-    metadata = manifest.get("metadata") or {}
+        return found
+    metadata = found.get("metadata") or {}
     own = metadata.get("namespace")
-    return {**manifest, "metadata": {**metadata, "namespace": own or namespace}}
+    return {**found, "metadata": {**metadata, "namespace": own or namespace}}
 
 
 async def dry_run(cluster: Cluster, objects: Sequence[Manifest]) -> None:
@@ -58,8 +60,9 @@ async def dry_run(cluster: Cluster, objects: Sequence[Manifest]) -> None:
             await _post(cluster, each, dry_run=True)
         except AlreadyExists:
             if is_job(each):
-                name = each["metadata"].get("name")
-                faults.append(f"{title(each)} exists; `tfjob delete {name}` removes it")
+                faults.append(
+                    f"{title(each)} exists; `{_delete_command(cluster, each)}` removes it"
+                )
         except NotFound as error:
             faults.append(f"{title(each)}: {_not_found(each, error)}")
         except ApiError as error:
@@ -127,6 +130,13 @@ def title(manifest: Manifest) -> str:
     name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
     place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
     return f"{manifest.get('kind')} {place}{name}"
+
+
+def _delete_command(cluster: Cluster, manifest: Manifest) -> str:
+    metadata = manifest["metadata"]
+    name, place = metadata.get("name"), metadata["namespace"]
+    option = "" if place == cluster.one_namespace == "default" else f" -n {place}"
+    return f"tfjob delete {name}{option}"
 
 
 def _not_found(manifest: Manifest, error: NotFound) -> str:

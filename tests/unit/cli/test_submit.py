@@ -1,13 +1,16 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.support.local_apiserver.serving import ThreadedApiServer, api_server_in_thread
+from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_server_in_thread
+from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.cli.main import main
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+OLD_JOBS = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
 
 
 def written(folder: Path, *objects: object) -> str:
@@ -54,6 +57,43 @@ def test_a_job_that_exists_is_an_error_and_nothing_is_created(
         assert (cluster.job_names(), config_maps(cluster)) == (["b"], [])
     error = "error: TFJob default/b exists; `tfjob delete b` removes it\n"
     assert capsys.readouterr().err == error
+
+
+def test_the_command_that_removes_a_job_names_its_namespace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    job = tfjob("W1", name="a")
+    job["metadata"]["namespace"] = "team"
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        assert main(["submit", written(tmp_path, space, job), *cluster.flags]) == 0
+        file = written(tmp_path, job)
+        assert main(["submit", file, *cluster.flags]) == 1
+        assert main(["submit", "-n", "team", file, *cluster.flags]) == 1
+    error = "error: TFJob team/a exists; `tfjob delete a -n team` removes it\n"
+    assert capsys.readouterr().err == error * 2
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+@pytest.mark.parametrize(
+    ("collection", "job"),
+    [
+        (JOBS, tfjob("W1", name="a")),
+        (OLD_JOBS, old_job(name="a")),
+    ],
+)
+def test_a_job_that_kubectl_exported_is_created_again(
+    tmp_path: Path, collection: str, job: dict[str, Any], *, is_list: bool
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        cluster.endpoint.request("POST", collection, job)
+        exported = cluster.endpoint.request("GET", f"{collection}/a")
+        cluster.endpoint.request("DELETE", f"{collection}/a")
+        whole = {"apiVersion": "v1", "kind": "List", "items": [exported]} if is_list else exported
+        assert main(["submit", written(tmp_path, whole), *cluster.flags]) == 0
+        again = cluster.endpoint.request("GET", f"{collection}/a")
+    assert again["spec"] == exported["spec"]
+    assert again["metadata"]["uid"] != exported["metadata"]["uid"]
 
 
 def test_other_objects_that_exist_are_left_unchanged(

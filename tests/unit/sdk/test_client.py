@@ -59,6 +59,15 @@ def test_a_job_is_submitted_once(server: ThreadedApiServer, client: Client) -> N
         client.submit(TFJob.from_yaml(job.to_yaml()))
 
 
+def test_a_job_that_kubectl_exported_is_submitted_again(
+    server: ThreadedApiServer, client: Client
+) -> None:
+    server.endpoint.request("POST", OLD_JOBS, old_job(name="a"))
+    exported = server.endpoint.request("GET", f"{OLD_JOBS}/a")
+    server.endpoint.request("DELETE", f"{OLD_JOBS}/a")
+    assert client.submit(TFJob([exported])).status.state == "Pending"
+
+
 def test_the_code_is_created_with_its_job_and_owned_by_it(
     server: ThreadedApiServer, client: Client, tmp_path: Path
 ) -> None:
