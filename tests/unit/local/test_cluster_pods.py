@@ -65,6 +65,15 @@ async def test_namespace_of_a_file_is_created_with_its_first_object(cluster: Loc
     assert found["status"]["phase"] == "Active"
 
 
+async def test_dry_run_needs_and_creates_no_namespace(cluster: LocalCluster) -> None:
+    path = f"{CORE}/persistentvolumeclaims"
+    made: Json = await cluster.api.create(path, CLAIM, decode=dict, dry_run=True)
+    assert made["metadata"]["namespace"] == "kubeflow"
+    with pytest.raises(NotFound):
+        await cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize(
     ("kind", "meta"),
     [
@@ -76,20 +85,15 @@ async def test_namespace_of_a_file_is_created_with_its_first_object(cluster: Loc
     ],
 )
 async def test_objects_of_programs_bring_no_namespace_back(
-    cluster: LocalCluster, kind: str, meta: Json
+    cluster: LocalCluster, kind: str, meta: Json, *, dry_run: bool
 ) -> None:
     body: Json = {"metadata": {"name": "a", **meta}, "involvedObject": {"namespace": "kubeflow"}}
     if kind != "events":
         del body["involvedObject"]
     with pytest.raises(ApiError):
-        await cluster.api.create(f"{CORE}/{kind}", body, decode=dict)
+        await cluster.api.create(f"{CORE}/{kind}", body, decode=dict, dry_run=dry_run)
     with pytest.raises(NotFound):
         await cluster.api.get("/api/v1/namespaces/kubeflow", decode=dict)
-
-
-async def test_dry_run_creates_no_namespace(cluster: LocalCluster) -> None:
-    with pytest.raises(NotFound):
-        await cluster.api.create(f"{CORE}/persistentvolumeclaims", CLAIM, decode=dict, dry_run=True)
 
 
 async def test_seed_003_line_151_claim_is_bound_once_a_pod_uses_it(cluster: LocalCluster) -> None:

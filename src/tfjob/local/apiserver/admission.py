@@ -11,6 +11,7 @@ import msgspec
 
 from tfjob.k8s.field import not_in
 from tfjob.local.apiserver import (
+    bootstrap,
     builtin_validation,
     crd,
     decode,
@@ -158,6 +159,9 @@ def _check_namespace(backend: Backend, request: Request, obj: Json) -> None:
         return
     found = backend.namespace(request.namespace)
     if found is None:
+        named = {**obj, "kind": request.kind.kind}
+        if request.is_dry_run and bootstrap.is_provisioned(backend, request.namespace, named):
+            return
         raise status.not_found("namespaces", request.namespace)
     if "deletionTimestamp" in found["metadata"]:
         name = obj["metadata"].get("name", "")

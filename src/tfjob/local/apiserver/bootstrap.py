@@ -35,16 +35,21 @@ def ensure(backend: Backend) -> None:
 
 
 def provision_namespace(backend: Backend, name: str, obj: Json) -> None:
-    """Create the namespace of an object that a person submits, if it is missing.
+    """Create the namespace of an object that a person submits, if it is missing."""
+    if is_provisioned(backend, name, obj):
+        _create(backend, "namespaces", {"metadata": {"name": name}}, namespace="")
+
+
+def is_provisioned(backend: Backend, name: str, obj: Json) -> bool:
+    """Whether the namespace is missing, and is created with this object.
 
     Objects with an owner, and records of programs, come from controllers: they must not bring a
     deleted namespace back.
     """
+    if not backend.provisions_namespaces or not name or backend.namespace(name) is not None:
+        return False
     is_of_program = obj.get("kind") in _OF_PROGRAMS or obj["metadata"].get("ownerReferences")
-    if name and not is_of_program and backend.namespace(name) is None:
-        fault = names.dns1123_label_problems(name)
-        if not fault:
-            _create(backend, "namespaces", {"metadata": {"name": name}}, namespace="")
+    return not is_of_program and not names.dns1123_label_problems(name)
 
 
 class _Follower:

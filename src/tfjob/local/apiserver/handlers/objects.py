@@ -26,7 +26,7 @@ def create(backend: Backend, request: Request) -> Answer:
 def create_object(backend: Backend, request: Request, value: object) -> Answer:
     """Create an object from decoded JSON; used by create and by apply."""
     read = admission.read_object(request, value)
-    if backend.provisions_namespaces and not request.is_dry_run:
+    if not request.is_dry_run:
         provision_namespace(backend, request.namespace, {**read.obj, "kind": request.kind.kind})
     obj = _with_free_name(backend, request, read.obj)
     if request.is_dry_run:
