@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 
 from tfjob.cli.convert import translated
 from tfjob.core.job import Job
 from tfjob.dialects.base import Dialect, Manifest, Settings
-from tfjob.dialects.registry import DIALECTS, dialect_for
+from tfjob.dialects.registry import DIALECTS
+from tfjob.sdk.documents import read
 from tfjob.sdk.exported_objects import as_written
+from tfjob.sdk.job_documents import CheckedDocument, check_all
 
 SOURCE = "tests/seeds"
 OUTCOMES = f"{SOURCE}/outcomes.toml"
@@ -59,22 +60,22 @@ def documents(root: Path) -> Iterator[Document]:
     """The published jobs of a checkout."""
     outcomes = tomllib.loads((root / OUTCOMES).read_text("utf-8"))
     for path in sorted((root / SOURCE).glob("*.yaml"), key=lambda path: path.stem):
-        manifest = yaml.safe_load(path.read_text("utf-8"))
-        dialect = dialect_for(manifest["apiVersion"], manifest["kind"])
-        if dialect is not None:
-            outcome = outcomes[path.stem]
-            yield _document(path.stem, as_written(manifest), dialect=dialect, outcome=outcome)
+        for checked in check_all(read(str(path))):
+            if checked.dialect is not None:
+                outcome = outcomes[path.stem]
+                yield _document(path.stem, checked, dialect=checked.dialect, outcome=outcome)
 
 
 def _document(
-    name: str, manifest: Manifest, *, dialect: Dialect, outcome: Mapping[str, Any]
+    name: str, checked: CheckedDocument, *, dialect: Dialect, outcome: Mapping[str, Any]
 ) -> Document:
+    manifest = as_written(checked.document.value)
     job = dialect.decode(_named(manifest), Settings())
     others = [each for each in _APIS if each is not dialect]
     return Document(
         name=name,
         dialect=dialect,
-        faults=len(dialect.validate(manifest)),
+        faults=len(checked.faults),
         pods=job.total if isinstance(job, Job) else 0,
         phase=outcome["phase"],
         needs_gpu=outcome.get("needs_gpu", False),

@@ -1,7 +1,7 @@
 """The published documents that jobs come from, as files; only images and commands are ours.
 
-A document is unchanged except for what only its own cluster knows: its namespace, what a server had
-written into it, and folders inside images.
+`tfjob run` takes a document unchanged except for folders inside images. A cluster takes it without
+what only its own cluster knows: its namespace, and what a server had written into it.
 """
 
 import copy
@@ -41,9 +41,7 @@ def submitted(name: str) -> Json:
 
 def for_this_machine(name: str) -> list[Json]:
     """A document with what it expects to find beside it, for a machine that runs no images."""
-    job = submitted(name)
-    if "namespace" in published(name)["metadata"]:
-        job["metadata"]["namespace"] = published(name)["metadata"]["namespace"]
+    job = published(name)
     for pod in _pods_of(job):
         for container in pod["containers"]:
             container.pop("workingDir", None)

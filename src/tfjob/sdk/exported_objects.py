@@ -16,6 +16,7 @@ _SET_BY_SERVERS: Final = frozenset(
         "deletionGracePeriodSeconds",
         "managedFields",
         "selfLink",
+        "clusterName",
     }
 )
 _OF_ANOTHER_CLUSTER: Final = frozenset({"ownerReferences", "finalizers"})

@@ -14,7 +14,7 @@ _PRESERVE_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _METADATA = (
     "name generateName namespace labels annotations finalizers ownerReferences uid selfLink"
     " resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds"
-    " managedFields"
+    " managedFields clusterName"
 )
 _ROOT = {
     "apiVersion": {},

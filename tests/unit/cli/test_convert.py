@@ -90,7 +90,7 @@ def test_losses_name_the_api_that_was_asked_for(
 
 
 def test_tensorboard_goes_from_api_to_api_and_back(tmp_path: Path, command: Command) -> None:
-    """004 L151: the example of T9k's page."""
+    """004 L134-142: the example of T9k's page."""
     board = {
         "image": "t9kpublic/tensorboard:2.11.0",
         "trainingLogFilesets": ["t9k://pvc/tensorflow-tensorboard-pvc/log"],
@@ -120,6 +120,26 @@ def test_tensorboard_goes_from_api_to_api_and_back(tmp_path: Path, command: Comm
     assert "spec.tensorboard" not in there.err
     back = command("convert", "-", "--to", TENSORSTACK, stdin=there.out.encode())
     assert shown(back)[0]["spec"]["tensorboardSpec"] == board
+
+
+def test_tensorboard_of_several_claims_comes_back_as_it_went(
+    tmp_path: Path, command: Command
+) -> None:
+    filesets = ["t9k://pvc/b/log", "t9k://pvc/a", "t9k://pvc/b/more/logs"]
+    board = {"image": "tb", "trainingLogFilesets": filesets}
+    job = {
+        "apiVersion": TENSORSTACK,
+        "kind": "TensorFlowTrainingJob",
+        "metadata": {"name": "j"},
+        "spec": {
+            "replicaSpecs": [{"type": "worker", **tfjob("W1")["spec"]["tfReplicaSpecs"]["Worker"]}],
+            "tensorboardSpec": board,
+        },
+    }
+    there = command("convert", written(tmp_path, job), "--to", V1ALPHA1)
+    back = command("convert", "-", "--to", TENSORSTACK, stdin=there.out.encode())
+    assert shown(back)[0]["spec"]["tensorboardSpec"] == board
+    assert "spec.tensorboard" not in there.err + back.err
 
 
 def test_strict_takes_a_loss_for_a_fault(tmp_path: Path, command: Command) -> None:

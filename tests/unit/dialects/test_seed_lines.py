@@ -39,10 +39,21 @@ from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.registry import DESCRIPTORS, dialect_for
 from tfjob.k8s.companion import CompanionObject
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
-from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodStatus, Terminated, Waiting
+from tfjob.k8s.pod import (
+    ContainerState,
+    ContainerStatus,
+    Pod,
+    PodCondition,
+    PodStatus,
+    Terminated,
+    Waiting,
+)
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[3]
+NO_NODE = PodCondition(
+    type="PodScheduled", status="False", reason="Unschedulable", message="0/3 nodes are available"
+)
 OVERRULED = "Restart policy in pod template will be overwritten by restart policy in replica spec"
 
 
@@ -237,6 +248,14 @@ def test_seed_001_line_252_and_294_and_334_old_gpu_is_asked_for_under_its_new_na
     assert message.endswith("write nvidia.com/gpu")
 
 
+def test_seed_001_line_337_tensorboard_reads_the_bucket_that_the_job_writes_to() -> None:
+    job = read("001-tensorboard-on-gke")
+    (board,) = [each for each in job.companions if each.kind == "Deployment"]
+    (container,) = board.manifest["spec"]["template"]["spec"]["containers"]
+    said = " ".join([*container.get("command", ()), *container.get("args", ())])
+    assert "gs://my-bucket/logdir" in said
+
+
 def test_seed_001_line_355_proxy_reaches_tensorboard_at_port_80_of_its_service() -> None:
     services = [
         each for each in read("001-example-job-as-stored").companions if each.kind == "Service"
@@ -282,6 +301,27 @@ def test_seed_003_line_98_state_stands_between_name_and_age() -> None:
     for version in crd["spec"]["versions"]:
         columns = [each["name"] for each in version["additionalPrinterColumns"]]
         assert columns[:2] == ["State", "Age"]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ({"waiting": ("ImagePullBackOff", "no such image")}, "ImagePullBackOff"),
+        ({"conditions": [NO_NODE]}, "Unschedulable"),
+    ],
+)
+def test_seed_003_line_110_pending_job_says_why(state: Json, reason: str) -> None:
+    job = read("003-module6-ex1-gpu")
+    plan = decide(job, a_pod("master", phase="Pending", job=job.name, **state))
+    assert conditions_of(status_after(job, plan)) == ["Created"]
+    assert reason in [each for _, each, _ in events_of(plan)]
+
+
+@pytest.mark.parametrize("name", ["003-example-tfjob", "003-module6-ex1-gpu"])
+def test_seed_003_line_130_pod_gets_no_volume_that_would_outlive_it(name: str) -> None:
+    (entry,) = seeds.published(name)["spec"]["tfReplicaSpecs"].values()
+    (pod,) = pods_of(read(name)).values()
+    assert pod["spec"].get("volumes", []) == entry["template"]["spec"].get("volumes", [])
 
 
 def test_seed_004_line_70_failed_replica_keeps_its_log_until_its_successor_is_due() -> None:

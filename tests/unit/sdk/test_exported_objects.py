@@ -20,6 +20,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
         "deletionGracePeriodSeconds",
         "managedFields",
         "selfLink",
+        "clusterName",
     ],
 )
 def test_a_field_of_the_server_is_left_out(field: str) -> None:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from tests.support import seeds
 from tests.support.tfjobs import container, of_types, replica, tfjob
 from tfjob.dialects.base import Dialect
-from tfjob.dialects.registry import DIALECTS
+from tfjob.dialects.registry import DIALECTS, dialect_for
 from tfjob.sdk.unknown_fields import unknown_fields
 
 TFJOBS = [each for each in DIALECTS if each.kind == "TFJob"]
@@ -24,6 +25,14 @@ def test_job_of_known_fields_has_none(dialect: Dialect) -> None:
     job = tfjob("C1 W2", run_policy={"schedulingPolicy": {"minResources": {"cpu": 1}}})
     job["metadata"] = {"name": "j", "labels": {"any": "x"}, "annotations": {"a.b/c": "d"}}
     assert unknown_fields({**job, "status": {"conditions": []}}, dialect) == []
+
+
+@pytest.mark.parametrize("name", seeds.JOBS)
+def test_published_job_of_known_fields_has_none(name: str) -> None:
+    job = seeds.published(name)
+    dialect = dialect_for(job["apiVersion"], job["kind"])
+    assert dialect is not None
+    assert unknown_fields(job, dialect) == []
 
 
 def test_pod_template_keeps_fields_of_tomorrow() -> None:

@@ -1,13 +1,20 @@
-"""Converts the TensorBoard of a TfJob: a log folder on a claim goes over, any other is lost."""
+"""Converts the TensorBoard of a TfJob: log folders on claims go over, others are lost."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from tfjob.dialects.base import BeyondHub, LogFolder
 from tfjob.dialects.conversion_base import Fields, Losses, objects
 
 _FOLDER = "/logs"
+
+
+class _Mounted(NamedTuple):
+    """A folder of a claim, and the name of the volume that it is mounted from."""
+
+    folder: LogFolder
+    volume: str
 
 
 def take_log_folders(spec: Fields, losses: Losses) -> list[LogFolder]:
@@ -22,16 +29,17 @@ def take_log_folders(spec: Fields, losses: Losses) -> list[LogFolder]:
     board = spec.enter_item(given, path)
     log_dir, kind = board.take("logDir"), board.take("serviceType")
     mounts, volumes = board.take("volumeMounts"), board.take("volumes")
-    found = _folder(str(log_dir.value or ""), mounts=mounts.value, volumes=volumes.value)
-    if found is None:
+    found = _folders(str(log_dir.value or ""), mounts=mounts.value, volumes=volumes.value)
+    if not found:
         why = f"it is on no claim, from which alone {losses.target} reads logs"
         losses.note(log_dir.path, f"{why}; no TensorBoard is started")
         return []
     losses.drop(kind, same=("", "ClusterIP"), instead="TensorBoard is reached inside the cluster")
-    for field in (mounts, volumes):
-        if len(field.value) > 1:
+    used = {each.volume for each in found}
+    for field, kept in ((mounts, len(found)), (volumes, len(used))):
+        if len(field.value) > kept:
             losses.note(field.path, f"{losses.target} mounts the logs of TensorBoard alone")
-    return [found]
+    return [each.folder for each in found]
 
 
 def tensorboard_of(beyond: BeyondHub) -> dict[str, Any]:
@@ -60,24 +68,38 @@ def _volume(place: int) -> str:
     return f"logs-{place}"
 
 
-def _folder(log_dir: str, *, mounts: object, volumes: object) -> LogFolder | None:
-    """The folder of a claim that is mounted at, or above, the log folder."""
+def _folders(log_dir: str, *, mounts: object, volumes: object) -> list[_Mounted]:
+    """The folders of claims that are mounted at, above or below the log folder."""
     claims = {each.get("name"): _claim(each) for _, each in objects(volumes)}
-    for mount in sorted((each for _, each in objects(mounts)), key=_depth, reverse=True):
-        try:
-            below = PurePosixPath(log_dir).relative_to(str(mount.get("mountPath") or ""))
-        except ValueError:
-            continue
+    given = [each for _, each in objects(mounts)]
+    around = [each for each in given if _below(log_dir, _path(each)) is not None]
+    outer = max(around, key=_depth, default=None)
+    found = []
+    for mount in given:
+        is_inside = mount not in around and _below(_path(mount), log_dir) is not None
         claim = claims.get(mount.get("name"))
-        if not claim or "subPathExpr" in mount:
-            return None
-        parts = (*PurePosixPath(str(mount.get("subPath") or "")).parts, *below.parts)
-        return LogFolder(claim=claim, path=_joined(parts))
-    return None
+        if (is_inside or mount is outer) and claim and "subPathExpr" not in mount:
+            below = () if is_inside else _below(log_dir, _path(mount)) or ()
+            parts = (*PurePosixPath(str(mount.get("subPath") or "")).parts, *below)
+            folder = LogFolder(claim=claim, path=_joined(parts))
+            found.append(_Mounted(folder, str(mount.get("name"))))
+    return found
+
+
+def _below(path: str, folder: str) -> tuple[str, ...] | None:
+    """The way from a folder to a path in it; None if the path is elsewhere."""
+    try:
+        return PurePosixPath(path).relative_to(folder).parts
+    except ValueError:
+        return None
+
+
+def _path(mount: Mapping[str, Any]) -> str:
+    return str(mount.get("mountPath") or "")
 
 
 def _depth(mount: Mapping[str, Any]) -> int:
-    return len(PurePosixPath(str(mount.get("mountPath") or "")).parts)
+    return len(PurePosixPath(_path(mount)).parts)
 
 
 def _claim(volume: Mapping[str, Any]) -> str:

@@ -143,6 +143,18 @@ def test_master_killed_with_137_continues() -> None:
     assert life.states()["MASTER"] == {"Running": 1}
 
 
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [(127, ("Done", "Failed")), (128, ("Running", "Running")), (255, ("Running", "Running"))],
+)
+def test_seed_001_line_199_codes_from_128_to_255_are_retried(
+    code: int, shown: tuple[str, str]
+) -> None:
+    life = running()
+    life.go(around(life.job, a_pod(state=up(), last=end(code))))
+    assert life.shown == shown
+
+
 @pytest.mark.scenario("A-16")
 def test_master_that_ran_out_of_memory_has_failed() -> None:
     life = running()

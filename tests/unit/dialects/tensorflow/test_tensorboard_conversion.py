@@ -47,6 +47,32 @@ def test_deepest_mount_counts() -> None:
     assert losses == ["spec.tensorBoard.volumeMounts", "spec.tensorBoard.volumes"]
 
 
+def test_claims_at_and_below_the_log_folder_are_shown_together() -> None:
+    volumes = (CLAIM, {"name": "w", "persistentVolumeClaim": {"claimName": "inner"}})
+    mounts = (
+        {"name": "w", "mountPath": "/a/b/c", "subPath": "s"},
+        {"name": "v", "mountPath": "/a"},
+    )
+    found = taken(board("/a/b", *mounts, volumes=volumes))
+    assert found == ([LogFolder("inner", "s"), LogFolder("logs", "b")], [])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"name": "w", "mountPath": "/a"},
+        {"name": "w", "mountPath": "/a/c"},
+        {"name": "w", "mountPath": "/elsewhere"},
+    ],
+)
+def test_what_is_not_on_a_claim_is_lost_beside_what_is(other: Json) -> None:
+    volumes = (CLAIM, {"name": "w", "emptyDir": {}})
+    mounts = ({"name": "v", "mountPath": "/a/b"}, other)
+    found, losses = taken(board("/a", *mounts, volumes=volumes))
+    assert found == [LogFolder("logs", "")]
+    assert losses == ["spec.tensorBoard.volumeMounts", "spec.tensorBoard.volumes"]
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -80,9 +106,11 @@ def test_job_without_tensorboard_has_none() -> None:
     [
         [LogFolder("logs", "")],
         [LogFolder("logs", "a/b")],
+        [LogFolder("a", ""), LogFolder("b", "x"), LogFolder("a", "y")],
+        [LogFolder("z", ""), LogFolder("a", "")],
     ],
 )
-def test_one_folder_comes_back_as_it_went(folders: list[LogFolder]) -> None:
+def test_folders_come_back_as_they_went(folders: list[LogFolder]) -> None:
     made = tensorboard_of(BeyondHub(log_folders=folders, tensorboard_image="tb"))
     assert made["tfImage"] == "tb"
     assert taken(made["tensorboard"]) == (folders, [])
