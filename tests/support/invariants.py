@@ -241,13 +241,20 @@ def _moments(made: Pass) -> list[datetime]:
     if made.plan.deletes_job or is_resting(made):
         return []
     if then.is_finished:
-        return _expiry(job, then) if job.status.is_finished else []
+        is_cleaned_up = job.status.is_finished and not _ends_in_order(made)
+        return _expiry(job, then) if is_cleaned_up else []
     found = []
     if job.policy.deadline is not None and then.start_time is not None:
         found.append(then.start_time + job.policy.deadline + timedelta(seconds=1))
     if then.start_time is not None and not _is_waiting(made):
         found.extend(_held_back(made, then))
     return found
+
+
+def _ends_in_order(made: Pass) -> bool:
+    """Parameter servers are kept for a replica that runs, and the job with them."""
+    running = {_kind_of(pod) for pod in made.children.pods if pod.phase not in _NOT_RUNNING}
+    return "ps" in running and bool(running & {"chief", "master", "worker"})
 
 
 def _expiry(job: Job, then: JobStatus) -> list[datetime]:

@@ -20,7 +20,7 @@ from tfjob.k8s.pod import Phase, Pod
 
 MARGIN: Final = timedelta(seconds=30)
 """Added to the grace period of a pod, for its end to be reported."""
-REFUSED_AFTER: Final = timedelta(minutes=10)
+REFUSED_AFTER: Final = timedelta(hours=1)
 """How long a pod that is to end is awaited although its deletion has not begun."""
 _SERVERS: Final = frozenset({"ps"})
 _USERS: Final = frozenset({"chief", "master", "worker"})
