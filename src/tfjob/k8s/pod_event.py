@@ -1,4 +1,4 @@
-"""The fields of an Event about a pod that tell why it does not start or was killed."""
+"""Events as they are read: about any object, and about a pod that does not start or was killed."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ class InvolvedObject(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-class PodEvent(msgspec.Struct, frozen=True, rename="camel"):
+class ObjectEvent(msgspec.Struct, frozen=True, rename="camel"):
     metadata: ObjectMeta
     involved_object: InvolvedObject = InvolvedObject()
     type: str = ""
@@ -25,15 +25,19 @@ class PodEvent(msgspec.Struct, frozen=True, rename="camel"):
     count: int | None = None
     last_timestamp: str | None = None
 
-    def __post_init__(self) -> None:
-        if len(self.message) > MAX_MESSAGE:
-            msgspec.structs.force_setattr(self, "message", self.message[:MAX_MESSAGE])
-
     @property
     def order(self) -> tuple[str, int]:
         """Sorts by time; events of the same second sort in the order in which they were stored."""
         version = self.metadata.resource_version
         return self.last_timestamp or "", int(version) if version.isdecimal() else 0
+
+
+class PodEvent(ObjectEvent, frozen=True, rename="camel"):
+    """An event that the operator reads. Users write events too, so its message is cut."""
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MAX_MESSAGE:
+            msgspec.structs.force_setattr(self, "message", self.message[:MAX_MESSAGE])
 
 
 class PodEventList(msgspec.Struct):

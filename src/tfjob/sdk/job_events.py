@@ -11,7 +11,7 @@ from tfjob.client.resource import EVENTS
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
 from tfjob.k8s import time
-from tfjob.k8s.meta import ObjectMeta
+from tfjob.k8s.pod_event import ObjectEvent
 from tfjob.sdk import jobs
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.jobs import ClusterJob
@@ -19,26 +19,8 @@ from tfjob.sdk.jobs import ClusterJob
 WARNING = "Warning"
 
 
-class InvolvedObject(msgspec.Struct, frozen=True):
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class JobEvent(msgspec.Struct, frozen=True, rename="camel"):
-    metadata: ObjectMeta
-    involved_object: InvolvedObject = InvolvedObject()
-    type: str = ""
-    reason: str = ""
-    message: str = ""
-    count: int | None = None
-    last_timestamp: str | None = None
-
-    @property
-    def order(self) -> tuple[str, int]:
-        """Sorts by time; events of the same second sort in the order in which they were stored."""
-        version = self.metadata.resource_version
-        return self.last_timestamp or "", int(version) if version.isdecimal() else 0
+class JobEvent(ObjectEvent, frozen=True, rename="camel"):
+    """An event of a job or of one of its pods, as a person reads it."""
 
 
 class _EventList(msgspec.Struct):
