@@ -31,7 +31,9 @@ def executed(path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.skipif(bool(MISSING), reason=f"NO NOTEBOOK: `make e2e` installs {', '.join(MISSING)}")
+@pytest.mark.skipif(
+    bool(MISSING), reason=f"NO NOTEBOOK: `make e2e-local` installs {', '.join(MISSING)}"
+)
 @pytest.mark.timeout(900, func_only=True)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_the_notebook_trains_survives_a_kill_and_explains_it() -> None:

@@ -174,7 +174,7 @@ def _is_new(played: Played, victim: str, old: process_table.Process) -> bool:
 
 @contextmanager
 def local_cluster(folder: Path) -> Iterator[LocalCluster]:
-    assert importlib.util.find_spec("tensorflow"), "NO TENSORFLOW: `make e2e` installs it"
+    assert importlib.util.find_spec("tensorflow"), "NO TENSORFLOW: `make e2e-local` installs it"
     with LocalCluster(folder, workdir=PROGRAMS, parts=WHOLE) as cluster:
         yield cluster
         cluster.end()
