@@ -23,7 +23,8 @@ from tools.simulation_results import Table
 _CHUNK = 50
 _PRINTED = 3
 """This many failed histories are printed step by step; of the others only the seed."""
-CASES = {"deletions": 1000, "backoff": 1000, "suspend": 1000, "leaders": 1000}
+_CASES = 1000
+"""Each proof counts at least so many."""
 _JUMPING = 1000
 _JUMPS = "histories with all clocks jumping by ten minutes; every decision is as without jumps"
 
@@ -115,10 +116,18 @@ def _hunt(first: int, most: int, *, steps: int, jobs: int) -> tuple[bool, Table]
 def _first_broken(name: str, *, first: int, most: int, steps: int) -> tuple[int, str]:
     with alive(MUTANTS[name]):
         for seed in range(first, first + most):
-            found = history.run(history.steps_of(seed, steps))
-            if found.broken:
-                return seed - first + 1, found.broken[0]
+            broken = _laws_broken(name, seed, steps)
+            if broken:
+                return seed - first + 1, broken[0]
     return most, ""
+
+
+def _laws_broken(name: str, seed: int, steps: int) -> list[str]:
+    """The laws that a history of this mutant breaks; those of its proof, if it has one."""
+    proof = MUTANTS[name].proof
+    if proof:
+        return tally(PROOFS[proof], seed).broken
+    return history.run(history.steps_of(seed, steps)).broken
 
 
 def _prove(first: int, *, jobs: int) -> tuple[bool, Table]:
@@ -128,7 +137,7 @@ def _prove(first: int, *, jobs: int) -> tuple[bool, Table]:
     with ProcessPoolExecutor(jobs) as pool:
         for name, proof in PROOFS.items():
             cases, histories, broken = 0, 0, list[int]()
-            while cases < CASES[name]:
+            while cases < _CASES:
                 seeds = range(first + histories, first + histories + _CHUNK)
                 for seed, (counted, faults) in zip(
                     seeds, pool.map(partial(_counted, name), seeds), strict=True

@@ -37,6 +37,12 @@ def test_a_proof_notices_the_bug_that_it_is_about(name: str) -> None:
         assert any(tally(PROOFS[name], seed).broken for seed in range(40))
 
 
+@pytest.mark.parametrize("name", [each.name for each in MUTANTS.values() if each.proof])
+def test_a_mutant_that_breaks_no_other_law_is_noticed_by_its_proof(name: str) -> None:
+    with alive(MUTANTS[name]):
+        assert any(tally(PROOFS[MUTANTS[name].proof], seed).broken for seed in range(40))
+
+
 @pytest.mark.parametrize("first", range(1, 61, 20))
 def test_clocks_that_jump_by_ten_minutes_change_no_decision(first: int) -> None:
     seeds = range(first, first + 20)

@@ -295,6 +295,7 @@ MUTANTS = [
         "group-left-alone",
         "a replica that runs is not restarted with its group",
         [Patch(group_restart, "with_groups", lambda _before: lambda _job, given, **_facts: given)],
+        proof="groups",
     ),
     Mutant(
         "group-counted",

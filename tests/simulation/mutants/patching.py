@@ -21,6 +21,8 @@ class Mutant(msgspec.Struct, frozen=True):
     name: str
     says: str
     patches: Sequence[Patch]
+    proof: str = ""
+    """The proof in whose histories it is hunted, because no law of the others is about it."""
 
 
 @contextmanager
