@@ -16,7 +16,7 @@ from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import time
-from tfjob.k8s.batch import BatchJob, BatchJobStatus
+from tfjob.k8s.child_types import BatchJob, BatchJobStatus, Service
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import (
     ContainerState,
@@ -28,7 +28,6 @@ from tfjob.k8s.pod import (
     Terminated,
     Waiting,
 )
-from tfjob.k8s.service import Service
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DIALECT = KubeflowV1()

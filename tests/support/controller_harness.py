@@ -41,10 +41,8 @@ from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Dialect, Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
-from tfjob.k8s.batch import BatchJob
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import BatchJob, CompanionObject, Service
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.service import Service
 from tfjob.manager.metrics import Metrics
 
 BATCH = "/apis/batch/v1/namespaces/default/jobs"

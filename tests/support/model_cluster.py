@@ -21,10 +21,9 @@ from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Settings, StatusContext
 from tfjob.k8s import time
+from tfjob.k8s.child_types import PodGroup, PodGroupStatus, Service
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Phase, Pod, PodStatus
-from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
-from tfjob.k8s.service import Service
 from tfjob.local.apiserver.json_patch import merge
 
 GRACE = 30
