@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from typing import Final, Protocol, TypeVar
 
 from tfjob.client import errors
-from tfjob.client.backoff import exponential_delay, with_jitter
 from tfjob.client.config import Config
 from tfjob.client.connection import Response
 from tfjob.client.credentials import ConfigError
+from tfjob.client.flowcontrol import TokenBucket, exponential_delay, with_jitter
 from tfjob.client.http_request import RequestEncoder
 from tfjob.client.pool import Pool, address_of
 from tfjob.client.request import (
@@ -26,7 +26,6 @@ from tfjob.client.request import (
     resource_in,
 )
 from tfjob.client.streams import Stream, StreamResponse, Streams
-from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 
 RequestHook = Callable[[str, str, int, float], None]

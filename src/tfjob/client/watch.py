@@ -12,7 +12,6 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from tfjob.client.backoff import Backoff
 from tfjob.client.errors import (
     ApiError,
     BadRequest,
@@ -22,6 +21,7 @@ from tfjob.client.errors import (
     ServerTimeout,
     Unreachable,
 )
+from tfjob.client.flowcontrol import Backoff
 from tfjob.client.pager import PAGE_SIZE, PageSource, Scope, list_all
 from tfjob.client.streams import Stream
 from tfjob.client.timing import REAL, Timing
