@@ -25,7 +25,7 @@ from tfjob.client.resource import is_served, served_version
 from tfjob.client.timing import REAL, Timing
 from tfjob.controller.child_kinds import resource_of
 from tfjob.controller.pacing import EventPacer
-from tfjob.controller.tokens import random_token
+from tfjob.controller.snapshot import random_token
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager import health
 from tfjob.manager.background import supervised, unawaited_errors
