@@ -5,7 +5,7 @@ Pod templates are stored as written; only the fields that the rules need are dec
 
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.dialects import diagnosis_field
-from tfjob.dialects.kubeflow import api, cel_rules, hints, validation_messages
+from tfjob.dialects.kubeflow import api, cel_rules, validation_messages
 from tfjob.dialects.schema import (
     Schema,
     array,
@@ -59,7 +59,7 @@ def spec(clean_pod_policy: str | None = None) -> Schema:
                     at_most=MAX_TYPES,
                     rules=cel_rules.of_types(),
                 ),
-                absent=(validation_messages.REQUIRED, hints.NO_TYPES),
+                absent=(validation_messages.REQUIRED, validation_messages.NO_TYPES_HINT),
             ),
             "runPolicy": _run_policy(),
             "successPolicy": text(
@@ -109,7 +109,7 @@ def _run_policy() -> Schema:
                     "The controller that runs the job; absent means the operator. Immutable.",
                     among=sorted(api.MANAGERS),
                 ),
-                remedy=hints.MANAGER,
+                remedy=validation_messages.MANAGER_HINT,
             ),
             "schedulingPolicy": _scheduling_policy(),
         },
@@ -170,7 +170,7 @@ def _containers() -> Schema:
     port = record(
         "One port.",
         {
-            "containerPort": hinted(number, absent=(rule, hints.NO_PORT)),
+            "containerPort": hinted(number, absent=(rule, validation_messages.NO_PORT_HINT)),
             "name": text(f"Name of the port; TensorFlow uses {api.PORT_NAME}."),
             "protocol": text("Protocol, TCP if absent."),
         },
@@ -192,7 +192,7 @@ def _containers() -> Schema:
         rules=cel_rules.of_container(),
     )
     found = array("Containers of the pod.", container, at_most=MAX_CONTAINERS)
-    return hinted(found, remedy=hints.MANY_CONTAINERS)
+    return hinted(found, remedy=validation_messages.MANY_CONTAINERS_HINT)
 
 
 def _status() -> Schema:

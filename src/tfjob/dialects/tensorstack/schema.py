@@ -16,7 +16,7 @@ from tfjob.dialects.schema import (
     ruled,
     text,
 )
-from tfjob.dialects.tensorstack import api, cel_rules, hints, validation_messages
+from tfjob.dialects.tensorstack import api, cel_rules, validation_messages
 from tfjob.dialects.tensorstack.validation_messages import MAX_REPLICAS
 
 _MAX_ENTRIES = 10
@@ -57,7 +57,7 @@ def spec() -> Schema:
                     },
                     cel_rules.of_replicas(),
                 ),
-                absent=(validation_messages.NO_REPLICAS, hints.NO_REPLICAS),
+                absent=(validation_messages.NO_REPLICAS, validation_messages.NO_REPLICAS_HINT),
             ),
             "runPolicy": _run_policy(),
             "scheduler": record(
@@ -78,7 +78,7 @@ def _replica() -> Schema:
         {
             "type": hinted(
                 text("The replica type: chief, worker, ps or evaluator.", among=api.TYPES),
-                absent=(validation_messages.REQUIRED, hints.NO_TYPE),
+                absent=(validation_messages.REQUIRED, validation_messages.NO_TYPE_HINT),
             ),
             "replicas": integer("Number of replicas, 1 if absent.", at_most=MAX_REPLICAS),
             "restartPolicy": text(
@@ -257,8 +257,11 @@ def _log_dir() -> Schema:
                     {
                         "name": hinted(
                             {**text("Name of the claim."), "minLength": 1},
-                            remedy=hints.NO_CLAIM,
-                            absent=(validation_messages.REQUIRED, hints.NO_CLAIM),
+                            remedy=validation_messages.NO_CLAIM_HINT,
+                            absent=(
+                                validation_messages.REQUIRED,
+                                validation_messages.NO_CLAIM_HINT,
+                            ),
                         ),
                         "subPath": _texts("Folders in the claim; absent means all of it."),
                     },
