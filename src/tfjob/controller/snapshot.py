@@ -30,10 +30,10 @@ from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s import field
 from tfjob.k8s.child_types import BatchJob, CompanionObject, PodGroup, Service
+from tfjob.k8s.event import PodEvent
 from tfjob.k8s.field import FaultKind
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.pod_event import PodEvent
 
 T = TypeVar("T", bound=HasMetadata)
 _log: Final = logging.getLogger(__name__)

@@ -16,9 +16,9 @@ from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType, Workload
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import ConditionType, RecordCause, ReplicaStatus
 from tfjob.k8s.child_types import BatchJob, CompanionObject, PodGroup, Service
+from tfjob.k8s.event import PodEvent
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod, Terminated
-from tfjob.k8s.pod_event import PodEvent
 
 
 class HalfPlaced(msgspec.Struct, frozen=True):
