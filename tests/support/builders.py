@@ -29,6 +29,15 @@ from tfjob.k8s.pod import (
     Waiting,
 )
 
+OWNER = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "TFJob",
+    "name": "j",
+    "uid": "U",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+"""The owner reference of the children of every job that is built here."""
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DIALECT = KubeflowV1()
 UID = "U"

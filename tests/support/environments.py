@@ -5,17 +5,16 @@ name. The shared operator runs again after each test. Methods block: call them f
 asyncio.to_thread.
 """
 
-import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.support.command import output_of
 from tests.support.controlplane.endpoint import Endpoint
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
 from tests.support.operator_process import OperatorProcess
-from tests.support.patience import PATIENCE
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.sdk.jobs import stored_dialects
 
@@ -99,17 +98,8 @@ class Environment:
 
     def kubectl(self, *words: str, stdin: str | None = None, fails: bool = False) -> str:
         """The output of kubectl; it must succeed, or fail where `fails` says so."""
-        done = subprocess.run(
-            [_kubectl(), f"--kubeconfig={self.server.kubeconfig}", *words],
-            input=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, f"kubectl {' '.join(words)}:\n{done.stdout}"
-        return done.stdout
+        flag = f"--kubeconfig={self.server.kubeconfig}"
+        return output_of([_kubectl(), flag, *words], stdin=stdin, fails=fails)
 
     def close(self) -> None:
         """End every operator; whoever started the server ends it."""

@@ -4,7 +4,6 @@ What it prints is kept for the report of a failure. Where Helm is missing the te
 the end of the run says so.
 """
 
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.command import output_of
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.toolchain import Unavailable, provide
 from tests.support.environments import Environment
 from tests.support.operator_process import OperatorProcess
-from tests.support.patience import PATIENCE
 from tfjob.dialects.registry import DESCRIPTORS
 
 Json = dict[str, Any]
@@ -48,17 +47,7 @@ class Helm:
 
     def __call__(self, *words: str, fails: bool = False) -> str:
         """The output of Helm; it must succeed, or fail where `fails` says so."""
-        done = subprocess.run(
-            [self._binary, *words],
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, f"helm {' '.join(words)}:\n{done.stdout}"
-        return done.stdout
+        return output_of([self._binary, *words], env=self._environment, fails=fails)
 
     def render(
         self, *values: str, release: str = "tfjob", namespace: str = "kubeflow"
