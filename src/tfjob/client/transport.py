@@ -1,8 +1,8 @@
 """Sends requests to an API server, with credentials, throttling and retries.
 
 A request is retried only if the server asks for it (429, or 503 with Retry-After) and executing it
-twice is harmless, or if the server refused credentials that have changed since. Before each attempt
-the request is asked whether it may still be sent. Every failure is raised as an ApiError.
+twice is harmless, or if the server refused credentials that have changed since. The guard of a
+request is checked before each attempt. Every failure is raised as an ApiError.
 """
 
 import asyncio

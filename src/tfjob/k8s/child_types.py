@@ -61,7 +61,7 @@ class CompanionStatus(msgspec.Struct, frozen=True, rename="camel"):
     phase: str = ""
     url: str = ""
     conditions: Any = None
-    """As written: vendors give them any shape."""
+    """Plain JSON, because the format differs between vendors."""
 
 
 class CompanionObject(msgspec.Struct, frozen=True):

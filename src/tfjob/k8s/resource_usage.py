@@ -25,7 +25,7 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 
 
 def parsed(given: Json | None) -> Amounts:
-    """The quantities of a resource list; what is not a quantity is left out."""
+    """The quantities of a resource list; values that are not quantities are skipped."""
     found = {name: quantity.parse(text) for name, text in (given or {}).items()}
     return {name: amount for name, amount in found.items() if amount is not None}
 

@@ -26,7 +26,7 @@ from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.request import Request
 
 Json = dict[str, Any]
-_STATUS_FIRST = frozenset({"Node", "PersistentVolumeClaim"})  # a creator may bring a status
+_STATUS_FIRST = frozenset({"Node", "PersistentVolumeClaim"})  # may be created with a status
 
 
 class Admitted(msgspec.Struct, frozen=True):

@@ -79,7 +79,7 @@ def add_token_volume(store: Store, pod: Json) -> None:
 
 
 def _is_wanted(store: Store, pod: Json) -> bool:
-    """Unless the pod, or else its service account, says no."""
+    """True unless the pod or, if it sets nothing, its service account opts out."""
     spec = pod["spec"]
     if any(str(each.get("name", "")).startswith(_PREFIX) for each in spec.get("volumes") or ()):
         return False

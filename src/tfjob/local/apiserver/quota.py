@@ -20,7 +20,7 @@ _MUST_BE_SET = frozenset(
     {"cpu", "memory", *(f"{way}.{name}" for way in ("requests", "limits") for name in SHORT[:2])}
 )
 _UNCOUNTED = frozenset({"events", "leases.coordination.k8s.io"})
-"""Records of programs, which are created too often to look for quotas each time."""
+"""Programs create these too often to look up quotas each time."""
 
 
 def check(store: Store, kind: Kind, obj: Json) -> None:
@@ -39,11 +39,11 @@ def check(store: Store, kind: Kind, obj: Json) -> None:
             key for key in wanted if wanted[key].nano and (used[key] + wanted[key]) > hard[key]
         )
         if over:
-            told = ", ".join(
+            detail = ", ".join(
                 f"{word}: {_shown(amounts, over)}"
                 for word, amounts in (("requested", wanted), ("used", used), ("limited", hard))
             )
-            raise _refused(kind, obj, f"exceeded quota: {name}, {told}")
+            raise _refused(kind, obj, f"exceeded quota: {name}, {detail}")
 
 
 class QuotaFollower:
