@@ -1,7 +1,7 @@
 """A reconciler with its informer caches, on an API server in memory.
 
-The caches see the server's objects when a test says so. One harness serves every dialect:
-`JobKind` says which jobs it reconciles.
+A test says when the caches are updated. One harness serves every dialect: `JobKind` says which jobs
+it reconciles.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -82,7 +82,7 @@ UNPACED = Pacer(PacingConfig(is_on=False), clock=lambda: 0.0)
 
 
 class ControllerHarness:
-    """One controller and its server; `tokens` are used in order, `may_write` tells if it leads."""
+    """One controller and its server; `tokens` are used in order, `may_write`: whether it leads."""
 
     def __init__(self, server: InMemoryApiServer, kind: JobKind = TFJOB) -> None:
         self.server = server
@@ -144,14 +144,14 @@ class ControllerHarness:
             store.put(decoded(item, kind))
 
     async def snapshot(self) -> Snapshot:
-        """See everything, and read the job's snapshot."""
+        """Update the caches, and read the job's snapshot."""
         await self.look()
         found = await self.reader.read(self.kind.key)
         assert found is not None
         return found
 
     async def one_pass(self) -> Result:
-        """See everything, then decide and act once; a new job gets its first status before."""
+        """Update the caches and reconcile once; a new job gets its first status before."""
         await self.look()
         stored = self.stores.jobs.get(self.kind.key)
         result = await self.reconciler.reconcile(self.kind.key)

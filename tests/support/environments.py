@@ -1,6 +1,6 @@
 """An environment: an API server with the CRDs of all jobs, and the operator on it.
 
-What holds in one environment holds in the other; a test that needs a certain one asks for it by
+What holds in one environment holds in the other; a test that needs a certain one requests for it by
 name. The shared operator runs again after each test. Methods block: call them from async code with
 asyncio.to_thread.
 """
@@ -90,19 +90,19 @@ class Environment:
         return made
 
     def replace_crd(self, crd: Mapping[str, Any]) -> None:
-        """Put another definition in the place of the one that is installed."""
+        """Replace the installed CRD by another one."""
         path = f"{_CRDS}/{crd['metadata']['name']}"
         version = self.endpoint.request("GET", path)["metadata"]["resourceVersion"]
         metadata = {**crd["metadata"], "resourceVersion": version}
         self.endpoint.request("PUT", path, {**crd, "metadata": metadata})
 
     def kubectl(self, *words: str, stdin: str | None = None, fails: bool = False) -> str:
-        """The output of kubectl; it must succeed, or fail where `fails` says so."""
+        """The output of kubectl; it must succeed, or fail if `fails` is set."""
         flag = f"--kubeconfig={self.server.kubeconfig}"
         return output_of([_kubectl(), flag, *words], stdin=stdin, fails=fails)
 
     def close(self) -> None:
-        """End every operator; whoever started the server ends it."""
+        """End every operator; the caller ends the server."""
         for each in self._started:
             each.close()
         self._processes.close()

@@ -46,7 +46,7 @@ class Helm:
         }
 
     def __call__(self, *words: str, fails: bool = False) -> str:
-        """The output of Helm; it must succeed, or fail where `fails` says so."""
+        """The output of Helm; it must succeed, or fail if `fails` is set."""
         return output_of([self._binary, *words], env=self._environment, fails=fails)
 
     def render(
@@ -57,7 +57,7 @@ class Helm:
         return Rendered(yaml.safe_load_all(self(*words)))
 
     def refusal(self, *values: str) -> str:
-        """With what words values are refused; a fault if they are not."""
+        """The message with which values are refused; fails if they are accepted."""
         return self("template", "tfjob", str(CHART), *_sets(values), fails=True)
 
     def install(self, *values: str, namespace: str, flags: Sequence[str] = ()) -> str:
@@ -107,7 +107,7 @@ def flags_of(deployment: Json) -> list[str]:
 
 
 def helm_at(folder: Path, plane: ControlPlane | None = None) -> Helm:
-    """Helm with a home of its own; skips the test, loudly, where there is none."""
+    """Helm with its own home folder; without a binary the test is skipped with a message."""
     try:
         binary = provide("helm")["helm"]
     except Unavailable as missing:
@@ -116,14 +116,14 @@ def helm_at(folder: Path, plane: ControlPlane | None = None) -> Helm:
 
 
 class ChartPlane(ControlPlane):
-    """A control plane whose definitions come with the chart and from nowhere else."""
+    """A control plane that gets its CRDs from the chart only."""
 
     def install_crds(self, crds: Iterable[object]) -> None:
         """Leave that to Helm."""
 
 
 def started(plane: ChartPlane) -> ChartPlane:
-    """The plane once it is up; skips the test, loudly, where there can be none."""
+    """The started plane; without binaries the test is skipped with a message."""
     try:
         return plane.start()
     except Unavailable as missing:
@@ -131,7 +131,7 @@ def started(plane: ChartPlane) -> ChartPlane:
 
 
 def hand_over(plane: ControlPlane, *, namespace: str) -> None:
-    """Give the definitions that an earlier release has left to the release of a namespace."""
+    """Let the release of a namespace own the CRDs that an earlier release left."""
     known = {each.definition["metadata"]["name"] for each in DESCRIPTORS}
     owner = {"release-name": "tfjob", "release-namespace": namespace}
     metadata = {
