@@ -47,7 +47,7 @@ def read_name(reader: Reader, manifest: Mapping[str, Any]) -> ObjectName | None:
     return None
 
 
-def hint_for_name(name: str, longest: int) -> str:
+def remedy_for_name(name: str, longest: int) -> str:
     """Suggest a valid name close to the given one."""
     kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
     whole = kept if kept[:1].isalpha() else f"job-{kept}"

@@ -32,7 +32,7 @@ def faults_of(spec: Spec, *, names: Names, is_checked: bool = False) -> Iterator
     yield from _of_termination(spec)
     if not spec.entries:
         yield field.required(
-            SPECS, validation_messages.NO_REPLICAS, remedy=validation_messages.NO_REPLICAS_HINT
+            SPECS, validation_messages.NO_REPLICAS, remedy=validation_messages.NO_REPLICAS_REMEDY
         )
     yield from _of_entries(spec, found)
     for order in (
@@ -70,7 +70,7 @@ def _of_termination(spec: Spec) -> Iterator[Fault]:
     if spec.chief.is_missing:
         rule = validation_messages.BAD_TERMINATION.format(_json(spec.termination))
         yield field.required(
-            f"{_TERMINATION}.chief", rule, remedy=validation_messages.BAD_TERMINATION_HINT
+            f"{_TERMINATION}.chief", rule, remedy=validation_messages.BAD_TERMINATION_REMEDY
         )
 
 
@@ -83,7 +83,7 @@ def _of_entries(spec: Spec, found: Found) -> Iterator[Fault]:
         if entry.type != api.PS and entry.template is None:
             rule = validation_messages.NO_TEMPLATE.format(_json(_shown(entry)))
             yield field.required(
-                f"{entry.path}.template", rule, remedy=validation_messages.NO_TEMPLATE_HINT
+                f"{entry.path}.template", rule, remedy=validation_messages.NO_TEMPLATE_REMEDY
             )
         yield from violated.pop(entry.path.removesuffix("]"), ())
     for rest in violated.values():
@@ -97,7 +97,7 @@ def _of_total(spec: Spec) -> Iterator[Fault]:
             SPECS,
             total,
             validation_messages.MANY_REPLICAS,
-            remedy=validation_messages.MANY_REPLICAS_HINT,
+            remedy=validation_messages.MANY_REPLICAS_REMEDY,
         )
 
 
@@ -110,11 +110,11 @@ def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
             path,
             names.job,
             validation_messages.NO_LETTER,
-            remedy=validation_messages.NO_LETTER_HINT,
+            remedy=validation_messages.NO_LETTER_REMEDY,
         )
     if "." in prefix:
         yield field.invalid(
-            path, names.job, validation_messages.DOTS, remedy=validation_messages.DOTS_HINT
+            path, names.job, validation_messages.DOTS, remedy=validation_messages.DOTS_REMEDY
         )
     given = [names.replica(each.type, max(each.count - 1, 0)) for each in spec.entries]
     longest = max(len(each) for each in [*given, names.tensorboard])
@@ -123,7 +123,7 @@ def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
             path,
             names.job,
             validation_messages.LONG_NAMES,
-            remedy=validation_messages.LONG_NAMES_HINT,
+            remedy=validation_messages.LONG_NAMES_REMEDY,
         )
 
 

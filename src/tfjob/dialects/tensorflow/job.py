@@ -143,7 +143,9 @@ def _check_name(reader: Reader, manifest: Manifest) -> None:
     prefix = reader.text(metadata.get("generateName"), "metadata.generateName")
     if not name and not prefix:
         rule = "name or generateName is required"
-        reader.note(field.required("metadata.name", rule, remedy=validation_messages.NO_NAME_HINT))
+        reader.note(
+            field.required("metadata.name", rule, remedy=validation_messages.NO_NAME_REMEDY)
+        )
         return
     for problem in dns1123_subdomain_problems(name or prefix + GENERATED_SUFFIX):
         reader.note(field.invalid("metadata.name", name or prefix, problem))

@@ -65,7 +65,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_checked: bool =
     given = manifest.get("spec")
     spec = valid_part(reader, given, _SPEC, "spec")
     if given is None:
-        rule, remedy = validation_messages.NO_REPLICAS, validation_messages.NO_REPLICAS_HINT
+        rule, remedy = validation_messages.NO_REPLICAS, validation_messages.NO_REPLICAS_REMEDY
         reader.note(field.required(SPECS, rule, remedy=remedy))
     if reader.faults or not is_checked:
         check_job(reader, _rules(), name=name, spec=spec, place=0)
