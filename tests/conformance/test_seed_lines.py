@@ -101,6 +101,7 @@ async def test_seed_004_line_41_pods_have_image_and_command_of_the_template(
     await jobs.create(document)
     await jobs.comes_to("Running", name=document["metadata"]["name"])
     pods = (await jobs.objects("pods")).values()
+    assert {pod["spec"].get("schedulerName") for pod in pods} <= {None, "default-scheduler"}
     containers = [pod["spec"]["containers"][0] for pod in pods]
     assert [each["image"] for each in containers] == [template["image"]] * 4
     assert [each["command"] for each in containers] == [template["command"]] * 4
