@@ -45,7 +45,7 @@ def kept(name: str, data: Path) -> Iterator[str]:
             if line.startswith("the cluster keeps running"):
                 break
         yield "".join(lines)
-        run.send_signal(signal.SIGINT)
+        run.send_signal(signal.SIGTERM)  # not SIGINT: what a shell runs in the background ignores it
         assert run.wait(60) == 0, "".join(lines) + run.stdout.read()
     finally:
         run.kill()
