@@ -262,6 +262,20 @@ def test_a_worker_that_was_deleted_restarts_its_group_and_nothing_counts() -> No
     assert restarts(passes) == 0
 
 
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_exit_code_0_is_a_loss_if_it_is_first_seen_with_an_eviction(is_seen: bool) -> None:
+    """A kubelet may evict a pod between the end of its container and that of the pod."""
+    passes = running()
+    if is_seen:
+        passes.go(*pods(worker="R-R"), a_pod("worker", 1, exit_code=0, ran=(-50, 2)), now=at(2))
+    evicted = a_pod("worker", 1, "Failed", exit_code=0, ran=(-50, 2), pod_reason="Evicted")
+    plan = passes.go(*pods(worker="R-R"), evicted, now=at(3))
+    assert passes.job.status.of("Worker").completed == (frozenset({1}) if is_seen else frozenset())
+    deleted = [] if is_seen else ["j-worker-0", "j-worker-1", "j-worker-2"]
+    assert sorted(deleted_names(plan, "Pod")) == deleted
+    assert restarts(passes) == 0
+
+
 def test_two_losses_are_one_restart_of_the_group() -> None:
     passes = running()
     found = [failed("worker", 1, 137, 2), failed("worker", 2, 137, 2)]
