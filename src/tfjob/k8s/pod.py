@@ -64,6 +64,15 @@ class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
 
+    @property
+    def last_run(self) -> int:
+        """The number of the run that `last_state` describes, counted from 0.
+
+        While a container waits for a restart, the kubelet has not counted that restart.
+        """
+        is_due = self.state.waiting is not None and bool(self.state.waiting.reason)
+        return self.restart_count if is_due else self.restart_count - 1
+
 
 class PodCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     type: str = ""
