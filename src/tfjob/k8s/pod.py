@@ -30,7 +30,7 @@ class Terminated(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     exit_code: int = 0
     reason: str = ""
     message: str = ""
-    """The end of it: the last lines tell most."""
+    """The end of it: the last lines say most."""
     started_at: str | None = None
     finished_at: str | None = None
 

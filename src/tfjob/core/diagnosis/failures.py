@@ -18,8 +18,8 @@ from tfjob.core.job import TRAINING_CONTAINER, ReplicaType
 from tfjob.core.observe import ReplicaInstance
 from tfjob.core.pod_state import deletion_requested_at
 from tfjob.k8s import time
+from tfjob.k8s.event import PodEvent
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
-from tfjob.k8s.pod_event import PodEvent
 
 _SIGNALS: Final = 128
 """Exit codes above this one are signals."""
