@@ -32,16 +32,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes: list[Outcome] = []
     for name in asked.only or WAYS:
         outcomes += _run_way(name, WAYS[name], cases=asked.cases)
+        if asked.write:
+            _write(outcomes)
     print(f"\n{table(outcomes, ways=list(WAYS))}", flush=True)
-    if asked.write:
-        store(outcomes)
-        texts: dict[str, str] = {}
-        for way in WAYS.values():
-            for name, case in way.cases.items():
-                texts.setdefault(name, " ".join((inspect.getdoc(case) or "").split()))
-        titles = {name: way.title for name, way in WAYS.items()}
-        PAGE.write_text(page(stored(), cases=texts, ways=titles))
     return int(any(each.is_failed for each in outcomes))
+
+
+def _write(outcomes: Sequence[Outcome]) -> None:
+    """Keep the outcomes, and write the page from all that are kept."""
+    store(outcomes)
+    texts: dict[str, str] = {}
+    for way in WAYS.values():
+        for name, case in way.cases.items():
+            texts.setdefault(name, " ".join((inspect.getdoc(case) or "").split()))
+    titles = {name: way.title for name, way in WAYS.items()}
+    PAGE.write_text(page(stored(), cases=texts, ways=titles))
 
 
 def _run_way(name: str, way: Way, *, cases: Sequence[str]) -> list[Outcome]:

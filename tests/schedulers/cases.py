@@ -167,9 +167,9 @@ def priority(ground: Ground) -> float:
 
 
 def priority_by_pod(ground: Ground) -> float:
-    """A gang of higher priority that sets `minResources: {}` takes the place of a lower one. The
-    scheduler preempts for one pod after the other, not for the gang."""
-    high = {"priority": "high", "min_resources": {}}
+    """A gang of higher priority that sets `minResources: {cpu: "0"}` takes the place of a lower
+    one. The scheduler preempts for one pod after the other, not for the gang."""
+    high = {"priority": "high", "min_resources": {"cpu": "0"}}
     return _preempt(ground, low={"priority": "low"}, high=high)
 
 
