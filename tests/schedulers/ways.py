@@ -201,6 +201,10 @@ WAYS: Final[Mapping[str, Way]] = {
             "mirrored-end": multikueue.mirrored_end,
             **{name: case for name, case in QUEUE_CASES.items() if name != "waits-quietly"},
         },
+        not_offered={
+            "suspended": "Kueue resumes it",
+            **dict.fromkeys(("requeued", "priority", "evicted"), "Kueue keeps the quota"),
+        },
     ),
     "volcano-go": replace(
         _OURS["volcano"],
