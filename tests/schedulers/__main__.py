@@ -7,6 +7,7 @@ machine is SKIPPED in a line of its own. The exit code is 1 if a case failed.
 import argparse
 import inspect
 import os
+import shutil
 import sys
 import tempfile
 import traceback
@@ -64,6 +65,10 @@ def _run_way(name: str, way: Way, *, cases: Sequence[str]) -> list[Outcome]:
     except Unavailable as missing:
         print(f"SKIPPED: {name}: {missing}", flush=True)
         outcomes += [Outcome(name, case, None, "SKIPPED") for case in wanted]
+    if any(each.is_failed for each in outcomes):
+        print(f"logs of {name}: {folder}", flush=True)
+    else:
+        shutil.rmtree(folder)
     return outcomes
 
 
