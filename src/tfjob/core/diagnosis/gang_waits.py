@@ -15,8 +15,8 @@ from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.pod_state import has_ended
 from tfjob.k8s import time
+from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.podgroup import PodGroup
 
 GRACE: Final = timedelta(seconds=5)
 """How long a gang that its scheduler refuses may wait before that is reported."""
