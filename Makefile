@@ -180,7 +180,7 @@ test-parsing: ## Run the tests of parsers on Python 3.12, 3.13 and 3.14
 	@$(PYTHON) -m tools.pythons 3.12 3.13 3.14 -- -q -p no:cacheprovider $(PARSING)
 
 .PHONY: e2e-schedulers
-e2e-schedulers: setup control-plane ## Run gangs on Volcano, scheduler-plugins, kube-scheduler and Kueue (ONLY=volcano, CASES=, WRITE=1)
+e2e-schedulers: setup control-plane ## Run gangs on Volcano, scheduler-plugins, kube-scheduler, Kueue and MultiKueue (ONLY=volcano, CASES=, WRITE=1)
 	$(BIN)/python -m tests.schedulers $(if $(ONLY),--only $(ONLY)) $(if $(CASES),--cases $(CASES)) \
 	  $(if $(WRITE),--write)
 

@@ -7,6 +7,7 @@ machine is SKIPPED in a line of its own. The exit code is 1 if a case failed.
 import argparse
 import inspect
 import os
+import shutil
 import sys
 import tempfile
 import traceback
@@ -15,7 +16,8 @@ from pathlib import Path
 
 from tests.schedulers.ground import CaseError, Ground
 from tests.schedulers.report import PAGE, Outcome, page, store, stored, table
-from tests.schedulers.ways import WAYS, Way, grounds
+from tests.schedulers.running import grounds
+from tests.schedulers.ways import WAYS, Way
 from tests.support.controlplane.toolchain import Toolchain, Unavailable
 
 
@@ -31,14 +33,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes: list[Outcome] = []
     for name in asked.only or WAYS:
         outcomes += _run_way(name, WAYS[name], cases=asked.cases)
-    print(f"\n{table(outcomes)}", flush=True)
-    if asked.write:
-        store(outcomes)
-        cases = {name: case for way in WAYS.values() for name, case in way.cases.items()}
-        texts = {name: inspect.getdoc(case) or "" for name, case in cases.items()}
-        titles = {name: way.title for name, way in WAYS.items()}
-        PAGE.write_text(page(stored(), cases=texts, ways=titles))
+        if asked.write:
+            _write(outcomes)
+    print(f"\n{table(outcomes, ways=list(WAYS))}", flush=True)
     return int(any(each.is_failed for each in outcomes))
+
+
+def _write(outcomes: Sequence[Outcome]) -> None:
+    """Keep the outcomes, and write the page from all that are kept."""
+    store(outcomes)
+    texts: dict[str, str] = {}
+    for way in WAYS.values():
+        for name, case in way.cases.items():
+            texts.setdefault(name, " ".join((inspect.getdoc(case) or "").split()))
+    titles = {name: way.title for name, way in WAYS.items()}
+    PAGE.write_text(page(stored(), cases=texts, ways=titles))
 
 
 def _run_way(name: str, way: Way, *, cases: Sequence[str]) -> list[Outcome]:
@@ -56,6 +65,10 @@ def _run_way(name: str, way: Way, *, cases: Sequence[str]) -> list[Outcome]:
     except Unavailable as missing:
         print(f"SKIPPED: {name}: {missing}", flush=True)
         outcomes += [Outcome(name, case, None, "SKIPPED") for case in wanted]
+    if any(each.is_failed for each in outcomes):
+        print(f"logs of {name}: {folder}", flush=True)
+    else:
+        shutil.rmtree(folder)
     return outcomes
 
 
@@ -64,7 +77,8 @@ def _run_case(name: str, way: Way, case: str, new_ground: Callable[[], Ground]) 
     try:
         seconds = way.cases[case](ground)
     except CaseError as fault:
-        outcome = Outcome(name, case, None, str(fault), is_failed=True)
+        told = f"no: {fault.what}" if way.is_peer else str(fault)
+        outcome = Outcome(name, case, None, told, is_failed=not way.is_peer)
     except Exception:  # noqa: BLE001 - one case must not end the others
         outcome = Outcome(name, case, None, traceback.format_exc(), is_failed=True)
     else:
@@ -72,7 +86,8 @@ def _run_case(name: str, way: Way, case: str, new_ground: Callable[[], Ground]) 
     try:
         ground.clear()
     except CaseError as left:
-        return Outcome(name, case, None, f"{outcome.fault} {left}", is_failed=True)
+        told = f"{outcome.fault} {left.what if way.is_peer else left}".strip()
+        return Outcome(name, case, None, told, is_failed=not way.is_peer)
     return outcome
 
 

@@ -1,12 +1,13 @@
 """The ground on which gangs compete: nodes with eight accelerators each, jobs, and what became of
 them.
 
-A job of this suite needs a node for each of its workers. Calls block. Waits are for conditions, and
-tell how long they took.
+A job of this suite needs a node for each of its workers. Its pods may be on another cluster than
+the job. Calls block. Waits are for conditions, and tell how long they took.
 """
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.controlplane.cluster import ControlPlane
@@ -24,18 +25,45 @@ _WORKER = "training.kubeflow.org/job-name"
 
 
 class CaseError(AssertionError):
-    """A case did not end as it should."""
+    """A case did not end as it should: what did not hold, and how things stand."""
+
+    def __init__(self, what: str, report: str = "") -> None:
+        super().__init__(f"{what}; {report}" if report else what)
+        self.what = what
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a scheduler or a queue wants of the jobs, and keeps for them."""
+
+    groups: str
+    """The path of what it keeps for each job."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of every job's runPolicy."""
+    set_room: Callable[[int], None] = lambda _accelerators: None
+    """Tell a queue how many accelerators the nodes have."""
+    limit: float = LIMIT
+    is_told: bool = True
+    """The operator says why a job waits."""
 
 
 class Ground:
-    """One namespace on one control plane, with nodes that come and go."""
+    """One namespace, with nodes that come and go; `worker` is the cluster of the pods, if it is
+    another one."""
 
-    def __init__(self, plane: ControlPlane, *, labels: Mapping[str, str], groups: str) -> None:
+    def __init__(
+        self, plane: ControlPlane, terms: Terms, *, worker: ControlPlane | None = None
+    ) -> None:
+        self.plane = plane
         self._api = plane.endpoint
+        self._pods_api = (worker or plane).endpoint
         self.namespace = plane.create_namespace()
+        if worker is not None:
+            worker.create_namespace(name=self.namespace)
         self._jobs = _JOBS.format(self.namespace)
-        self._labels = labels
-        self._groups = groups
+        self._terms = terms
+        self.is_told = terms.is_told
         self._nodes: list[str] = []
 
     def add_nodes(self, count: int) -> None:
@@ -49,7 +77,8 @@ class Ground:
                 "metadata": {"name": name, "labels": labels},
                 "status": {"capacity": capacity, "allocatable": capacity},
             }
-            self._api.request("POST", "/api/v1/nodes", body)
+            self._pods_api.request("POST", "/api/v1/nodes", body)
+        self._terms.set_room(len(self._nodes) * ACCELERATORS)
 
     def submit(
         self, name: str, workers: int = 4, *, accelerators: int = ACCELERATORS, **policy: Any
@@ -67,17 +96,25 @@ class Ground:
         template = {"metadata": {"annotations": annotations}, "spec": spec}
         worker = {"replicas": workers, "restartPolicy": "ExitCode", "template": template}
         priority = policy.pop("priority", "")
-        scheduling = {"priorityClass": priority} if priority else {}
+        scheduling: Json = {"priorityClass": priority} if priority else {}
         if queue := policy.pop("queue", ""):
             scheduling["queue"] = queue
-        labels = {**self._labels, **policy.pop("labels", {})}
+        if (resources := policy.pop("min_resources", None)) is not None:
+            scheduling["minResources"] = resources
+        is_dynamic = policy.pop("is_dynamic", False)
         body = {
             "apiVersion": "kubeflow.org/v1",
             "kind": "TFJob",
-            "metadata": {"name": name, "labels": labels},
+            "metadata": {"name": name, "labels": dict(self._terms.labels)},
             "spec": {
-                "runPolicy": {"cleanPodPolicy": "All", "schedulingPolicy": scheduling, **policy},
+                "runPolicy": {
+                    "cleanPodPolicy": "All",
+                    "schedulingPolicy": scheduling,
+                    **self._terms.policy,
+                    **policy,
+                },
                 "successPolicy": "AllWorkers",
+                "enableDynamicWorker": is_dynamic,
                 "tfReplicaSpecs": {"Worker": worker},
             },
         }
@@ -96,6 +133,11 @@ class Ground:
     def scale(self, name: str, workers: int) -> None:
         self.patch(name, {"tfReplicaSpecs": {"Worker": {"replicas": workers}}})
 
+    def scale_as_kubectl(self, name: str, workers: int) -> None:
+        """Scale through the subresource, as `kubectl scale` does."""
+        body = {"spec": {"replicas": workers}}
+        self._api.request("PATCH", f"{self._jobs}/{name}/scale", body)
+
     def delete(self, name: str) -> None:
         self._api.request("DELETE", f"{self._jobs}/{name}")
 
@@ -104,13 +146,19 @@ class Ground:
         name = f"{job}-worker-{index}"
         path = f"/api/v1/namespaces/{self.namespace}/pods/{name}"
         ends = {"kwok.test/exit-after": "0s", "kwok.test/exit-code": "137"}
-        found = self._api.request("PATCH", path, {"metadata": {"annotations": ends}})
+        found = self._pods_api.request("PATCH", path, {"metadata": {"annotations": ends}})
         uid: str = found["metadata"]["uid"]
         return uid
 
     def pods(self, job: str = "") -> list[Json]:
         selector = f"?labelSelector={_WORKER}%3D{job}" if job else ""
         path = f"/api/v1/namespaces/{self.namespace}/pods{selector}"
+        found: list[Json] = self._pods_api.request("GET", path)["items"]
+        return found
+
+    def pods_beside_the_job(self) -> list[Json]:
+        """The pods of the cluster that has the jobs."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods"
         found: list[Json] = self._api.request("GET", path)["items"]
         return found
 
@@ -125,14 +173,14 @@ class Ground:
 
     def groups(self) -> list[Json]:
         """What the scheduler or the queue keeps for the jobs."""
-        path = self._groups.format(namespace=self.namespace)
-        found: list[Json] = self._api.request("GET", path)["items"] if path else []
-        return found
+        path = self._terms.groups.format(namespace=self.namespace)
+        apis = {api.server: api for api in (self._api, self._pods_api)}.values()
+        return [each for api in apis for each in api.request("GET", path)["items"]]
 
     def activate_workloads(self, *, is_active: bool) -> None:
         """Let a queue stop what it keeps for the jobs, or admit it again."""
-        path = self._groups.format(namespace=self.namespace)
-        for each in self.groups():
+        path = self._terms.groups.format(namespace=self.namespace)
+        for each in self._api.request("GET", path)["items"]:
             body = {"spec": {"active": is_active}}
             try:
                 self._api.request("PATCH", f"{path}/{each['metadata']['name']}", body)
@@ -163,12 +211,12 @@ class Ground:
             and (each["involvedObject"]["kind"], each["involvedObject"]["name"]) == ("TFJob", job)
         ]
 
-    def wait(self, what: str, holds: Callable[[], bool], *, limit: float = LIMIT) -> float:
+    def wait(self, what: str, holds: Callable[[], bool]) -> float:
         """Wait until something holds; returns the seconds that it took."""
-        start = time.monotonic()
+        start, limit = time.monotonic(), self._terms.limit
         while not holds():
             if time.monotonic() - start > limit:
-                raise CaseError(f"not within {limit:.0f} s: {what}; {self.report()}")
+                raise CaseError(f"not within {limit:.0f} s: {what}", self.report())
             time.sleep(_POLL)
         return time.monotonic() - start
 
@@ -176,7 +224,7 @@ class Ground:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if not holds():
-                raise CaseError(f"{what}; {self.report()}")
+                raise CaseError(what, self.report())
             time.sleep(_POLL)
 
     def report(self) -> str:
@@ -201,11 +249,12 @@ class Ground:
         took = self.wait("nothing left", lambda: not (self.pods() or self.groups()))
         for name in self._nodes:
             try:
-                self._api.request("DELETE", f"/api/v1/nodes/{name}")
+                self._pods_api.request("DELETE", f"/api/v1/nodes/{name}")
             except ApiError as gone:
                 if gone.status != 404:
                     raise
         self._nodes.clear()
+        self._terms.set_room(0)
         return took
 
 

@@ -18,8 +18,9 @@ from tests.support.controlplane.ports import LOOPBACK
 
 Json = dict[str, Any]
 QUEUE: Final = "team"
+NAMESPACE: Final = "kueue-system"
 _VERSION: Final = "v1beta2"
-_API: Final = f"/apis/kueue.x-k8s.io/{_VERSION}"
+API: Final = f"/apis/kueue.x-k8s.io/{_VERSION}"
 _HOOKS: Final = "/apis/admissionregistration.k8s.io/v1"
 _KEPT: Final = ("tfjob.kb.io", "pod.kb.io", "clusterqueue.kb.io", "resourceflavor.kb.io")
 _WORKLOADS: Final = ("mworkload.kb.io", "vworkload.kb.io")
@@ -28,7 +29,7 @@ _TLS: Final = Path(__file__).parents[1] / "support" / "tls"
 
 
 def start(site: Site, *, frameworks: tuple[str, ...]) -> None:
-    """Start Kueue with these integrations, and with a queue that has room for four workers."""
+    """Start Kueue with these integrations, and with a queue that has no room yet."""
     files = site.toolchain.module_folder("kueue", "crds")
     site.plane.install_crds(_definitions(files / "crd" / "bases"))
     certificates = site.plane.folder / "kueue-certificates"
@@ -55,9 +56,7 @@ def start(site: Site, *, frameworks: tuple[str, ...]) -> None:
     run = shlex.join([str(site.toolchain.build("kueue")), f"--config={path}"])
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c", f"{mount} && exec {run}"]
     environment = {"KUBECONFIG": str(site.plane.kubeconfig)}
-    site.plane.endpoint.request(
-        "POST", "/api/v1/namespaces", {"metadata": {"name": "kueue-system"}}
-    )
+    site.plane.endpoint.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     site.processes.start("kueue", command, environment)
     site.wait("webhook of Kueue", lambda: _listens(port))
     for hook in _webhooks(files / "webhook" / "manifests.yaml", port=port):
@@ -74,7 +73,7 @@ def make_local_queue(site: Site, namespace: str) -> None:
         "metadata": {"name": QUEUE},
         "spec": {"clusterQueue": QUEUE},
     }
-    site.plane.endpoint.request("POST", f"{_API}/namespaces/{namespace}/localqueues", body)
+    site.plane.endpoint.request("POST", f"{API}/namespaces/{namespace}/localqueues", body)
 
 
 def _makes_queue(site: Site) -> bool:
@@ -84,18 +83,31 @@ def _makes_queue(site: Site) -> bool:
         "kind": "ResourceFlavor",
         "metadata": {"name": "any"},
     }
-    for plural, body in (("resourceflavors", flavor), ("clusterqueues", _queue(32))):
+    for plural, body in (("resourceflavors", flavor), ("clusterqueues", _queue())):
         try:
-            site.plane.endpoint.request("POST", f"{_API}/{plural}", body)
+            site.plane.endpoint.request("POST", f"{API}/{plural}", body)
         except ApiError as refusal:
             if refusal.reason != "AlreadyExists":
                 raise
     return True
 
 
-def _queue(accelerators: int) -> Json:
+def set_room(site: Site, accelerators: int) -> None:
+    """Let the queue have as many accelerators as the nodes."""
+    change_queue(site, {"resourceGroups": _quota(accelerators)})
+
+
+def change_queue(site: Site, spec: Json) -> None:
+    site.plane.endpoint.request("PATCH", f"{API}/clusterqueues/{QUEUE}", {"spec": spec})
+
+
+def _quota(accelerators: int) -> list[Json]:
     quota = [{"name": "nvidia.com/gpu", "nominalQuota": accelerators}]
     flavors = [{"name": "any", "resources": quota}]
+    return [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}]
+
+
+def _queue() -> Json:
     return {
         "apiVersion": f"kueue.x-k8s.io/{_VERSION}",
         "kind": "ClusterQueue",
@@ -103,7 +115,7 @@ def _queue(accelerators: int) -> Json:
         "spec": {
             "namespaceSelector": {},
             "preemption": {"withinClusterQueue": "LowerPriority"},
-            "resourceGroups": [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}],
+            "resourceGroups": _quota(0),
         },
     }
 

@@ -1,32 +1,26 @@
-"""The ways to schedule a gang: the programs, how they are started, and the operator beside them.
+"""The ways to schedule a gang: programs, how they are started, what the operator is told."""
 
-Each way has a control plane of its own. The operator has the permissions that the chart grants with
-the same settings, and no others.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
-from tests.schedulers import kueue
-from tests.schedulers.cases import CASES, QUEUE_CASES, VOLCANO_CASES, Case
-from tests.schedulers.ground import Ground
+from tests.schedulers import kueue, multikueue
+from tests.schedulers.cases import (
+    CASES,
+    PEER_CASES,
+    PEER_QUEUE_CASES,
+    PLUGINS_CASES,
+    QUEUE_CASES,
+    VOLCANO_CASES,
+    Case,
+)
 from tests.schedulers.site import Site
-from tests.support.controlplane.cluster import STAGES, ControlPlane
-from tests.support.controlplane.ports import LOOPBACK, Ports
-from tests.support.controlplane.processes import Processes
-from tests.support.controlplane.toolchain import Toolchain
-from tests.support.operator_identity import identity_on
-from tests.support.operator_process import OperatorProcess
-from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tests.support.controlplane.ports import LOOPBACK
 from tfjob.manager.permissions import Need
 
-_PRIORITIES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _VOLCANO: Final = """
 actions: "{actions}"
 tiers:
@@ -60,6 +54,15 @@ class Way:
     labels: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[Site, str], None] = lambda _site, _namespace: None
     """What each namespace needs before a job can be submitted there."""
+    set_room: Callable[[Site, int], None] = lambda _site, _accelerators: None
+    """What a queue is told when nodes come and go."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of every job's runPolicy."""
+    worker: "Way | None" = None
+    """The way of the cluster that has the pods, if it is another one."""
+    connect: Callable[[Site, Site], None] = lambda _site, _worker: None
+    is_peer: bool = False
+    """The Go operator runs instead of ours; what it does not do is told, and is no failure."""
     cases: Mapping[str, Case] = field(default_factory=lambda: CASES)
     not_offered: Mapping[str, str] = field(default_factory=dict)
     """Cases that the scheduler does not offer, and why."""
@@ -122,7 +125,7 @@ def _start_scheduler_plugins(site: Site) -> None:
 
 _NAMESPACED: Final = "/apis/{}/namespaces/{{namespace}}/{}"
 _WORKLOADS: Final = _NAMESPACED.format("kueue.x-k8s.io/v1beta2", "workloads")
-WAYS: Final[Mapping[str, Way]] = {
+_OURS: Final[Mapping[str, Way]] = {
     "native": Way(
         title="kube-scheduler 1.36.3",
         groups=_NAMESPACED.format("scheduling.k8s.io/v1alpha2", "podgroups"),
@@ -157,7 +160,8 @@ WAYS: Final[Mapping[str, Way]] = {
         needs=("kubeflow.schedulerPlugins", Need.PRIORITIES),
         tool="sp-scheduler",
         start=_start_scheduler_plugins,
-        not_offered={"priority": "not offered"},
+        cases=PLUGINS_CASES,
+        not_offered={"priority": "see priority-by-pod"},
     ),
     "kueue-jobs": Way(
         title="Kueue 0.15.0, TFJob integration",
@@ -167,6 +171,7 @@ WAYS: Final[Mapping[str, Way]] = {
         prepare=kueue.make_local_queue,
         labels={"kueue.x-k8s.io/queue-name": kueue.QUEUE},
         cases=QUEUE_CASES,
+        set_room=kueue.set_room,
         not_offered={"suspended": "Kueue resumes it"},
     ),
     "kueue-pods": Way(
@@ -178,46 +183,47 @@ WAYS: Final[Mapping[str, Way]] = {
         prepare=kueue.make_local_queue,
         labels={"kueue.x-k8s.io/queue-name": kueue.QUEUE},
         cases=QUEUE_CASES,
+        set_room=kueue.set_room,
     ),
 }
-
-
-@contextmanager
-def grounds(way: Way, toolchain: Toolchain, *, folder: Path) -> Iterator[Callable[[], Ground]]:
-    """Everything that a way needs, running; each case gets a ground of its own."""
-    if way.tool:
-        toolchain.build(way.tool)
-    folder.mkdir(parents=True, exist_ok=True)
-    plane = ControlPlane(
-        folder=folder,
-        scheduler=True,
-        kwok=STAGES,
-        feature_gates=way.gates,
-        apiserver_flags=way.apiserver_flags,
-    )
-    with plane:
-        processes, ports = Processes(plane.folder), Ports()
-        try:
-            plane.install_crds([KubeflowV1().crd()])
-            for name, value in (("low", 10), ("high", 1000)):
-                body = {"metadata": {"name": name}, "value": value}
-                plane.endpoint.request("POST", _PRIORITIES, body)
-            site = Site(plane=plane, processes=processes, ports=ports, toolchain=toolchain)
-            way.start(site)
-            operator = OperatorProcess(
-                identity_on(plane, *way.needs),
-                name="operator",
-                processes=processes,
-                flags=("--enable-scheme=tfjob", *way.flags),
-            )
-            operator.start()
-
-            def new_ground() -> Ground:
-                ground = Ground(plane, labels=way.labels, groups=way.groups)
-                way.prepare(site, ground.namespace)
-                return ground
-
-            yield new_ground
-        finally:
-            processes.close()
-            ports.release()
+_GO: Final = "the Go training-operator 1.9.3"
+WAYS: Final[Mapping[str, Way]] = {
+    **_OURS,
+    "multikueue": replace(
+        _OURS["kueue-jobs"],
+        title="Kueue 0.15.0 on two clusters, MultiKueue by `managedBy`",
+        start=partial(kueue.start, frameworks=("kubeflow.org/tfjob",)),
+        policy={"managedBy": multikueue.MANAGER},
+        worker=_OURS["kueue-jobs"],
+        connect=multikueue.connect,
+        cases={
+            "left-alone": multikueue.left_alone,
+            "mirrored-end": multikueue.mirrored_end,
+            **{name: case for name, case in QUEUE_CASES.items() if name != "waits-quietly"},
+        },
+        not_offered={
+            "suspended": "Kueue resumes it",
+            **dict.fromkeys(("requeued", "priority", "evicted"), "Kueue keeps the quota"),
+        },
+    ),
+    "volcano-go": replace(
+        _OURS["volcano"],
+        title=f"Volcano 1.10.0 with {_GO}",
+        is_peer=True,
+        cases=PEER_CASES,
+        not_offered={},
+    ),
+    "scheduler-plugins-go": replace(
+        _OURS["scheduler-plugins"],
+        title=f"scheduler-plugins 0.33.5 with {_GO}",
+        is_peer=True,
+        cases=PEER_CASES,
+        not_offered={},
+    ),
+    "kueue-jobs-go": replace(
+        _OURS["kueue-jobs"],
+        title=f"Kueue 0.15.0, TFJob integration, with {_GO}",
+        is_peer=True,
+        cases=PEER_QUEUE_CASES,
+    ),
+}

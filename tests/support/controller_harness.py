@@ -34,7 +34,7 @@ from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import Pacer, PacingConfig
 from tfjob.controller.reconciler import Reconciler
 from tfjob.controller.result import Result
-from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
+from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores, pod_store
 from tfjob.controller.status_writer import StatusWriter, WriteResult
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
@@ -199,7 +199,7 @@ class ControllerHarness:
 def _stores_for(kind: JobKind) -> Stores:
     return Stores(
         jobs=Store[JobObject](),
-        pods=Store[Pod](label=kind.label),
+        pods=pod_store(kind.label),
         services=Store[Service](label=kind.label),
         batch_jobs=Store[BatchJob](label=kind.label) if kind.has_batch_jobs else None,
         companions={name: Store[CompanionObject](label=kind.label) for name in kind.companions},

@@ -10,7 +10,7 @@ from tfjob.cli.first_failure import OUT_OF_MEMORY
 from tfjob.k8s import time
 from tfjob.k8s.pod import ContainerStatus, Pod, Terminated
 from tfjob.sdk import job_lookup, jobs
-from tfjob.sdk.condition_text import condition_text, reason_of, state_of
+from tfjob.sdk.condition_text import condition_text, reason_of, silence_of, state_of
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_diagnosis import explained
 from tfjob.sdk.job_events import JobEvent, events_of
@@ -67,7 +67,7 @@ def _head(found: ClusterJob, now: datetime, *, board: str, why: str) -> Iterator
     yield "Name", found.name
     yield "Namespace", found.namespace
     yield "API", f"{found.dialect.group}/{found.dialect.version} {found.dialect.kind}"
-    yield "State", state_of(found) or "none yet: no operator has reconciled the job"
+    yield "State", state_of(found) or f"none yet: {silence_of(found)}"
     yield "Reason", reason_of(found)
     yield "Why", why
     yield "Replicas", jobs.replicas_text(found) or "unknown: the spec is invalid"

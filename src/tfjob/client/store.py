@@ -1,9 +1,9 @@
-"""A store of objects by namespace and name, indexed by owner and by one label.
+"""A store of objects by namespace and name, indexed by owner, by one label, and by one property.
 
 The cost of a lookup depends only on the number of objects it returns.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from tfjob.client.watch_codec import HasMetadata, Key, key_of
@@ -35,13 +35,17 @@ class _Index(Generic[T]):
 
 
 class Store(Generic[T]):
-    """The objects of one collection."""
+    """The objects of one collection. `picks` chooses those that `picked` returns."""
 
-    def __init__(self, *, label: str | None = None) -> None:
+    def __init__(
+        self, *, label: str | None = None, picks: Callable[[T], bool] | None = None
+    ) -> None:
         self._label = label
+        self._picks = picks
         self._objects: dict[Key, T] = {}
         self._by_owner = _Index[T]()
         self._by_label = _Index[T]()
+        self._picked = _Index[T]()
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -65,6 +69,10 @@ class Store(Generic[T]):
         """Objects of a namespace whose indexed label has this value."""
         return self._by_label.group((namespace, value))
 
+    def picked(self, namespace: str) -> list[T]:
+        """Objects of a namespace that `picks` chooses."""
+        return self._picked.group(namespace)
+
     def put(self, item: T) -> T | None:
         """Store an object and return the previous one."""
         key = key_of(item.metadata)
@@ -72,6 +80,7 @@ class Store(Generic[T]):
         self._objects[key] = item
         self._by_owner.add(key, item, _owner(item))
         self._by_label.add(key, item, self._label_value(item))
+        self._picked.add(key, item, self._place_if_picked(item))
         return old
 
     def remove(self, key: Key) -> T | None:
@@ -80,11 +89,16 @@ class Store(Generic[T]):
         if old is not None:
             self._by_owner.discard(key, _owner(old))
             self._by_label.discard(key, self._label_value(old))
+            self._picked.discard(key, self._place_if_picked(old))
         return old
 
     def _label_value(self, item: T) -> tuple[str, str] | None:
         value = None if self._label is None else item.metadata.labels.get(self._label)
         return None if value is None else (item.metadata.namespace, value)
+
+    def _place_if_picked(self, item: T) -> str | None:
+        is_picked = self._picks is not None and self._picks(item)
+        return item.metadata.namespace if is_picked else None
 
 
 def _owner(item: HasMetadata) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ here may be dropped at any time without changing a result. With pacing off, noth
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 import msgspec
@@ -23,6 +23,7 @@ from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.core.status import ConditionType, JobStatus, ReplicaStatus
+from tfjob.k8s import time
 from tfjob.k8s.pod import Pod
 
 BATCH_WINDOW: Final = 0.1
@@ -39,6 +40,8 @@ BUSY_EVENT_BACKLOG: Final = 200
 """With this many events overdue, the API server counts as overloaded."""
 MAX_EVENT_YIELD: Final = 1.0
 """Seconds that one event waits for queued creates."""
+RETRIES_PER_SECOND: Final = 10
+"""PodGroups that are touched to wake their scheduler, over all jobs."""
 
 _ROUTINE: Final = frozenset({ConditionType.CREATED, ConditionType.RUNNING})
 _NO_COUNTS: Final = ReplicaStatus()
@@ -106,6 +109,31 @@ class SettledState(msgspec.Struct, frozen=True):
         return self.since <= moment and (self.until is None or moment < self.until)
 
 
+class _Turns:
+    """Turns at a fixed rate. Who comes too early gets the next free turn, and keeps it."""
+
+    def __init__(self, per_second: float) -> None:
+        self._pause = 1 / per_second
+        self._next = 0.0
+        self._reserved: dict[Key, float] = {}
+
+    def seconds_until(self, key: Key, *, now: float) -> float:
+        """Seconds until the turn; 0 if it is now, which uses it up."""
+        turn = self._reserved.pop(key, None)
+        if turn is None:
+            turn = max(now, self._next)
+            self._next = turn + self._pause
+        if turn > now:
+            self._reserved[key] = turn
+        return max(0.0, turn - now)
+
+    def forget(self, key: Key) -> None:
+        self._reserved.pop(key, None)
+
+    def clear(self) -> None:
+        self._reserved.clear()
+
+
 class Pacer:
     """Schedules the reconciles and defers the statuses of one controller.
 
@@ -126,6 +154,7 @@ class Pacer:
         self._shows_children = shows_children
         self._deferred: dict[Key, float] = {}
         self._settled: dict[Key, SettledState] = {}
+        self._retries = _Turns(RETRIES_PER_SECOND)
 
     def schedule_for(self, change: Change) -> Schedule | None:
         """When to reconcile the job after a change; None if no reconcile is needed."""
@@ -173,6 +202,20 @@ class Pacer:
         """The stored status is up to date: nothing is deferred any more."""
         self._deferred.pop(_key(stored), None)
 
+    def with_due_retries(self, stored: JobObject, plan: Plan, *, now: datetime) -> Plan:
+        """The plan without the touch of a PodGroup whose turn has not come yet."""
+        if not self._config.is_on or not any(each.is_retry for each in plan.updates):
+            return plan
+        delay = self._retries.seconds_until(_key(stored), now=self._clock())
+        if not delay:
+            return plan
+        turn = time.add(now, timedelta(seconds=delay))
+        return msgspec.structs.replace(
+            plan,
+            updates=[each for each in plan.updates if not each.is_retry],
+            requeue_at=turn if plan.requeue_at is None else min(plan.requeue_at, turn),
+        )
+
     def settled_state(
         self, stored: JobObject, *, fingerprint: Callable[[], int], now: datetime
     ) -> SettledState | None:
@@ -196,11 +239,13 @@ class Pacer:
     def forget_job(self, stored: JobObject) -> None:
         self._deferred.pop(_key(stored), None)
         self._settled.pop(_key(stored), None)
+        self._retries.forget(_key(stored))
 
     def forget(self) -> None:
         """Drop all state: another process may have written, or the settings have changed."""
         self._deferred.clear()
         self._settled.clear()
+        self._retries.clear()
 
     @property
     def deferred_count(self) -> int:

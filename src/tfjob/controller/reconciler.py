@@ -204,6 +204,7 @@ class Reconciler:
 
     async def _apply(self, snapshot: Snapshot, plan: Plan, recorder: JobEventRecorder) -> Result:
         """Write children, then status, unless the plan asks for the status first."""
+        plan = self._pacer.with_due_retries(snapshot.stored, plan, now=self._now())
         if plan.writes_status_first:
             written, result = await self._write_status(snapshot, plan, recorder)
             if written is not None:

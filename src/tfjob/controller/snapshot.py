@@ -9,6 +9,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -45,6 +46,11 @@ _UNPARSED: Final = (
 )
 PendingClaim = tuple[str, ObjectMeta, Claim]
 """Kind and metadata of a child to adopt or to release."""
+
+
+def pod_store(label: str) -> Store[Pod]:
+    """A store of pods by the label that names their job, which picks those that find no node."""
+    return Store(label=label, picks=deadlock.lacks_node)
 
 
 def random_token() -> str:
@@ -276,14 +282,24 @@ class SnapshotReader:
         own = deadlock.half_placed(job.name, pods)
         if own is None or not deadlock.is_due(own, now=now):
             return []
-        names: dict[str, list[Pod]] = {}
-        uids = {pod.metadata.uid for pod in pods}
-        for pod in self.stores.pods:
-            meta = pod.metadata
-            if meta.namespace == job.namespace and meta.uid not in uids:
-                names.setdefault(meta.labels.get(self._dialect.job_label, ""), []).append(pod)
-        found = (deadlock.half_placed(name, each) for name, each in sorted(names.items()) if name)
-        return [each for each in found if each is not None and deadlock.is_due(each, now=now)]
+        store, uids = self.stores.pods, {pod.metadata.uid for pod in pods}
+        waiting = [pod.metadata for pod in store.picked(job.namespace)]
+        label = self._dialect.job_label
+        names = {meta.labels.get(label, "") for meta in waiting if meta.uid not in uids}
+        others = (
+            (
+                name,
+                [
+                    pod
+                    for pod in store.labelled(job.namespace, name)
+                    if pod.metadata.uid not in uids
+                ],
+            )
+            for name in sorted(names - {""})
+        )
+        found = (deadlock.half_placed(name, each) for name, each in others)
+        due = (each for each in found if each is not None and deadlock.is_due(each, now=now))
+        return list(islice(due, deadlock.MAX_RIVALS))
 
     async def _events(
         self, job: Job, pods: Sequence[Pod], *, now: datetime

@@ -48,7 +48,9 @@ def retry(
         return Retry(requeue_at=min(due, look))
     meta = group.metadata
     body = {"metadata": {"uid": meta.uid, "annotations": {ANNOTATION: time.render(now)}}}
-    update = Update(kind=ChildKind.POD_GROUP, name=meta.name, uid=meta.uid, body=body)
+    update = Update(
+        kind=ChildKind.POD_GROUP, name=meta.name, uid=meta.uid, body=body, is_retry=True
+    )
     return Retry(update=update, requeue_at=look)
 
 

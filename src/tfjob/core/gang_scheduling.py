@@ -41,7 +41,7 @@ def step(
     owner: Mapping[str, Any],
     annotations: Mapping[str, str],
 ) -> GangStep:
-    stored = None if existing is None else _stored_size(gang, existing)
+    stored = None if existing is None else stored_size(gang, existing)
     size = gang_members.size_of(gang, stored, members)
     spec = _spec(gang, existing, members=members.types, priorities=priorities, size=size)
     if existing is None:
@@ -81,7 +81,8 @@ def _fixed_step(
     return GangStep(may_create_pods=False, is_made_anew=is_new, removed=removed)
 
 
-def _stored_size(gang: GangSpec, existing: PodGroup) -> int | None:
+def stored_size(gang: GangSpec, existing: PodGroup) -> int | None:
+    """How many members a PodGroup asks for."""
     found: object = existing.spec
     for name in gang.min_member_path:
         found = found.get(name) if isinstance(found, Mapping) else None

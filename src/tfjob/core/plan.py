@@ -80,6 +80,8 @@ class Update(msgspec.Struct, frozen=True):
     name: str
     uid: str
     body: Mapping[str, Any]
+    is_retry: bool = False
+    """It changes nothing but wakes a scheduler, and may wait for its turn."""
 
 
 class Delete(msgspec.Struct, frozen=True):

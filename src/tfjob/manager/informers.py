@@ -17,7 +17,7 @@ from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.controller.child_kinds import BATCH_JOBS, resource_of
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.reconciler import JOBS
-from tfjob.controller.snapshot import Stores
+from tfjob.controller.snapshot import Stores, pod_store
 from tfjob.core.job import Workload
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import ChildApi, Dialect, Settings
@@ -82,7 +82,11 @@ class Informers:
         self.batch_jobs: Informer[BatchJob] | None = None
         if dialect.workload is Workload.JOB:
             self.batch_jobs = self._child(BATCH_JOBS, BatchJob, labels=dialect.child_selector)
-        pods = self._child(PODS, Pod, labels=dialect.child_selector)
+        pods = Informer(
+            self._watch(PODS, Pod, labels=dialect.child_selector),
+            store=pod_store(dialect.job_label),
+            on_change=listeners.on_child,
+        )
         services = self._child(SERVICES, Service, labels=dialect.child_selector)
         self.all: dict[str, InformerLike] = {
             JOBS: self.jobs,

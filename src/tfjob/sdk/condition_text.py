@@ -31,6 +31,13 @@ def state_of(found: ClusterJob) -> str:
     return f"{state} (phase {phase})" if phase and phase != state else state
 
 
+def silence_of(found: ClusterJob) -> str:
+    """Who has yet to say anything about a job without a state."""
+    if found.job.is_external:
+        return "the controller that `managedBy` names has not reported the job's status"
+    return "no operator has reconciled the job"
+
+
 def reason_of(found: ClusterJob) -> str:
     """The reason in the status of the job as a whole, which only some APIs have."""
     return _status_text(found, "reason")

@@ -19,7 +19,7 @@ from tfjob.core.status import ConditionType
 from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
 from tfjob.sdk import event_evidence, jobs
-from tfjob.sdk.condition_text import condition_text
+from tfjob.sdk.condition_text import condition_text, silence_of
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_activity import ReplicaActivity, activity_of, stall_of
 from tfjob.sdk.job_events import JobEvent, events_of
@@ -87,9 +87,12 @@ def explained(
     if diagnosis is None:
         diagnosis = _of_verdict(found)
     text = _healthy(found) if diagnosis is None else sentence(found, diagnosis, pods=pods)
+    if found.job.is_external and found.status.conditions:
+        text = f"{text}; {_ELSEWHERE}"
     return Explanation(text, diagnosis, is_stored=stored is not None and diagnosis is stored)
 
 
+_ELSEWHERE: Final = "another controller manages the job, and its pods may be in another cluster"
 _VAGUE: Final = frozenset({Cause.KILLED, Cause.PROGRAM_FAILED, Cause.UNKNOWN})
 """Causes that an event may explain better."""
 
@@ -188,7 +191,7 @@ _VERDICTS: Final[Mapping[str, Cause]] = {
 def _healthy(found: ClusterJob) -> str:
     status = found.status
     if not status.conditions:
-        return "no operator has reconciled the job yet"
+        return f"{silence_of(found)} yet"
     if status.is_true(ConditionType.SUCCEEDED):
         return "the job has succeeded"
     if status.is_true(ConditionType.SUSPENDED):

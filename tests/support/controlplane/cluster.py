@@ -129,10 +129,10 @@ class ControlPlane:
         path.write_text(endpoint.kubeconfig())
         return path
 
-    def create_namespace(self, prefix: str = "test-") -> str:
-        """A new namespace in which pods can be created."""
-        body = {"metadata": {"generateName": prefix}}
-        name: str = self.endpoint.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
+    def create_namespace(self, prefix: str = "test-", *, name: str = "") -> str:
+        """A new namespace in which pods can be created, of this name or of any."""
+        body = {"metadata": {"name": name} if name else {"generateName": prefix}}
+        name = self.endpoint.request("POST", "/api/v1/namespaces", body)["metadata"]["name"]
         self._wait_for_account(name)
         return name
 

@@ -40,7 +40,7 @@ from tfjob.controller.job_object import JobObject
 from tfjob.controller.pacing import LoadSignals, Pacer
 from tfjob.controller.reconciler import Reconciler
 from tfjob.controller.result import Result
-from tfjob.controller.snapshot import SnapshotReader, Stores
+from tfjob.controller.snapshot import SnapshotReader, Stores, pod_store
 from tfjob.controller.status_writer import StatusWriter
 from tfjob.controller.worker import Clocks, Worker
 from tfjob.core.plan import ChildKind
@@ -237,9 +237,7 @@ class SimulatedOperator:
         self.jobs: Informer[JobObject] = Informer(
             jobs, store=Store[JobObject](), on_change=self._job_changed
         )
-        self._pods: Informer[Pod] = Informer(
-            pods, store=Store[Pod](label=label), on_change=on_child
-        )
+        self._pods: Informer[Pod] = Informer(pods, store=pod_store(label), on_change=on_child)
         self._services: Informer[Service] = Informer(
             services, store=Store[Service](label=label), on_change=on_child
         )

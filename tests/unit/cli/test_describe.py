@@ -89,6 +89,26 @@ def test_a_job_that_no_operator_has_seen_is_said_so(
     assert lines[lines.index("Pods:") + 1] == "none"
 
 
+def test_a_job_of_another_controller_is_said_so_until_its_status_is_there(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy = {"managedBy": "kueue.x-k8s.io/multikueue"}
+    cluster.put_job(tfjob("W1", name="away", run_policy=policy))
+    lines = described(cluster, capsys, "away")
+    silence = "the controller that `managedBy` names has not reported the job's status"
+    assert f"State: none yet: {silence}" in lines
+    assert f"Why: {silence} yet" in lines
+    moment = "2026-01-01T00:00:00Z"
+    running = {"type": "Running", "status": "True", "lastTransitionTime": moment}
+    status = {"conditions": [running], "replicaStatuses": {"Worker": {"active": 1}}}
+    path = "/apis/kubeflow.org/v1/namespaces/default/tfjobs/away/status"
+    cluster.endpoint.request("PATCH", path, {"status": status})
+    lines = described(cluster, capsys, "away")
+    assert "State: Running" in lines
+    (why,) = (line for line in lines if line.startswith("Why: "))
+    assert "1 of 1 replicas are active; another controller manages the job" in why
+
+
 def test_phase_reason_and_tensorboard_of_other_apis_are_shown(
     cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

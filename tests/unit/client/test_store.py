@@ -1,4 +1,4 @@
-"""Lookups by key, owner and label."""
+"""Lookups by key, owner, label and property."""
 
 import msgspec
 from hypothesis import given
@@ -18,6 +18,10 @@ def thing(
     owners = () if owner is None else (OwnerReference(uid=owner, controller=True),)
     labels = {} if job is None else {"job": job}
     return Thing(ObjectMeta(namespace=namespace, name=name, owner_references=owners, labels=labels))
+
+
+def _has_an_owner(item: Thing) -> bool:
+    return item.metadata.controller_uid is not None
 
 
 def names(things: list[Thing]) -> set[str]:
@@ -67,12 +71,12 @@ def test_without_a_label_nothing_is_indexed_by_label() -> None:
 
 
 def test_indexes_use_no_memory_for_deleted_objects() -> None:
-    store = Store[Thing](label="job")
+    store = Store[Thing](label="job", picks=_has_an_owner)
     for number in range(5):
         store.put(thing("a", owner=f"u{number}", job=f"j{number}"))
-    assert (len(store._by_owner), len(store._by_label)) == (1, 1)
+    assert (len(store._by_owner), len(store._by_label), len(store._picked)) == (1, 1, 1)
     store.remove(("ns", "a"))
-    assert (len(store._by_owner), len(store._by_label)) == (0, 0)
+    assert (len(store._by_owner), len(store._by_label), len(store._picked)) == (0, 0, 0)
 
 
 optional = st.none() | st.sampled_from(["1", "2"])
@@ -83,7 +87,7 @@ steps = st.lists(st.tuples(st.booleans(), st.sampled_from("abc"), optional, opti
 def test_indexes_always_agree_with_the_objects(
     steps: list[tuple[bool, str, str | None, str | None]],
 ) -> None:
-    store = Store[Thing](label="job")
+    store = Store[Thing](label="job", picks=_has_an_owner)
     expected: dict[str, Thing] = {}
     for is_removed, name, owner, job in steps:
         if is_removed:
@@ -98,3 +102,5 @@ def test_indexes_always_agree_with_the_objects(
         marked = [each for each in expected.values() if each.metadata.labels.get("job") == value]
         assert names(store.owned_by("ns", value)) == names(owned)
         assert names(store.labelled("ns", value)) == names(marked)
+    assert names(store.picked("ns")) == names([*filter(_has_an_owner, expected.values())])
+    assert store.picked("other") == []

@@ -161,6 +161,10 @@ async def test_a_job_is_no_rival_of_itself_and_others_are_named() -> None:
         await place_half(harness, other, "u")
         (rival,) = (await harness.snapshot()).children.rivals
         assert (rival.name, rival.placed, rival.waiting) == ("u", 1, 1)
+        for name in ("z", "y", "x", "w"):
+            await place_half(harness, other, name)
+        rivals = (await harness.snapshot()).children.rivals
+        assert [each.name for each in rivals] == ["u", "w", "x"]
 
 
 async def test_service_beside_the_replicas_is_a_companion_whatever_its_labels() -> None:

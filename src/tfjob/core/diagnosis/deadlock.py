@@ -17,6 +17,15 @@ from tfjob.k8s.pod import Pod, PodCondition
 
 GRACE: Final = timedelta(seconds=30)
 """How long a job may be half placed before that is worth a look at others."""
+MAX_RIVALS: Final = 3
+"""How many other jobs are named."""
+
+
+def lacks_node(pod: Pod) -> bool:
+    """Whether a scheduler finds no free node for the pod."""
+    if pod.spec.node_name or not _counts(pod):
+        return False
+    return any(map(_lacks_resources, pod.status.conditions))
 
 
 def half_placed(name: str, pods: Sequence[Pod]) -> HalfPlaced | None:
@@ -62,7 +71,7 @@ def of_job(name: str, children: Children, *, now: datetime) -> list[Wait]:
     due = due_after(own.since, GRACE, now=now)
     if due is None and not children.rivals:
         return []
-    rivals = ", ".join(_told(each) for each in children.rivals[:3])
+    rivals = ", ".join(_told(each) for each in children.rivals)
     detail = f"{_told(own)}; {rivals}"
     return [Wait(cause=Cause.DEADLOCKED, since=own.since, detail=detail, due=due)]
 

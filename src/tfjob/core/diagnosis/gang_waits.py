@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from tfjob.core import gang_scheduling
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.waiting import GROUP_SILENCE, Wait, due_after, silent_until
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
+from tfjob.core.pod_state import has_ended
 from tfjob.k8s import time
 from tfjob.k8s.child_types import PodGroup
+from tfjob.k8s.pod import Pod
 
 GRACE: Final = timedelta(seconds=5)
 """How long a gang that its scheduler refuses may wait before that is reported."""
@@ -26,6 +29,8 @@ def of_job(job: Job, children: Children, *, now: datetime) -> list[Wait]:
     found = [*_not_enforced(gang, children)]
     if children.pod_group is not None and gang.waits_for_admission:
         found.extend(_not_admitted(gang, children.pod_group, now=now))
+    if children.pod_group is not None and gang.pod_fields:
+        found.extend(_lacks_members(gang, children, children.pod_group, now=now))
     return found
 
 
@@ -59,6 +64,36 @@ def _refusal(group: PodGroup) -> str:
     told = [each for each in group.status.conditions if each.status == "True"]
     told = [each for each in told if each.type == "Unschedulable"] or told
     return next((each.message or each.reason for each in told if each.message or each.reason), "")
+
+
+def _lacks_members(
+    gang: GangSpec, children: Children, group: PodGroup, *, now: datetime
+) -> Iterator[Wait]:
+    """kube-scheduler holds the pods of a PodGroup that lacks members, and says nothing of it."""
+    members = [pod for pod in children.pods if _is_member(pod, group.metadata.name)]
+    wanted = gang_scheduling.stored_size(gang, group)
+    held = [pod for pod in members if not (pod.spec.node_name or _is_known(pod))]
+    if wanted is None or len(members) >= wanted or not held:
+        return
+    since = max(time.parse(pod.metadata.creation_timestamp) or now for pod in held)
+    yield Wait(
+        cause=Cause.GANG_INCOMPLETE,
+        since=since,
+        detail=f"PodGroup {group.metadata.name} asks for {wanted} pods and has {len(members)}",
+        due=due_after(since, GRACE, now=now),
+    )
+
+
+def _is_member(pod: Pod, group: str) -> bool:
+    named = pod.spec.scheduling_group
+    if named is None or named.pod_group_name != group:
+        return False
+    return not (pod.metadata.is_terminating or has_ended(pod))
+
+
+def _is_known(pod: Pod) -> bool:
+    """Whether a scheduler has said anything about the pod."""
+    return any(each.type == "PodScheduled" for each in pod.status.conditions)
 
 
 def _not_enforced(gang: GangSpec, children: Children) -> Iterator[Wait]:

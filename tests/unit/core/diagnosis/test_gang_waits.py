@@ -121,3 +121,56 @@ def test_a_server_that_drops_the_group_of_a_pod_is_told_of(is_kept: bool) -> Non
     assert bool(reasons) is not is_kept
     found = passes.job.status.diagnosis
     assert (found is not None and found.cause is Cause.GANG_NOT_ENFORCED) is not is_kept
+
+
+def a_waiting_member(index: int, **status: Any) -> Pod:
+    sent: dict[str, Any] = {
+        "metadata": {
+            "name": f"j-worker-{index}",
+            "uid": f"p{index}",
+            "creationTimestamp": time.render(at(0)),
+            "labels": {
+                "training.kubeflow.org/replica-type": "worker",
+                "training.kubeflow.org/replica-index": str(index),
+            },
+            "annotations": {"tfjob.dev/pod-group": "j"},
+        },
+        "spec": {"schedulingGroup": {"podGroupName": "j"}},
+        "status": {"phase": "Pending", **status},
+    }
+    return msgspec.convert(sent, Pod)
+
+
+def a_native_group(size: int) -> PodGroup:
+    return PodGroup(
+        metadata=ObjectMeta(name="j", uid="g"),
+        spec={"schedulingPolicy": {"gang": {"minCount": size}}},
+    )
+
+
+def test_a_native_group_that_lacks_members_is_told_of_although_its_scheduler_is_silent() -> None:
+    passes = Passes(manifest("W2"), NATIVE)
+    pod, group = a_waiting_member(0), a_native_group(2)
+    early = passes.go(pod, pod_group=group, now=at(4))
+    assert passes.job.status.diagnosis is None
+    assert early.requeue_at == at(5)
+    told = passes.go(pod, pod_group=group, now=at(5))
+    assert diagnosis(passes).cause is Cause.GANG_INCOMPLETE
+    assert "PodGroup j asks for 2 pods and has 1" in diagnosis(passes).message
+    assert "GangIncomplete" in [reason for _, reason, _ in events_of(told)]
+
+
+def test_a_native_group_with_all_its_members_waits_for_its_scheduler() -> None:
+    passes = Passes(manifest("W2"), NATIVE)
+    passes.go(a_waiting_member(0), a_waiting_member(1), pod_group=a_native_group(2), now=at(60))
+    assert passes.job.status.diagnosis is None
+    passes.go(a_waiting_member(0), a_waiting_member(1), pod_group=a_native_group(2), now=at(120))
+    assert diagnosis(passes).cause is Cause.SCHEDULER_SILENT
+
+
+def test_a_pod_of_which_the_scheduler_speaks_is_told_in_its_words() -> None:
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    said |= {"message": "0/3 nodes are available: 3 Insufficient cpu."}
+    passes = Passes(manifest("W2"), NATIVE)
+    passes.go(a_waiting_member(0, conditions=[said]), pod_group=a_native_group(2), now=at(60))
+    assert diagnosis(passes).cause is Cause.INSUFFICIENT_RESOURCES
