@@ -19,6 +19,8 @@ COMMANDS = {
     "logs": "print or follow the logs of a job's replicas",
     "events": "list or follow the events of a job and its pods",
     "top": "show the CPU and memory that the replicas of a job use",
+    "exec": "run a command in the environment of a replica on this machine",
+    "shell": "open a shell in the environment of a replica on this machine",
     "wait": "wait until a job runs or has finished",
     "suspend": "suspend jobs: delete their pods until they are resumed",
     "resume": "resume suspended jobs",

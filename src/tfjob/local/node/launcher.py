@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tfjob.local.data_folder import make_folder, open_file
+from tfjob.local.node import surroundings
 from tfjob.local.node.api import ApiPort
 from tfjob.local.node.checkpoint import PodRecord, container_folder, pod_folder, safe_name
 from tfjob.local.node.cluster_access import ROOT_CA, service_variables
@@ -30,6 +31,7 @@ from tfjob.local.node.port_allocator import NoPortError, PortAllocator
 from tfjob.local.node.process import Launch
 from tfjob.local.node.readiness import is_server
 from tfjob.local.node.resource_fit import gpus_of
+from tfjob.local.node.surroundings import Surroundings
 from tfjob.local.node.translate import Mount, Translation
 from tfjob.local.node.volume_files import (
     FetchedObjects,
@@ -188,13 +190,16 @@ class Launcher:
             str(container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH), str(message)
         )
         translation = msgspec.structs.replace(translation, mounts=(*translation.mounts, spoken))
+        env = self._whole_environment(pod, container, record, translation.mapping(variables))
+        cwd = self._working_folder(container, translation)
+        surroundings.save(folder, Surroundings(env=env, cwd=cwd, mounts=translation.mounts))
         return Launch(
             argv=translation.words(command_line(container, variables)),
-            env=self._whole_environment(pod, container, record, translation.mapping(variables)),
-            cwd=self._working_folder(container, translation),
+            env=env,
+            cwd=cwd,
             log=str(folder / f"{own.instance}.log"),
             exit=str(folder / f"{own.instance}.exit"),
-            marker=marker(record.uid, own.name, own.instance),
+            marker=own.marker(record.uid),
             log_limit=self._settings.log_limit,
             log_files=self._settings.log_files,
         )
@@ -247,11 +252,6 @@ def gpus_of_pod(pod: Json) -> int:
     init = pod["spec"].get("initContainers") or ()
     together = sum(gpus_of(container) for container in pod["spec"].get("containers") or ())
     return max([together, *(gpus_of(container) for container in init)])
-
-
-def marker(uid: str, container: str, instance: int) -> str:
-    """The value that marks all processes of one run of a container."""
-    return f"{uid}.{container}.{instance}"
 
 
 def message_file(folder: Path, instance: int) -> Path:

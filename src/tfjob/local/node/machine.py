@@ -22,6 +22,8 @@ from tfjob.local.node.resource_fit import GPU, ZERO
 from tfjob.local.node.restart_policy import Backoff
 
 MOST_PODS = 500
+DATA_FOLDER = "tfjob.dev/data-folder"
+"""The annotation of the Node that names the folder of the node's files."""
 _DROPPED = ("PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME")
 _PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 
@@ -131,7 +133,11 @@ def node_object(settings: NodeSettings, *, now: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": settings.name, "labels": labels},
+        "metadata": {
+            "name": settings.name,
+            "labels": labels,
+            "annotations": {DATA_FOLDER: str(settings.data)},
+        },
         "status": {
             "capacity": dict(settings.allocatable),
             "allocatable": dict(settings.allocatable),
