@@ -35,6 +35,7 @@ from tfjob.sdk.jobs import ClusterJob
 _POLL_INTERVAL: Final = 0.1
 _TOLD_BY_THE_LOG: Final = frozenset({Cause.PROGRAM_FAILED, Cause.PYTHON_ERROR})
 """Causes that only refer to the last lines, which are printed."""
+_SIZE_REMEDY: Final = "lower the request, or run the job with --fit"
 _FINAL: Final = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
@@ -248,6 +249,7 @@ class Follower:
             {jobs.replica_name(self._found, pod): pod for pod in pods},
             refusals=self._refusals,
             allocatable=self._allocatable,
+            size_remedy=_SIZE_REMEDY,
         )
         now = asyncio.get_running_loop().time()
         if reason != self._blocked:

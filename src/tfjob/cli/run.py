@@ -13,16 +13,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import job_arguments, python_choice, signals
+from tfjob.cli import job_arguments, node_arguments, python_choice, signals
 from tfjob.cli.advice import NOTHING_RUNS
 from tfjob.cli.background import run_detached
 from tfjob.cli.follower import EXIT_CODES, Follower, FollowOptions, Outcome
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
-from tfjob.dialects.base import Settings
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 from tfjob.local import stale_clusters
@@ -36,6 +34,7 @@ from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_documents import CheckedDocument, check_all
 from tfjob.sdk.local_host import RESTART_BACKOFF
+from tfjob.sdk.machine_size import size_text
 from tfjob.sdk.pod_templates import entry_of
 from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
@@ -78,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plain", action="store_true", help="print plain lines instead of a live view"
     )
     python_choice.add_argument(parser)
+    node_arguments.add_arguments(parser)
     parser.epilog = (
         "Exit codes: 0 the job succeeded, 1 it failed, 2 the file has faults, 3 the timeout"
         " passed, 4 the local cluster failed, 5 the job can never run on this machine,"
@@ -153,12 +153,15 @@ async def _run(
             environ=os.environ,
             backoff=RESTART_BACKOFF,
             python=python.path,
+            overcommit=node_arguments.overcommit(arguments),
         )
         stack.enter_context(logging_to(data))
         async with cluster:
             connected = Cluster(api=cluster.api, namespace="default")
             created = await apply_all(connected, manifests, job=job.document.value)
             print(f"python: {python}", flush=True)
+            if size := size_text(job, cluster.allocatable, fits=arguments.fit):
+                print(size, flush=True)
             options = _follow_options(arguments, python=str(python.path))
             outcome = await _follow(
                 cluster, created, options, is_plain=arguments.plain, interrupts=interrupts
@@ -226,7 +229,7 @@ def _fault_lines(checked: CheckedDocument, *, allow_empty: bool) -> list[str]:
 
 def _unknown_replica(wanted: str, checked: CheckedDocument) -> list[str]:
     """The fault of `--logs` naming a replica that the job does not have."""
-    job = _decoded(checked)
+    job = checked.decode()
     if wanted in {"all", "none"} or not isinstance(job, Job):
         return []
     counts = {replica.label.lower(): replica.count for replica in job.replicas}
@@ -237,16 +240,10 @@ def _unknown_replica(wanted: str, checked: CheckedDocument) -> list[str]:
     return [f"--logs {wanted}: {checked.title} has no such replica; choose one of {known}"]
 
 
-def _decoded(checked: CheckedDocument) -> Job | InvalidJob | None:
-    if checked.dialect is None:
-        return None
-    return checked.dialect.decode(checked.document.value, Settings())
-
-
 def _local_faults(checked: CheckedDocument, *, allow_empty: bool) -> list[Fault]:
     """Faults that only matter here: a container without a command, a pod field that the local
     API server does not know, no replica at all."""
-    job = _decoded(checked)
+    job = checked.decode()
     if not isinstance(job, Job):
         return list(job.faults) if job is not None else []
     unknown = [

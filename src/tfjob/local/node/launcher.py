@@ -225,7 +225,11 @@ class Launcher:
         if self._settings.access is not None:
             base |= service_variables(self._settings.access)
         base["HOSTNAME"] = str((pod.get("spec") or {}).get("hostname") or record.name)
-        base |= cuda_variables(self._settings.gpus, gpus_for(pod, container, record.gpus))
+        base |= cuda_variables(
+            self._settings.gpus,
+            gpus_for(pod, container, record.gpus),
+            are_shared=self._settings.overcommit.shares_gpus,
+        )
         base |= own
         base["PATH"] = with_first_folder(base.get("PATH", ""), python_folder)
         return base
@@ -236,7 +240,10 @@ class Launcher:
 
 
 def gpus_for(pod: Json, container: Json, allocated: Sequence[str]) -> Sequence[str]:
-    """The container's share of its pod's GPUs, in the order of the containers."""
+    """The container's share of its pod's GPUs, in the order of the containers.
+
+    Containers of a pod that got fewer than it asked for share them.
+    """
     if container.get("name") in [c.get("name") for c in pod["spec"].get("initContainers") or ()]:
         return allocated[: gpus_of(container)]  # init containers run before the others
     before = 0
@@ -244,7 +251,8 @@ def gpus_for(pod: Json, container: Json, allocated: Sequence[str]) -> Sequence[s
         if other.get("name") == container.get("name"):
             break
         before += gpus_of(other)
-    return allocated[before : before + gpus_of(container)]
+    places = range(before, before + gpus_of(container)) if allocated else ()
+    return list(dict.fromkeys(allocated[place % len(allocated)] for place in places))
 
 
 def gpus_of_pod(pod: Json) -> int:

@@ -18,6 +18,7 @@ from tfjob.k8s.quantity import Quantity
 from tfjob.local.data_folder import make_folder
 from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.devices import gpus_of_machine
+from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.resource_fit import GPU, ZERO
 from tfjob.local.node.restart_policy import Backoff
 
@@ -38,6 +39,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     gpus: tuple[str, ...] = ()
     environ: Mapping[str, str] = {}
     access: ClusterAccess | None = None
+    overcommit: Overcommit = Overcommit()
     backoff: Backoff = Backoff()
     retry_seconds: float = 2.0
     memory_interval: float = 0.5
@@ -65,6 +67,7 @@ def settings_of_machine(
     environ: Mapping[str, str],
     backoff: Backoff | None = None,
     python: Path | None = None,
+    overcommit: Overcommit = Overcommit(),  # noqa: B008 - immutable
 ) -> NodeSettings:
     """Settings that offer the whole machine to pods; `python` is the Python that they find."""
     python_folder = (python or Path(sys.executable)).parent
@@ -77,6 +80,7 @@ def settings_of_machine(
         allocatable=allocatable_of_machine(data, gpus=len(gpus)),
         environ=base_environment(environ, python_folder=str(python_folder)),
         backoff=backoff or Backoff(),
+        overcommit=overcommit,
     )
 
 
