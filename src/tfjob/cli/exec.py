@@ -81,7 +81,7 @@ def run_beside(arguments: argparse.Namespace, *, words: Sequence[str], greeting:
         found.append(process)
         return 0
 
-    code = cluster.run(arguments, work)
+    code = cluster.run(arguments, work, includes_runs=True)
     if not found:
         return code
     if greeting:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,9 +34,11 @@ from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_documents import CheckedDocument, check_all
+from tfjob.sdk.kept_runs import prune, runs_folder
 from tfjob.sdk.local_host import RESTART_BACKOFF
 from tfjob.sdk.machine_size import size_text
 from tfjob.sdk.pod_templates import entry_of
+from tfjob.sdk.run_folder import RunFolder
 from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 BAD_INPUT: Final = 2
@@ -163,8 +166,14 @@ async def _run(
             if size := size_text(job, cluster.allocatable, fits=arguments.fit):
                 print(size, flush=True)
             options = _follow_options(arguments, python=str(python.path))
+            kept = _kept_run(created.name, arguments, kubeconfig=cluster.kubeconfig)
             outcome = await _follow(
-                cluster, created, options, is_plain=arguments.plain, interrupts=interrupts
+                cluster,
+                created,
+                options,
+                is_plain=arguments.plain,
+                interrupts=interrupts,
+                kept=kept,
             )
             if arguments.keep and not interrupts.asked.is_set():
                 print(
@@ -187,6 +196,21 @@ def _follow_options(arguments: argparse.Namespace, *, python: str) -> FollowOpti
     )
 
 
+def _kept_run(job: str, arguments: argparse.Namespace, *, kubeconfig: Path) -> RunFolder | None:
+    """The folder that keeps this run; None, and a line that says why, if it cannot be made."""
+    parent = runs_folder()
+    try:
+        kept = RunFolder.create(
+            parent, job=job, file=arguments.file, now=datetime.now(UTC), kubeconfig=kubeconfig
+        )
+    except OSError as error:
+        print(f"logs: not kept: {parent}: {error.strerror}", flush=True)
+        return None
+    prune(parent)
+    print(f"logs: {kept.path}", flush=True)
+    return kept
+
+
 async def _follow(
     cluster: LocalCluster,
     created: jobs.ClusterJob,
@@ -194,15 +218,25 @@ async def _follow(
     *,
     is_plain: bool,
     interrupts: Interrupts,
+    kept: RunFolder | None,
 ) -> Outcome:
     connected = Cluster(api=cluster.api, namespace=created.namespace)
+    state = "broken"
     with screen_for(
         sys.stdout, title=created.name, is_plain=is_plain, interrupts=interrupts
     ) as screen:
-        follower = Follower(connected, created, screen=screen, options=options)
-        return await first_of(
-            follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)
-        )
+        if kept is not None:
+            kept.on_trouble = screen.message
+        follower = Follower(connected, created, screen=screen, options=options, kept=kept)
+        try:
+            outcome = await first_of(
+                follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)
+            )
+            state = outcome.name.lower().replace("_", " ")
+        finally:
+            if kept is not None:
+                kept.finish(state, now=datetime.now(UTC))
+    return outcome
 
 
 async def _disk_reports(cluster: LocalCluster, screen: Screen) -> Outcome:
