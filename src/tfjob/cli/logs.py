@@ -9,17 +9,22 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterable
 from contextlib import aclosing
+from typing import Final
 
 from tfjob.cli import cluster, job_arguments
 from tfjob.cli.output_reader import ended_with_reader
 from tfjob.cli.printing import plain
 from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.k8s.pod import Phase
 from tfjob.manager.settings import duration
-from tfjob.sdk import job_logs, job_lookup
+from tfjob.sdk import job_logs, job_lookup, jobs
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_logs import LogLine, LogOptions
+from tfjob.sdk.jobs import ClusterJob
 from tfjob.sdk.kept_runs import KeptRun, find_run
+
+_NAMED: Final = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     async def work(connected: Cluster) -> int:
         found = await job_lookup.find(connected, arguments.job, api=arguments.api)
+        await _hint_if_pending(connected, found)
         if arguments.follow:
             async with (
                 ended_with_reader(),
@@ -127,6 +133,17 @@ def _useless_with_run(arguments: argparse.Namespace) -> list[str]:
         "--timestamps": arguments.timestamps,
     }
     return [flag for flag, is_given in given.items() if is_given]
+
+
+async def _hint_if_pending(connected: Cluster, found: ClusterJob) -> None:
+    """Who asks for the log of a job that has not started wants to know why."""
+    pods = [] if found.status.is_finished else await jobs.pods_of(connected, found)
+    waiting = [pod for pod in pods if pod.phase is Phase.PENDING]
+    if waiting:
+        names = ", ".join(jobs.replica_name(found, pod) for pod in waiting[:_NAMED])
+        more = f" and {len(waiting) - _NAMED} more" if len(waiting) > _NAMED else ""
+        name = found.name
+        sys.stderr.write(f"pending: {names}{more}; `tfjob explain {name}` says why\n")
 
 
 async def _print(lines: AsyncIterable[LogLine], *, has_prefix: bool) -> None:

@@ -47,7 +47,8 @@ def start_error(number: int, *, step: str, spec: dict[str, Any]) -> StartError:
         )
     command, path = spec["argv"][0], spec["env"].get("PATH", "")
     if not is_there(command, path=path, cwd=spec["cwd"]):
-        return StartError(127, f'command "{command}" was not found on this machine (PATH={path})')
+        where = "" if "/" in command else ": it is in no folder of PATH"
+        return StartError(127, f'command "{command}" was not found on this machine{where}')
     if number == ENOENT:
         why = "the interpreter that its first line names was not found"
     return StartError(126, f'command "{command}" cannot be executed: {why}')
