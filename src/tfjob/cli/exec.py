@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from tfjob.cli import cluster, job_arguments
@@ -94,16 +95,21 @@ def _execute(process: ReplicaProcess, words: Sequence[str]) -> int:
     container = process.container
     terminal = {name: os.environ[name] for name in _FROM_THE_TERMINAL if name in os.environ}
     argv = [with_local_paths(word, container.surroundings.mounts) for word in words]
+    folder = container.surroundings.cwd
     try:
-        # S603: the user's own command
-        child = subprocess.Popen(  # noqa: S603
-            argv, env={**container.env, **terminal}, cwd=container.surroundings.cwd
-        )
-    except OSError as error:
-        is_missing = isinstance(error, FileNotFoundError)
-        what = error.filename or words[0]
-        sys.stderr.write(f"error: {what}: {error.strerror} in {process.replica.title}\n")
-        return _NOT_FOUND if is_missing else _CANNOT_START
+        with container.namespaces() as namespaces:
+            # S603: the user's own command; PLW1509: the child joins, and has one thread
+            child = subprocess.Popen(  # noqa: S603
+                argv,
+                env={**container.env, **terminal},
+                cwd=folder,
+                preexec_fn=partial(namespaces.join, folder) if namespaces else None,  # noqa: PLW1509
+            )
+    except (OSError, subprocess.SubprocessError) as error:
+        what = getattr(error, "filename", None) or words[0]
+        why = getattr(error, "strerror", None) or str(error)
+        sys.stderr.write(f"error: {what}: {why} in {process.replica.title}\n")
+        return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_START
     with _signals_left_to(child):
         return _wait(child, process)
 

@@ -6,6 +6,7 @@ missing defers the start and is never a crash. What the API shows stays untransl
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from tfjob.local.node.environment import (
     references,
 )
 from tfjob.local.node.machine import NodeSettings, with_first_folder
+from tfjob.local.node.mount_namespace import can_be_mounted
 from tfjob.local.node.port_allocator import NoPortError, PortAllocator
 from tfjob.local.node.process import Launch
 from tfjob.local.node.readiness import is_server
@@ -85,9 +87,10 @@ class Launcher:
                 dns=dns,
                 own_ports=own_ports,
             )
-            return self._launch(
+            launch = self._launch(
                 pod, container, record, variables=variables, translation=translation
             )
+            return _with_real_mounts(launch, mounts)
         except VolumeError as fault:
             raise LaunchDeferredError("CreateContainerConfigError", str(fault)) from fault
         except NoPortError as fault:
@@ -237,6 +240,16 @@ class Launcher:
     def _working_folder(self, container: Json, translation: Translation) -> str:
         asked = container.get("workingDir")
         return translation.path(str(asked)) if asked else str(self._settings.workdir)
+
+
+def _with_real_mounts(launch: Launch, mounts: Sequence[Mount]) -> Launch:
+    """Where possible, the paths exist for the container, too, besides their translation."""
+    real = [(each.mount_path, each.place) for each in mounts if can_be_mounted(each.mount_path)]
+    if not real or sys.platform != "linux":
+        return launch
+    root = Path(launch.log).with_name("root")
+    make_folder(root)
+    return msgspec.structs.replace(launch, mounts=tuple(real), root=str(root))
 
 
 def gpus_for(pod: Json, container: Json, allocated: Sequence[str]) -> Sequence[str]:

@@ -4,6 +4,8 @@ They are stored in the container's folder at each start, readable by their owner
 another process can run a command beside the container's own.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +15,9 @@ from tfjob.k8s.nesting import UNREADABLE
 from tfjob.local.data_folder import write_file
 from tfjob.local.node import checkpoint
 from tfjob.local.node.checkpoint import Running, container_folder
+from tfjob.local.node.mount_namespace import Namespaces
 from tfjob.local.node.process import MARKER, ProcessIdentity
+from tfjob.local.node.process_tree import descendants, parents
 from tfjob.local.node.translate import Mount
 
 _FILE: Final = "surroundings.json"
@@ -36,6 +40,17 @@ class RunningContainer(msgspec.Struct, frozen=True, kw_only=True):
     def env(self) -> dict[str, str]:
         """The variables, with the marker by which the node finds all processes of the run."""
         return {**self.surroundings.env, MARKER: self.marker}
+
+    @contextmanager
+    def namespaces(self) -> Iterator[Namespaces | None]:
+        """Those of the first process, for a child to join; None if they are this process's own."""
+        first = descendants(self.supervisor.pid, parents())[:1]
+        found = Namespaces(first[0]) if first else None
+        try:
+            yield found or None
+        finally:
+            if found is not None:
+                found.close()
 
 
 def save(folder: Path, found: Surroundings) -> None:
