@@ -6,7 +6,8 @@ from typing import Any, Final
 from tfjob.core.job import Job
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Form, Quantity
-from tfjob.local.node.resource_fit import GPU, ZERO, sum_of
+from tfjob.k8s.resource_usage import ZERO
+from tfjob.local.node.resource_fit import GPU, sum_of
 from tfjob.sdk.job_documents import CheckedDocument
 
 Amounts = Mapping[str, str]
