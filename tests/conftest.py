@@ -1,11 +1,13 @@
-"""How hard hypothesis looks for a counter-example, for every test.
+"""What holds for every test: where tfjob keeps its state, and how hard hypothesis looks.
 
 HYPOTHESIS_PROFILE chooses: `ci` finds the same examples in every run, `dev` new ones each time.
 Neither has a deadline: a busy machine is not a failure.
 """
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ("tests.support.controlplane.fixtures", "tests.support.environment_fixtures")
@@ -13,3 +15,11 @@ pytest_plugins = ("tests.support.controlplane.fixtures", "tests.support.environm
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("dev", deadline=None, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The runs and the local cluster of the user who runs the tests are left alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield

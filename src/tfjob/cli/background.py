@@ -14,16 +14,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import python_choice
+from tfjob.cli import node_arguments, python_choice
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.http import Api
 from tfjob.local import data_folder
 from tfjob.local.data_folder import KUBECONFIG, default_folder, lock_holder
+from tfjob.local.node.devices import gpus_of_machine
+from tfjob.local.node.machine import allocatable_of_machine
 from tfjob.sdk import documents
 from tfjob.sdk.apply import apply_all
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_documents import CheckedDocument
+from tfjob.sdk.machine_size import size_text
 
 READY: Final = "  stop it with"
 """How the last line begins that a cluster prints when it is up."""
@@ -92,21 +95,33 @@ async def run_detached(
     python = python_choice.choose(arguments.python, os.environ)
     if lock_holder(data) is None:
         options = ["--workdir", str(folder), "--python", str(python.path)]
+        options += node_arguments.flags(arguments)
         print(await asyncio.to_thread(start, data, options))
-    elif arguments.python is not None:
-        raise TFJobError(
-            f"the local cluster on {data} is up with its own Python, so --python has no effect",
-            remedy="omit --python, or run `tfjob local down` first",
-        )
+    else:
+        _refuse_what_comes_too_late(data, arguments)
     placed = [in_folder(each, folder) for each in manifests]
     own = placed[next(i for i, each in enumerate(manifests) if each is job.document.value)]
     async with Api(from_kubeconfig(data / KUBECONFIG)) as api:
         created = await apply_all(Cluster(api=api, namespace="default"), placed, job=own)
     place = "" if arguments.data is None else f" --kubeconfig {data / KUBECONFIG}"
     place += "" if created.namespace == "default" else f" -n {created.namespace}"
+    if arguments.fit:
+        gpus = len(gpus_of_machine(os.environ))
+        print(size_text(job, allocatable_of_machine(data, gpus=gpus), fits=True))
     print(f"{job.title} runs in the background")
     print(f"  follow it with `tfjob attach {created.name}{place}`", flush=True)
     return 0
+
+
+def _refuse_what_comes_too_late(data: Path, arguments: argparse.Namespace) -> None:
+    given = node_arguments.flags(arguments)
+    given += ["--python"] if arguments.python is not None else []
+    if given:
+        flags = " and ".join(given)
+        raise TFJobError(
+            f"the local cluster on {data} is up already, so {flags} would have no effect",
+            remedy=f"omit {flags}, or run `tfjob local down` first",
+        )
 
 
 def in_folder(manifest: Mapping[str, Any], folder: Path) -> dict[str, Any]:

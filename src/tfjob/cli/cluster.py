@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
 from tfjob.sdk.connection import Cluster, first_of, kubeconfig_of_local_cluster, readable
 from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.kept_runs import running_run
 
 
 class CommandError(TFJobError):
@@ -39,22 +41,34 @@ def add_arguments(parser: argparse.ArgumentParser, *, all_namespaces: bool = Fal
         )
 
 
-def run(arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]) -> int:
-    """Call `work` with a connection; print any error as one message on stderr."""
+def run(
+    arguments: argparse.Namespace,
+    work: Callable[[Cluster], Awaitable[int]],
+    *,
+    includes_runs: bool = False,
+) -> int:
+    """Call `work` with a connection; print any error as one message on stderr.
+
+    With `includes_runs` the cluster of a `tfjob run` that goes on may be used. Commands that only
+    look at a job ask for it: nothing should be changed there by mistake.
+    """
     try:
         with printed_warnings():
-            return asyncio.run(_connected(arguments, work))
+            return asyncio.run(_connected(arguments, work, includes_runs=includes_runs))
     except (TFJobError, ConfigError, ApiError) as error:
         sys.stderr.write(f"error: {plain(str(readable(error)))}\n")
         return 1
 
 
 async def _connected(
-    arguments: argparse.Namespace, work: Callable[[Cluster], Awaitable[int]]
+    arguments: argparse.Namespace,
+    work: Callable[[Cluster], Awaitable[int]],
+    *,
+    includes_runs: bool,
 ) -> int:
     path = Path(arguments.kubeconfig) if arguments.kubeconfig else None
     if path is None and not arguments.context:
-        path = _of_local_cluster()
+        path = _of_local_cluster() or (_of_run() if includes_runs else None)
     config = load(path, context=arguments.context)
     everywhere = getattr(arguments, "all_namespaces", False)
     namespace = None if everywhere else arguments.namespace or config.namespace
@@ -72,3 +86,12 @@ def _of_local_cluster() -> Path | None:
         folder = path.parent
         sys.stderr.write(f"using the local cluster on {folder}; --kubeconfig chooses another\n")
     return path
+
+
+def _of_run() -> Path | None:
+    """The kubeconfig of the newest `tfjob run` that goes on, if no other cluster is asked for."""
+    found = None if os.environ.get("KUBECONFIG") else running_run()
+    if found is None:
+        return None
+    sys.stderr.write(f"using the cluster of {found.record.name}; --kubeconfig chooses another\n")
+    return Path(found.record.kubeconfig)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 COMMANDS = {
     "run": "run a job on this machine, without a cluster",
+    "runs": "list the runs of `tfjob run` whose logs are kept",
     "attach": "follow a job as `tfjob run` does; Ctrl-C leaves the job alone",
     "local": "start and stop a small cluster on this machine",
     "validate": "check job files offline and list every fault with its line and a remedy",
@@ -19,6 +20,8 @@ COMMANDS = {
     "logs": "print or follow the logs of a job's replicas",
     "events": "list or follow the events of a job and its pods",
     "top": "show the CPU and memory that the replicas of a job use",
+    "exec": "run a command in the environment of a replica on this machine",
+    "shell": "open a shell in the environment of a replica on this machine",
     "wait": "wait until a job runs or has finished",
     "suspend": "suspend jobs: delete their pods until they are resumed",
     "resume": "resume suspended jobs",

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write("\n".join(_lines(found, pods, events, board=board, why=why)) + "\n")
         return 0
 
-    return cluster.run(arguments, work)
+    return cluster.run(arguments, work, includes_runs=True)
 
 
 def _print_why(found: ClusterJob, pod: str, events: Sequence[JobEvent]) -> int:

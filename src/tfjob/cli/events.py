@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"No events found for {found.title}.\n")
         return 0
 
-    return cluster.run(arguments, work)
+    return cluster.run(arguments, work, includes_runs=True)
 
 
 async def _follow(connected: Cluster, found: ClusterJob, fields: str) -> None:

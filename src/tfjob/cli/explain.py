@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write("\n".join(lines) + "\n")
         return 0
 
-    return cluster.run(arguments, work)
+    return cluster.run(arguments, work, includes_runs=True)
 
 
 def _activity(rows: Sequence[ReplicaActivity]) -> Iterator[str]:

@@ -31,10 +31,12 @@ from tfjob.sdk.condition_text import condition_text
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_events import WARNING, JobEvent, watch_events
 from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.run_folder import RunFolder
 
 _POLL_INTERVAL: Final = 0.1
 _TOLD_BY_THE_LOG: Final = frozenset({Cause.PROGRAM_FAILED, Cause.PYTHON_ERROR})
 """Causes that only refer to the last lines, which are printed."""
+_SIZE_REMEDY: Final = "lower the request, or run the job with --fit"
 _FINAL: Final = frozenset({ConditionType.SUCCEEDED, ConditionType.FAILED})
 
 
@@ -71,13 +73,21 @@ class FollowOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 class Follower:
     def __init__(
-        self, cluster: Cluster, found: ClusterJob, *, screen: Screen, options: FollowOptions
+        self,
+        cluster: Cluster,
+        found: ClusterJob,
+        *,
+        screen: Screen,
+        options: FollowOptions,
+        kept: RunFolder | None = None,
     ) -> None:
         self._cluster = Cluster(api=cluster.api, namespace=found.namespace)
         self._found = found
         self._screen = screen
         self._options = options
-        self._logs = ReplicaLogs(cluster.api, screen, wanted=options.logs)
+        self._kept = kept
+        record = kept.log if kept is not None else _forget
+        self._logs = ReplicaLogs(cluster.api, screen, wanted=options.logs, record=record)
         self._pods: dict[str, Pod] = {}
         self._unmatched: dict[str, Pod] = {}
         self._gone: set[str] = set()
@@ -127,6 +137,8 @@ class Follower:
             for pod in list(self._unmatched.values()):
                 self._observe(pod)
             self._print_warnings()
+            if self._kept is not None:
+                self._kept.flush()
             if self._found.status.is_finished:
                 break
             self._print_conditions()
@@ -248,6 +260,7 @@ class Follower:
             {jobs.replica_name(self._found, pod): pod for pod in pods},
             refusals=self._refusals,
             allocatable=self._allocatable,
+            size_remedy=_SIZE_REMEDY,
         )
         now = asyncio.get_running_loop().time()
         if reason != self._blocked:
@@ -327,6 +340,10 @@ class Follower:
             self._show()
             await asyncio.sleep(_POLL_INTERVAL)
         self._show()
+
+
+def _forget(_replica: str, _line: str) -> None:
+    """Keep no record of a line."""
 
 
 def _last_condition(found: ClusterJob) -> Condition:

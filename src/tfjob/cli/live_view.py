@@ -18,9 +18,10 @@ from rich.style import Style
 from rich.text import Text
 
 from tfjob.cli import keyboard
+from tfjob.cli.guarded_screen import GuardedScreen
 from tfjob.cli.log_view import LogLine, LogView
 from tfjob.cli.printing import last_overwrite, plain, plain_line
-from tfjob.cli.run_output import ReplicaRow, last_lines_title, role_colour, role_of
+from tfjob.cli.run_output import PlainScreen, ReplicaRow, last_lines_title, role_colour, role_of
 from tfjob.cli.status_panel import Panel
 
 _REFRESH_INTERVAL: Final = 0.1
@@ -35,22 +36,25 @@ _KEYS: Final = "↑↓ one replica   a all   space pause   / search"
 
 
 @contextmanager
-def terminal_screen(title: str) -> Iterator["TerminalScreen"]:
+def terminal_screen(title: str) -> Iterator[GuardedScreen]:
     console = Console()
     with Live(console=console, auto_refresh=False, transient=False) as live:
         screen = TerminalScreen(console, live, title=title)
-        refreshing = asyncio.create_task(_refresh(screen))
+        guarded = GuardedScreen(screen, PlainScreen(console.file))
+        refreshing = asyncio.create_task(refresh_until_failed(screen, guarded))
         try:
-            with keyboard.keyboard(_STDIN, screen.press) as restore:
+            with keyboard.keyboard(
+                _STDIN, lambda key: guarded.attempt(lambda: screen.press(key))
+            ) as restore:
                 screen.restore_keyboard = restore
-                yield screen
+                yield guarded
         finally:
             refreshing.cancel()
 
 
-async def _refresh(screen: "TerminalScreen") -> None:
-    while True:
-        screen.refresh()
+async def refresh_until_failed(screen: "TerminalScreen", guarded: GuardedScreen) -> None:
+    while not guarded.has_failed:
+        guarded.attempt(screen.refresh)
         await asyncio.sleep(_REFRESH_INTERVAL)
 
 
@@ -84,6 +88,11 @@ class TerminalScreen:
         if self.restore_keyboard is not None:
             self.restore_keyboard()
         self._live.stop()
+
+    def unprinted(self) -> Sequence[LogLine]:
+        """The lines that wait to be printed, each once."""
+        self._view.is_paused = False
+        return self._view.take()
 
     def message(self, text: str) -> None:
         self._print_lines()

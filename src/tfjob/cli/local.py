@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tfjob.cli import background, python_choice
+from tfjob.cli import background, node_arguments, python_choice
 from tfjob.cli.signals import Interrupts, first_of
 from tfjob.client.config import from_kubeconfig
 from tfjob.client.errors import ApiError
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-d", "--detach", action="store_true", help="start it in the background and return"
     )
     python_choice.add_argument(up)
+    node_arguments.add_arguments(up)
     for name, text in {"down": _DOWN, "status": _STATUS}.items():
         actions.add_parser(name, help=text, description=f"{text.capitalize()}.")
     for each in actions.choices.values():
@@ -98,6 +99,7 @@ def _up(arguments: argparse.Namespace) -> int:
             environ=os.environ,
             port=arguments.port,
             python=python.path,
+            overcommit=node_arguments.overcommit(arguments),
         )
         with Interrupts() as interrupts, logging_to(arguments.data):
             async with cluster:
@@ -122,6 +124,7 @@ def _up(arguments: argparse.Namespace) -> int:
 
 def _up_detached(arguments: argparse.Namespace, *, python: Path) -> int:
     options = ["--port", str(arguments.port), "--workdir", str(arguments.workdir)]
+    options += node_arguments.flags(arguments)
     try:
         print(background.start(arguments.data, [*options, "--python", str(python)]))
     except TFJobError as error:

@@ -1,7 +1,10 @@
-"""Passes the log lines of a job's replicas to the screen and keeps the last lines of each."""
+"""Passes the log lines of a job's replicas to the screen and to a record.
+
+It keeps the last lines of each.
+"""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 from tfjob.cli.first_failure import training_status
@@ -19,10 +22,13 @@ _DRAIN_TIMEOUT: Final = 1.0
 class ReplicaLogs:
     """One reader per run of a training container."""
 
-    def __init__(self, api: Api, screen: Screen, *, wanted: str) -> None:
+    def __init__(
+        self, api: Api, screen: Screen, *, wanted: str, record: Callable[[str, str], None]
+    ) -> None:
         self._api = api
         self._screen = screen
         self._wanted = wanted
+        self._record = record
         self._readers: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._last: dict[str, list[str]] = {}
         self._lines = 0
@@ -68,6 +74,7 @@ class ReplicaLogs:
                 del last[: -_LAST_LINES + 1]
                 last.append(line)
                 self._last[replica] = last
+                self._record(replica, line)
                 if is_wanted:
                     self._screen.log(replica, line)
         except ApiError as error:

@@ -10,19 +10,18 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tfjob.cli import job_arguments, python_choice, signals
+from tfjob.cli import job_arguments, node_arguments, python_choice, signals
 from tfjob.cli.advice import NOTHING_RUNS
 from tfjob.cli.background import run_detached
 from tfjob.cli.follower import EXIT_CODES, Follower, FollowOptions, Outcome
 from tfjob.cli.printing import plain
 from tfjob.cli.run_output import Screen, screen_for
 from tfjob.cli.signals import Interrupts, first_of
-from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
-from tfjob.dialects.base import Settings
 from tfjob.k8s import field
 from tfjob.k8s.field import Fault
 from tfjob.local import stale_clusters
@@ -35,8 +34,11 @@ from tfjob.sdk.cluster_log import logging_to
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job_documents import CheckedDocument, check_all
+from tfjob.sdk.kept_runs import prune, runs_folder
 from tfjob.sdk.local_host import RESTART_BACKOFF
+from tfjob.sdk.machine_size import size_text
 from tfjob.sdk.pod_templates import entry_of
+from tfjob.sdk.run_folder import RunFolder
 from tfjob.sdk.startup_errors import STARTUP_ERRORS, startup_error_text
 
 BAD_INPUT: Final = 2
@@ -78,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plain", action="store_true", help="print plain lines instead of a live view"
     )
     python_choice.add_argument(parser)
+    node_arguments.add_arguments(parser)
     parser.epilog = (
         "Exit codes: 0 the job succeeded, 1 it failed, 2 the file has faults, 3 the timeout"
         " passed, 4 the local cluster failed, 5 the job can never run on this machine,"
@@ -153,15 +156,24 @@ async def _run(
             environ=os.environ,
             backoff=RESTART_BACKOFF,
             python=python.path,
+            overcommit=node_arguments.overcommit(arguments),
         )
         stack.enter_context(logging_to(data))
         async with cluster:
             connected = Cluster(api=cluster.api, namespace="default")
             created = await apply_all(connected, manifests, job=job.document.value)
             print(f"python: {python}", flush=True)
+            if size := size_text(job, cluster.allocatable, fits=arguments.fit):
+                print(size, flush=True)
             options = _follow_options(arguments, python=str(python.path))
+            kept = _kept_run(created.name, arguments, kubeconfig=cluster.kubeconfig)
             outcome = await _follow(
-                cluster, created, options, is_plain=arguments.plain, interrupts=interrupts
+                cluster,
+                created,
+                options,
+                is_plain=arguments.plain,
+                interrupts=interrupts,
+                kept=kept,
             )
             if arguments.keep and not interrupts.asked.is_set():
                 print(
@@ -184,6 +196,21 @@ def _follow_options(arguments: argparse.Namespace, *, python: str) -> FollowOpti
     )
 
 
+def _kept_run(job: str, arguments: argparse.Namespace, *, kubeconfig: Path) -> RunFolder | None:
+    """The folder that keeps this run; None, and a line that says why, if it cannot be made."""
+    parent = runs_folder()
+    try:
+        kept = RunFolder.create(
+            parent, job=job, file=arguments.file, now=datetime.now(UTC), kubeconfig=kubeconfig
+        )
+    except OSError as error:
+        print(f"logs: not kept: {parent}: {error.strerror}", flush=True)
+        return None
+    prune(parent)
+    print(f"logs: {kept.path}", flush=True)
+    return kept
+
+
 async def _follow(
     cluster: LocalCluster,
     created: jobs.ClusterJob,
@@ -191,15 +218,25 @@ async def _follow(
     *,
     is_plain: bool,
     interrupts: Interrupts,
+    kept: RunFolder | None,
 ) -> Outcome:
     connected = Cluster(api=cluster.api, namespace=created.namespace)
+    state = "broken"
     with screen_for(
         sys.stdout, title=created.name, is_plain=is_plain, interrupts=interrupts
     ) as screen:
-        follower = Follower(connected, created, screen=screen, options=options)
-        return await first_of(
-            follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)
-        )
+        if kept is not None:
+            kept.on_trouble = screen.message
+        follower = Follower(connected, created, screen=screen, options=options, kept=kept)
+        try:
+            outcome = await first_of(
+                follower.run(interrupts), _breakdown(cluster), _disk_reports(cluster, screen)
+            )
+            state = outcome.name.lower().replace("_", " ")
+        finally:
+            if kept is not None:
+                kept.finish(state, now=datetime.now(UTC))
+    return outcome
 
 
 async def _disk_reports(cluster: LocalCluster, screen: Screen) -> Outcome:
@@ -226,7 +263,7 @@ def _fault_lines(checked: CheckedDocument, *, allow_empty: bool) -> list[str]:
 
 def _unknown_replica(wanted: str, checked: CheckedDocument) -> list[str]:
     """The fault of `--logs` naming a replica that the job does not have."""
-    job = _decoded(checked)
+    job = checked.decode()
     if wanted in {"all", "none"} or not isinstance(job, Job):
         return []
     counts = {replica.label.lower(): replica.count for replica in job.replicas}
@@ -237,16 +274,10 @@ def _unknown_replica(wanted: str, checked: CheckedDocument) -> list[str]:
     return [f"--logs {wanted}: {checked.title} has no such replica; choose one of {known}"]
 
 
-def _decoded(checked: CheckedDocument) -> Job | InvalidJob | None:
-    if checked.dialect is None:
-        return None
-    return checked.dialect.decode(checked.document.value, Settings())
-
-
 def _local_faults(checked: CheckedDocument, *, allow_empty: bool) -> list[Fault]:
     """Faults that only matter here: a container without a command, a pod field that the local
     API server does not know, no replica at all."""
-    job = _decoded(checked)
+    job = checked.decode()
     if not isinstance(job, Job):
         return list(job.faults) if job is not None else []
     unknown = [

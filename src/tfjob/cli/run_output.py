@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol, TextIO
+from typing import IO, Final, Protocol
 
 import msgspec
 
@@ -56,7 +56,7 @@ class Screen(Protocol):
 
 @contextmanager
 def screen_for(
-    stream: TextIO, *, title: str, is_plain: bool, interrupts: Interrupts
+    stream: IO[str], *, title: str, is_plain: bool, interrupts: Interrupts
 ) -> Iterator[Screen]:
     if is_plain or not stream.isatty():
         yield PlainScreen(stream)
@@ -74,7 +74,7 @@ class PlainScreen:
     Lines of programs are unchanged in a pipe; on a terminal their control characters are replaced.
     """
 
-    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stream: IO[str], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
         self._shown: dict[str, str] = {}

@@ -5,11 +5,14 @@ It uses the job's scale subresource, as `kubectl scale` does.
 
 import argparse
 import sys
+from typing import Final
 
 from tfjob.cli import cluster, job_arguments
 from tfjob.sdk import job_lookup
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.job_changes import scale
+
+_NOTE: Final = "; the job keeps its state until it is scaled up again"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
         for name in arguments.jobs:
             found = await job_lookup.find(connected, name, api=arguments.api)
             await scale(connected, found, arguments.replicas)
-            sys.stdout.write(f"{found.title} scaled to {arguments.replicas} workers\n")
+            note = "" if arguments.replicas else _NOTE
+            sys.stdout.write(f"{found.title} scaled to {arguments.replicas} workers{note}\n")
         return 0
 
     return cluster.run(arguments, work)

@@ -27,6 +27,7 @@ from tfjob.local.node.agent import NodeAgent
 from tfjob.local.node.client_api import ClientApi
 from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.machine import settings_of_machine
+from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.pod_logs import PodLogs
 from tfjob.local.node.pod_metrics import PodMetrics
 from tfjob.local.node.restart_policy import Backoff
@@ -55,6 +56,7 @@ class LocalCluster:
         port: int = 0,
         backoff: Backoff | None = None,
         python: Path | None = None,
+        overcommit: Overcommit = Overcommit(),  # noqa: B008 - immutable
     ) -> None:
         data_folder.prepare(data)
         self.data = data.absolute()
@@ -65,6 +67,7 @@ class LocalCluster:
             environ=_without_task(environ),
             backoff=backoff,
             python=python,
+            overcommit=overcommit,
         )
         self._write_health: asyncio.Queue[str] = asyncio.Queue()
         self._server = ApiServer(
@@ -90,6 +93,11 @@ class LocalCluster:
     @property
     def url(self) -> str:
         return self._server.url
+
+    @property
+    def allocatable(self) -> Mapping[str, str]:
+        """The resources of this machine."""
+        return self._settings.allocatable
 
     @property
     def api(self) -> Api:

@@ -40,10 +40,15 @@ class DataFolderError(Exception):
     """The data folder cannot be used; the message says why and what to do."""
 
 
+def state_folder() -> Path:
+    """Where tfjob keeps what outlives its processes, for this user."""
+    home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(home).expanduser() / "tfjob"
+
+
 def default_folder() -> Path:
     """The data folder of the user's local cluster."""
-    home = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(home).expanduser() / "tfjob" / "local"
+    return state_folder() / "local"
 
 
 def prepare(folder: Path) -> None:

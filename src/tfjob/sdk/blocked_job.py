@@ -14,9 +14,8 @@ from tfjob.k8s.pod import Pod
 from tfjob.k8s.resource_usage import ZERO
 from tfjob.local.node.resource_fit import requests_of, shortages
 from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.machine_size import Amounts, amount_text
 
-Amounts = Mapping[str, str]
-"""The allocatable resources of a node, as its status lists them."""
 _CREATE_FAILED: Final = "FailedCreate"
 _REFUSALS: Final = (" is invalid: ", " is forbidden", "cannot be handled as a ")
 """How the API server words the errors Invalid, Forbidden and BadRequest."""
@@ -42,23 +41,28 @@ def blocked_reason(
     *,
     refusals: Sequence[str],
     allocatable: Amounts | None,
+    size_remedy: str = "lower the request to run the job here",
 ) -> str:
     """Why nothing of the job can ever run; empty if something may.
 
     `pods` are the job's pods by the names of their replicas. Without `allocatable` the size of the
-    machine is unknown and blocks nothing.
+    machine is unknown and blocks nothing. `size_remedy` is what helps a job that is too large.
     """
     if found.status.is_true(ConditionType.SUSPENDED):
         return "the job is suspended; set `suspend` to false to run it"
     if not pods:
         return refusals[0] if refusals else ""
-    reasons = [_pod_reason(found, pod, allocatable) for pod in pods.values()]
+    reasons = [
+        _pod_reason(found, pod, allocatable, size_remedy=size_remedy) for pod in pods.values()
+    ]
     if not all(reasons):
         return ""
     return f"{next(iter(pods))}: {reasons[0]}"
 
 
-def _pod_reason(found: ClusterJob, pod: Pod, allocatable: Amounts | None) -> str:
+def _pod_reason(
+    found: ClusterJob, pod: Pod, allocatable: Amounts | None, *, size_remedy: str
+) -> str:
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     for status in statuses:
         waiting = status.state.waiting
@@ -68,7 +72,8 @@ def _pod_reason(found: ClusterJob, pod: Pod, allocatable: Amounts | None) -> str
         if condition.reason == _GATED and condition.status == "False":
             return f"{condition.message}; remove `schedulingGates` from its template"
     if is_unschedulable(pod) and allocatable is not None:
-        return _too_large(found, pod, allocatable)
+        size = _too_large(found, pod, allocatable)
+        return f"{size}; {size_remedy}" if size else ""
     return ""
 
 
@@ -81,10 +86,11 @@ def _too_large(found: ClusterJob, pod: Pod, allocatable: Amounts) -> str:
         return ""
     requests = requests_of(template)
     parts = [
-        f"{requests[name].render()} {name}, but this machine has {allocatable.get(name, '0')}"
+        f"{amount_text(requests[name])} {name}, but this machine has"
+        f" {amount_text(amounts.get(name, ZERO))}"
         for name in short
     ]
-    return f"requests {' and '.join(parts)}; lower the request to run the job here"
+    return f"requests {' and '.join(parts)}"
 
 
 def _template_of(found: ClusterJob, pod: Pod) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.field_reader import Reader
@@ -32,6 +33,12 @@ class CheckedDocument(msgspec.Struct):
 
     def line_of(self, fault: Fault) -> int:
         return self.document.line_of(fault.path, fault.value)
+
+    def decode(self) -> Job | InvalidJob | None:
+        """The job; None if no API is known for the document."""
+        return (
+            None if self.dialect is None else self.dialect.decode(self.document.value, Settings())
+        )
 
     def report(self) -> Iterator[str]:
         """The faults as lines of text: file, line, fault and remedy."""

@@ -67,7 +67,7 @@ async def pods_with_logs(cluster: Cluster, found: ClusterJob, options: LogOption
         wanted = options.replica or "any replica"
         raise TFJobError(
             f"{found.name}: no pod of {wanted} exists",
-            remedy=f"`tfjob describe {found.name}` shows why",
+            remedy=f"`tfjob explain {found.name}` says why",
         )
     return pods
 

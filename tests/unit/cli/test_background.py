@@ -83,12 +83,23 @@ def test_a_cluster_that_cannot_start_says_why(tmp_path: Path, command: Command) 
     assert done.err.startswith(f"error: {path}: is not a data file of tfjob")
 
 
-def test_a_python_is_not_ignored_in_silence(data: str, file: Path, command: Command) -> None:
+@pytest.mark.parametrize("flags", [("--python", sys.executable), ("--fit",), ("--share-gpus",)])
+def test_what_a_running_cluster_cannot_change_is_refused(
+    data: str, file: Path, command: Command, flags: tuple[str, ...]
+) -> None:
     assert command("local", "up", "--detach", "--data", data).code == 0
-    python = sys.executable
-    done = command("run", str(file), "--detach", "--data", data, "--python", python)
+    done = command("run", str(file), "--detach", "--data", data, *flags)
     assert done.code == 2
-    assert "--python has no effect" in done.err
+    assert f"is up already, so {flags[0]} would have no effect" in done.err
+
+
+def test_a_large_job_fits_in_the_background(data: str, file: Path, command: Command) -> None:
+    large = "resources: {requests: {cpu: 4000}}, command:"
+    file.write_text(file.read_text().replace("command:", large))
+    started = command("run", str(file), "--detach", "--data", data, "--fit")
+    assert "--fit: the requests for 4k cpu (this machine has " in started.out
+    followed = command("attach", "hello", "--kubeconfig", f"{data}/kubeconfig")
+    assert (followed.code, followed.err) == (0, "")
 
 
 @pytest.mark.parametrize("flags", [("--timeout", "1m"), ("--logs", "none"), ("--plain",)])

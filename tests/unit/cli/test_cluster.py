@@ -1,6 +1,7 @@
 import argparse
 import os
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from tfjob.cli.cluster import CommandError
 from tfjob.client.errors import Forbidden
 from tfjob.local import data_folder
 from tfjob.sdk.connection import Cluster
+from tfjob.sdk.kept_runs import runs_folder
+from tfjob.sdk.run_folder import RunFolder
 
 Work = Callable[[Cluster], Awaitable[int]]
 
@@ -89,3 +92,24 @@ def test_a_running_local_cluster_is_used_unless_another_is_asked_for(
         monkeypatch.delenv("KUBECONFIG")
         assert cluster.run(arguments(), work) == 1
         assert "no cluster is configured" in capsys.readouterr().err
+
+
+def test_a_run_that_goes_on_is_used_only_by_commands_that_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def work(connected: Cluster) -> int:
+        return 7
+
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with api_server_in_thread(tmp_path / "data") as up:
+        now = datetime(2026, 11, 17, tzinfo=UTC)
+        kept = RunFolder.create(
+            runs_folder(), job="j", file="job.yaml", now=now, kubeconfig=up.kubeconfig
+        )
+        assert cluster.run(arguments(), work, includes_runs=True) == 7
+        assert capsys.readouterr().err.startswith(f"using the cluster of {kept.path.name}; ")
+        assert cluster.run(arguments(), work) == 1
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "other"))
+        assert cluster.run(arguments(), work, includes_runs=True) == 1

@@ -90,7 +90,9 @@ async def test_a_job_larger_than_the_machine_is_ended(cluster: Cluster) -> None:
     following = play.begin()
     await play.pod(0, unschedulable())
     assert await following is Outcome.BLOCKED
-    assert "worker-0: requests 5 cpu, but this machine has 4" in play.screen.verdicts[0][0]
+    why = "worker-0: requests 5 cpu, but this machine has 4"
+    remedy = "lower the request, or run the job with --fit"
+    assert f"{why}; {remedy}" in play.screen.verdicts[0][0]
 
 
 async def test_a_job_that_only_waits_for_resources_is_not_ended(cluster: Cluster) -> None:

@@ -62,5 +62,26 @@ def test_a_pod_without_a_log_says_why(
     job: dict[str, Any] = cluster.put_job(tfjob("W1", name="waits"))
     cluster.put_pod(job, "worker", status={"phase": "Pending"})
     assert main(["logs", "waits", *cluster.flags]) == 0
-    assert "(no log: " in (out := capsys.readouterr().out)
-    assert "is waiting to start" in out
+    captured = capsys.readouterr()
+    assert "(no log: " in captured.out
+    assert "is waiting to start" in captured.out
+    assert captured.err == "pending: worker-0; `tfjob explain waits` says why\n"
+
+
+def test_of_many_pending_replicas_some_are_named(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job: dict[str, Any] = cluster.put_job(tfjob("W5", name="many"))
+    for index in range(5):
+        cluster.put_pod(job, "worker", index=index, status={"phase": "Pending"})
+    assert main(["logs", "many", *cluster.flags]) == 0
+    told = "pending: worker-0, worker-1, worker-2 and 2 more; `tfjob explain many` says why\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_job_without_pods_points_to_its_explanation(
+    cluster: ThreadedApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.put_job(tfjob("W1", name="none"))
+    assert main(["logs", "none", *cluster.flags]) == 1
+    assert "no pod of any replica exists; `tfjob explain none` says why" in capsys.readouterr().err

@@ -112,6 +112,23 @@ def test_a_job_that_can_never_run_is_five_and_names_the_reason(
     assert done.out.splitlines()[-1].startswith("failed: j: cannot run here: the job is suspended")
 
 
+def test_a_job_larger_than_this_machine_runs_with_fit_only(
+    tmp_path: Path, command: Command
+) -> None:
+    large = job("echo", "it runs")
+    template = large["spec"]["tfReplicaSpecs"]["Worker"]["template"]
+    template["spec"]["containers"][0]["resources"] = {"limits": {"example.com/tpu": 8}}
+    file = written(tmp_path, large)
+    refused = command("run", file)
+    assert refused.code == 5
+    assert "run the job with --fit" in refused.out.splitlines()[-1]
+    done = command("run", file, "--fit")
+    assert done.code == 0, done.err
+    ignored = "--fit: the requests for 8 example.com/tpu (this machine has 0) are ignored"
+    assert ignored in done.out.splitlines()
+    assert "[worker-0] it runs" in done.out
+
+
 def test_containers_run_the_python_that_was_asked_for(tmp_path: Path, command: Command) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     python.parent.mkdir(parents=True)

@@ -21,6 +21,18 @@ def test_workers_of_a_job_are_scaled_and_other_replicas_stay(
     assert capsys.readouterr().out == "TFJob default/a scaled to 5 workers\n"
 
 
+def test_a_job_without_workers_is_said_to_keep_its_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as cluster:
+        cluster.put_job(tfjob("P1 W2", name="a"))
+        assert main(["scale", "a", "--replicas", "0", *cluster.flags]) == 0
+    told = (
+        "TFJob default/a scaled to 0 workers; the job keeps its state until it is scaled up again"
+    )
+    assert capsys.readouterr().out == f"{told}\n"
+
+
 def test_a_job_that_cannot_be_scaled_is_rejected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,10 @@ from tfjob.local.apiserver.store import Key
 Json = dict[str, Any]
 _encode = msgspec.json.Encoder().encode
 
-_INSIDE = "a pod is a process of this machine, and its volumes are folders: use them from a shell"
+_INSIDE = (
+    "a pod is a process of this machine, and its volumes are folders: use them from a shell, or"
+    " run a command beside a replica with `tfjob exec` or `tfjob shell`"
+)
 _PORTS = "a pod listens on this machine; the annotation tfjob.dev/url has the address of a server"
 _FIXED = "a pod cannot be changed after it was created"
 

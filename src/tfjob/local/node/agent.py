@@ -16,7 +16,6 @@ from tfjob.k8s import time
 from tfjob.local.data_folder import make_folder
 from tfjob.local.node.api import ApiPort, PodChanged, PodDeleted, PodEvent, UnavailableError
 from tfjob.local.node.checkpoint import load_all
-from tfjob.local.node.devices import allocate
 from tfjob.local.node.idle_watcher import IdleWatcher
 from tfjob.local.node.launcher import Launcher
 from tfjob.local.node.machine import NodeSettings, node_object
@@ -181,7 +180,7 @@ class NodeAgent:
             if other != uid and not is_over(worker.pod)
         ]
         taken = [gpu for gpus in others for gpu in gpus]
-        return allocate(self._settings.gpus, taken=taken, count=count)
+        return self._settings.overcommit.gpus_for(count, every=self._settings.gpus, taken=taken)
 
 
 def _key(pod: Json) -> tuple[str, str]:

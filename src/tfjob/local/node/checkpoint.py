@@ -56,6 +56,10 @@ class ContainerRecord(msgspec.Struct, frozen=True, kw_only=True):
         """The number of the current run, which also names its log file."""
         return self.restarts
 
+    def marker(self, uid: str) -> str:
+        """The value that marks all processes of the current run, given the UID of the pod."""
+        return f"{uid}.{self.name}.{self.instance}"
+
 
 class PodFailure(msgspec.Struct, frozen=True):
     """The pod failed as a whole, whatever its containers did."""

@@ -136,17 +136,18 @@ class ClientApi:
         return found.items
 
     async def register(self, node: Json) -> None:
-        """Create the Node, or update its status."""
+        """Create the Node, or update its annotations and status."""
         name = str(node["metadata"]["name"])
         with _translated_errors():
             try:
                 await self._api.create(NODES.collection(), node, decode=PartialObjectMetadata)
             except AlreadyExists:
-                await self._api.patch(
-                    NODES.item(name, subresource="status"),
-                    {"status": node["status"]},
-                    decode=PartialObjectMetadata,
-                )
+                annotations = {"annotations": node["metadata"].get("annotations") or {}}
+                for path, body in (
+                    (NODES.item(name), {"metadata": annotations}),
+                    (NODES.item(name, subresource="status"), {"status": node["status"]}),
+                ):
+                    await self._api.patch(path, body, decode=PartialObjectMetadata)
 
     def post_event(
         self, pod: Json, *, kind: Literal["Normal", "Warning"], reason: str, message: str

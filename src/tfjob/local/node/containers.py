@@ -24,7 +24,7 @@ from tfjob.local.node.checkpoint import (
     save,
 )
 from tfjob.local.node.idle_watcher import DEFAULT_SECONDS, IdleWatcher
-from tfjob.local.node.launcher import marker, message_file
+from tfjob.local.node.launcher import message_file
 from tfjob.local.node.log_reader import last_lines
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.oom_watcher import OomWatcher
@@ -116,7 +116,7 @@ class PodContainers:
             if await self._was_started(one):
                 ended = await recover(
                     ProcessIdentity(pid=one.pid, start_time=one.start_time),
-                    marker=marker(self.record.uid, one.name, one.instance),
+                    marker=one.marker(self.record.uid),
                     exit_record=self._folder(one) / f"{one.instance}.exit",
                 )
                 changed = msgspec.structs.replace(one, pid=one.pid or UNKNOWN_PID)
@@ -130,7 +130,7 @@ class PodContainers:
         if one.pid:
             return one.retry_at == 0
         # It may have started just before its record was written; then there is a log.
-        await asyncio.to_thread(kill_marked, marker(self.record.uid, one.name, one.instance))
+        await asyncio.to_thread(kill_marked, one.marker(self.record.uid))
         return await asyncio.to_thread((self._folder(one) / f"{one.instance}.log").exists)
 
     def mark_starting(self, name: str) -> None:

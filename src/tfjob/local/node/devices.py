@@ -1,6 +1,7 @@
 """The GPUs of this machine and their assignment to containers.
 
-A GPU belongs to one container at a time; a container that requests none sees none.
+A GPU belongs to one container at a time, unless it is shared; a container that requests none sees
+none.
 """
 
 import re
@@ -9,6 +10,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+_ALLOW_GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 _LISTED = re.compile(r"^GPU (\d+):", re.MULTILINE)
 _PROBE_SECONDS = 10
 
@@ -42,8 +44,20 @@ def allocate(every: Sequence[str], *, taken: Iterable[str], count: int) -> tuple
     return tuple(free[:count]) if len(free) >= count else None
 
 
-def cuda_variables(every: Sequence[str], own: Sequence[str]) -> dict[str, str]:
+def allocate_shared(
+    every: Sequence[str], *, taken: Sequence[str], count: int
+) -> tuple[str, ...] | None:
+    """`count` GPUs, those with the fewest users first; None if the machine has too few."""
+    by_users = sorted(every, key=taken.count)
+    return tuple(by_users[:count]) if len(every) >= count else None
+
+
+def cuda_variables(
+    every: Sequence[str], own: Sequence[str], *, are_shared: bool = False
+) -> dict[str, str]:
     """The variables that select GPUs; empty on a machine without any."""
     if not every:
         return {}
-    return {VISIBLE: ",".join(own) or "-1"}
+    # Otherwise the first TensorFlow program would take all memory of the GPU.
+    growth = {_ALLOW_GROWTH: "true"} if own and are_shared else {}
+    return {VISIBLE: ",".join(own) or "-1", **growth}

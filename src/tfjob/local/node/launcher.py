@@ -6,6 +6,7 @@ missing, the start is deferred. What the API shows stays untranslated.
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tfjob.local.data_folder import make_folder, open_file
+from tfjob.local.node import surroundings
 from tfjob.local.node.api import ApiPort
 from tfjob.local.node.checkpoint import PodRecord, container_folder, pod_folder, safe_name
 from tfjob.local.node.cluster_access import ROOT_CA, service_variables
@@ -26,10 +28,12 @@ from tfjob.local.node.environment import (
     references,
 )
 from tfjob.local.node.machine import NodeSettings, with_first_folder
+from tfjob.local.node.mount_namespace import can_be_mounted
 from tfjob.local.node.port_allocator import NoPortError, PortAllocator
 from tfjob.local.node.process import Launch
 from tfjob.local.node.readiness import is_server
 from tfjob.local.node.resource_fit import gpus_of
+from tfjob.local.node.surroundings import Surroundings
 from tfjob.local.node.translate import Mount, Translation
 from tfjob.local.node.volume_files import (
     FetchedObjects,
@@ -83,9 +87,10 @@ class Launcher:
                 dns=dns,
                 own_ports=own_ports,
             )
-            return self._launch(
+            launch = self._launch(
                 pod, container, record, variables=variables, translation=translation
             )
+            return _with_real_mounts(launch, mounts)
         except VolumeError as fault:
             raise LaunchDeferredError("CreateContainerConfigError", str(fault)) from fault
         except NoPortError as fault:
@@ -188,13 +193,16 @@ class Launcher:
             str(container.get("terminationMessagePath") or DEFAULT_MESSAGE_PATH), str(message)
         )
         translation = msgspec.structs.replace(translation, mounts=(*translation.mounts, spoken))
+        env = self._whole_environment(pod, container, record, translation.mapping(variables))
+        cwd = self._working_folder(container, translation)
+        surroundings.save(folder, Surroundings(env=env, cwd=cwd, mounts=translation.mounts))
         return Launch(
             argv=translation.words(command_line(container, variables)),
-            env=self._whole_environment(pod, container, record, translation.mapping(variables)),
-            cwd=self._working_folder(container, translation),
+            env=env,
+            cwd=cwd,
             log=str(folder / f"{own.instance}.log"),
             exit=str(folder / f"{own.instance}.exit"),
-            marker=marker(record.uid, own.name, own.instance),
+            marker=own.marker(record.uid),
             log_limit=self._settings.log_limit,
             log_files=self._settings.log_files,
         )
@@ -220,7 +228,11 @@ class Launcher:
         if self._settings.access is not None:
             base |= service_variables(self._settings.access)
         base["HOSTNAME"] = str((pod.get("spec") or {}).get("hostname") or record.name)
-        base |= cuda_variables(self._settings.gpus, gpus_for(pod, container, record.gpus))
+        base |= cuda_variables(
+            self._settings.gpus,
+            gpus_for(pod, container, record.gpus),
+            are_shared=self._settings.overcommit.shares_gpus,
+        )
         base |= own
         base["PATH"] = with_first_folder(base.get("PATH", ""), python_folder)
         return base
@@ -230,8 +242,21 @@ class Launcher:
         return translation.path(str(asked)) if asked else str(self._settings.workdir)
 
 
+def _with_real_mounts(launch: Launch, mounts: Sequence[Mount]) -> Launch:
+    """Where possible, the paths exist for the container, too, besides their translation."""
+    real = [(each.mount_path, each.place) for each in mounts if can_be_mounted(each.mount_path)]
+    if not real or sys.platform != "linux":
+        return launch
+    root = Path(launch.log).with_name("root")
+    make_folder(root)
+    return msgspec.structs.replace(launch, mounts=tuple(real), root=str(root))
+
+
 def gpus_for(pod: Json, container: Json, allocated: Sequence[str]) -> Sequence[str]:
-    """The container's share of its pod's GPUs, in the order of the containers."""
+    """The container's share of its pod's GPUs, in the order of the containers.
+
+    Containers of a pod that got fewer than it asked for share them.
+    """
     if container.get("name") in [c.get("name") for c in pod["spec"].get("initContainers") or ()]:
         return allocated[: gpus_of(container)]  # init containers run before the others
     before = 0
@@ -239,7 +264,8 @@ def gpus_for(pod: Json, container: Json, allocated: Sequence[str]) -> Sequence[s
         if other.get("name") == container.get("name"):
             break
         before += gpus_of(other)
-    return allocated[before : before + gpus_of(container)]
+    places = range(before, before + gpus_of(container)) if allocated else ()
+    return list(dict.fromkeys(allocated[place % len(allocated)] for place in places))
 
 
 def gpus_of_pod(pod: Json) -> int:
@@ -247,11 +273,6 @@ def gpus_of_pod(pod: Json) -> int:
     init = pod["spec"].get("initContainers") or ()
     together = sum(gpus_of(container) for container in pod["spec"].get("containers") or ())
     return max([together, *(gpus_of(container) for container in init)])
-
-
-def marker(uid: str, container: str, instance: int) -> str:
-    """The value that marks all processes of one run of a container."""
-    return f"{uid}.{container}.{instance}"
 
 
 def message_file(folder: Path, instance: int) -> Path:

@@ -19,10 +19,13 @@ from tfjob.k8s.resource_usage import ZERO
 from tfjob.local.data_folder import make_folder
 from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.devices import gpus_of_machine
+from tfjob.local.node.overcommit import Overcommit
 from tfjob.local.node.resource_fit import GPU
 from tfjob.local.node.restart_policy import Backoff
 
 MOST_PODS = 500
+DATA_FOLDER = "tfjob.dev/data-folder"
+"""The annotation of the Node that names the folder of the node's files."""
 _DROPPED = ("PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME")
 _PROXIES = ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 
@@ -37,6 +40,7 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     gpus: tuple[str, ...] = ()
     environ: Mapping[str, str] = {}
     access: ClusterAccess | None = None
+    overcommit: Overcommit = Overcommit()
     backoff: Backoff = Backoff()
     retry_seconds: float = 2.0
     memory_interval: float = 0.5
@@ -64,6 +68,7 @@ def settings_of_machine(
     environ: Mapping[str, str],
     backoff: Backoff | None = None,
     python: Path | None = None,
+    overcommit: Overcommit = Overcommit(),  # noqa: B008 - immutable
 ) -> NodeSettings:
     """Settings that offer the whole machine to pods; `python` is the Python that they find."""
     python_folder = (python or Path(sys.executable)).parent
@@ -76,6 +81,7 @@ def settings_of_machine(
         allocatable=allocatable_of_machine(data, gpus=len(gpus)),
         environ=base_environment(environ, python_folder=str(python_folder)),
         backoff=backoff or Backoff(),
+        overcommit=overcommit,
     )
 
 
@@ -132,7 +138,11 @@ def node_object(settings: NodeSettings, *, now: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": settings.name, "labels": labels},
+        "metadata": {
+            "name": settings.name,
+            "labels": labels,
+            "annotations": {DATA_FOLDER: str(settings.data)},
+        },
         "status": {
             "capacity": dict(settings.allocatable),
             "allocatable": dict(settings.allocatable),

@@ -185,7 +185,8 @@ class PodWorker:
 
     def _take_gpus(self) -> bool:
         """Allocate GPUs to the pod for its whole life."""
-        count = gpus_of_pod(self.pod)
+        settings = self._context.settings
+        count = settings.overcommit.given(gpus_of_pod(self.pod), every=settings.gpus)
         record = self.containers.record
         if count == len(record.gpus):
             return True

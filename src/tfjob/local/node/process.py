@@ -6,6 +6,7 @@ kept their environment); elsewhere, one that leaves its process group is not.
 """
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ import msgspec
 from tfjob.k8s.nesting import UNREADABLE
 from tfjob.local.data_folder import write_file
 
+_log = logging.getLogger(__name__)
 MARKER = "TFJOB_CONTAINER"
 # Empty stand-ins for the packages: importing the real ones would cost more than the rest.
 BOOT = """
@@ -48,6 +50,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     log: str
     exit: str
     marker: str
+    mounts: tuple[tuple[str, str], ...] = ()
+    """Paths and places to mount there, where the system allows it; `root` is a folder for it."""
+    root: str = ""
     log_limit: int = 10 * 1024 * 1024
     log_files: int = 5
 
@@ -65,6 +70,7 @@ class ContainerExit(msgspec.Struct, frozen=True, kw_only=True):
 class _Report(msgspec.Struct, frozen=True):
     started: int | None = None
     at: str = ""
+    note: str = ""
     trouble: str = ""
     exit: ContainerExit | None = None
 
@@ -171,6 +177,8 @@ class ContainerProcess:
         async for line in reports:
             report = msgspec.json.decode(line, type=_Report)
             ended = report.exit or ended
+            if report.note:
+                _log.info(report.note, extra={"container": self._launch.marker})
             if report.trouble:
                 self._on_trouble(report.trouble)
             if report.started is not None and not self._started.done():

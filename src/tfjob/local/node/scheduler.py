@@ -14,7 +14,7 @@ from tfjob.k8s.quantity import Quantity
 from tfjob.local.node.api import ApiPort, PodGoneError, UnavailableError
 from tfjob.local.node.machine import NodeSettings
 from tfjob.local.node.pod_status import is_over, unscheduled_status
-from tfjob.local.node.resource_fit import never_fits, shortages, sum_of, unschedulable_message
+from tfjob.local.node.resource_fit import never_fits, sum_of, unschedulable_message
 
 Json = Mapping[str, Any]
 _log = logging.getLogger(__name__)
@@ -73,7 +73,9 @@ class Scheduler:
             if pod["spec"].get("schedulingGates"):
                 await self._explain(pod, reason="SchedulingGated", message=_GATED)
                 return used
-            short = shortages(pod, used=used, allocatable=self._allocatable)
+            short = self._settings.overcommit.shortages(
+                pod, used=used, allocatable=self._allocatable
+            )
             if short:
                 message = unschedulable_message(
                     short, never_fits=never_fits(pod, allocatable=self._allocatable)

@@ -26,6 +26,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 IDLE_FLUSH_MILLISECONDS = 500
 CONTROL, REPORT = 0, 1
+MOUNTING = "mount"
 ENOENT, EINVAL = 2, 22
 IGNORED_SIGNALS = (signal.SIGPIPE, signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
@@ -47,7 +48,8 @@ def start_error(number: int, *, step: str, spec: dict[str, Any]) -> StartError:
         )
     command, path = spec["argv"][0], spec["env"].get("PATH", "")
     if not is_there(command, path=path, cwd=spec["cwd"]):
-        return StartError(127, f'command "{command}" was not found on this machine (PATH={path})')
+        where = "" if "/" in command else ": it is in no folder of PATH"
+        return StartError(127, f'command "{command}" was not found on this machine{where}')
     if number == ENOENT:
         why = "the interpreter that its first line names was not found"
     return StartError(126, f'command "{command}" cannot be executed: {why}')
@@ -60,6 +62,10 @@ def is_there(command: str, *, path: str, cwd: str) -> bool:
         os.path.exists(os.path.join(cwd, folder, command))  # noqa: PTH110, PTH118 - cheap start-up
         for folder in folders
     )
+
+
+class NamespaceError(Exception):
+    """The mounts of the container cannot be made real."""
 
 
 class Supervisor:
@@ -97,6 +103,14 @@ class Supervisor:
         return facts | {"started": started, "finished": stamp()}
 
     def _start(self) -> None:
+        try:
+            self._fork()
+        except NamespaceError as error:
+            report({"note": f"mount paths are translated, not mounted: {error}"})
+            self._spec["mounts"] = []
+            self._fork()
+
+    def _fork(self) -> None:
         failure_in, failure_out = os.pipe()
         pipes = {name: os.pipe() for name in ("stdout", "stderr")}
         self._child = os.fork()
@@ -112,14 +126,25 @@ class Supervisor:
         if failure:
             os.waitpid(self._child, 0)
             step, number = failure.split()
+            if step == MOUNTING:
+                for fd in self._streams:
+                    os.close(fd)
+                self._streams.clear()
+                raise NamespaceError(os.strerror(int(number)))
             raise start_error(int(number), step=step, spec=self._spec)
 
     def _become_command(self, failure: int, out: int, err: int) -> None:
         """The child's side of the fork; never returns."""
-        step = "chdir"
+        step = MOUNTING
         try:
             os.setsid()
-            if self._libc is not None:
+            if self._spec.get("mounts") and self._libc is not None:
+                # Not imported by other containers: it costs start-up time.
+                from tfjob.local.node.mount_namespace import enter  # noqa: PLC0415
+
+                enter(self._libc, root=self._spec["root"], mounts=self._spec["mounts"])
+            step = "chdir"
+            if self._libc is not None:  # after the namespaces: entering one resets it
                 self._libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             for number in IGNORED_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)

@@ -51,7 +51,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, text: str) -> str:
         """The text with local addresses and paths."""
-        return self._hosts(self._paths(text))
+        return self._hosts(with_local_paths(text, self.mounts))
 
     def mapping(self, variables: Mapping[str, str]) -> dict[str, str]:
         return {name: self.text(value) for name, value in variables.items()}
@@ -81,23 +81,10 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 
     def path(self, path: str) -> str:
         """A whole path, such as a working directory."""
-        for mount in self._longest_first():
+        for mount in _longest_first(self.mounts):
             if path == mount.mount_path or path.startswith(mount.mount_path + "/"):
                 return mount.place + path[len(mount.mount_path) :]
         return path
-
-    def _longest_first(self) -> list[Mount]:
-        cleaned = [Mount(m.mount_path.rstrip("/"), m.place) for m in self.mounts]
-        usable = [mount for mount in cleaned if mount.mount_path]
-        return sorted(usable, key=lambda mount: -len(mount.mount_path))
-
-    def _paths(self, text: str) -> str:
-        places = {mount.mount_path: mount.place for mount in self._longest_first()}
-        if not places:
-            return text
-        known = "|".join(re.escape(path) for path in places)
-        pattern = rf"(?:(?<![\w./-])|(?<=file://))({known})(?=$|/|[^\w.-])"
-        return re.sub(pattern, lambda match: places[match[1]], text)
 
     def _hosts(self, text: str) -> str:
         if ":" not in text and ".svc" not in text:
@@ -131,3 +118,19 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
             return None
         name, namespace = labels[0], labels[1] if len(labels) == 2 else self.namespace
         return (namespace, name) if self.dns.is_known(namespace, name) else None
+
+
+def with_local_paths(text: str, mounts: Sequence[Mount]) -> str:
+    """The text with the local paths of everything below a mount."""
+    places = {mount.mount_path: mount.place for mount in _longest_first(mounts)}
+    if not places:
+        return text
+    known = "|".join(re.escape(path) for path in places)
+    pattern = rf"(?:(?<![\w./-])|(?<=file://))({known})(?=$|/|[^\w.-])"
+    return re.sub(pattern, lambda match: places[match[1]], text)
+
+
+def _longest_first(mounts: Sequence[Mount]) -> list[Mount]:
+    cleaned = [Mount(mount.mount_path.rstrip("/"), mount.place) for mount in mounts]
+    usable = [mount for mount in cleaned if mount.mount_path]
+    return sorted(usable, key=lambda mount: -len(mount.mount_path))

@@ -55,3 +55,10 @@ def test_a_container_sees_its_own_gpus_only() -> None:
     assert cuda_variables(["0", "1"], ["1"]) == {"CUDA_VISIBLE_DEVICES": "1"}
     assert cuda_variables(["0", "1"], []) == {"CUDA_VISIBLE_DEVICES": "-1"}
     assert cuda_variables([], []) == {}
+
+
+def test_a_shared_gpu_is_not_filled_by_its_first_user() -> None:
+    growth = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+    visible = {"CUDA_VISIBLE_DEVICES": "1"}
+    assert cuda_variables(["0", "1"], ["1"], are_shared=True) == visible | growth
+    assert cuda_variables(["0"], [], are_shared=True) == {"CUDA_VISIBLE_DEVICES": "-1"}

@@ -1,0 +1,142 @@
+"""`tfjob exec REPLICA -- COMMAND`: run a command beside a replica on this machine.
+
+The command has the replica's variables, working directory and mounts, and this terminal. It ends
+with the replica, as in a container.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+from tfjob.cli import cluster, job_arguments
+from tfjob.cli.cluster import CommandError
+from tfjob.core.job import TRAINING_CONTAINER
+from tfjob.local.node.process import kill_marked
+from tfjob.local.node.translate import with_local_paths
+from tfjob.sdk.connection import Cluster
+from tfjob.sdk.replica_process import ReplicaProcess, find_process
+
+_WORD: Final = "--word"
+_KEYS: Final = (signal.SIGINT, signal.SIGQUIT)
+_PASSED_ON: Final = (signal.SIGTERM, signal.SIGHUP)
+_POLL_INTERVAL: Final = 0.2
+_CANNOT_START: Final = 126
+_NOT_FOUND: Final = 127
+_KILLED: Final = 128 + signal.SIGKILL
+_FROM_THE_TERMINAL: Final = ("TERM", "COLORTERM", "LINES", "COLUMNS")
+_REPLICA_HELP: Final = "such as worker-0, or mnist/worker-0 if several jobs run"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("replica", metavar="REPLICA", help=_REPLICA_HELP)
+    parser.add_argument(_WORD, dest="words", action="append", help=argparse.SUPPRESS)
+    add_cluster_arguments(parser)
+    parser.usage = "tfjob exec [options] REPLICA -- COMMAND [ARGUMENT ...]"
+    parser.epilog = (
+        "The exit code is that of the command, and 137 if the replica ends before it. Paths below"
+        " a volume's mountPath become local paths, as in the replica's own command."
+    )
+
+
+def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-c",
+        "--container",
+        default=TRAINING_CONTAINER,
+        metavar="NAME",
+        help="container of the pod (default: %(default)s)",
+    )
+    job_arguments.add_argument(parser)
+    cluster.add_arguments(parser)
+
+
+def rewrite(words: list[str]) -> list[str]:
+    """Everything after `--` belongs to the command, whatever it looks like."""
+    if "--" not in words:
+        return words
+    place = words.index("--")
+    return [*words[:place], *(f"{_WORD}={word}" for word in words[place + 1 :])]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return run_beside(arguments, words=arguments.words or ())
+
+
+def run_beside(arguments: argparse.Namespace, *, words: Sequence[str], greeting: str = "") -> int:
+    """Run these words beside the replica; the greeting names it, and is printed before."""
+    found: list[ReplicaProcess] = []
+
+    async def work(connected: Cluster) -> int:
+        if not words:
+            example = f"tfjob exec {arguments.replica} -- python -V"
+            raise CommandError("no command is given", remedy=f"put it after --: `{example}`")
+        process = await find_process(
+            connected, arguments.replica, container=arguments.container, api=arguments.api
+        )
+        found.append(process)
+        return 0
+
+    code = cluster.run(arguments, work, includes_runs=True)
+    if not found:
+        return code
+    if greeting:
+        sys.stderr.write(greeting.format(replica=found[0].replica.title) + "\n")
+    return _execute(found[0], words)
+
+
+def _execute(process: ReplicaProcess, words: Sequence[str]) -> int:
+    """Run the command until it or the replica ends; returns the exit code."""
+    container = process.container
+    terminal = {name: os.environ[name] for name in _FROM_THE_TERMINAL if name in os.environ}
+    argv = [with_local_paths(word, container.surroundings.mounts) for word in words]
+    folder = container.surroundings.cwd
+    try:
+        with container.namespaces() as namespaces:
+            # S603: the user's own command; PLW1509: the child joins, and has one thread
+            child = subprocess.Popen(  # noqa: S603
+                argv,
+                env={**container.env, **terminal},
+                cwd=folder,
+                preexec_fn=partial(namespaces.join, folder) if namespaces else None,  # noqa: PLW1509
+            )
+    except (OSError, subprocess.SubprocessError) as error:
+        what = getattr(error, "filename", None) or words[0]
+        why = getattr(error, "strerror", None) or str(error)
+        sys.stderr.write(f"error: {what}: {why} in {process.replica.title}\n")
+        return _NOT_FOUND if isinstance(error, FileNotFoundError) else _CANNOT_START
+    with _signals_left_to(child):
+        return _wait(child, process)
+
+
+@contextmanager
+def _signals_left_to(child: "subprocess.Popen[bytes]") -> Iterator[None]:
+    """Keys such as Ctrl-C reach the child by the terminal, other signals are passed on."""
+    handlers: dict[signal.Signals, Any] = dict.fromkeys(_KEYS, signal.SIG_IGN)
+    handlers |= dict.fromkeys(_PASSED_ON, lambda got, _: child.send_signal(got))
+    before = {number: signal.signal(number, each) for number, each in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait(child: "subprocess.Popen[bytes]", process: ReplicaProcess) -> int:
+    while True:
+        try:
+            code = child.wait(_POLL_INTERVAL)
+        except subprocess.TimeoutExpired:
+            if process.container.supervisor.is_alive():
+                continue
+            kill_marked(process.container.marker)
+            child.kill()
+            child.wait()
+            sys.stderr.write(f"{process.replica.title} has ended, and the command with it\n")
+            return _KILLED
+        return code if code >= 0 else 128 - code

@@ -1,0 +1,28 @@
+"""`tfjob shell [REPLICA]`: a shell beside a replica on this machine."""
+
+import argparse
+import os
+from typing import Final
+
+from tfjob.cli import exec  # noqa: A004 - the command of that name
+
+_DEFAULT: Final = "/bin/sh"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "replica",
+        nargs="?",
+        metavar="REPLICA",
+        help="such as worker-0, or mnist/worker-0 if several jobs run (default: the first one)",
+    )
+    exec.add_cluster_arguments(parser)
+    parser.epilog = (
+        "The shell is $SHELL. It ends with the replica; `exit` leaves the replica alone."
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    shell = os.environ.get("SHELL") or _DEFAULT
+    greeting = f"{shell} beside {{replica}}; `exit` leaves it"
+    return exec.run_beside(arguments, words=[shell], greeting=greeting)

@@ -1,0 +1,99 @@
+"""The runs of `tfjob run` that are kept on this machine: which there are, and their logs.
+
+The newest ones are kept, and every one that still runs.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tfjob.k8s.nesting import UNREADABLE
+from tfjob.local import data_folder
+from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.run_folder import LOG, OLDER, RECORD, RunRecord
+
+KEPT: Final = 20
+"""How many runs are kept."""
+
+
+class KeptRun(msgspec.Struct, frozen=True):
+    path: Path
+    record: RunRecord
+
+    @property
+    def state(self) -> str:
+        if self.record.outcome:
+            return self.record.outcome
+        return "running" if self.record.is_running else "killed"
+
+    def replicas(self) -> list[str]:
+        """The replicas that have written something, workers in the order of their numbers."""
+        names = {each.name.removesuffix(OLDER) for each in self.path.glob(f"*{LOG}*")}
+        return sorted((name.removesuffix(LOG) for name in names), key=_place)
+
+    def lines(self, replica: str) -> Iterator[str]:
+        """What a replica has written, oldest first."""
+        newest = self.path / f"{replica}{LOG}"
+        for path in (newest.with_name(newest.name + OLDER), newest):
+            if path.exists():
+                with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+                    for line in file:
+                        yield line.removesuffix("\n")
+
+
+def runs_folder() -> Path:
+    """Where the runs of this user are."""
+    return data_folder.state_folder() / "runs"
+
+
+def kept_runs(parent: Path | None = None) -> list[KeptRun]:
+    """All runs, the newest first."""
+    found = [_read(path.parent) for path in (parent or runs_folder()).glob(f"*/{RECORD}")]
+    runs = [each for each in found if each is not None]
+    return sorted(runs, key=lambda each: (each.record.started, each.record.name), reverse=True)
+
+
+def find_run(wanted: str) -> KeptRun:
+    """The run of this name or folder, or the newest of this job; the newest of all if empty."""
+    runs = kept_runs()
+    if not wanted and runs:
+        return runs[0]
+    in_folder = _read(Path(wanted)) if wanted else None
+    if in_folder is not None:
+        return in_folder
+    for key in ("name", "job"):
+        for each in runs:
+            if getattr(each.record, key) == wanted:
+                return each
+    what = f"no run {wanted!r} is kept" if wanted else "no run is kept"
+    remedy = "`tfjob runs` lists those that are" if runs else "`tfjob run` keeps the newest runs"
+    raise TFJobError(what, remedy=remedy)
+
+
+def prune(parent: Path, *, keep: int = KEPT) -> None:
+    """Remove the oldest runs that have ended, as far as it goes."""
+    for each in kept_runs(parent)[keep:]:
+        if not each.record.is_running:
+            shutil.rmtree(each.path, ignore_errors=True)
+
+
+def running_run() -> KeptRun | None:
+    """The newest run that goes on now and whose cluster answers on this machine."""
+    runs = (each for each in kept_runs() if each.record.is_running and each.record.kubeconfig)
+    return next(runs, None)
+
+
+def _read(path: Path) -> KeptRun | None:
+    try:
+        record = msgspec.json.decode((path / RECORD).read_bytes(), type=RunRecord)
+    except (OSError, *UNREADABLE):
+        return None
+    return KeptRun(path, record)
+
+
+def _place(replica: str) -> tuple[str, int]:
+    kind, _, index = replica.rpartition("-")
+    return kind, int(index) if index.isdecimal() else 0

@@ -1,0 +1,185 @@
+"""`tfjob exec` and `tfjob shell` beside real replicas of a local cluster."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.support.local_apiserver.serving import api_server_in_thread
+from tests.support.local_cluster import WHOLE, LocalCluster
+from tests.support.patience import PATIENCE
+from tests.support.tfjobs import tfjob
+from tests.unit.cli.conftest import Command
+from tfjob.cli.exec import rewrite
+from tfjob.cli.main import main
+
+_JOB = """
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {{name: {name}}}
+spec:
+  tfReplicaSpecs:
+    Worker:
+      replicas: {replicas}
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+            - name: tensorflow
+              image: none
+              command: [sh, -c, "echo kept > $FILE; touch ready-$HOSTNAME; sleep 600"]
+              env: [{{name: COLOUR, value: blue}}, {{name: FILE, value: /data/file}}]
+              volumeMounts: [{{name: data, mountPath: /data}}]
+          volumes: [{{name: data, emptyDir: {{}}}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """A cluster on which two jobs run."""
+    folder = tmp_path_factory.mktemp("exec")
+    with LocalCluster(folder, workdir=folder, parts=WHOLE) as cluster:
+        submit(cluster, "one", replicas=2)
+        submit(cluster, "two", replicas=1)
+        yield cluster
+        cluster.end()
+
+
+def submit(cluster: LocalCluster, name: str, *, replicas: int) -> None:
+    """Returns when all replicas run and have written their files."""
+    job = yaml.safe_load(_JOB.format(name=name, replicas=replicas))
+    cluster.call("POST", "/apis/kubeflow.org/v1/namespaces/default/tfjobs", job)
+
+    def all_run() -> bool:
+        pods = cluster.call("GET", "/api/v1/namespaces/default/pods")["items"]
+        phases = [
+            pod["status"].get("phase")
+            for pod in pods
+            if pod["metadata"]["name"].startswith(f"{name}-worker-")
+        ]
+        files = list(cluster.data.parent.glob(f"ready-{name}-*"))
+        return phases == ["Running"] * replicas and len(files) == replicas
+
+    cluster.until(f"{name} runs", all_run)
+
+
+def words(cluster: LocalCluster, verb: str, *given: str) -> list[str]:
+    flags = ["--kubeconfig", str(cluster.data / "kubeconfig")]
+    return [sys.executable, "-m", "tfjob.cli.main", verb, *flags, *given]
+
+
+def tfjob_command(
+    cluster: LocalCluster, verb: str, *given: str, stdin: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    env = {**os.environ, "SHELL": "/bin/sh"}
+    return subprocess.run(
+        words(cluster, verb, *given),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+        env=env,
+    )
+
+
+def test_a_command_has_the_surroundings_and_the_exit_code_is_its_own(cluster: LocalCluster) -> None:
+    script = 'pwd; echo $COLOUR; cat /data/file; echo "$TF_CONFIG"; cat; exit 7'
+    done = tfjob_command(cluster, "exec", "one/worker-1", "--", "sh", "-c", script, stdin="typed")
+    place, colour, kept, task = done.stdout.splitlines()[:4]
+    assert (Path(place), colour, kept) == (cluster.data.parent.resolve(), "blue", "kept")
+    assert '"index":1' in task
+    assert done.stdout.endswith("typed")
+    assert done.returncode == 7
+
+
+def test_a_signal_that_ends_the_command_is_its_exit_code(cluster: LocalCluster) -> None:
+    done = tfjob_command(cluster, "exec", "two-worker-0", "--", "sh", "-c", "kill -TERM $$")
+    assert done.returncode == 128 + signal.SIGTERM
+
+
+def test_a_shell_opens_beside_a_replica(cluster: LocalCluster) -> None:
+    done = tfjob_command(cluster, "shell", "worker-1", stdin="echo in $COLOUR\nexit 3\n")
+    assert (done.returncode, done.stdout) == (3, "in blue\n")
+    assert done.stderr == "/bin/sh beside one/worker-1; `exit` leaves it\n"
+
+
+def test_the_command_has_the_terminal(cluster: LocalCluster) -> None:
+    controller, terminal = pty.openpty()
+    script = "test -t 0 && test -t 1 && exit 4"
+    done = subprocess.run(
+        words(cluster, "exec", "two/worker-0", "--", "sh", "-c", script),
+        stdin=terminal,
+        stdout=terminal,
+        check=False,
+        timeout=PATIENCE,
+    )
+    os.close(terminal)
+    os.close(controller)
+    assert done.returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["worker-0", "--", "ls"], "ambiguous; name one of one/worker-0, two/worker-0"),
+        (["worker-9", "--", "ls"], "there is no replica worker-9; these run: one/worker-0, "),
+        (["worker-0"], "put it after --: `tfjob exec worker-0 -- python -V`"),
+        (["worker-1", "-c", "other", "--", "ls"], "'other' of one/worker-1 does not run"),
+    ],
+)
+def test_what_cannot_be_entered_says_why(
+    cluster: LocalCluster, given: list[str], told: str
+) -> None:
+    done = tfjob_command(cluster, "exec", *given)
+    assert done.returncode == 1
+    assert told in done.stderr
+
+
+def test_a_command_that_is_not_there_is_127(cluster: LocalCluster) -> None:
+    done = tfjob_command(cluster, "exec", "worker-1", "--", "no-such-command")
+    assert done.returncode == 127
+    assert "no-such-command: No such file or directory in one/worker-1" in done.stderr
+
+
+def test_the_command_ends_with_the_replica(cluster: LocalCluster) -> None:
+    flags = ["--kubeconfig", str(cluster.data / "kubeconfig")]
+    submit(cluster, "short", replicas=1)
+    script = "echo here; sleep 600"
+    with subprocess.Popen(
+        words(cluster, "exec", "short/worker-0", "--", "sh", "-c", script),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "here\n"
+        assert main(["delete", "short", *flags]) == 0
+        out, err = running.communicate(timeout=PATIENCE)
+    assert (running.returncode, out) == (137, "")
+    assert err == "short/worker-0 has ended, and the command with it\n"
+
+
+def test_a_cluster_without_local_processes_points_to_kubectl(
+    tmp_path: Path, command: Command
+) -> None:
+    with api_server_in_thread(tmp_path / "data") as server:
+        job = server.put_job(tfjob("W2", name="j"))
+        server.put_pod(job, "worker", index=0)
+        done = command("exec", "worker-0", *server.flags, "--", "ls")
+    assert done.code == 1
+    assert "does not run on a local cluster of this machine and user" in done.err
+    assert "`kubectl exec -it j-worker-0 -n default -c tensorflow -- COMMAND`" in done.err
+
+
+def test_words_after_two_dashes_belong_to_the_command() -> None:
+    assert rewrite(["exec", "-n", "x", "w", "--", "ls", "-l", "--", "a"]) == [
+        *("exec", "-n", "x", "w"),
+        *("--word=ls", "--word=-l", "--word=--", "--word=a"),
+    ]

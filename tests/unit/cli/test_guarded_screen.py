@@ -1,0 +1,97 @@
+"""What becomes of a run whose live view fails."""
+
+import asyncio
+import io
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+from rich.live import Live
+
+from tests.support.patience import PATIENCE
+from tfjob.cli.guarded_screen import GuardedScreen
+from tfjob.cli.live_view import TerminalScreen, refresh_until_failed
+from tfjob.cli.run_output import PlainScreen, ReplicaRow
+
+ROW = ReplicaRow(replica="worker-0", phase="Running", restarts=0, why="")
+TOLD = "the live view has failed (ValueError: too small); plain lines follow"
+
+
+class View:
+    """A live screen and the plain lines below it."""
+
+    def __init__(self) -> None:
+        self.plain = io.StringIO()
+        console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24)
+        self.live = Live(console=console, auto_refresh=False)
+        self.screen = TerminalScreen(console, self.live, title="job")
+        self.guarded = GuardedScreen(self.screen, PlainScreen(self.plain))
+
+
+@pytest.fixture
+def view() -> View:
+    return View()
+
+
+def failing(*_: object, **__: object) -> None:
+    raise ValueError("too small")
+
+
+async def test_a_view_that_cannot_be_drawn_says_so_and_goes_on_in_plain_lines(
+    view: View, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with view.live:
+        view.guarded.log("worker-0", "before")
+        monkeypatch.setattr(view.screen, "refresh", failing)
+        await asyncio.wait_for(refresh_until_failed(view.screen, view.guarded), timeout=PATIENCE)
+        assert not view.live.is_started
+        view.guarded.log("worker-0", "after")
+        view.guarded.show([ROW], state="Running")
+        view.guarded.verdict("it ended", is_good=True)
+    assert view.plain.getvalue().splitlines() == [
+        TOLD,
+        "[worker-0] before",
+        "[worker-0] after",
+        "worker-0: Running",
+        "succeeded: it ended",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "shown"),
+    [
+        ("message", lambda screen: screen.message("a word"), "a word"),
+        ("log", lambda screen: screen.log("w", "a line"), "[w] a line"),
+        ("progress", lambda screen: screen.progress("w", "50 %"), "[w] 50 %"),
+        ("failure", lambda screen: screen.failure("w", "why", ["x"]), "w failed first (why)"),
+    ],
+)
+def test_what_the_view_fails_to_show_is_shown_in_plain_lines(
+    view: View,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    call: Callable[[GuardedScreen], None],
+    shown: str,
+) -> None:
+    monkeypatch.setattr(view.screen, name, failing)
+    call(view.guarded)
+    lines = view.plain.getvalue().splitlines()
+    assert lines[0] == TOLD
+    assert lines[1].startswith(shown)
+    assert view.guarded.has_failed
+
+
+def test_a_key_that_fails_does_not_end_the_view_in_silence(view: View) -> None:
+    view.guarded.attempt(failing)
+    assert TOLD in view.plain.getvalue()
+    view.guarded.attempt(failing)
+    assert view.plain.getvalue().count(TOLD) == 1
+
+
+def test_a_view_that_works_prints_nothing_plain(view: View) -> None:
+    with view.live:
+        view.guarded.message("a word")
+        view.guarded.log("worker-0", "a line")
+        view.guarded.show([ROW], state="Running")
+        view.guarded.restore()
+    assert view.plain.getvalue() == ""

@@ -1,0 +1,87 @@
+"""The folder that keeps a run."""
+
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tfjob.sdk.kept_runs import kept_runs
+from tfjob.sdk.run_folder import RunFolder
+
+NOW = datetime(2026, 11, 17, 2, 50, 51, tzinfo=UTC)
+
+
+def create(parent: Path, job: str = "mnist") -> RunFolder:
+    return RunFolder.create(parent, job=job, file="job.yaml", now=NOW)
+
+
+def test_each_replica_has_a_file_with_its_lines(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    run.log("worker-0", "one")
+    run.log("ps-0", "other")
+    run.flush()
+    run.log("worker-0", "twö")
+    run.finish("succeeded", now=NOW)
+    assert run.path == tmp_path / "mnist-20261117-025051"
+    assert (run.path / "worker-0.log").read_text(encoding="utf-8") == "one\ntwö\n"
+    assert (run.path / "ps-0.log").read_text() == "other\n"
+
+
+def test_only_their_owner_can_read_them(tmp_path: Path) -> None:
+    run = create(tmp_path / "runs")
+    run.log("worker-0", "secret")
+    run.flush()
+    modes = {stat.S_IMODE(each.stat().st_mode) for each in run.path.iterdir()}
+    assert modes == {0o600}
+    assert stat.S_IMODE(run.path.stat().st_mode) == 0o700
+    assert stat.S_IMODE(run.path.parent.stat().st_mode) == 0o700
+
+
+def test_two_runs_of_one_second_have_folders_of_their_own(tmp_path: Path) -> None:
+    names = [create(tmp_path).path.name for _ in range(3)]
+    stem = "mnist-20261117-025051"
+    assert names == [stem, f"{stem}-2", f"{stem}-3"]
+
+
+def test_a_run_that_goes_on_is_told_from_one_that_was_killed(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    (found,) = kept_runs(tmp_path)
+    assert (found.state, found.record.is_running) == ("running", True)
+    record = (run.path / "run.json").read_text()
+    (run.path / "run.json").write_text(record.replace('"start_time":"', '"start_time":"9'))
+    (found,) = kept_runs(tmp_path)
+    assert (found.state, found.record.is_running) == ("killed", False)
+
+
+def test_a_large_log_keeps_its_newest_lines(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    small = RunFolder(run.path, run._record, on_trouble=pytest.fail, limit=20)
+    for number in range(12):
+        small.log("worker-0", f"line {number}")
+        small.flush()
+    small.finish("succeeded", now=NOW)
+    (found,) = kept_runs(tmp_path)
+    lines = list(found.lines("worker-0"))
+    assert lines[-1] == "line 11"
+    assert lines == [f"line {number}" for number in range(12 - len(lines), 12)]
+    assert 4 <= len(lines) <= 8
+    assert found.replicas() == ["worker-0"]
+
+
+def test_what_cannot_be_written_is_told_once(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    told: list[str] = []
+    run.on_trouble = told.append
+    (run.path / "worker-0.log").mkdir()
+    for _ in range(2):
+        run.log("worker-0", "lost")
+        run.flush()
+    assert told == [f"{run.path}: cannot be written: Is a directory; logs are not kept"]
+
+
+def test_many_lines_do_not_wait_in_memory(tmp_path: Path) -> None:
+    run = create(tmp_path)
+    for _ in range(12):
+        run.log("worker-0", "x" * 100_000)
+    assert (run.path / "worker-0.log").stat().st_size > 1_000_000
