@@ -4,7 +4,6 @@ EVICTIONS sets how many are evicted in all; the default is one round of every co
 """
 
 import itertools
-import os
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -15,6 +14,7 @@ from tests.support.node.client import (
     Json,
     Namespace,
     conditions_of,
+    rounds_of,
     tfjob,
     until,
 )
@@ -29,7 +29,7 @@ ENDS = {
 POLICIES = ("Never", "OnFailure", "Always", "ExitCode")
 ROLES = ("Chief", "PS", "Worker", "Evaluator")
 COMBINATIONS = list(itertools.product(ROLES, POLICIES, ENDS))
-ROUNDS = max(1, -(-int(os.environ.get("EVICTIONS", "0")) // len(COMBINATIONS)))
+ROUNDS = rounds_of("EVICTIONS", len(COMBINATIONS))
 GRACE_SECONDS = 3
 
 
