@@ -12,7 +12,9 @@ import yaml
 from tests.e2e_node.alone.test_control import identities, operator_pods
 from tests.support.controlplane.endpoint import ApiError
 from tests.support.controlplane.toolchain import Toolchain
+from tests.support.helm import EVERY_DIALECT
 from tests.support.node.client import (
+    END,
     HOME,
     Cluster,
     Json,
@@ -79,7 +81,7 @@ def hand_over(cluster: Cluster) -> None:
         "### Switching without touching running jobs"
     )
     cluster.follow(steps)
-    cluster.install("dialects.tensorflow=true,dialects.tensorstack=true")
+    cluster.install(EVERY_DIALECT)
     cluster.follow([delete_objects, delete_roles])
 
 
@@ -89,7 +91,7 @@ def test_jobs_move_to_our_operator_and_back_while_they_train(
     cluster.helm.uninstall(namespace=HOME)
     until("our operator is gone", lambda: not operator_pods(cluster))
     start_peer(cluster, peer)
-    namespace.create(tfjob({"Chief": (1, ("--seconds", "90")), "Worker": (2, FOREVER)}))
+    namespace.create(tfjob({"Chief": (1, ("--until", END)), "Worker": (2, FOREVER)}))
     namespace.until_running(*NAMES)
     namespace.until_condition("Running")
     before = identities(namespace)
@@ -106,7 +108,9 @@ def test_jobs_move_to_our_operator_and_back_while_they_train(
     assert before.items() <= identities(namespace).items()
 
     hand_over(cluster)
+    namespace.end_pod("j-chief-0")
     namespace.until_condition("Succeeded")
+    assert before["j-chief-0"] == identities(namespace)["j-chief-0"]
 
 
 def test_uninstalled_release_leaves_jobs_pods_and_definitions(
@@ -123,4 +127,4 @@ def test_uninstalled_release_leaves_jobs_pods_and_definitions(
     cluster.follow(commands_of("## Install")[:1])
     namespace.until_condition("Running")
     assert identities(namespace) == before
-    cluster.install("dialects.tensorflow=true,dialects.tensorstack=true")
+    cluster.install(EVERY_DIALECT)

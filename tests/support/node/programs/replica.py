@@ -1,10 +1,11 @@
 """A replica for tests on a real node: it waits, counts its starts, and ends as it is told.
 
     replica.py [--seconds N] [--exit CODE] [--on-term CODE | --ignore-term]
-               [--count FILE] [--succeed-at N] [--fill MEGABYTES]
+               [--until FILE] [--count FILE] [--succeed-at N] [--fill MEGABYTES]
 
-It prints TF_CONFIG first. Without --seconds it runs until SIGTERM. With --count it adds one to the
-number in the file at each start, and exits with 0 once that number is --succeed-at.
+It prints TF_CONFIG first. Without --seconds it runs until SIGTERM, or with --until until the file
+exists. With --count it adds one to the number in the file at each start, and exits with 0 once that
+number is --succeed-at.
 """
 
 import argparse
@@ -21,6 +22,7 @@ def main() -> int:
     parser.add_argument("--exit", type=int, default=0)
     parser.add_argument("--on-term", type=int, default=143)
     parser.add_argument("--ignore-term", action="store_true")
+    parser.add_argument("--until", type=Path)
     parser.add_argument("--count", type=Path)
     parser.add_argument("--succeed-at", type=int)
     parser.add_argument("--fill", type=int, default=0)
@@ -36,7 +38,10 @@ def main() -> int:
         if count == wishes.succeed_at:
             return 0
     held = [bytearray(1 << 20) for _ in range(wishes.fill)]
-    time.sleep(1e9 if wishes.seconds is None else wishes.seconds)
+    if wishes.until:
+        wait_for(wishes.until)
+    else:
+        time.sleep(1e9 if wishes.seconds is None else wishes.seconds)
     del held
     code: int = wishes.exit
     return code
@@ -47,6 +52,11 @@ def started(file: Path) -> int:
     count = 1 + (int(file.read_text()) if file.exists() else 0)
     file.write_text(str(count))
     return count
+
+
+def wait_for(file: Path) -> None:
+    while not file.exists():
+        time.sleep(0.1)
 
 
 if __name__ == "__main__":
