@@ -76,9 +76,12 @@ def test_container_without_memory_is_reported_as_such(namespace: Namespace) -> N
     spec["containers"][0]["resources"] = {"limits": {"memory": "64Mi"}}
     namespace.create(job)
     found = namespace.until_condition("Failed")
-    pod = namespace.pods()["j-worker-0"]
-    assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["reason"] == "OOMKilled"
-    assert "memory" in str(found["status"]).lower()
+    [container] = namespace.pods()["j-worker-0"]["status"]["containerStatuses"]
+    ended = container["state"]["terminated"]
+    assert ended["exitCode"] == 137
+    # On a busy node containerd may report the end before it learns of the reason.
+    told = "memory" if ended["reason"] == "OOMKilled" else "137"
+    assert told in str(found["status"]).lower()
 
 
 def test_retryable_failure_resumes_where_it_stopped(namespace: Namespace) -> None:
