@@ -56,7 +56,8 @@ def test_upgrade_brings_new_definitions_and_touches_no_pod(
     cluster.follow(commands_of("## Upgrade"))
     assert all(know_the_field(cluster))
     assert "tfjob-0.0.1" not in cluster.helm("list", "--namespace", HOME)
-    namespace.create(tfjob({"Worker": (1, ("--exit", "3", "--seconds", "1"))}, name="new"))
+    words = ("--seconds", "1", "--exit", "3")
+    namespace.create(tfjob({"Worker": (1, words)}, name="new", restart="Never"))
     found = namespace.until_condition("Failed", "new")
     assert found["status"][NEW]["exitCode"] == 3
     assert before.items() <= identities(namespace).items()
