@@ -225,9 +225,10 @@ class Namespace:
         found: list[Json] = self.cluster.get(f"{self.path('events')}{query}")["items"]
         return found
 
-    def end_pod(self, name: str) -> None:
-        """Let the test program of a pod end by itself, which waits for that."""
-        self.cluster.kubectl("exec", "-n", self.name, name, "--", "touch", END)
+    def end_pod(self, name: str, code: int = 0) -> None:
+        """Let the test program of a pod, which waits for that, end by itself."""
+        script = f"echo {code} > {END}"
+        self.cluster.kubectl("exec", "-n", self.name, name, "--", "sh", "-c", script)
 
     def delete(self) -> None:
         self.cluster.endpoint.request("DELETE", f"/api/v1/namespaces/{self.name}")

@@ -3,9 +3,9 @@
     replica.py [--seconds N] [--exit CODE] [--on-term CODE | --ignore-term]
                [--until FILE] [--count FILE] [--succeed-at N] [--fill MEGABYTES]
 
-It prints TF_CONFIG first. Without --seconds it runs until SIGTERM, or with --until until the file
-exists. With --count it adds one to the number in the file at each start, and exits with 0 once that
-number is --succeed-at.
+It prints TF_CONFIG first. Without --seconds it runs until SIGTERM. With --until it waits for a file
+and exits with the code in it. With --count it adds one to the number in the file at each start, and
+exits with 0 once that number is --succeed-at. What it fills is held until the end.
 """
 
 import argparse
@@ -37,13 +37,11 @@ def main() -> int:
         print(f"start {count}", flush=True)
         if count == wishes.succeed_at:
             return 0
+    code: int = code_in(wishes.until) if wishes.until else wishes.exit
     held = [bytearray(1 << 20) for _ in range(wishes.fill)]
-    if wishes.until:
-        wait_for(wishes.until)
-    else:
+    if not wishes.until:
         time.sleep(1e9 if wishes.seconds is None else wishes.seconds)
     del held
-    code: int = wishes.exit
     return code
 
 
@@ -54,9 +52,11 @@ def started(file: Path) -> int:
     return count
 
 
-def wait_for(file: Path) -> None:
-    while not file.exists():
+def code_in(file: Path) -> int:
+    """The number in a file, once there is one."""
+    while not (file.exists() and file.read_text().endswith("\n")):
         time.sleep(0.1)
+    return int(file.read_text())
 
 
 if __name__ == "__main__":
