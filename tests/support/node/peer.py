@@ -10,6 +10,7 @@ from tests.support.controlplane.toolchain import Toolchain
 from tests.support.helm import EVERY_DIALECT
 from tests.support.node.client import HOME, Cluster, Json, tfjob, until
 from tests.support.node.images import PEER
+from tests.support.patience import PATIENCE
 
 CRD = "tfjobs.kubeflow.org"
 _NAME = "training-operator"
@@ -65,8 +66,16 @@ def start(cluster: Cluster, documents: list[Json], namespace: str = HOME) -> Non
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", text=text)
     place, name = ("-n", namespace), f"deployment/{_NAME}"
     cluster.kubectl("scale", *place, name, "--replicas=1")
-    cluster.kubectl("rollout", "status", *place, name, "--timeout=110s")
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{_NAME}"
+    # The kubelet brings a certificate that was made later up to two minutes later.
+    until("it is ready", lambda: _is_available(cluster.get(path)), seconds=5 * PATIENCE)
     until("its webhook answers", lambda: _is_accepted(cluster, namespace))
+
+
+def _is_available(deployment: Json) -> bool:
+    status = deployment.get("status", {})
+    is_seen: bool = status.get("observedGeneration") == deployment["metadata"]["generation"]
+    return is_seen and bool(status.get("availableReplicas") == status.get("updatedReplicas") == 1)
 
 
 def restore(cluster: Cluster) -> None:
