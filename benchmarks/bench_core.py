@@ -23,8 +23,8 @@ from tfjob.core.plan import ChildKind, Plan
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.k8s.child_types import Service
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.service import Service
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DIALECT = KubeflowV1()

@@ -1,4 +1,4 @@
-"""The contestants: the Go training-operator (default and tuned), tfjob, and bare creates.
+"""The contestants: the Go training-operator (default and tuned), tfjob, and no operator.
 
 Each runs as its users run it, in its own process, with the flags named here.
 """
@@ -101,6 +101,6 @@ CONTESTANTS: Final = {
             GO_TUNED, "training-operator, 16 threads, 5,000 QPS", _go_operator(GO_TUNED_FLAGS)
         ),
         Contestant(TFJOB, "tfjob, defaults", _Tfjob),
-        Contestant(RAW, "bare creates, 64 at a time", lambda _: _NoOperator()),
+        Contestant(RAW, "no operator, 64 writes at a time", lambda _: _NoOperator()),
     )
 }

@@ -29,8 +29,8 @@ from tfjob.controller.snapshot import SnapshotReader, Stores
 from tfjob.controller.status_writer import StatusWriter
 from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.k8s.child_types import Service
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.service import Service
 from tfjob.manager.metrics import Metrics
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Plots the ratios of tfjob's figures to those of the tuned Go operator and of bare creates.
+"""Plots the ratios of tfjob's figures to those of the tuned Go operator and of no operator.
 
 Every bar is a ratio of medians of one run. It starts at 1 and extends to the left if tfjob's figure
 is smaller; the scale is logarithmic.
@@ -60,5 +60,10 @@ def ratios(record: Record) -> list[tuple[str, float]]:
                 found.append((f"{title}: {name}", ours.median / theirs.median))
     ours, bare = summary(runs, "many", TFJOB, "children"), summary(runs, "raw", RAW, "children")
     if ours and bare:
-        found.append(("÷ bare creates: all pods and services exist", ours.median / bare.median))
+        found.append(
+            (
+                "÷ no operator: all pods and services exist",
+                ours.median / bare.median,
+            )
+        )
     return found

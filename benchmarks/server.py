@@ -52,6 +52,10 @@ class Server:
             tasks = [group.create_task(self.create(path, body)) for path, body in objects]
         return [task.result() for task in tasks]
 
+    async def update(self, path: str, body: object) -> dict[str, Any]:
+        async with self._slots:
+            return await self._send("PUT", path, body)
+
     async def patch(self, path: str, body: object) -> dict[str, Any]:
         async with self._slots:
             return await self._send("PATCH", path, body, content_type=MERGE_PATCH)

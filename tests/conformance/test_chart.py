@@ -26,11 +26,8 @@ from tests.support.helm import (
     Helm,
     Json,
     flags_of,
-    hand_over,
-    helm_at,
     installed,
     operator_of,
-    started,
 )
 from tests.support.job_fixture import JobFixture, job_fixture_in
 from tests.support.operator_process import OperatorProcess
@@ -51,38 +48,6 @@ CRDS = {
 _PASSED_OVER = {"events", "apiservices"}
 """Kinds that the server makes by itself; an API service is the shadow of a definition."""
 _ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChartPlane]:
-    """A control plane that has never seen a TFJob."""
-    made = started(ChartPlane(folder=tmp_path_factory.mktemp("chart-plane")))
-    yield made
-    made.stop()
-
-
-@pytest.fixture(scope="module")
-def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    return helm_at(tmp_path_factory.mktemp("helm"), plane)
-
-
-@pytest.fixture(scope="module")
-def chart_env(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
-    made = Environment("chart", plane)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
-    """The namespace of a release, where only harmless pods may run."""
-    name = plane.create_namespace("release-")
-    hand_over(plane, namespace=name)
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    plane.endpoint.request("PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": labels}})
-    yield name
-    helm.uninstall(namespace=name)
-    plane.delete_namespace(name)
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """The CRDs of the chart on a real API server: upgraded, kept, and handed over."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.environments import Environment
-from tests.support.helm import CHART, EVERY_DIALECT, ChartPlane, Helm, hand_over, helm_at, started
+from tests.support.helm import CHART, EVERY_DIALECT, ChartPlane, Helm
 from tests.support.permissive_crd import permissive
 from tests.support.tfjobs import tfjob
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
@@ -19,35 +18,6 @@ pytestmark = pytest.mark.timeout(180, func_only=True)
 _ALL = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _OURS = f"{_ALL}/tfjobs.kubeflow.org"
 _PAGE = (CHART.parents[1] / "docs" / "install.md").read_text("utf-8")
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChartPlane]:
-    made = started(ChartPlane(folder=tmp_path_factory.mktemp("definitions-plane")))
-    yield made
-    made.stop()
-
-
-@pytest.fixture(scope="module")
-def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    return helm_at(tmp_path_factory.mktemp("helm"), plane)
-
-
-@pytest.fixture(scope="module")
-def chart_env(plane: ChartPlane) -> Iterator[Environment]:
-    made = Environment("chart", plane)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
-    """The namespace of a release, to which the definitions belong that are there already."""
-    name = plane.create_namespace("release-")
-    hand_over(plane, namespace=name)
-    yield name
-    helm.uninstall(namespace=name)
-    plane.delete_namespace(name)
 
 
 def names(plane: ChartPlane) -> set[str]:

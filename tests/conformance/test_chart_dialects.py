@@ -13,13 +13,13 @@ from tfjob import __version__
 from tfjob.dialects.descriptor import Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.dialects.tensorflow.config import read_config
-from tfjob.dialects.tensorflow.presets import PRESETS
 
 pytestmark = pytest.mark.timeout(func_only=True)
 CONFIG = "tf-job-operator-config"
 ON = "dialects.tensorflow=true"
 CRD = "CustomResourceDefinition"
 FOLDER = "/etc/config"
+LIBCUDA = "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
 OWN_IMAGE = f"tfjob:{__version__}"
 
 
@@ -85,13 +85,36 @@ def test_value_of_an_api_that_is_not_served_is_rejected(helm: Helm, value: str) 
     assert "/dialects/tensorflow" in helm.refusal(value)
 
 
-@pytest.mark.parametrize("cloud", sorted(PRESETS))
-def test_cloud_writes_the_configuration_that_an_admin_would_write(helm: Helm, cloud: str) -> None:
+@pytest.mark.parametrize(
+    ("cloud", "mounts"),
+    [
+        ("gke", {}),
+        (
+            "azure",
+            {
+                "alpha.kubernetes.io/nvidia-gpu": {
+                    "lib": ("/usr/lib/nvidia-384", "/usr/local/nvidia/lib64"),
+                    "bin": ("/usr/lib/nvidia-384/bin", "/usr/local/nvidia/bin"),
+                    "libcuda": (LIBCUDA, LIBCUDA),
+                }
+            },
+        ),
+    ],
+)
+def test_cloud_writes_the_configuration_that_an_admin_would_write(
+    helm: Helm, cloud: str, mounts: Json
+) -> None:
     found = helm.render(ON, f"cloud={cloud}").one("ConfigMap")
     assert (found["metadata"]["name"], found["metadata"]["namespace"]) == (CONFIG, "kubeflow")
     assert found["data"].keys() == {"controller_config_file.yaml"}
     value = yaml.safe_load(found["data"]["controller_config_file.yaml"])
-    assert read_config(value) == read_config(PRESETS[cloud])
+    config, faults = read_config(value)
+    assert faults == []
+    assert all(each.env == [] for each in config.accelerators.values())
+    assert mounts == {
+        resource: {each["name"]: (each["hostPath"], each["mountPath"]) for each in found.volumes}
+        for resource, found in config.accelerators.items()
+    }
 
 
 def test_image_of_servers_and_tensorboard_is_configured_with_the_cloud(helm: Helm) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -16,47 +15,12 @@ from tests.support.helm import (
     EVERY_DIALECT,
     ChartPlane,
     Helm,
-    hand_over,
-    helm_at,
     operator_of,
-    started,
 )
 from tests.support.job_fixture import job_fixture_in
 
 pytestmark = pytest.mark.timeout(func_only=True)
 TRIAL = "tfjob-tfjob-test"
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChartPlane]:
-    """A control plane that has never seen a TFJob."""
-    made = started(ChartPlane(folder=tmp_path_factory.mktemp("chart-plane")))
-    yield made
-    made.stop()
-
-
-@pytest.fixture(scope="module")
-def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    return helm_at(tmp_path_factory.mktemp("helm"), plane)
-
-
-@pytest.fixture(scope="module")
-def chart_env(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
-    made = Environment("chart", plane)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
-    """The namespace of a release, where only harmless pods may run."""
-    name = plane.create_namespace("release-")
-    hand_over(plane, namespace=name)
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
-    plane.endpoint.request("PATCH", f"/api/v1/namespaces/{name}", {"metadata": {"labels": labels}})
-    yield name
-    helm.uninstall(namespace=name)
-    plane.delete_namespace(name)
 
 
 async def test_trial_job_lives_from_its_creation_to_its_end(

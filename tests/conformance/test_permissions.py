@@ -23,8 +23,6 @@ from tests.support.helm import (
     NAME,
     ChartPlane,
     Helm,
-    hand_over,
-    helm_at,
     operator_of,
     started,
 )
@@ -158,28 +156,6 @@ def _group_crd(resource: Resource) -> Json:
             "versions": [version],
         },
     }
-
-
-@pytest.fixture(scope="module")
-def helm(plane: ChartPlane, tmp_path_factory: pytest.TempPathFactory) -> Helm:
-    return helm_at(tmp_path_factory.mktemp("helm"), plane)
-
-
-@pytest.fixture(scope="module")
-def chart_env(plane: ChartPlane, helm: Helm) -> Iterator[Environment]:
-    made = Environment("chart", plane)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def home(plane: ChartPlane, helm: Helm) -> Iterator[str]:
-    """The namespace of the release."""
-    name = plane.create_namespace("release-")
-    hand_over(plane, namespace=name)
-    yield name
-    helm.uninstall(namespace=name)
-    plane.delete_namespace(name)
 
 
 async def test_each_permission_is_asked_for_and_nothing_is_missing(

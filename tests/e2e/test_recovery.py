@@ -75,6 +75,11 @@ class Played:
         }
         self._cluster.call("POST", JOBS, body)
 
+    def finish(self) -> None:
+        """Let the programs make their last steps at full speed, and wait for the end."""
+        (self._folder / "finish").touch()
+        self.until("it ends", self.is_over)
+
     def progress(self, replica: str) -> tuple[int, int]:
         """The process that trained last, and its step; (0, 0) before the first one."""
         found = self.history(replica)
@@ -192,7 +197,7 @@ def test_a_collective_job_survives_the_loss_of_its_workers(tmp_path: Path, mode:
             played.submit("collective.py", {"Worker": 3}, mode=mode, steps=150)
             victims = [kills.choose(workers) for _ in range(min(MOST_PER_JOB, KILLS - kills.count))]
             killed = [each for each in victims if kills.one(played, each, trainers=workers)]
-            played.until("it ends", played.is_over)
+            played.finish()
             assert played.verdict() == "Succeeded", played.status()
             assert _causes(played) == [("Killed", each) for each in killed], played.status()
             assert _restarts(played) == len(killed)
@@ -208,7 +213,7 @@ def test_a_collective_job_under_the_rules_of_training_operator_fails(tmp_path: P
         played = Played(cluster, tmp_path / "job", "job")
         played.submit("collective.py", {"Worker": 3}, mode="Replica", steps=150)
         assert kills.one(played, "worker-1", trainers=workers)
-        played.until("it ends", played.is_over)
+        played.finish()
         assert played.verdict() == "Failed"
     print(kills.told())
 
@@ -227,7 +232,7 @@ def test_a_job_with_parameter_servers_resumes_from_its_checkpoint(
             played.submit("servers.py", roles, mode=mode, steps=150)
             for _ in range(min(MOST_PER_JOB, KILLS - kills.count)):
                 kills.one(played, kills.choose(victims), trainers=["chief-0"])
-            played.until("it ends", played.is_over)
+            played.finish()
             assert played.verdict() == "Succeeded", played.status()
             _assert_resumed(played, "chief-0")
     print(kills.told())

@@ -1,4 +1,4 @@
-"""Objects for tests, written as short as the contract's tables: jobs, pods, services, children."""
+"""Builders for jobs, pods, services and children, in the shorthand of the contract's tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import time
-from tfjob.k8s.batch import BatchJob, BatchJobStatus
+from tfjob.k8s.child_types import BatchJob, BatchJobStatus, Service
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import (
     ContainerState,
@@ -28,8 +28,16 @@ from tfjob.k8s.pod import (
     Terminated,
     Waiting,
 )
-from tfjob.k8s.service import Service
 
+OWNER = {
+    "apiVersion": "kubeflow.org/v1",
+    "kind": "TFJob",
+    "name": "j",
+    "uid": "U",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+"""The owner reference of the children of every job that is built here."""
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DIALECT = KubeflowV1()
 UID = "U"
@@ -227,7 +235,7 @@ def services_of(pods: Iterable[Pod]) -> list[Service]:
 
 
 def decide(job: Job, *pods: Pod, now: datetime = NOW, **children: Any) -> Plan:
-    """One pass; services stand beside their pods unless given."""
+    """One reconcile; every pod has a service unless services are given."""
     children.setdefault("services", services_of(pods))
     return reconcile(job=job, children=Children(pods=pods, **children), now=now)
 
@@ -259,20 +267,20 @@ def manifests_of(job: Job, plan: Plan) -> list[dict[str, Any]]:
 
 
 def stored(job: Job, plan: Plan) -> Job:
-    """The job with the plan's status, as it is where no dialect stands between."""
+    """The job with the plan's status, without encoding and decoding it."""
     return msgspec.structs.replace(job, status=status_after(job, plan))
 
 
 def following(
     given: Mapping[str, Any], plan: Plan, *, job: Job, settings: Settings | None = None
 ) -> Job:
-    """The job as the next pass reads it: the plan's status stored and read back."""
+    """The job as the next reconcile reads it: with the plan's status encoded and decoded."""
     shown = DIALECT.encode_status(job, status_after(job, plan), StatusContext())
     return decoded({**given, "status": shown}, settings)
 
 
 class Passes:
-    """A job over several passes: each stores its status, and the next one reads it back."""
+    """A job over several reconciles: each stores its status, and the next one reads it."""
 
     def __init__(self, given: Mapping[str, Any], settings: Settings | None = None) -> None:
         self._given = given
@@ -284,7 +292,7 @@ class Passes:
         return conditions_of(self.job.status)
 
     def go(self, *found: Pod, now: datetime = NOW, **children: Any) -> Plan:
-        """One more pass over these children."""
+        """Reconcile once more with these children."""
         plan = decide(self.job, *found, now=now, **children)
         self.job = following(self._given, plan, job=self.job, settings=self._settings)
         return plan

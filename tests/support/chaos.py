@@ -22,7 +22,7 @@ Json = dict[str, Any]
 KILLED = 137
 _PAUSE = 0.05
 _MOST_KILLS = 6
-"""Of one job: those that cost no container have no other bound."""
+"""Kills per job. Kills that end no container have no other limit."""
 _HARMLESS = frozenset({"operator", "apiserver"})
 _PLURALS = {
     "TFJob": "/apis/kubeflow.org/v1/namespaces/{}/tfjobs",
@@ -37,7 +37,7 @@ class Round:
     namespace: str
     job: Json
     hits: int = 0
-    """Replicas that a kill took with it for certain."""
+    """Replicas that a kill certainly ended."""
     near: int = 0
     """Containers that were about to begin or to end when a kill came."""
     told: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Writer:
         self._thread.join()
 
     def lost(self) -> dict[str, str]:
-        """What was acknowledged and is not there as it was."""
+        """Acknowledged objects that are missing or changed."""
         found = self._cluster.call("GET", "/api/v1/namespaces/default/configmaps")["items"]
         kept = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in found}
         made = dict(self.acknowledged)
@@ -211,7 +211,7 @@ class Chaos:
 
 
 def assert_nothing_is_left(cluster: LocalCluster) -> None:
-    """After the last part has ended: no process of any container, and nobody listens."""
+    """After the last part has ended, no container process is left and no port is open."""
     deadline = time.monotonic() + PATIENCE
     while (left := (cluster.running(), cluster.open_ports())) != ([], {}):
         assert time.monotonic() < deadline, f"processes and ports that are left: {left}"

@@ -1,7 +1,7 @@
 """A reconciler with its informer caches, on an API server in memory.
 
-The caches see the server's objects when a test says so. One harness serves every dialect:
-`JobKind` says which jobs it reconciles.
+A test says when the caches are updated. One harness serves every dialect: `JobKind` says which jobs
+it reconciles.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -41,10 +41,8 @@ from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Dialect, Settings, StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
-from tfjob.k8s.batch import BatchJob
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import BatchJob, CompanionObject, Service
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.service import Service
 from tfjob.manager.metrics import Metrics
 
 BATCH = "/apis/batch/v1/namespaces/default/jobs"
@@ -84,7 +82,7 @@ UNPACED = Pacer(PacingConfig(is_on=False), clock=lambda: 0.0)
 
 
 class ControllerHarness:
-    """One controller and its server; `tokens` are used in order, `may_write` tells if it leads."""
+    """One controller and its server; `tokens` are used in order, `may_write`: whether it leads."""
 
     def __init__(self, server: InMemoryApiServer, kind: JobKind = TFJOB) -> None:
         self.server = server
@@ -146,14 +144,14 @@ class ControllerHarness:
             store.put(decoded(item, kind))
 
     async def snapshot(self) -> Snapshot:
-        """See everything, and read the job's snapshot."""
+        """Update the caches, and read the job's snapshot."""
         await self.look()
         found = await self.reader.read(self.kind.key)
         assert found is not None
         return found
 
     async def one_pass(self) -> Result:
-        """See everything, then decide and act once; a new job gets its first status before."""
+        """Update the caches and reconcile once; a new job gets its first status before."""
         await self.look()
         stored = self.stores.jobs.get(self.kind.key)
         result = await self.reconciler.reconcile(self.kind.key)

@@ -1,6 +1,6 @@
 """Jobs of any API in the namespace of a test: created, changed, read, and waited for.
 
-It reads the API server only. A wait that fails shows what there was instead.
+It reads the API server only. A wait that fails shows the actual state.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Jobs:
         return await self.fixture.call("POST", self._path, job)
 
     async def refused(self, job: Mapping[str, Any]) -> str:
-        """The words with which a job is refused: by the API server, or by the operator at once."""
+        """The message with which the API server, or the operator at once, refuses a job."""
         try:
             made = await self.create(job)
         except ApiError as refusal:
@@ -67,7 +67,7 @@ class Jobs:
         return await self.fixture.call("PATCH", f"{self._path}/{name}", {"spec": spec})
 
     async def edit_refused(self, spec: Mapping[str, Any], name: str = "j") -> str:
-        """The words with which a change of a job is refused; a fault if it is not."""
+        """The message with which a change of a job is refused; fails if it is accepted."""
         try:
             await self.patch(spec, name)
         except ApiError as refusal:
@@ -83,7 +83,7 @@ class Jobs:
         await self.fixture.call("DELETE", self._path)
 
     async def until(self, what: str, is_so: Callable[[Json], object], *, name: str = "j") -> Json:
-        """Wait until a job is so, and return it as it is then."""
+        """Wait until a job matches, and return it."""
         deadline = time.monotonic() + PATIENCE
         while not is_so(found := await self.get(name)):
             if time.monotonic() > deadline:
@@ -161,7 +161,7 @@ class Jobs:
 
 
 def phase_of(job: Mapping[str, Any]) -> str:
-    """Where a job is, in its API's own word."""
+    """The phase of a job, in the words of its API."""
     status = job.get("status") or {}
     if job["apiVersion"].startswith(f"{KUBEFLOW}/"):
         conditions = status.get("conditions") or [{"type": ""}]
@@ -170,7 +170,7 @@ def phase_of(job: Mapping[str, Any]) -> str:
 
 
 def id_of(job: Mapping[str, Any]) -> str:
-    """The part of the children's names that tells a job from its namesakes."""
+    """The part of the children's names that differs between jobs of the same name."""
     if job["apiVersion"].startswith(f"{TENSORFLOW}/"):
         return str(job["spec"].get("RuntimeId") or "")
     # The contract derives the id so; nothing is secret here.

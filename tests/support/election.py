@@ -1,6 +1,6 @@
-"""Candidates for one Lease, their server and their time, all in the hands of a test.
+"""Candidates for one Lease, with a server and a clock that the test controls.
 
-The server can be away, slow, hang or lose its answers. At no moment may two candidates lead: that
+The server can be down, slow, hang or lose its responses. At no moment may two candidates lead: that
 is checked at every step of time.
 """
 
@@ -100,7 +100,7 @@ class Candidate:
         return self.elector.is_leader
 
     async def die(self) -> None:
-        """Stop without a word, as a process that is killed."""
+        """Stop without releasing the lease, as a killed process does."""
         self._task.cancel()
         await asyncio.wait([self._task])
 
@@ -121,7 +121,7 @@ class Election:
         return candidate
 
     async def advance(self, seconds: float) -> None:
-        """Move on in small steps; nowhere may two lead."""
+        """Advance the time in small steps; two must never lead at once."""
         for _ in range(round(seconds * 4)):
             await self.time.advance(0.25)
             leaders = [each.name for each in self.candidates if each.leads()]

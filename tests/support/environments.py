@@ -1,21 +1,20 @@
 """An environment: an API server with the CRDs of all jobs, and the operator on it.
 
-What holds in one environment holds in the other; a test that needs a certain one asks for it by
+What holds in one environment holds in the other; a test that needs a certain one requests for it by
 name. The shared operator runs again after each test. Methods block: call them from async code with
 asyncio.to_thread.
 """
 
-import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from tests.support.command import output_of
 from tests.support.controlplane.endpoint import Endpoint
 from tests.support.controlplane.processes import Processes
 from tests.support.controlplane.toolchain import provide
 from tests.support.operator_process import OperatorProcess
-from tests.support.patience import PATIENCE
 from tfjob.dialects.registry import DESCRIPTORS
 from tfjob.sdk.jobs import stored_dialects
 
@@ -91,28 +90,19 @@ class Environment:
         return made
 
     def replace_crd(self, crd: Mapping[str, Any]) -> None:
-        """Put another definition in the place of the one that is installed."""
+        """Replace the installed CRD by another one."""
         path = f"{_CRDS}/{crd['metadata']['name']}"
         version = self.endpoint.request("GET", path)["metadata"]["resourceVersion"]
         metadata = {**crd["metadata"], "resourceVersion": version}
         self.endpoint.request("PUT", path, {**crd, "metadata": metadata})
 
     def kubectl(self, *words: str, stdin: str | None = None, fails: bool = False) -> str:
-        """The output of kubectl; it must succeed, or fail where `fails` says so."""
-        done = subprocess.run(
-            [_kubectl(), f"--kubeconfig={self.server.kubeconfig}", *words],
-            input=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, f"kubectl {' '.join(words)}:\n{done.stdout}"
-        return done.stdout
+        """The output of kubectl; it must succeed, or fail if `fails` is set."""
+        flag = f"--kubeconfig={self.server.kubeconfig}"
+        return output_of([_kubectl(), flag, *words], stdin=stdin, fails=fails)
 
     def close(self) -> None:
-        """End every operator; whoever started the server ends it."""
+        """End every operator; the caller ends the server."""
         for each in self._started:
             each.close()
         self._processes.close()

@@ -1,4 +1,4 @@
-"""An API server that answers as a test says, over a real connection on loopback.
+"""An API server with scripted responses, over a real connection on loopback.
 
 A script is a function from a request to an answer. Answers can be whole, come in chunks, break off,
 or wait for the test. The server knows HTTP and no Kubernetes.
@@ -29,7 +29,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What to say: chunks one by one, then the end, a cut connection, or nothing more."""
+    """A response: chunks one by one, then the end, a broken connection, or nothing more."""
 
     status: int = 200
     chunks: Sequence[bytes] = ()
@@ -51,7 +51,7 @@ def text(body: str, *, status: int, headers: Mapping[str, str] | None = None) ->
 def refusal(
     code: int, reason: str, message: str = "no", *, details: object = None, **headers: str
 ) -> Answer:
-    """A Kubernetes Status that says no; `Retry_After="1"` becomes the header."""
+    """A Kubernetes Status of a failure; `Retry_After="1"` becomes the header."""
     status = {"kind": "Status", "status": "Failure", "code": code, "reason": reason}
     body = {**status, "message": message, "details": details}
     return whole(

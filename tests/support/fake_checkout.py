@@ -1,7 +1,7 @@
 """A copy of the checkout in which the made-up API of jobs is a dialect like the others.
 
-Law: nothing is done to the copy but what the guide on adding a dialect tells to do: a folder, the
-registry, and `make generate`. What `make generate` wrote is told apart from what a hand did.
+The copy is changed only as the guide on adding a dialect says: a folder, the registry, and
+`make generate`. Files that `make generate` wrote are listed apart from those written by hand.
 """
 
 import filecmp

@@ -1,4 +1,4 @@
-"""What the rest of the project knows of the made-up API: all that it takes to register it."""
+"""The descriptor of the made-up API: all that is needed to register it."""
 
 from tests.support.fake_dialect import BOARD, SCRIPT, FakeDialect
 from tfjob.dialects.base import ChildApi

@@ -1,8 +1,8 @@
-"""A made-up API of jobs, in a handful of lines: what a dialect is, and nothing else.
+"""A made-up API of jobs: the smallest dialect.
 
-Its replicas are run by batch Jobs, a token is stored in its spec before they are made, a script, a
-door and (where the cluster has such things) a board stand beside them, and its status shows more
-than the neutral one.
+Its replicas are batch Jobs. A token is stored in its spec before they are created. Its companions
+are a ConfigMap, a Service and, if the cluster serves that kind, a board. Its status shows more than
+the neutral one.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Time that stands still until a test moves it.
+"""A clock that a test moves.
 
 `FakeTime` is a clock with sleeps and timers. `Instant` is a timing whose sleeps end at once and are
 recorded. `skip_ahead` and `time_passing` move the clock of the running event loop.

@@ -50,7 +50,7 @@ def watches(request: web.Request) -> bool:
 
 
 class FaultyProxy:
-    """Passes everything on to an API server but for the faults it was given."""
+    """Forwards everything to an API server, except for the faults that are set."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -59,7 +59,7 @@ class FaultyProxy:
         self._under_way: set[asyncio.Task[object]] = set()
 
     def add(self, *faults: Fault) -> None:
-        """Let requests fail from now on; of several that match the first counts."""
+        """Let requests fail from now on; the first matching fault applies."""
         self._faults.extend(faults)
 
     def clear(self) -> None:
@@ -108,7 +108,7 @@ class FaultyProxy:
         try:
             return await self._answered(request)
         except aiohttp.ClientConnectionError:
-            return _hang_up(request)  # As the server itself would, which is away.
+            return _hang_up(request)  # As a server that is down.
         finally:
             self._under_way.discard(task)
 
@@ -157,7 +157,7 @@ async def _relay(
             left = None if left is None else left - len(chunk)
         await response.write_eof()
     except (ConnectionError, aiohttp.ClientError, asyncio.CancelledError):
-        # The reader has gone away, or the proxy ends.
+        # The client disconnected, or the proxy ends.
         return response
     return response
 

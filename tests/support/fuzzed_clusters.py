@@ -1,4 +1,4 @@
-"""Clusters that no operator of ours has made: stored statuses and pods of any shape.
+"""Clusters in states that our operator does not create: any stored status, any pods.
 
 Names stay unique, because an API server keeps them so; everything else may be absurd.
 """

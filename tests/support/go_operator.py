@@ -23,11 +23,11 @@ from tests.support.patience import PATIENCE
 NAMESPACE = "kubeflow"
 _NAME = "training-operator"
 _CERTIFICATES = Path("/", "tmp", "k8s-webhook-server")
-"""The peer's choice, compiled in."""
+"""Compiled into the peer."""
 _TLS = Path(__file__).parent / "tls"
 _POLL_SECONDS = 0.1
 TUNED = ("--controller-threads=4", "--kube-api-qps=200", "--kube-api-burst=400")
-"""What an operator for tests needs to be quick; its defaults are one thread and 20 a second."""
+"""Makes it fast enough for tests; its defaults are one thread and 20 requests per second."""
 
 
 class GoOperator:
@@ -71,7 +71,7 @@ class GoOperator:
         _CERTIFICATES.mkdir(exist_ok=True)
 
     def start(self) -> None:
-        """Start it; returns when it says that it is ready."""
+        """Start it; returns when it is ready."""
         flags = [
             "--enable-scheme=tfjob",
             f"--metrics-bind-address={LOOPBACK}:{self._ports.take()}",

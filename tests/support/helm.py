@@ -4,7 +4,6 @@ What it prints is kept for the report of a failure. Where Helm is missing the te
 the end of the run says so.
 """
 
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.command import output_of
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.toolchain import Unavailable, provide
 from tests.support.environments import Environment
 from tests.support.operator_process import OperatorProcess
-from tests.support.patience import PATIENCE
 from tfjob.dialects.registry import DESCRIPTORS
 
 Json = dict[str, Any]
@@ -47,18 +46,8 @@ class Helm:
         }
 
     def __call__(self, *words: str, fails: bool = False) -> str:
-        """The output of Helm; it must succeed, or fail where `fails` says so."""
-        done = subprocess.run(
-            [self._binary, *words],
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, f"helm {' '.join(words)}:\n{done.stdout}"
-        return done.stdout
+        """The output of Helm; it must succeed, or fail if `fails` is set."""
+        return output_of([self._binary, *words], env=self._environment, fails=fails)
 
     def render(
         self, *values: str, release: str = "tfjob", namespace: str = "kubeflow"
@@ -68,7 +57,7 @@ class Helm:
         return Rendered(yaml.safe_load_all(self(*words)))
 
     def refusal(self, *values: str) -> str:
-        """With what words values are refused; a fault if they are not."""
+        """The message with which values are refused; fails if they are accepted."""
         return self("template", "tfjob", str(CHART), *_sets(values), fails=True)
 
     def install(self, *values: str, namespace: str, flags: Sequence[str] = ()) -> str:
@@ -118,7 +107,7 @@ def flags_of(deployment: Json) -> list[str]:
 
 
 def helm_at(folder: Path, plane: ControlPlane | None = None) -> Helm:
-    """Helm with a home of its own; skips the test, loudly, where there is none."""
+    """Helm with its own home folder; without a binary the test is skipped with a message."""
     try:
         binary = provide("helm")["helm"]
     except Unavailable as missing:
@@ -127,14 +116,14 @@ def helm_at(folder: Path, plane: ControlPlane | None = None) -> Helm:
 
 
 class ChartPlane(ControlPlane):
-    """A control plane whose definitions come with the chart and from nowhere else."""
+    """A control plane that gets its CRDs from the chart only."""
 
     def install_crds(self, crds: Iterable[object]) -> None:
         """Leave that to Helm."""
 
 
 def started(plane: ChartPlane) -> ChartPlane:
-    """The plane once it is up; skips the test, loudly, where there can be none."""
+    """The started plane; without binaries the test is skipped with a message."""
     try:
         return plane.start()
     except Unavailable as missing:
@@ -142,7 +131,7 @@ def started(plane: ChartPlane) -> ChartPlane:
 
 
 def hand_over(plane: ControlPlane, *, namespace: str) -> None:
-    """Give the definitions that an earlier release has left to the release of a namespace."""
+    """Let the release of a namespace own the CRDs that an earlier release left."""
     known = {each.definition["metadata"]["name"] for each in DESCRIPTORS}
     owner = {"release-name": "tfjob", "release-namespace": namespace}
     metadata = {

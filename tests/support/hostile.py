@@ -1,4 +1,4 @@
-"""What a hostile tenant can have stored: bytes that break a parser, built without recursion."""
+"""Bytes that a hostile tenant can store to break a parser, built without recursion."""
 
 from typing import Final
 

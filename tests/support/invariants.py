@@ -1,4 +1,4 @@
-"""What every single pass must satisfy, whatever happened before."""
+"""What every reconcile must satisfy, in any state."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from tfjob.k8s import time
 from tfjob.k8s.pod import Phase, Pod
 
 PASSES_TO_REST = 5
-"""While nothing else happens: restart what may be, hit the limit, end, tidy up, find nothing."""
+"""The most reconciles until a job settles: restart, reach a limit, end, clean up, and one more."""
 
 _BUSY = frozenset({ConditionType.RUNNING, ConditionType.RESTARTING})
 _NOT_RUNNING = frozenset({Phase.PENDING, Phase.SUCCEEDED, Phase.FAILED})
@@ -32,8 +32,8 @@ def is_resting(made: Pass) -> bool:
 
 
 def conditions_are_legal(status: JobStatus) -> None:
-    """Created stands first; of Running and Restarting there is one at most; what is the case now
-    stands last; an end leaves nothing else true."""
+    """Created is first, the current state is last, and at most one of Running and Restarting is
+    listed. When a job has ended, no other condition is true."""
     types = [each.type for each in status.conditions]
     assert len(set(types)) == len(types)
     assert len(_BUSY & set(types)) <= 1
@@ -70,7 +70,7 @@ def finish_is_final(made: Pass) -> None:
 
 
 def counts_fit(made: Pass) -> None:
-    """Whenever replicas are counted, every one is counted at most once."""
+    """Every replica is counted at most once."""
     before, then = made.job.status, after(made)
     if before.replicas == then.replicas or before.is_finished or is_resting(made):
         return
@@ -122,7 +122,7 @@ def deletes_are_meant(made: Pass) -> None:
 
 
 def size_is_bounded(made: Pass) -> None:
-    """A plan is no larger than the job and what it has: nothing multiplies."""
+    """A plan is no larger than the job and its children."""
     job, children, plan = made.job, made.children, made.plan
     assert len(plan.creates) <= 2 * job.total + 1
     assert len(plan.deletes) <= len(children.pods) + len(children.services) + 1
@@ -135,7 +135,7 @@ def size_is_bounded(made: Pass) -> None:
 
 
 def rest_is_complete(made: Pass) -> None:
-    """A suspended job makes nothing and asks every pod to go; parameter servers stay, and count as
+    """A suspended job creates nothing and deletes every pod; parameter servers stay, and count as
     active, only while a chief or a worker runs."""
     if not is_resting(made):
         return
@@ -158,15 +158,15 @@ def _kind_of(pod: Pod) -> str:
 
 
 def resume_starts_anew(made: Pass) -> None:
-    """A resumed job's time begins now, or when its pods may come."""
+    """The start time of a resumed job is now, or when its pods may be created."""
     start = after(made).start_time
     assert not is_resuming(made) or start is None or start == time.truncate(made.now)
 
 
 def failures_are_answered(made: Pass) -> None:
-    """No failure is passed over: under Never it fails the job, unless the pod was deleted before
-    it ran; else its pod goes as soon as the next one is due, unless a limit is about to say
-    otherwise or the type tolerates it."""
+    """No failure is ignored. Under Never it fails the job, unless the pod was deleted before it
+    ran. Otherwise the pod is deleted as soon as the next one is due, unless a limit applies or the
+    type tolerates failures."""
     if after(made).is_finished or is_resting(made) or is_resuming(made) or _is_waiting(made):
         return
     deleted = {each.uid for each in made.plan.deletes}
@@ -182,8 +182,7 @@ def failures_are_answered(made: Pass) -> None:
 
 
 def wakes_in_time(made: Pass) -> None:
-    """A pass is never asked for in a second that is over, and no later than the next thing that
-    time alone does."""
+    """The next reconcile is never in the past, and no later than the next effect of time alone."""
     plan = made.plan
     if plan.requeue_at is not None:
         assert plan.requeue_at >= time.truncate(made.now)
@@ -193,7 +192,7 @@ def wakes_in_time(made: Pass) -> None:
 
 
 def check(made: Pass) -> None:
-    """All laws that need no history."""
+    """All invariants that need no history."""
     conditions_are_legal(after(made))
     for law in (
         finish_is_final,
@@ -231,12 +230,12 @@ def _works(instance: ReplicaInstance) -> bool:
 
 
 def _is_waiting(made: Pass) -> bool:
-    """Its gang's scheduler may keep the job from going on."""
+    """The gang scheduler may delay the job."""
     return made.job.gang is not None and made.job.gang.waits_for_admission
 
 
 def _moments(made: Pass) -> list[datetime]:
-    """What must happen later although nothing else does: end of time, expiry, held-back pods."""
+    """What happens by time alone: deadline, expiry, delayed pods."""
     job, then = made.job, after(made)
     if made.plan.deletes_job or is_resting(made):
         return []

@@ -1,7 +1,7 @@
 """One test's namespace in an environment: jobs are submitted, and waited for.
 
 It reads the API server only, and waits for conditions, never for a time. A wait that fails shows
-what there was instead.
+the actual state.
 """
 
 import asyncio
@@ -124,7 +124,7 @@ class JobFixture:
         name: str = "j",
         seconds: float = PATIENCE,
     ) -> Json:
-        """Wait until a job is so, and return it as it is then."""
+        """Wait until a job matches, and return it."""
         deadline = time.monotonic() + seconds
         while not is_so(found := await self.job(name)):
             if time.monotonic() > deadline:
@@ -173,7 +173,7 @@ class JobFixture:
     async def eventually(
         self, what: str, is_so: Callable[[], Any], *, name: str = "j", seconds: float = PATIENCE
     ) -> None:
-        """Wait until an async question is answered with yes."""
+        """Wait until an async predicate is true."""
         deadline = time.monotonic() + seconds
         while not await is_so():
             if time.monotonic() > deadline:
@@ -203,7 +203,7 @@ class JobFixture:
         await self.eventually(f"job {name} is gone", is_gone, name=name)
 
     async def settled(self) -> None:
-        """Wait until the operator has looked at all that was there: it serves jobs in order."""
+        """Wait until the operator has reconciled all existing jobs: it serves jobs in order."""
         for _ in range(2):
             self._markers += 1
             name = f"marker-{self._markers}"

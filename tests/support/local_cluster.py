@@ -1,7 +1,7 @@
 """A local cluster as processes that can be killed one by one and started again.
 
 `WHOLE` is `tfjob local up` as a user starts it; `SPLIT` is the same program in three processes.
-Everything is ended with it, and what survives can be listed.
+All processes end with it, and surviving ones can be listed.
 """
 
 import json
@@ -59,14 +59,14 @@ class LocalCluster:
             self.until("the API answers", self._answers)
 
     def pause(self, part: str) -> None:
-        """Freeze a part, so that what it does next does not change while one looks."""
+        """Freeze a part, so that its state does not change while a test reads it."""
         self._processes.pause(part)
 
     def kill(self, part: str) -> None:
         self._processes.end(part)
 
     def end(self) -> None:
-        """Ask every part to end, the node before those that it talks to."""
+        """Stop every part, the node before the parts that it uses."""
         for part in reversed(self.parts):
             code = self._processes.terminate(part)
             # One that was started a moment ago does not listen to signals yet.
@@ -93,7 +93,7 @@ class LocalCluster:
         return endpoint_of(self.data / "kubeconfig").request(method, path, body)
 
     def until(self, what: str, is_so: Callable[[], object], *, seconds: float = PATIENCE) -> None:
-        """Wait for something, as long as no part has ended by itself."""
+        """Wait for something; fails if a part ends by itself."""
         deadline = time.monotonic() + seconds
         while not is_so():
             gone = self._processes.ended_by_themselves()

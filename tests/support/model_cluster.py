@@ -1,6 +1,6 @@
 """A model of a cluster for the pure decision: what an API server stores, and what caches see.
 
-Deterministic and without IO: nothing happens unless a test asks for it. What really happened is
+Deterministic and without IO: nothing happens unless a test does it. What really happened is
 recorded apart from what the status says about it.
 """
 
@@ -21,10 +21,9 @@ from tfjob.core.reconcile import reconcile
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Settings, StatusContext
 from tfjob.k8s import time
+from tfjob.k8s.child_types import PodGroup, PodGroupStatus, Service
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Phase, Pod, PodStatus
-from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
-from tfjob.k8s.service import Service
 from tfjob.local.apiserver.json_patch import merge
 
 GRACE = 30
@@ -32,11 +31,11 @@ _ENDED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 
 
 class Truth(msgspec.Struct):
-    """What really happened, whoever has seen it: UIDs of pods, and counts.
+    """What really happened, seen by the operator or not: UIDs of pods, and counts.
 
-    `own_successes` and `own_failures` ended by their own doing, `taken` were ended by somebody
-    else than the operator, `restarted` are own failures that the operator removed while the job
-    went on.
+    Pods in `own_successes` and `own_failures` ended by themselves, those in `taken` were ended by
+    others than the operator. `restarted` are own failures that the operator deleted while the job
+    continued.
     """
 
     own_successes: set[str] = msgspec.field(default_factory=set)
@@ -47,7 +46,7 @@ class Truth(msgspec.Struct):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Everything stored at one moment."""
+    """Everything that is stored at one time."""
 
     manifest: Mapping[str, Any]
     version: int
@@ -66,7 +65,7 @@ class Lag(msgspec.Struct, frozen=True):
 
 
 class Pass(msgspec.Struct, frozen=True):
-    """One pass of the operator: what it saw, what it decided, and whether it came to its end."""
+    """One reconcile: what it saw, what it decided, and whether it was completed."""
 
     job: Job
     children: Children
@@ -128,10 +127,10 @@ class ModelCluster:
         return seen["job"], children
 
     def run_pass(self, *, lag: Lag | None = None, crash_after: int | None = None) -> Pass:
-        """Look, decide, carry out; `crash_after` so many effects the operator is replaced.
+        """Reconcile once; the operator crashes after `crash_after` effects and is replaced.
 
-        Before a pod is made the job is read afresh, and so it is where somebody else has written
-        to it before its status is stored: then all is decided anew.
+        The job is read again before a pod is created. If the job was changed before its status is
+        stored, it is read and decided again.
         """
         seen, children = self.look(lag or Lag())
         made = self._decided(seen.manifest, children)
@@ -188,7 +187,7 @@ class ModelCluster:
     # The API server
 
     def _create(self, create: Create, builder: ManifestBuilder) -> None:
-        """A name that is taken stays taken."""
+        """Create an object unless its name is taken."""
         manifest = builder.manifest(create)
         if create.kind == ChildKind.POD and create.name not in self.pods:
             pod = _new_pod(manifest, uid=self._uid(), now=self.now)
@@ -212,7 +211,7 @@ class ModelCluster:
             self._floor["group"] = len(self._past) - 1
 
     def _delete(self, delete: Delete, *, is_going_on: bool) -> None:
-        """Only the object that was meant; a pod that runs is given time."""
+        """Delete only the object with this UID; a running pod gets its grace period."""
         if delete.kind == ChildKind.POD:
             pod, uid = self.pods.get(delete.name), delete.uid
             if pod is None or pod.metadata.uid != uid:
@@ -228,8 +227,8 @@ class ModelCluster:
             self._change(group=None)
 
     def take(self, name: str, *, is_forced: bool = False) -> None:
-        """A deletion is asked for: at once for what has ended or was never placed, unless somebody
-        holds it."""
+        """Request a deletion. A pod that has ended or was never bound is removed at once, unless a
+        finalizer holds it."""
         pod = self.pods[name]
         is_over = is_forced or is_ended(pod) or not pod.spec.node_name
         if is_over and pod.metadata.uid not in self.held:
@@ -273,7 +272,7 @@ class ModelCluster:
         self.limit(suspend=is_suspended)
 
     def limit(self, **policy: Any) -> None:
-        """Set fields of the run policy; None takes one away."""
+        """Set fields of the run policy; None removes one."""
         self.edit(lambda spec: spec.setdefault("runPolicy", {}).update(policy))
 
     def scale(self, kind: str, count: int) -> None:

@@ -82,11 +82,11 @@ class OperatorProcess:
         return self._processes.terminate(self._name)
 
     def kill(self) -> None:
-        """End it between any two instructions."""
+        """Kill it with SIGKILL."""
         self._processes.end(self._name)
 
     def restart(self) -> None:
-        """Kill it and start it again; what happened meanwhile it finds all at once."""
+        """Kill it and start it again; it sees all changes of the meantime at once."""
         self.kill()
         self.start()
 
@@ -110,7 +110,7 @@ class OperatorProcess:
         return {match["series"]: float(match["value"]) for match in found}
 
     def metrics_status(self, token: str = "") -> int:
-        """The HTTP status of /metrics for who shows this token."""
+        """The HTTP status of /metrics for this token."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return self._get(self._metrics, "/metrics", headers)[0]
 

@@ -1,4 +1,4 @@
-"""Jobs of the other APIs, as short as tests want them; valid unless a test breaks them.
+"""Short jobs of the other APIs, valid unless a test changes them.
 
 Plain documents. Nothing under test is imported.
 """

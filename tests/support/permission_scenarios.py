@@ -1,7 +1,7 @@
 """What makes an operator use its permissions on jobs of tensorflow.org and batch.tensorstack.dev.
 
-Each scenario ends after the operator's last request. Nothing is judged here: the server's audit log
-says who asked for what.
+Each scenario ends after the operator's last request. Nothing is checked here: the audit log of
+the server lists the requests.
 """
 
 from typing import Any
@@ -95,7 +95,7 @@ async def training_pods_are_adopted(fixture: JobFixture) -> None:
 
 
 async def tensorboard_is_put_to_sleep(fixture: JobFixture, kind: str) -> None:
-    """Of a kind that is the operator's own way here, or the platform's."""
+    """The TensorBoard is a Deployment of the operator, or an object of the platform."""
     jobs = Jobs(fixture, "batch.tensorstack.dev/v1beta1")
     made = await jobs.create(training_job(name="board", tensorboardSpec=FILESETS))
     name = f"board-{id_of(made)}"
@@ -113,7 +113,7 @@ async def tensorboard_is_put_to_sleep(fixture: JobFixture, kind: str) -> None:
 async def name_of_the_platforms_tensorboard_is_taken(
     fixture: JobFixture, operator: OperatorProcess
 ) -> None:
-    """The name is known when the job is there, so the operator has to look away meanwhile."""
+    """The name is known only once the job exists, so the operator is paused meanwhile."""
     jobs = Jobs(fixture, "batch.tensorstack.dev/v1beta1")
     path = f"/apis/tensorstack.dev/v1beta1/namespaces/{fixture.namespace}/tensorboards"
     kind = {"apiVersion": "tensorstack.dev/v1beta1", "kind": "TensorBoard"}

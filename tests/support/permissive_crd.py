@@ -1,4 +1,4 @@
-"""A definition of TFJobs that lets everything in, as a cluster had before the rules existed."""
+"""A CRD of TFJobs without rules, as older clusters have it."""
 
 from typing import Any
 

@@ -81,7 +81,7 @@ def _config(plane: ControlPlane, namespace: str) -> Path:
 
 
 def _walls(account: Path) -> str:
-    """The account in its place, everything read-only, and a look whether it is."""
+    """Mount the account, make everything read-only, and check that it is."""
     place = f"mkdir -p {_ACCOUNT} && cp {shlex.quote(str(account))}/* {_ACCOUNT}"
     closed = f"mount -o remount,ro /var/run && ! touch {_ACCOUNT}/written && ! touch /written"
     return f"{_MOUNTS} && {place} && {closed}"

@@ -18,7 +18,7 @@ _LISTEN = "0A"
 
 @dataclass(frozen=True)
 class Process:
-    """A process for certain: its number and when it was started."""
+    """A process, identified by PID and start time."""
 
     pid: int
     parent: int
@@ -26,14 +26,14 @@ class Process:
     run: str
     """Which run of which container it belongs to; empty for the cluster's own."""
     host: str
-    """The pod's name, as the container is told it."""
+    """The pod's name, from the container's environment."""
 
     @property
     def is_alive(self) -> bool:
         return (found := _stat(self.pid)) is not None and found[1] == self.since
 
     def kill(self) -> bool:
-        """SIGKILL, to this very process; False if it had ended by then."""
+        """Send SIGKILL to this very process; False if it has ended."""
         if not self.is_alive:
             return False
         try:
@@ -70,7 +70,7 @@ def twice(found: list[Process]) -> list[Process]:
 
 
 def listeners(ports: set[int]) -> dict[int, set[int]]:
-    """Those of the ports that somebody listens on, with the processes that do."""
+    """The ports that a process listens on, with the process."""
     sockets = dict(_listening(ports))
     found: dict[int, set[int]] = {port: set() for port in sockets.values()}
     for entry in PROC.glob("[0-9]*/fd/*") if sockets else ():

@@ -1,7 +1,7 @@
 """A recorded watch, a server that replays it, and a client that follows it.
 
-The history is small and complete: a state as of version 3, then one change of each kind. Whatever
-breaks on the way, a client that has followed to version 8 must hold `FINAL`.
+The history is small and complete: a state as of version 3, then one change of each kind. After
+any failure, a client that has followed to version 8 must hold `FINAL`.
 """
 
 import asyncio

@@ -47,7 +47,7 @@ MOVES: Mapping[str, Move] = {
 }
 
 moves = st.sampled_from(["exit 0", "exit 137", "delete"]) | st.sampled_from(sorted(MOVES))
-"""Half of what happens is what matters most."""
+"""Half of the moves are the important ones."""
 
 CLOCK_STEPS = (0.4, 1.0, 7.0, 31.0, 301.0, 700.0)
 CLOCK_JUMPS = (-2.0, -40.0, -4000.0, 4000.0)
@@ -113,7 +113,7 @@ lively_manifests = st.builds(
     restart=st.sampled_from(["ExitCode", "OnFailure"]),
     successPolicy=st.just("AllWorkers"),
 )
-"""Jobs that go on for long: little ends them but themselves."""
+"""Long-lived jobs: few limits end them."""
 
 
 @st.composite
@@ -136,7 +136,7 @@ def _step_pass(cluster: ModelCluster, draw: st.DrawFn) -> None:
 
 
 def _step_pods(cluster: ModelCluster, draw: st.DrawFn) -> None:
-    """The same happens to some of the pods at once, and is seen or not."""
+    """Several pods make the same move at once, seen or not."""
     move = draw(moves)
     for name in sorted(cluster.pods):
         if draw(st.booleans()):

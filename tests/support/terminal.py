@@ -58,7 +58,7 @@ class Terminal:
         os.write(self._fd, keys.encode())
 
     def until(self, holds: Callable[[list[str]], bool]) -> list[str]:
-        """Wait until the screen is as asked for; returns its lines."""
+        """Wait until the screen matches; returns its lines."""
         end = time.monotonic() + PATIENCE
         while not holds(self.lines):
             left = end - time.monotonic()

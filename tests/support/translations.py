@@ -1,4 +1,4 @@
-"""Translations looked at from outside: what they lose, and what of a source is nowhere any more."""
+"""Checks of conversions: their losses, and values of the source that are missing without one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Kinds that a platform may bring along; what their objects hold is the platform's affair."""
+"""CRDs that a platform may install; their objects have no schema here."""
 
 from typing import Any, NamedTuple
 

@@ -18,14 +18,14 @@ class Step(NamedTuple):
     command: str
     shown: str
     is_local: bool = False
-    """A cluster whose pods are not processes of this machine answers otherwise."""
+    """The output differs on a cluster whose pods are not processes of this machine."""
 
     def fits(self, output: str) -> bool:
         return _pattern(self.shown).fullmatch(_tidy(output)) is not None
 
 
 def steps_of(page: str) -> Iterator[Step]:
-    """All commands of a page, in order."""
+    """The commands of a page, in order."""
     for local, block in _BLOCK.findall(page):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, shown = part.partition("\n")

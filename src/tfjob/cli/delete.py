@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tfjob.cli import cluster, job_arguments, printing
 from tfjob.sdk import job_lookup
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.deletion import delete
+from tfjob.sdk.job_changes import delete
 from tfjob.sdk.jobs import ClusterJob
 
 

@@ -11,7 +11,8 @@ import msgspec
 
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Quantity
-from tfjob.local.node.resource_fit import ZERO, requests_of, shortages, sum_of
+from tfjob.k8s.resource_usage import ZERO
+from tfjob.local.node.resource_fit import requests_of, shortages, sum_of
 
 Json = Mapping[str, Any]
 

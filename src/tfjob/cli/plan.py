@@ -14,8 +14,8 @@ from tfjob.core.observe import Children
 from tfjob.core.plan import Create
 from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Manifest, Settings
+from tfjob.k8s.child_types import PodGroup, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 from tfjob.manager import dialect_flags
 from tfjob.sdk import documents
 from tfjob.sdk.job_documents import CheckedDocument, check_all

@@ -5,11 +5,9 @@ from typing import Any
 
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Quantity
-from tfjob.local.apiserver.quota import Amounts, usage_of
+from tfjob.k8s.resource_usage import ZERO, Amounts, add, usage_of
 
 Json = Mapping[str, Any]
-
-_ZERO = Quantity(0)
 
 
 def is_scoped(quota: Json) -> bool:
@@ -28,7 +26,7 @@ def exceeded(quota: Json, pods: Sequence[Json], *, services: int) -> Iterator[st
         limit, taken = quantity.parse(text), quantity.parse(used.get(resource, "0"))
         if limit is None or taken is None:
             continue
-        needed = needs.get(resource, _ZERO)
+        needed = needs.get(resource, ZERO)
         left = max(limit.nano - taken.nano, 0)
         if needed.nano > left:
             room = Quantity(left, limit.form).render()
@@ -40,6 +38,5 @@ def _needs(pods: Sequence[Json], services: int) -> Amounts:
     total: Amounts = {}
     of_pods = [usage_of("pods", pod) for pod in pods]
     for used in (*of_pods, *[usage_of("services", {})] * services):
-        for name, amount in used.items():
-            total[name] = total.get(name, _ZERO) + amount
+        add(total, used)
     return total

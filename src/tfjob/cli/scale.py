@@ -9,7 +9,7 @@ import sys
 from tfjob.cli import cluster, job_arguments
 from tfjob.sdk import job_lookup
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.scaling import scale
+from tfjob.sdk.job_changes import scale
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import sys
 from tfjob.cli import cluster, job_arguments
 from tfjob.sdk import job_lookup
 from tfjob.sdk.connection import Cluster
-from tfjob.sdk.suspension import set_suspended
+from tfjob.sdk.job_changes import set_suspended
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ MAX_BYTES: Final = 256 * 1024 * 1024
 would be larger; real ones are far smaller."""
 _BODILESS: Final = frozenset({204, 304})
 _BUFFER_SIZE: Final = 16_384
-"""As large as a TLS record. Without a buffer of ours, each read allocates 256 kB for a moment."""
+"""As large as a TLS record. Without its own buffer, each read briefly allocates 256 kB."""
 
 
 class Response(NamedTuple):
@@ -45,7 +45,7 @@ class BrokenConnectionError(ConnectionError):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Carries one exchange at a time; `is_open` tells whether it can be used again."""
+    """Carries one exchange at a time; `is_open` says whether it can be used again."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None

@@ -16,7 +16,7 @@
         └── ServerTimeout       no response; the request MAY have been executed
             └── IdleTimeout     an open stream received nothing for too long
 
-`is_retryable` tells whether the same request may succeed later. `message` is the server's text.
+`is_retryable` says whether the same request may succeed later. `message` is the server's text.
 """
 
 # ruff: noqa: N818 - the classes are named after the reasons Kubernetes gives

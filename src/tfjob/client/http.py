@@ -15,9 +15,9 @@ import msgspec
 
 from tfjob.client import errors
 from tfjob.client.config import Config
+from tfjob.client.flowcontrol import TokenBucket
 from tfjob.client.request import ClientConfig, Request, query
 from tfjob.client.streams import Stream
-from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 from tfjob.client.transport import RequestHook, Transport
 from tfjob.k8s.meta import ObjectMeta

@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from tfjob.client.backoff import with_jitter
 from tfjob.client.errors import AlreadyExists, ApiError, Conflict, NotFound
+from tfjob.client.flowcontrol import with_jitter
 from tfjob.client.resource import LEASES
 from tfjob.client.timing import REAL, Handle, Timers, Timing
 from tfjob.k8s import time

@@ -154,7 +154,7 @@ class Pool:
 
 
 class _Slots:
-    """A semaphore whose free slots cost next to nothing; a freed one goes to who waits longest."""
+    """A semaphore whose free slots cost next to nothing; a freed one goes to the longest waiter."""
 
     def __init__(self, limit: int) -> None:
         self._free = limit

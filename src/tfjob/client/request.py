@@ -33,7 +33,7 @@ class ClientConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One API request. `timeout` and `max_attempts` stand for those of the client if given."""
+    """One API request. `timeout` and `max_attempts` override those of the client."""
 
     verb: str
     method: str

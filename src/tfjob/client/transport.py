@@ -1,8 +1,8 @@
 """Sends requests to an API server, with credentials, throttling and retries.
 
 A request is retried only if the server asks for it (429, or 503 with Retry-After) and executing it
-twice is harmless, or if the server refused credentials that have changed since. Before each attempt
-the request is asked whether it may still be sent. Every failure is raised as an ApiError.
+twice is harmless, or if the server refused credentials that have changed since. The guard of a
+request is checked before each attempt. Every failure is raised as an ApiError.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from typing import Final, Protocol, TypeVar
 
 from tfjob.client import errors
-from tfjob.client.backoff import exponential_delay, with_jitter
 from tfjob.client.config import Config
 from tfjob.client.connection import Response
 from tfjob.client.credentials import ConfigError
+from tfjob.client.flowcontrol import TokenBucket, exponential_delay, with_jitter
 from tfjob.client.http_request import RequestEncoder
 from tfjob.client.pool import Pool, address_of
 from tfjob.client.request import (
@@ -26,7 +26,6 @@ from tfjob.client.request import (
     resource_in,
 )
 from tfjob.client.streams import Stream, StreamResponse, Streams
-from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 
 RequestHook = Callable[[str, str, int, float], None]

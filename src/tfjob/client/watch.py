@@ -12,7 +12,6 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from tfjob.client.backoff import Backoff
 from tfjob.client.errors import (
     ApiError,
     BadRequest,
@@ -22,6 +21,7 @@ from tfjob.client.errors import (
     ServerTimeout,
     Unreachable,
 )
+from tfjob.client.flowcontrol import Backoff
 from tfjob.client.pager import PAGE_SIZE, PageSource, Scope, list_all
 from tfjob.client.streams import Stream
 from tfjob.client.timing import REAL, Timing
@@ -68,7 +68,7 @@ class WatchConfig(msgspec.Struct, frozen=True, kw_only=True):
     initial_delay: float = 0.1
     max_delay: float = 30.0
     max_unreachable_delay: float = 5.0
-    """A server that cannot be reached is not burdened by attempts, and is found again soon."""
+    """Limits the attempts on an unreachable server, and still finds it soon when it is back."""
     page_size: int = PAGE_SIZE
 
 

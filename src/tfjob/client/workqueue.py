@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from tfjob.client.backoff import exponential_delay, with_jitter
+from tfjob.client.flowcontrol import exponential_delay, with_jitter
 from tfjob.client.timing import Handle, Timers
 
 K = TypeVar("K", bound=Hashable)

@@ -28,6 +28,7 @@ from tfjob.controller import controller_refs, decision_log, held_pods
 from tfjob.controller.child_kinds import Kind, Kinds
 from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.metrics_recorder import MetricsRecorder
+from tfjob.controller.result import Report
 from tfjob.controller.slow_start import (
     ChildGroup,
     CreateBackoff,
@@ -37,7 +38,6 @@ from tfjob.controller.slow_start import (
     is_refusal,
 )
 from tfjob.controller.snapshot import PendingClaim
-from tfjob.controller.write_report import Report
 from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.invalid_job import InvalidJob

@@ -13,7 +13,7 @@ import msgspec
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.client.resource import Resource
 from tfjob.controller.pod_event_lookup import BriefLister, PodEventLookup
-from tfjob.k8s.pod_event import PodEvent
+from tfjob.k8s.event import PodEvent
 
 NODES: Final = Resource("", "v1", "nodes", namespaced=False)
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from tfjob.client.adaptive_delay import AdaptiveDelay
 from tfjob.client.events import Backlog
+from tfjob.client.flowcontrol import AdaptiveDelay
 from tfjob.client.timing import Timing
 from tfjob.client.watch_codec import HasMetadata, Key
 from tfjob.client.workqueue import Priority

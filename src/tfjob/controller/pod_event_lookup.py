@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from tfjob.client.errors import ApiError
 from tfjob.client.resource import EVENTS
 from tfjob.core.diagnosis import pod_events
+from tfjob.k8s.event import InvolvedObject, PodEvent, PodEventList
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod_event import InvolvedObject, PodEvent, PodEventList
 
 MAX_PODS: Final = 3000
 _MAX_READ: Final = 50

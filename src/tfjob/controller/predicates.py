@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from tfjob.client.watch_codec import HasMetadata
+from tfjob.k8s.child_types import Service
 from tfjob.k8s.pod import Phase, Pod
-from tfjob.k8s.service import Service
 
 _ALIVE: Final = frozenset({Phase.PENDING, Phase.RUNNING})
 

@@ -21,10 +21,9 @@ from tfjob.controller.job_events import JobEventRecorder
 from tfjob.controller.job_object import JobObject
 from tfjob.controller.metrics_recorder import MetricsRecorder
 from tfjob.controller.pacing import Pacer, SettledState
-from tfjob.controller.result import Result
+from tfjob.controller.result import Report, Result, with_blocked_child
 from tfjob.controller.snapshot import Snapshot, SnapshotReader
 from tfjob.controller.status_writer import StatusWriter, WriteResult
-from tfjob.controller.write_report import Report, with_blocked_child
 from tfjob.core.invalid_job import InvalidJob, reject
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Plan, Rule

@@ -1,11 +1,38 @@
-"""The result of one reconcile."""
+"""The result of a reconcile, and that of writing the children, which is a part of it."""
 
 from datetime import datetime
 
 import msgspec
 
-from tfjob.client.errors import ApiError
-from tfjob.controller.write_report import Report
+from tfjob.client.errors import ApiError, NamespaceTerminating
+from tfjob.core.diagnosis.diagnose import with_old_child, with_refusal
+from tfjob.core.invalid_job import InvalidJob
+from tfjob.core.job import Job
+from tfjob.core.plan import Plan
+
+
+class Report(msgspec.Struct):
+    """The result of writing a job's children: versions to wait for, and errors."""
+
+    versions: dict[str, str] = msgspec.field(default_factory=dict)
+    errors: list[ApiError] = msgspec.field(default_factory=list)
+    refused: int = 0
+    """How many of the errors are refused creates, which are retried after `retry_after`."""
+    retry_after: float | None = None
+    """Seconds until creates that were refused, now or earlier, may be retried."""
+    retries_soon: bool = False
+    """An object with a child's name is terminating, or has just changed: retry shortly."""
+    old_child: str = ""
+    """A terminating object with a child's name, which is waited for."""
+    has_more: bool = False
+    first_create_error: str = ""
+    refused_child: str = ""
+    """The first child, in plan order, that could not be created, and its error."""
+
+    @property
+    def namespace_terminating(self) -> bool:
+        """Nothing can be created in the namespace any more."""
+        return any(isinstance(error, NamespaceTerminating) for error in self.errors)
 
 
 class Result(msgspec.Struct):
@@ -42,3 +69,20 @@ class Result(msgspec.Struct):
         self.retries_soon |= report.retries_soon
         self.requeue |= report.has_more
         self.namespace_terminating |= report.namespace_terminating
+
+
+def with_blocked_child(job: Job | InvalidJob, plan: Plan, report: Report, *, now: datetime) -> Plan:
+    """The plan with the reason why a child could not be created, unless it is an outage."""
+    if isinstance(job, InvalidJob):
+        return plan
+    if not report.first_create_error:
+        old = report.old_child
+        return with_old_child(job, plan, child=old, now=now) if old else plan
+    return with_refusal(
+        job,
+        plan,
+        child=report.refused_child,
+        error=report.first_create_error,
+        is_final=report.retry_after is not None,
+        now=now,
+    )

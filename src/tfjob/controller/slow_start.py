@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from tfjob.client.backoff import exponential_delay
 from tfjob.client.errors import ApiError, NamespaceTerminating, TooManyRequests, Unauthorized
+from tfjob.client.flowcontrol import exponential_delay
 from tfjob.core.job import Job
 from tfjob.core.plan import Create
 

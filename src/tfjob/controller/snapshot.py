@@ -6,6 +6,7 @@ Writes nothing.
 """
 
 import logging
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
@@ -18,7 +19,6 @@ from tfjob.controller.cluster_lookups import ClusterLookups
 from tfjob.controller.decoded_jobs import DecodedJobs
 from tfjob.controller.held_pods import HeldPods, is_stray, releasable
 from tfjob.controller.job_object import JobObject, Unreadable
-from tfjob.controller.tokens import random_token
 from tfjob.core import stuck_pods
 from tfjob.core.claim import Claim, claim_of
 from tfjob.core.companion_problem import pods_of_companions
@@ -29,23 +29,27 @@ from tfjob.core.observe import Children, HalfPlaced
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import Dialect, Manifest, Settings
 from tfjob.k8s import field
-from tfjob.k8s.batch import BatchJob
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import BatchJob, CompanionObject, PodGroup, Service
+from tfjob.k8s.event import PodEvent
 from tfjob.k8s.field import FaultKind
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.pod_event import PodEvent
-from tfjob.k8s.podgroup import PodGroup
-from tfjob.k8s.service import Service
 
 T = TypeVar("T", bound=HasMetadata)
 _log: Final = logging.getLogger(__name__)
+_TOKEN_LENGTH: Final = 4
+_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _MAX_UNPARSED: Final = 1000
 _UNPARSED: Final = (
     "the operator ignores the job and leaves its children as they are; correct the job or delete it"
 )
 PendingClaim = tuple[str, ObjectMeta, Claim]
 """Kind and metadata of a child to adopt or to release."""
+
+
+def random_token() -> str:
+    """A random part of the names of children."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(_TOKEN_LENGTH))
 
 
 class Stores(msgspec.Struct):

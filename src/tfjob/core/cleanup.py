@@ -13,7 +13,7 @@ import msgspec
 from tfjob.core.job import CleanPolicy
 from tfjob.core.plan import ChildKind, Delete, Rule, deletes_of
 from tfjob.k8s import time
-from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.child_types import BatchJob
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
 

@@ -13,8 +13,8 @@ import msgspec
 
 from tfjob.core.plan import ChildKind, Update
 from tfjob.k8s import time
+from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.pod import Pod, PodCondition
-from tfjob.k8s.podgroup import PodGroup
 
 ANNOTATION: Final = "tfjob.dev/retried-at"
 SHORTEST: Final = timedelta(seconds=10)

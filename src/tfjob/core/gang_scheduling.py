@@ -14,8 +14,8 @@ from tfjob.core.gang_members import Member, Members
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.plan import ChildKind, Create, Delete, Rule, Update, deletes_of
 from tfjob.k8s import quantity
+from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.podgroup import PodGroup
 
 _RESOURCES = "minResources"
 

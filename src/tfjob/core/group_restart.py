@@ -14,6 +14,7 @@ from tfjob.core import queue_group
 from tfjob.core.diagnosis import failures
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.consequences import SURVIVES, couples
+from tfjob.core.diagnosis.failures import EndedRun
 from tfjob.core.job import Job, Recovery
 from tfjob.core.observe import ObservedState, ReplicaInstance
 from tfjob.core.restart_policy import ReplicaAction, backoff_until, is_recorded, streak_before
@@ -33,6 +34,30 @@ _NEVER_RAN: Final = frozenset(
     {Cause.CONTAINER_NOT_STARTED, Cause.INIT_CONTAINER_FAILED, Cause.POD_REJECTED}
 )
 Actions = Sequence[tuple[ReplicaInstance, ReplicaAction]]
+
+
+def with_uncounted(job: Job, actions: Actions) -> Actions:
+    """The actions, with restarts of replicas whose container has just ended in its pod.
+
+    Otherwise the kubelet restarts that container, and counts it. If coupled replicas still run, the
+    pod is replaced together with theirs, and the operator counts the restart.
+    """
+    if job.semantics.recovery is not Recovery.GROUP:
+        return actions
+    ended = [each for each, action in actions if _has_just_ended(job, each, action)]
+    if not ended:
+        return actions
+    pairs = _coupled_types(job, {each.replica.type for each in ended})
+    ending, names = {survivor for _, survivor in pairs}, {each.name for each in ended}
+    is_coupled = any(
+        each.replica.type in ending and each.name not in names and _is_running(each, action)
+        for each, action in actions
+    )
+    if not is_coupled:
+        return actions
+    return [
+        (each, ReplicaAction.RESTART if each.name in names else action) for each, action in actions
+    ]
 
 
 def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime) -> Actions:
@@ -63,7 +88,8 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
     members = [found for found in losses.values() if found[0].replica.type in missed]
     first = members[0][1]
     for instance, key in members:
-        instance.incident = instance.incident or (key if _is_in_place(instance) else first)
+        own = key if _restart_in_place(instance) is not None else first
+        instance.incident = instance.incident or own
     for instance in survivors:
         instance.incident, instance.is_superseded = first, True
     group = [*survivors, *(lost for lost, _ in members)]
@@ -162,8 +188,8 @@ def _loss(
         return "" if queue_group.is_kept_by_queue(pod) else instance.incident
     if action in _LOST:
         return failures.last_key(pod) if _has_run(instance, now=now) else ""
-    is_lost = action is ReplicaAction.KEEP and _is_in_place(instance) and _is_news(job, pod)
-    return failures.key_before_restart(pod) if is_lost else ""
+    ended = _restart_in_place(instance) if action is ReplicaAction.KEEP else None
+    return ended.key if ended is not None and _is_new(job, pod, ended) else ""
 
 
 def _is_running(instance: ReplicaInstance, action: ReplicaAction) -> bool:
@@ -172,27 +198,38 @@ def _is_running(instance: ReplicaInstance, action: ReplicaAction) -> bool:
     return instance.is_active and not instance.is_completed and instance.job is None
 
 
-def _is_in_place(instance: ReplicaInstance) -> bool:
-    """It runs again in the same pod, after a failure that did not follow from another one."""
+def _restart_in_place(instance: ReplicaInstance) -> EndedRun | None:
+    """The failure, not one that followed another, after which the same pod goes on.
+
+    Its container runs again, or has just ended and the kubelet restarts it.
+    """
     if instance.pod is None or not instance.is_active:
+        return None
+    ended = failures.last_ended_run(instance.pod)
+    return None if ended is None or ended.run < instance.excused else ended
+
+
+def _has_just_ended(job: Job, instance: ReplicaInstance, action: ReplicaAction) -> bool:
+    pod = instance.pod
+    if pod is None or action is not ReplicaAction.KEEP or instance.replica.restart not in SURVIVES:
         return False
-    return failures.training_restarts(instance.pod) > instance.excused
+    ended = _restart_in_place(instance)
+    return ended is not None and not ended.is_counted and _is_new(job, pod, ended)
 
 
-def _is_news(job: Job, pod: Pod) -> bool:
-    """Whether the failure before the last restart in place is not stored yet.
+def _is_new(job: Job, pod: Pod, ended: EndedRun) -> bool:
+    """Whether a failure before a restart in place is not stored yet.
 
     The others have survived one that is, or the job did not restart groups at that time. One that
     is no longer stored precedes the incidents that are; only times of the same node tell that.
     """
-    ended, stored = failures.end_before_restart(pod), job.status.diagnosis
-    finished = None if ended is None else time.parse(ended.finished_at)
-    if stored is None or finished is None:
-        return finished is not None
-    if failures.key_before_restart(pod) in {each.key for each in stored.incidents}:
+    stored = job.status.diagnosis
+    if stored is None or ended.finished is None:
+        return ended.finished is not None
+    if ended.key in {each.key for each in stored.incidents}:
         return False
     forgotten_until = stored.forgotten_until_on(pod.spec.node_name)
-    return forgotten_until is None or time.truncate(finished) > forgotten_until
+    return forgotten_until is None or time.truncate(ended.finished) > forgotten_until
 
 
 def _has_run(instance: ReplicaInstance, *, now: datetime) -> bool:

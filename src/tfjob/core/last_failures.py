@@ -78,7 +78,7 @@ def _of_pod(pod: Pod) -> Iterator[LastFailure]:
         if now is not None and now.exit_code != 0:
             yield LastFailure(meta.name, meta.uid, each.name, each.restart_count, now)
         elif now is None and before is not None and before.exit_code != 0:
-            yield LastFailure(meta.name, meta.uid, each.name, each.restart_count - 1, before)
+            yield LastFailure(meta.name, meta.uid, each.name, each.last_run, before)
 
 
 def _order(failure: LastFailure) -> tuple[float, str, str]:

@@ -15,13 +15,10 @@ from tfjob.core import batch_job, pod_state
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType, Workload
 from tfjob.core.plan import ChildKind
 from tfjob.core.status import ConditionType, RecordCause, ReplicaStatus
-from tfjob.k8s.batch import BatchJob
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import BatchJob, CompanionObject, PodGroup, Service
+from tfjob.k8s.event import PodEvent
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Phase, Pod, Terminated
-from tfjob.k8s.pod_event import PodEvent
-from tfjob.k8s.podgroup import PodGroup
-from tfjob.k8s.service import Service
 
 
 class HalfPlaced(msgspec.Struct, frozen=True):

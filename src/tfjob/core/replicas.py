@@ -13,7 +13,7 @@ from tfjob.core.job import Job, Workload
 from tfjob.core.observe import Children, ObservedState, ReplicaInstance
 from tfjob.core.plan import ChildKind, Create, Rule, Update
 from tfjob.core.status import JobStatus, RecordCause, ReplicaStatus
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import CompanionObject
 
 
 def missing_services(job: Job, observed: ObservedState) -> list[Create]:

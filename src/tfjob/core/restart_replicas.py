@@ -101,7 +101,8 @@ def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActi
     left = limits.remaining_restarts(
         builder.job.policy.backoff_limit, counted_restarts(builder, observed)
     )
-    allowed = apply_backoff_limit(actions, left=left, semantics=semantics)
+    due = group_restart.with_uncounted(builder.job, actions)
+    allowed = apply_backoff_limit(due, left=left, semantics=semantics)
     return group_restart.with_groups(builder.job, allowed, status=builder.status, now=builder.now)
 
 

@@ -4,6 +4,7 @@ Offline, a job may have a generateName only. The rules then judge the longest na
 of it, and their faults are those of the generateName.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -44,6 +45,18 @@ def read_name(reader: Reader, manifest: Mapping[str, Any]) -> ObjectName | None:
     rule = "name or generateName is required"
     reader.note(field.required(_NAME, rule, remedy="add metadata.name"))
     return None
+
+
+def remedy_for_name(name: str, longest: int) -> str:
+    """Suggest a valid name close to the given one."""
+    kept = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
+    whole = kept if kept[:1].isalpha() else f"job-{kept}"
+    legal = whole[:longest].strip("-")
+    if not kept:
+        return "use lower-case letters, digits and '-'"
+    if whole == name:
+        return f"shorten it to {longest} characters or less, for example {legal}"
+    return f"use a name such as {legal}"
 
 
 def rules_of(schema: Schema) -> RuleTree:

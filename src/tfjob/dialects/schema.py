@@ -1,6 +1,6 @@
 """Builders for structural schemas (OpenAPI v3) of custom resources.
 
-Each takes the description for `kubectl explain`. A schema may also carry hints for users whose
+Each takes the description for `kubectl explain`. A schema may also carry remedies for users whose
 value is rejected; these are not published in the CRD.
 """
 
@@ -18,7 +18,7 @@ _INT32 = 2**31 - 1
 REMEDY = "x-tfjob-remedy"
 """Hint for a rejected value of this field."""
 ABSENT = "x-tfjob-absent"
-"""Message and hint for a required field that is absent."""
+"""Message and remedy for a required field that is absent."""
 REPORT = "x-tfjob-report"
 """How the offline check reports the violation of a rule."""
 RULES = "x-kubernetes-validations"
@@ -57,21 +57,23 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None = None
     """The text of the fault; without it, the message of the rule."""
     remedy: str | Callable[[Any, Any], str] = ""
-    """A hint for the user, or a function of the value and the argument that returns it."""
+    """What the user can do, or a function of the value and the argument that returns it."""
     order: int = 0
     """Faults are sorted by this number; negative ones precede those of the plain schema."""
     hides_entries: bool = False
     """Bad entries are not checked any further."""
 
 
-def hinted(schema: Schema, *, remedy: str = "", absent: tuple[str, str] | None = None) -> Schema:
-    """The schema with hints for users."""
-    hints = {REMEDY: remedy, ABSENT: absent}
-    return {**schema, **{key: hint for key, hint in hints.items() if hint}}
+def with_remedies(
+    schema: Schema, *, remedy: str = "", absent: tuple[str, str] | None = None
+) -> Schema:
+    """The schema with remedies for users."""
+    found = {REMEDY: remedy, ABSENT: absent}
+    return {**schema, **{key: each for key, each in found.items() if each}}
 
 
 def published(schema: Any) -> Any:
-    """The schema as published in the CRD, without hints."""
+    """The schema as published in the CRD, without remedies."""
     if isinstance(schema, dict):
         return {key: published(each) for key, each in schema.items() if key not in _HINTS}
     return [published(each) for each in schema] if isinstance(schema, list) else schema

@@ -1,19 +1,23 @@
-"""A core/v1 Event: its value, its name and its manifest.
+"""core/v1 Events, as they are written and as they are read.
 
-The name is derived from the involved object and a key, so that recording the same occurrence twice
-yields one Event. Rate limiting and aggregation are not done here.
+The name of an Event is derived from the involved object and a key, so that recording the same
+occurrence twice yields one Event. Rate limiting and aggregation are not done here.
 """
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from tfjob.k8s import time
+from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.names import MAX_SUBDOMAIN_LENGTH
 
 MAX_MESSAGE_BYTES = 1024
+MAX_MESSAGE = 1024
+"""The most characters of a message that is read."""
 CHILD_ANNOTATION = "tfjob.dev/child"
 RULE_ANNOTATION = "tfjob.dev/rule"
 _HASH_BYTES = 8
@@ -21,7 +25,7 @@ _ELLIPSIS = "…"
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """An event about one object. The type is `Normal` or `Warning`."""
+    """An event to write about one object. The type is `Normal` or `Warning`."""
 
     type: str
     reason: str
@@ -107,3 +111,37 @@ def truncated(message: str) -> str:
         return encoded.decode()
     space = MAX_MESSAGE_BYTES - len(_ELLIPSIS.encode())
     return encoded[:space].decode("utf-8", "ignore") + _ELLIPSIS
+
+
+class InvolvedObject(msgspec.Struct, frozen=True):
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ObjectEvent(msgspec.Struct, frozen=True, rename="camel"):
+    metadata: ObjectMeta
+    involved_object: InvolvedObject = InvolvedObject()
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int | None = None
+    last_timestamp: str | None = None
+
+    @property
+    def order(self) -> tuple[str, int]:
+        """Sorts by time; events of the same second sort in the order in which they were stored."""
+        version = self.metadata.resource_version
+        return self.last_timestamp or "", int(version) if version.isdecimal() else 0
+
+
+class PodEvent(ObjectEvent, frozen=True, rename="camel"):
+    """An event that the operator reads. Users write events too, so its message is cut."""
+
+    def __post_init__(self) -> None:
+        if len(self.message) > MAX_MESSAGE:
+            msgspec.structs.force_setattr(self, "message", self.message[:MAX_MESSAGE])
+
+
+class PodEventList(msgspec.Struct):
+    items: Sequence[PodEvent] | None = None

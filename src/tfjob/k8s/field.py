@@ -29,7 +29,7 @@ _WITHOUT_VALUE = frozenset({FaultKind.REQUIRED, FaultKind.FORBIDDEN, FaultKind.I
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One invalid field. `remedy` is a hint for the user and not part of the Kubernetes text."""
+    """One invalid field. `remedy` says what to do and is not part of the Kubernetes text."""
 
     path: str
     kind: FaultKind

@@ -30,7 +30,7 @@ class Terminated(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     exit_code: int = 0
     reason: str = ""
     message: str = ""
-    """The end of it: the last lines tell most."""
+    """The end of it: the last lines say most."""
     started_at: str | None = None
     finished_at: str | None = None
 
@@ -63,6 +63,15 @@ class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     restart_count: int = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
+
+    @property
+    def last_run(self) -> int:
+        """The number of the run that `last_state` describes, counted from 0.
+
+        While a container waits for a restart, the kubelet has not counted that restart.
+        """
+        is_due = self.state.waiting is not None and bool(self.state.waiting.reason)
+        return self.restart_count if is_due else self.restart_count - 1
 
 
 class PodCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):

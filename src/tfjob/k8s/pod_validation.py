@@ -1,6 +1,6 @@
 """Validates pod specs, also those in templates, with the messages of kube-apiserver.
 
-Rules return faults and never raise. They do not look at other objects.
+Rules return faults and never raise. They do not read other objects.
 """
 
 from collections.abc import Sequence

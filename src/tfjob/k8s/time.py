@@ -61,7 +61,7 @@ def truncate(moment: datetime) -> datetime:
 def add(moment: datetime, duration: timedelta) -> datetime:
     """Add a duration; a result beyond the range of datetime is its first or last moment.
 
-    Stored times may be absurd, and must not raise.
+    Stored times may be far out of range, and must not raise.
     """
     try:
         return moment + duration

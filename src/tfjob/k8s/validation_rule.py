@@ -46,7 +46,7 @@ class ValidationRule:
         return old is not None or not self.is_transition
 
     def holds(self, env: Env) -> bool:
-        """Whether the rule holds. Raises EvaluationError if that cannot be told."""
+        """Whether the rule holds. Raises EvaluationError if that cannot be determined."""
         return self._holds(env) is True
 
     def message_for(self, env: Env) -> str:

@@ -160,17 +160,17 @@ class LocalCluster:
             if task.done():
                 task.result()
 
-    async def report_disk(self, tell: Callable[[str], None]) -> None:
+    async def report_disk(self, report: Callable[[str], None]) -> None:
         """Report when writes to the disk begin to fail and when they work again; never returns."""
         while True:
             fault = await self._write_health.get()
             if fault:
-                tell(
+                report(
                     f"{self.data}: cannot be written: {fault}; "
                     "jobs wait until there is space on that disk"
                 )
             else:
-                tell(f"{self.data}: can be written again; jobs continue")
+                report(f"{self.data}: can be written again; jobs continue")
 
     async def _install_crds(self, api: Api) -> None:
         for dialect in self._dialects:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 KUBECONFIG: Final = "kubeconfig"
-"""The file that tells clients how to connect."""
+"""The file with which clients connect."""
 FORMAT: Final = 1
 """The layout of the data folder; a newer one is left untouched."""
 _SECRETS: Final = ("token", "apiserver.key")

@@ -18,14 +18,14 @@ from tfjob.client.config import Config
 from tfjob.client.errors import ApiError, Forbidden
 from tfjob.client.events import EventRecorder
 from tfjob.client.fair_semaphore import FairSemaphore
+from tfjob.client.flowcontrol import TokenBucket
 from tfjob.client.http import Api
 from tfjob.client.leader_election import LeaderElector, LeaseConfig
 from tfjob.client.resource import is_served, served_version
-from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import REAL, Timing
 from tfjob.controller.child_kinds import resource_of
 from tfjob.controller.pacing import EventPacer
-from tfjob.controller.tokens import random_token
+from tfjob.controller.snapshot import random_token
 from tfjob.dialects.base import ChildApi, Dialect
 from tfjob.manager import health
 from tfjob.manager.background import supervised, unawaited_errors

@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from tfjob.client.backoff import Backoff
 from tfjob.client.errors import ApiError, Forbidden, NotFound
+from tfjob.client.flowcontrol import Backoff
 from tfjob.client.http import Api
 from tfjob.client.resource import Resource, is_served
 from tfjob.client.timing import Timing

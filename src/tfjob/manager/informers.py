@@ -21,11 +21,8 @@ from tfjob.controller.snapshot import Stores
 from tfjob.core.job import Workload
 from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import ChildApi, Dialect, Settings
-from tfjob.k8s.batch import BatchJob
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import BatchJob, CompanionObject, PodGroup, Service
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.podgroup import PodGroup
-from tfjob.k8s.service import Service
 
 T = TypeVar("T", bound=HasMetadata)
 

@@ -11,7 +11,8 @@ from tfjob.core.job import Job
 from tfjob.core.status import ConditionType
 from tfjob.k8s import quantity
 from tfjob.k8s.pod import Pod
-from tfjob.local.node.resource_fit import ZERO, requests_of, shortages
+from tfjob.k8s.resource_usage import ZERO
+from tfjob.local.node.resource_fit import requests_of, shortages
 from tfjob.sdk.jobs import ClusterJob
 
 Amounts = Mapping[str, str]

@@ -9,12 +9,10 @@ from contextlib import suppress
 from tfjob.client.errors import Forbidden, NotFound
 from tfjob.core.status import ConditionType
 from tfjob.sdk import (
-    deletion,
+    job_changes,
     job_logs,
     job_lookup,
     restarting,
-    scaling,
-    suspension,
     waiting,
 )
 from tfjob.sdk.blocked_check import BlockedCheck, Check, ignore
@@ -80,10 +78,10 @@ class BoundJob:
 
     async def set_suspended(self, *, is_suspended: bool) -> None:
         found = await self.refresh()
-        await suspension.set_suspended(self._cluster, found, is_suspended=is_suspended)
+        await job_changes.set_suspended(self._cluster, found, is_suspended=is_suspended)
 
     async def scale(self, workers: int) -> None:
-        await scaling.scale(self._cluster, await self.refresh(), workers)
+        await job_changes.scale(self._cluster, await self.refresh(), workers)
 
     async def restart(self, replica: str | None) -> None:
         found = await self.refresh()
@@ -93,8 +91,8 @@ class BoundJob:
             await restarting.restart_all(self._cluster, found)
 
     async def delete(self) -> None:
-        await deletion.delete(self._cluster, self.found)
+        await job_changes.delete(self._cluster, self.found)
 
     async def delete_if_there(self) -> None:
         with suppress(NotFound, TFJobError):
-            await deletion.delete(self._cluster, self.found)
+            await job_changes.delete(self._cluster, self.found)

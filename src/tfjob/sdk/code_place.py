@@ -1,21 +1,30 @@
 """Where the replicas find the user's code: in a folder of this machine, or in a cluster.
 
 On this machine the folder is used as it is. A cluster gets a copy in a ConfigMap, or the code is in
-the image or on a volume already, where nothing can be checked from here.
+the image or on a volume already, where nothing can be checked from here. Hidden files, caches and
+virtual environments are not sent.
 """
 
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from tfjob.sdk import code_folder
+from tfjob.sdk.config_map import LIMIT
 from tfjob.sdk.errors import TFJobError
 
 CODE_FOLDER: Final = "/tfjob/code"
 """Where replicas on a cluster find the code."""
 _CLAIM: Final = "pvc://"
+_CACHES: Final = frozenset({"__pycache__", "node_modules", "site-packages"})
+_MAX_FILES: Final = 1000
+_REMEDY: Final = (
+    "name an image that contains the code with image=… and code=None, or a volume with"
+    " code='pvc://CLAIM/FOLDER', or choose a smaller folder with code=…"
+)
 
 
 class CodePlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +50,7 @@ class CodePlace(msgspec.Struct, frozen=True, kw_only=True):
         """What must be sent along."""
         if self.is_local or self.folder is None:
             return {}
-        return code_folder.files_of(self.folder)
+        return files_of(self.folder)
 
     def script(self, path: Path) -> str:
         """The path of a script for the replicas, which start in the working directory."""
@@ -109,3 +118,41 @@ def _is_installed(folder: Path) -> bool:
     prefixes = {Path(each).resolve() for each in (sys.prefix, sys.base_prefix)}
     own = [each / "lib" for each in prefixes]
     return any(folder.is_relative_to(each) for each in own)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The content of all files by their path below the folder.
+
+    The search stops as soon as the limit is exceeded, so that a home directory by mistake costs no
+    time.
+    """
+    found: dict[str, bytes] = {}
+    size = 0
+    for path in _paths(folder):
+        name = path.relative_to(folder).as_posix()
+        size += path.stat().st_size
+        if size > LIMIT or len(found) == _MAX_FILES:
+            raise TFJobError(
+                f"{folder}: the code does not fit into a ConfigMap of {LIMIT} bytes and"
+                f" {_MAX_FILES} files (at {name}, {len(found) + 1} files and {size} bytes so far);"
+                " nothing was created",
+                remedy=_REMEDY,
+            )
+        found[name] = path.read_bytes()
+    return found
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    """Sorted, so that the same folder always gives the same files and the same error."""
+    for root, folders, files in os.walk(folder):
+        here = Path(root)
+        folders[:] = sorted(each for each in folders if _is_code(here / each))
+        for each in sorted(files):
+            path = here / each
+            if not each.startswith(".") and path.is_file():
+                yield path
+
+
+def _is_code(folder: Path) -> bool:
+    is_left_out = folder.name.startswith(".") or folder.name in _CACHES
+    return not is_left_out and not (folder / "pyvenv.cfg").exists()

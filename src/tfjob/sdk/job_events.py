@@ -11,7 +11,7 @@ from tfjob.client.resource import EVENTS
 from tfjob.client.watch import Watch
 from tfjob.client.watch_codec import Changed, Replaced
 from tfjob.k8s import time
-from tfjob.k8s.pod_event import ObjectEvent
+from tfjob.k8s.event import ObjectEvent
 from tfjob.sdk import jobs
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.jobs import ClusterJob

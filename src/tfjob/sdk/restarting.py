@@ -15,8 +15,8 @@ from tfjob.k8s.pod import Phase, Pod
 from tfjob.sdk import job_lookup, jobs
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
+from tfjob.sdk.job_changes import set_suspended
 from tfjob.sdk.jobs import ClusterJob
-from tfjob.sdk.suspension import set_suspended
 
 _POLL_INTERVAL: Final = 0.2
 

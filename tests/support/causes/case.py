@@ -22,7 +22,7 @@ WORKER: Final = "j-worker-0"
 
 
 class Scene:
-    """Where a case is played: a namespace, what acts as its kubelet, and requests."""
+    """Where a case runs: a namespace, its kubelet, and requests."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class Scene:
         self._api = api
         self._kubelet = kubelet
         self.resources = AsyncExitStack()
-        """What a case has opened and is closed after it."""
+        """Closed after the case."""
         self.namespace = namespace
         self.known_at: float | None = None
-        """When the API server knew the fact, by the monotonic clock."""
+        """When the API server had the information, on the monotonic clock."""
 
     @property
     def kubelet(self) -> FakeKubelet:
@@ -57,7 +57,7 @@ class Scene:
         return await self._api.call(method, path, body)
 
     async def until_refused(self) -> None:
-        """Wait until the API server refuses pods: new rules are in force after a moment."""
+        """Wait until the API server refuses pods: new rules take effect after a moment."""
         container = {"name": "c", "image": "example.invalid/x"}
         body = {"metadata": {"name": "probe"}, "spec": {"containers": [container]}}
         path = f"{self.core('pods')}?dryRun=All"
@@ -72,7 +72,7 @@ class Scene:
         await self.until("pods are refused", is_refused)
 
     async def submit(self, roles: str = "W1", **fields: Any) -> None:
-        """Create the job `j`; the server knows from now on what it asks for."""
+        """Create the job `j`; from now on the API server has the information."""
         await self.create(tfjob(roles, **fields))
 
     async def create(self, job: Mapping[str, Any]) -> None:
@@ -92,7 +92,7 @@ class Scene:
         await self.create(job_of_containers(roles, restart=restart, **fields))
 
     def is_known(self, *, after: float = 0.0) -> None:
-        """The API server knows what is wrong, from now on or after some seconds."""
+        """Note that the API server has the information, now or after some seconds."""
         self.known_at = time.monotonic() + after
 
     async def pod(self, name: str = WORKER) -> Json | None:
@@ -106,7 +106,7 @@ class Scene:
     async def until_pod(
         self, what: str, is_so: Callable[[Json], object], name: str = WORKER
     ) -> None:
-        """Wait until a pod is so; the API server knows then."""
+        """Wait until a pod matches; then the API server has the information."""
 
         async def holds() -> bool:
             found = await self.pod(name)
@@ -138,7 +138,7 @@ Inject = Callable[[Scene], Awaitable[None]]
 
 class Case(NamedTuple):
     number: int
-    """Of the cause, in the list of those that must be known."""
+    """The number of the cause in the list of causes."""
     title: str
     how: str
     inject: Inject
@@ -149,11 +149,11 @@ class Case(NamedTuple):
     remedy: tuple[str, ...] = ()
     deletions: Deletions = Deletions.AT_ONCE
     exit_code: int | None = None
-    """How the program ends, where processes are real and another operator has none."""
+    """The exit code to report where the program does not really run."""
 
 
 class Outcome(NamedTuple):
-    """What came of a case; `fault` is empty if the diagnosis was as demanded."""
+    """The result of a case; `fault` is empty if the diagnosis was right."""
 
     case: Case
     diagnosis: Json

@@ -27,7 +27,7 @@ def waits(reason: str, message: str) -> Inject:
 
 
 def cannot_prepare(reason: str, message: str, *, count: int = 3) -> Inject:
-    """The kubelet says in events only why it does not get as far as the container."""
+    """The kubelet reports only in events why it cannot create the container."""
 
     async def inject(scene: Scene) -> None:
         await scene.submit()

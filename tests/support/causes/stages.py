@@ -1,6 +1,6 @@
-"""Where cases are played: a real control plane with a scheduler, or a local cluster.
+"""Where cases run: a real control plane with a scheduler, or a local cluster.
 
-Cases are played a few at a time, each in a namespace of its own.
+A few cases run at a time, each in its own namespace.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ Play = Callable[[Case, Scene], Awaitable[T]]
 async def played_on_cluster(
     plane: ControlPlane, cases: Iterable[Case], play: Play[T], *, at_once: int = AT_ONCE
 ) -> list[T]:
-    """What came of each case in a namespace of a control plane."""
+    """The result of each case in a namespace of a control plane."""
 
     async def one(case: Case) -> T:
         namespace = await asyncio.to_thread(plane.create_namespace, "cause-")
@@ -45,7 +45,7 @@ async def played_on_cluster(
 async def played_locally(
     endpoint: Endpoint, cases: Iterable[Case], play: Play[T], *, at_once: int = AT_ONCE
 ) -> list[T]:
-    """What came of each case in a namespace of a local cluster."""
+    """The result of each case in a namespace of a local cluster."""
 
     async def one(case: Case) -> T:
         body = {"metadata": {"generateName": "cause-"}}

@@ -15,7 +15,7 @@ _PATH: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigura
 
 
 async def webhook(scene: Scene, url: str) -> None:
-    """Install a webhook for the pods of the scene's namespace, and wait until it is asked."""
+    """Install a webhook for the pods of the scene's namespace, and wait until it is called."""
     config = {"url": url, "caBundle": base64.b64encode(AUTHORITY.read_bytes()).decode()}
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
     hook = {

@@ -1,6 +1,6 @@
 """A plain async client of an API server, for the fake kubelet and for tests.
 
-It uses nothing that is under test, and survives a server that is away for a while.
+It uses nothing that is under test, and retries while the server is down.
 """
 
 import asyncio

@@ -19,7 +19,7 @@ _CLIENT_LIMITS = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where one control plane lives: binaries, folder, ports, and the gates it was asked for."""
+    """Where one control plane lives: binaries, folder, ports, and feature gates."""
 
     binaries: Mapping[str, Path]
     folder: Path
@@ -44,7 +44,7 @@ class Site:
 
     @property
     def certificate(self) -> Path:
-        """The chain by which clients know the API server."""
+        """The certificate chain with which clients verify the API server."""
         return self.folder / "pki" / "apiserver.crt"
 
     @property
@@ -59,7 +59,7 @@ class Site:
 
     @property
     def data(self) -> Path:
-        """Where etcd keeps its data; large, and worth nothing afterwards."""
+        """The data of etcd; large, and not needed afterwards."""
         return self.folder / "etcd-data"
 
     @property
@@ -69,7 +69,7 @@ class Site:
 
 
 def etcd(site: Site) -> Command:
-    """A throw-away etcd: nothing is worth an fsync."""
+    """A throw-away etcd, without fsync."""
     clients = site.etcd_clients
     peers = f"http://{LOOPBACK}:{site.peer_port}"
     return [
@@ -121,7 +121,7 @@ def controller_manager(site: Site, *, has_kubelets: bool) -> Command:
 
 
 def scheduler(site: Site) -> Command:
-    """The default scheduler, unhurried by client-side limits."""
+    """The default scheduler, without client-side rate limits."""
     return [site.binaries["kube-scheduler"], *_client(site), *_CLIENT_LIMITS, *_gates(site)]
 
 

@@ -12,7 +12,7 @@ GO_MODULES = Path(__file__).parent / "go"
 
 
 class OnPath(Enum):
-    """What a binary of the same name on PATH is worth."""
+    """When a binary of the same name on PATH is used."""
 
     WELCOME = "as good as ours"
     IF_NOT_BUILT = "ours is preferred once it is built"
@@ -21,7 +21,7 @@ class OnPath(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """One binary: where its recipe stands, what is compiled, what else of the module it needs."""
+    """One binary: its recipe, what is compiled, and what else of the module it needs."""
 
     name: str
     folder: str

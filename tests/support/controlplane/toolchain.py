@@ -26,15 +26,15 @@ _OUR_FAULT = ("SECURITY ERROR", "checksum mismatch", "go.sum", "updates to go.mo
 
 
 class Unavailable(Exception):  # noqa: N818 - an answer about the machine, not an error
-    """The binary cannot be had on this machine; what needs it may be skipped, loudly."""
+    """The binary is not available on this machine; tests that need it are skipped and named."""
 
 
 class BuildError(Exception):
-    """The binary should have been built and was not: a fault to mend, never a reason to skip."""
+    """The build of the binary failed. Tests that need it fail and are not skipped."""
 
 
 class Toolchain:
-    """Answers with the path of a binary, building it first if there is no other way."""
+    """Returns the path of a binary, and builds it if it is not found."""
 
     def __init__(
         self, environ: Mapping[str, str], *, say: Callable[[str], None] | None = None
@@ -56,7 +56,7 @@ class Toolchain:
         return self.find(name) or self.build(name)
 
     def build(self, name: str) -> Path:
-        """Our own binary, of the pinned version, whatever else the machine has."""
+        """The binary of the pinned version, even if the machine has another."""
         tool = TOOLS[name]
         return self._in_cache(tool) or self._build(tool)
 

@@ -1,4 +1,4 @@
-"""A fake kubelet for one namespace of a served API server: pods live and die as the test says.
+"""A fake kubelet for one namespace of a served API server: a test decides how pods run and end.
 
 Each pod is taken through its script once, and deletions are finished as the test chose. Errors in
 the background are raised when the kubelet is closed.
@@ -100,7 +100,7 @@ class FakeKubelet(PodLifecycle):
         *,
         seconds: float = PATIENCE,
     ) -> None:
-        """Wait until the pods satisfy a condition; fails with a picture of them otherwise."""
+        """Wait until the pods satisfy a condition; a failure shows the pods."""
         await self._watch.until(what, is_so, seconds=seconds)
 
     async def appears(self, name: str) -> Pod:

@@ -36,7 +36,7 @@ def _system_clock() -> datetime:
 
 
 async def _no_pause(_: float) -> None:
-    """The order of the reports is what matters; nobody waits for the time between them."""
+    """Only the order of the reports matters, so there is no delay between them."""
 
 
 class PodLifecycle:
@@ -86,7 +86,7 @@ class PodLifecycle:
         try:
             await self._calls.call("POST", f"{self._path(current)}/binding", body)
         except ApiError as refusal:
-            # A scheduler, or our own first attempt, was faster: what counts is that it is bound.
+            # A scheduler, or our own first attempt, was faster: the pod is bound, which is enough.
             # Or the pod was deleted, which reading it shows.
             if refusal.status not in (404, 409):
                 raise

@@ -42,7 +42,7 @@ def next_step(pod: Pod, now: str, *, on_sigterm: Exit = SIGTERM) -> Status | Act
 
 
 def _next_of_deletion(pod: Pod, now: str, on_sigterm: Exit) -> Status | Action:
-    """Whatever had not begun is not begun; what runs ends first, then the phase, then the pod."""
+    """Waiting containers do not start; running ones end first, then the phase, then the pod."""
     entries = pod["status"].get("containerStatuses", [])
     if pod["status"].get("phase") in pod_status.PHASES_OVER or not entries:
         return Action.REMOVE
@@ -66,7 +66,7 @@ def _next_of_running(pod: Pod, now: str) -> Status | None:
 
 
 def _is_kept_waiting(pod: Pod) -> bool:
-    """Whether somebody has said why the containers cannot start."""
+    """Whether the status says why the containers cannot start."""
     entries = pod["status"].get("containerStatuses", [])
     reasons = {each["state"].get("waiting", {}).get("reason") for each in entries}
     return bool(reasons - {None, "ContainerCreating", "PodInitializing"})

@@ -105,7 +105,7 @@ def give_up(cluster: ModelCluster, name: str, *, reason: str) -> None:
 
 
 def preempt(cluster: ModelCluster, name: str) -> None:
-    """A scheduler takes the pod's place: the pod is marked, then deleted."""
+    """A scheduler preempts the pod: it is marked, then deleted."""
     pod = cluster.pods[name]
     if is_ended(pod):
         return
@@ -171,7 +171,7 @@ def fall_silent(cluster: ModelCluster, name: str) -> None:
 
 
 def lose_node(cluster: ModelCluster, name: str) -> None:
-    """The pod's node is gone for ever; the cluster asks for a deletion that nobody confirms."""
+    """The pod's node is gone for good; the cluster requests a deletion that no kubelet confirms."""
     pod = cluster.pods[name]
     if pod.spec.node_name and not is_ended(pod):
         cluster.lost_nodes.add(pod.spec.node_name)

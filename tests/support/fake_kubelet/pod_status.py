@@ -146,7 +146,7 @@ def disrupted(pod: Pod, now: str, *, reason: str, message: str = "") -> Status:
 
 
 def rejected(pod: Pod, now: str, *, reason: str, message: str = "") -> Status:
-    """The kubelet fails the pod as a whole, without a word about how its containers ended."""
+    """The kubelet fails the pod as a whole, without reporting how its containers ended."""
     containers = [_stopped(entry, {}) for entry in _entries(pod)]
     status = _status(pod, now, containers=containers, phase="Failed")
     return {**status, **_without_blanks(reason=reason, message=message)}
@@ -169,7 +169,7 @@ def over(pod: Pod, now: str, *, how: Exit, phase: str | None = None) -> Status:
 
 
 def phase_of(pod: Pod, containers: list[Status]) -> str:
-    """The phase that a kubelet derives as long as it looks after the pod."""
+    """The phase that a kubelet derives while it manages the pod."""
     states = [entry["state"] for entry in containers]
     if any("waiting" in entry["state"] and not entry["lastState"] for entry in containers):
         return "Pending"

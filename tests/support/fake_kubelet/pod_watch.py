@@ -16,7 +16,7 @@ _PAUSE_SECONDS = 0.1
 
 
 class PodWatch:
-    """Pods by name; tells a listener of each pod that is new or changed."""
+    """Pods by name; calls a listener for each new or changed pod."""
 
     def __init__(self, api: Api, *, path: str, on_change: Callable[[Pod], None]) -> None:
         self._api = api
@@ -38,7 +38,7 @@ class PodWatch:
     async def until(
         self, what: str, is_so: Callable[[Mapping[str, Pod]], bool], *, seconds: float
     ) -> None:
-        """Wait until the pods satisfy a condition; what they look like is said if they never do."""
+        """Wait until the pods satisfy a condition; a failure shows the pods."""
         try:
             async with asyncio.timeout(seconds), self._changed:
                 await self._changed.wait_for(lambda: self._is_filled and is_so(self.pods))

@@ -49,7 +49,7 @@ class RandomKubelet:
             await asyncio.sleep(_STEP)
 
     async def _attend(self, pod: Json) -> None:
-        """Do at most one thing, and often nothing: reports of a kubelet are some time apart."""
+        """Take at most one step, and often none: a kubelet's reports are some time apart."""
         if self._chance.random() < 0.6:
             return
         uid = pod["metadata"]["uid"]

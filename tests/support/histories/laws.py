@@ -5,16 +5,17 @@ They hold under late caches, late requests and two leaders alike. Each exception
 is made, with its reason.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from tests.support import invariants
 from tests.support.histories.connection import CURRENT, Call, Pass
 from tests.support.histories.operator import Listener
-from tests.support.histories.recovery_laws import RecoveryLaws
+from tests.support.histories.recovery_laws import RecoveryLaws, is_lost
 from tests.support.histories.server import JOBS, PODS, SERVICES, Change, Json, ModelServer
 from tests.support.histories.truth import JobFacts, PodFacts, Truth, controller_of, place_of
 from tfjob.client.watch_codec import Key
-from tfjob.core.status import JobStatus, Limit, RecordCause, ReplicaStatus
+from tfjob.core.status import JobStatus, Limit, PodRecord, RecordCause
 from tfjob.k8s.event import Event
 
 _ENDS: Final = {"TFJobSucceeded": "Succeeded", "TFJobFailed": "Failed"}
@@ -261,7 +262,8 @@ class Laws(Listener):
                     self._break(f"{job.name} counts a restart of {what}, which did not fail")
                 elif pod.joined_at < job.resumed_at:
                     self._break(f"{job.name} counts a restart of {pod.name} of an earlier run")
-            self._check_consequences(job, found)
+            known = before.of(kind).records
+            self._check_consequences(job, [each for each in found.records if each not in known])
             if found.restarts < before.of(kind).restarts:
                 self._break(f"{job.name} forgets restarts of {kind}")
             in_place = self._restarts_in_place(job, kind)
@@ -280,9 +282,9 @@ class Laws(Listener):
         pods = self._truth.pods_of(job)
         return sum(pod.restarts for pod in pods if pod.place and pod.place[0] == kind.lower())
 
-    def _check_consequences(self, job: JobFacts, found: ReplicaStatus) -> None:
+    def _check_consequences(self, job: JobFacts, new: Sequence[PodRecord]) -> None:
         """Only a plain failure beside a lost peer is a consequence; a cause is always counted."""
-        for each in found.records:
+        for each in new:
             self._break_if(self.recovery.superseded(job, each))
             if each.cause is not RecordCause.CONSEQUENCE:
                 continue
@@ -291,7 +293,7 @@ class Laws(Listener):
                 self._break(f"{job.name} excuses {each.uid}, which did not follow from anything")
                 continue
             others = [other for other in self._truth.pods_of(job) if other.uid != pod.uid]
-            if not any(_is_lost(other) for other in others):
+            if not any(is_lost(job, other) for other in others):
                 self._break(f"{job.name} excuses {pod.name}, but lost no other replica")
 
     def _check_successes(self, job: JobFacts, before: JobStatus, status: JobStatus) -> None:
@@ -321,10 +323,6 @@ def _is_unread(job: JobFacts) -> bool:
     whose deletion it has not seen yet; the garbage collector deletes them with the job.
     """
     return not job.first_pod_at or job.first_pod_at >= job.terminating_at
-
-
-def _is_lost(pod: PodFacts) -> bool:
-    return pod.has_failed or pod.is_disrupted or pod.is_terminating
 
 
 def _is_kept(pod: PodFacts) -> bool:

@@ -47,9 +47,9 @@ from tfjob.core.plan import ChildKind
 from tfjob.core.status import JobStatus
 from tfjob.dialects.base import Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
+from tfjob.k8s.child_types import Service
 from tfjob.k8s.event import Event as KubeEvent
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.service import Service
 
 if TYPE_CHECKING:
     from tfjob.client.events import EventRecorder

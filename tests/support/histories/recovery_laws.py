@@ -73,17 +73,22 @@ class RecoveryLaws:
         if each.cause is not RecordCause.GROUP:
             return ""
         others = [other for other in self._truth.pods_of(job) if other.uid != each.uid]
-        if any(_is_lost(other) for other in others):
+        if any(is_lost(job, other) or other.restarts for other in others):
             return ""
         return f"{job.name} restarts {each.uid} with its group, but lost no replica"
 
 
+def is_lost(job: JobFacts, pod: PodFacts) -> bool:
+    """It failed, or was deleted or marked as disrupted before its success was stored.
+
+    An end that is first seen together with a deletion or a mark is a disruption.
+    """
+    is_done = pod.has_succeeded and pod.place in job.completed_at
+    return pod.has_failed or ((pod.is_marked or pod.is_terminating) and not is_done)
+
+
 def _is_of(pod: PodFacts, kinds: frozenset[str] | set[str]) -> bool:
     return pod.place is not None and pod.place[0] in kinds
-
-
-def _is_lost(pod: PodFacts) -> bool:
-    return pod.has_failed or pod.is_disrupted or pod.is_terminating or bool(pod.restarts)
 
 
 def _record_at(job: JobFacts, place: Place) -> PodRecord | None:

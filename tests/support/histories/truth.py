@@ -42,6 +42,7 @@ class PodFacts(msgspec.Struct):
     """Its phase was Succeeded before anybody asked for its deletion or marked it disrupted."""
     policy: str = ""
     restarts: int = 0
+    """Restarts by the kubelet, the one that is due included."""
 
     @property
     def has_succeeded(self) -> bool:
@@ -181,7 +182,8 @@ class Truth:
 def _observe_end(facts: PodFacts, pod: Json) -> None:
     status = pod["status"]
     for each in status.get("containerStatuses", ()):
-        facts.restarts = max(facts.restarts, each["restartCount"])
+        is_due = "terminated" in each["state"] and _exit_code(facts, status) is None
+        facts.restarts = max(facts.restarts, each["restartCount"] + is_due)
     facts.is_marked |= is_evicted(status)
     if facts.has_ended:
         return

@@ -1,6 +1,6 @@
 """The local API server as a process of its own.
 
-Tests talk to it over the same wire as to a real API server. Run as a module it is that process:
+Tests use it over HTTP, as a real API server. Run as a module it is that process:
 `python -m tests.support.local_apiserver.process DATA`.
 """
 

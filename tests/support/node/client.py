@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import yaml
 
+from tests.support.command import output_of
 from tests.support.controlplane.endpoint import ApiError, Endpoint
 from tests.support.controlplane.toolchain import provide
 from tests.support.helm import Helm
@@ -58,18 +59,8 @@ class Cluster:
 
     def kubectl(self, *words: str, text: str | None = None, fails: bool = False) -> str:
         """The output of kubectl; it must succeed, or fail where `fails` says so."""
-        done = subprocess.run(
-            [self._kubectl, *words],
-            env={**os.environ, "KUBECONFIG": str(self._place.kubeconfig)},
-            input=text,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, f"kubectl {' '.join(words)}:\n{done.stdout}"
-        return done.stdout
+        env = {**os.environ, "KUBECONFIG": str(self._place.kubeconfig)}
+        return output_of([self._kubectl, *words], env=env, stdin=text, fails=fails)
 
     def follow(self, commands: Iterable[str]) -> None:
         """Run commands of a page, with the image of the checkout."""

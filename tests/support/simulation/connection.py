@@ -54,10 +54,10 @@ class FaultInjector(msgspec.Struct, kw_only=True):
     may_crash: bool = True
     is_calm: bool = False
     script: dict[int, InjectedFault] = {}
-    """What happens to the nth request of all, whatever chance says."""
+    """The fault of the nth request, instead of a random one."""
     requests: int = 0
     server: "SlowServer | None" = None
-    """Who takes its time for each request, instead of chance."""
+    """Serves requests with a fixed delay, instead of a random one."""
 
     def fault(self) -> InjectedFault | None:
         self.requests += 1
@@ -80,7 +80,7 @@ class FaultInjector(msgspec.Struct, kw_only=True):
 
 
 class SlowServer:
-    """Takes as long for each request, for so many at a time; the others wait in line."""
+    """Takes `seconds` for each request, and serves `at_once` of them in parallel."""
 
     def __init__(self, seconds: float, *, at_once: int) -> None:
         self._seconds = seconds
@@ -110,7 +110,7 @@ class Connection:
         return api
 
     def end_later(self, feed: AsyncGenerator[bytes]) -> None:
-        """The server notices, soon after, that its reader has gone."""
+        """The server soon notices that the client is gone."""
         ending = asyncio.ensure_future(feed.aclose())
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)
@@ -179,16 +179,16 @@ class _Wire(Transport):
         return found
 
     def _check(self) -> None:
-        """A dead process sends nothing, and nothing passes a cut connection."""
+        """Raise if the process is dead or its connection is cut."""
         if self._line.died.is_set() or self._line.is_cut:
             raise aiohttp.ConnectionTimeoutError
 
     async def close(self) -> None:
-        """There is no pool."""
+        """Not used: there is no pool."""
 
 
 class _Response:
-    """As much of a response as a stream looks at."""
+    """The part of a response that a stream reads."""
 
     def __init__(self, found: Answer | Feed, connection: Connection) -> None:
         self.content = self
@@ -241,7 +241,7 @@ def _incoming(request: Request) -> router.HttpRequest:
 
 
 async def _touch(backend: Backend, request: Request) -> None:
-    """Somebody else writes to the object that a status is meant for."""
+    """Another writer changes the object before its status is written."""
     if request.verb != "update" or not request.path.endswith("/status"):
         return
     body = b'{"metadata":{"annotations":{"touched-by":"somebody else"}}}'

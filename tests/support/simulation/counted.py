@@ -58,13 +58,13 @@ class CountingCluster(SimulatedCluster):
         return await self.server.listed(PODS)
 
     async def come_to_rest(self) -> None:
-        """Let the faults end, and give everything time."""
+        """End the faults, and wait until everything settles."""
         self.injector.is_calm = True
         await asyncio.sleep(SETTLING)
 
 
 def replica_of(pod: Mapping[str, Any]) -> str:
-    """What tells the replica of a pod from the others: all its labels but those of a batch Job."""
+    """The labels that identify the replica of a pod: all but those of a batch Job."""
     labels: Mapping[str, str] = pod["metadata"].get("labels", {})
     return ",".join(
         f"{key}={value}"

@@ -1,4 +1,4 @@
-"""Random jobs whose right end is known beforehand.
+"""Random jobs whose correct result is known beforehand.
 
 Each replica is judged by its own exit codes alone: what follows from the loss of a peer depends on
 the order of events, which is chance here.

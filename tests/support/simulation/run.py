@@ -120,7 +120,7 @@ def _wrong_ends(cluster: CheckedCluster) -> list[str]:
 
 
 async def _cut(cluster: CheckedCluster, often: float) -> None:
-    """Now and then an operator is cut off, for longer than a lease lasts or for less."""
+    """Disconnect an operator now and then, for longer or shorter than a lease lasts."""
     chance = cluster.injector.chance
     while often and not cluster.injector.is_calm:
         await asyncio.sleep(chance.expovariate(often))

@@ -16,8 +16,8 @@ from tests.support.patience import PATIENCE
 from tfjob.client import errors
 from tfjob.client.config import Config
 from tfjob.client.credentials import ConfigError, TokenFile, bearer
+from tfjob.client.flowcontrol import TokenBucket
 from tfjob.client.request import ClientConfig, Request, query, resource_in
-from tfjob.client.throttle import TokenBucket
 from tfjob.client.timing import Timing
 from tfjob.client.transport import Transport
 

@@ -14,9 +14,9 @@ from tfjob.client.fair_semaphore import FairSemaphore
 from tfjob.client.request import Request
 from tfjob.controller.child_writer import ChildWriter
 from tfjob.controller.job_events import JobEventRecorder
+from tfjob.controller.result import Report
 from tfjob.controller.slow_start import MAX_BACKOFF
 from tfjob.controller.snapshot import Snapshot
-from tfjob.controller.write_report import Report
 from tfjob.core.job import Job
 from tfjob.core.plan import ChildKind, Create, Delete, Plan, Rule, Update
 

@@ -16,10 +16,9 @@ from tfjob.controller.pacing import BATCH_WINDOW, BATCH_WINDOW_STARTING, LoadSig
 from tfjob.controller.snapshot import Stores
 from tfjob.dialects.base import Dialect
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
-from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.child_types import BatchJob, Service
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Pod, PodCondition, PodSpec
-from tfjob.k8s.service import Service
 
 LONG = "t" * 70
 

@@ -33,8 +33,8 @@ from tfjob.controller.pacing import (
 from tfjob.core.job import Job
 from tfjob.core.plan import EventType, JobEvent, Plan
 from tfjob.core.status import Condition, ConditionType, JobStatus, ReplicaStatus
+from tfjob.k8s.child_types import Service
 from tfjob.k8s.pod import Pod, PodSpec
-from tfjob.k8s.service import Service
 
 BOUND = PacingConfig().status_delay
 OFF = PacingConfig(is_on=False)

@@ -9,8 +9,8 @@ import pytest
 from tests.support.fake_time import settle
 from tfjob.client.errors import Forbidden, Transient
 from tfjob.controller.pod_event_lookup import MAX_PODS, PodEventLookup
+from tfjob.k8s.event import InvolvedObject, PodEvent, PodEventList
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.pod_event import InvolvedObject, PodEvent, PodEventList
 
 
 def event(reason: str, *, second: int = 0, **fields: Any) -> PodEvent:

@@ -4,9 +4,9 @@ import msgspec
 
 from tests.support.builders import a_pod
 from tfjob.controller import predicates
+from tfjob.k8s.child_types import Service
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod, PodSpec
-from tfjob.k8s.service import Service
 
 PENDING, RUNNING, FAILED = (a_pod(phase=each) for each in ("Pending", "Running", "Failed"))
 NEW = msgspec.structs.replace(PENDING, spec=PodSpec())

@@ -17,7 +17,7 @@ from tests.support.controller_harness import (
 )
 from tests.support.local_apiserver.in_memory import CORE, JOBS, Json
 from tfjob.controller.cluster_lookups import ClusterLookups
-from tfjob.controller.snapshot import Snapshot
+from tfjob.controller.snapshot import Snapshot, random_token
 from tfjob.core.claim import Claim
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import Job
@@ -244,3 +244,10 @@ async def test_events_that_cannot_be_read_now_are_due(
         monkeypatch.setattr(ClusterLookups, "pod_events", too_many)
         children = (await snapshot(harness)).children
         assert (children.events, children.is_look_due) == ((), True)
+
+
+def test_token_fits_into_a_name_and_is_another_each_time() -> None:
+    found = [random_token() for _ in range(50)]
+    assert all(len(each) == 4 and each.isascii() and each.isalnum() for each in found)
+    assert all(each == each.lower() for each in found)
+    assert len(set(found)) > 1

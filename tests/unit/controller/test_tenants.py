@@ -15,12 +15,9 @@ from tfjob.controller.job_object import JobObject
 from tfjob.controller.snapshot import Snapshot, SnapshotReader, Stores
 from tfjob.dialects.base import Dialect, Settings
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
-from tfjob.k8s.batch import BatchJob
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import BatchJob, CompanionObject, PodGroup, Service
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.podgroup import PodGroup
-from tfjob.k8s.service import Service
 
 HERE, EVIL = "n", "evil"
 

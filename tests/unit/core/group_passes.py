@@ -5,7 +5,7 @@ from typing import Any
 from tests.support.builders import Passes, a_pod, at, manifest, pods
 from tfjob.dialects.job_annotations import RECOVERY
 from tfjob.k8s import time
-from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, Running, Terminated
+from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, Running, Terminated, Waiting
 
 
 def running(
@@ -26,17 +26,41 @@ def failed(role: str, index: int, code: int, seconds: float, **fields: Any) -> P
 
 def in_place(index: int, seconds: float, *, restarts: int = 1, **fields: Any) -> Pod:
     """A worker that was killed, and whose container the kubelet has restarted."""
-    ended = Terminated(
-        exit_code=137,
-        reason="Error",
-        started_at=time.render(at(-50)),
-        finished_at=time.render(at(seconds)),
+    state = ContainerState(running=Running(time.render(at(seconds + 1))))
+    return _worker(index, restarts, state, _killed(seconds), **fields)
+
+
+def just_ended(index: int, seconds: float, *, restarts: int = 0) -> Pod:
+    """A worker that was killed, and whose container the kubelet restarts next."""
+    return _worker(index, restarts, _killed(seconds))
+
+
+def crash_loop(index: int, seconds: float, *, restarts: int) -> Pod:
+    """A worker that was killed, and whose restart the kubelet delays."""
+    state = ContainerState(waiting=Waiting(reason="CrashLoopBackOff"))
+    return _worker(index, restarts, state, _killed(seconds))
+
+
+def _killed(seconds: float) -> ContainerState:
+    return ContainerState(
+        terminated=Terminated(
+            exit_code=137,
+            reason="Error",
+            started_at=time.render(at(-50)),
+            finished_at=time.render(at(seconds)),
+        )
     )
+
+
+def _worker(
+    index: int,
+    restarts: int,
+    state: ContainerState,
+    last_state: ContainerState = ContainerState(),  # noqa: B008 - frozen
+    **fields: Any,
+) -> Pod:
     status = ContainerStatus(
-        name="tensorflow",
-        restart_count=restarts,
-        state=ContainerState(running=Running(time.render(at(seconds + 1)))),
-        last_state=ContainerState(terminated=ended),
+        name="tensorflow", restart_count=restarts, state=state, last_state=last_state
     )
     return a_pod("worker", index, others=[status], **fields)
 

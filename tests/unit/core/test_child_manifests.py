@@ -6,22 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.builders import a_job, container, decoded, manifest, replica_spec
+from tests.support.builders import OWNER, a_job, container, decoded, manifest, replica_spec
 from tfjob.core.child_manifests import ManifestBuilder
 from tfjob.core.job import Job
 from tfjob.core.plan import Create
 from tfjob.dialects.base import Settings
 
-OWNERS = [
-    {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "name": "j",
-        "uid": "U",
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-]
+OWNERS = [OWNER]
 CONFIG = (
     '{"cluster":{"chief":["j-chief-0.n.svc:2222"],"worker":["j-worker-0.n.svc:2222"]},'
     '"task":{"type":"chief","index":0},"environment":"cloud"}'

@@ -9,7 +9,7 @@ from tests.support.builders import a_job
 from tfjob.core.companion_problem import companion_problem, pod_problem, pods_of_companions
 from tfjob.core.job import Companion
 from tfjob.core.observe import Children
-from tfjob.k8s.companion import CompanionObject, CompanionSpec, CompanionStatus
+from tfjob.k8s.child_types import CompanionObject, CompanionSpec, CompanionStatus
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import (
     ContainerState,

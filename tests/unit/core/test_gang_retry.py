@@ -8,9 +8,9 @@ from tests.support.builders import a_pod, at
 from tfjob.core import gang_retry
 from tfjob.core.gang_retry import ANNOTATION, Retry
 from tfjob.k8s import time
+from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import PodCondition
-from tfjob.k8s.podgroup import PodGroup
 
 
 def retried(

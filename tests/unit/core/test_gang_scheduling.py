@@ -10,8 +10,8 @@ from tfjob.core.gang_members import Members
 from tfjob.core.gang_scheduling import GangStep
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.plan import Rule
+from tfjob.k8s.child_types import PodGroup, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 
 GANG = GangSpec(api_version="g/v1", group_name="j", scheduler_name="s", min_member=2)
 OWNER = {"uid": "U"}

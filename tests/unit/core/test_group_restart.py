@@ -6,9 +6,11 @@ import pytest
 from tests.support.builders import a_pod, at, created_names, deleted_names, manifest, pods
 from tests.unit.core.group_passes import (
     LOST,
+    crash_loop,
     failed,
     generation,
     in_place,
+    just_ended,
     records,
     restarts,
     running,
@@ -34,6 +36,40 @@ def test_a_lost_worker_restarts_all_others_at_once() -> None:
         "uid-j-worker-1": ("Failed", LOST),
         "uid-j-worker-2": ("Group", LOST),
     }
+
+
+@pytest.mark.parametrize(
+    ("seen", "restarts_before"),
+    [
+        ([just_ended(1, 2)], 0),
+        ([just_ended(1, 2, restarts=3)], 3),
+        ([crash_loop(1, 2, restarts=1)], 1),
+        ([in_place(1, 2)], 0),
+        ([just_ended(1, 2), in_place(1, 2)], 0),
+    ],
+    ids=["ended", "ended again", "waits", "runs again", "ended, then runs again"],
+)
+def test_a_container_that_ends_in_its_pod_restarts_the_group_and_counts_once(
+    seen: list[Pod], restarts_before: int
+) -> None:
+    passes = running(restart="OnFailure")
+    plans = [
+        passes.go(*pods(worker="R-R"), each, now=at(3 + second)) for second, each in enumerate(seen)
+    ]
+    assert deleted_names(plans[0], "Pod") == ["j-worker-0", "j-worker-1", "j-worker-2"]
+    assert restarts(passes) == restarts_before + 1
+
+
+def test_a_container_that_ends_alone_is_left_to_the_kubelet() -> None:
+    passes = running(restart="OnFailure", found=pods(worker="R"), roles="W1")
+    plan = passes.go(just_ended(0, 2), now=at(3))
+    assert (deleted_names(plan, "Pod"), restarts(passes)) == ([], 0)
+
+
+def test_at_the_backoff_limit_a_container_that_ends_in_its_pod_fails_the_job() -> None:
+    passes = running(restart="OnFailure", run_policy={"backoffLimit": 0})
+    passes.go(*pods(worker="R-R"), just_ended(1, 2), now=at(3))
+    assert passes.job.status.is_finished
 
 
 def test_one_incident_counts_one_restart() -> None:
@@ -223,6 +259,20 @@ def test_a_worker_that_was_deleted_restarts_its_group_and_nothing_counts() -> No
     plan = passes.go(*pods(worker="RTR"), now=at(3))
     assert sorted(deleted_names(plan, "Pod")) == ["j-worker-0", "j-worker-2"]
     assert records(passes)["uid-j-worker-1"] == ("Disrupted", LOST)
+    assert restarts(passes) == 0
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_exit_code_0_is_a_loss_if_it_is_first_seen_with_an_eviction(is_seen: bool) -> None:
+    """A kubelet may evict a pod between the end of its container and that of the pod."""
+    passes = running()
+    if is_seen:
+        passes.go(*pods(worker="R-R"), a_pod("worker", 1, exit_code=0, ran=(-50, 2)), now=at(2))
+    evicted = a_pod("worker", 1, "Failed", exit_code=0, ran=(-50, 2), pod_reason="Evicted")
+    plan = passes.go(*pods(worker="R-R"), evicted, now=at(3))
+    assert passes.job.status.of("Worker").completed == (frozenset({1}) if is_seen else frozenset())
+    deleted = [] if is_seen else ["j-worker-0", "j-worker-1", "j-worker-2"]
+    assert sorted(deleted_names(plan, "Pod")) == deleted
     assert restarts(passes) == 0
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.builders import a_job
+from tests.support.builders import OWNER, a_job
 from tfjob.core.job import ExitCodes, SuccessCriterion
 
 
@@ -74,11 +74,4 @@ def test_a_job_knows_its_name_size_and_order() -> None:
 
 @pytest.mark.scenario(22)
 def test_the_owner_of_children_is_the_job_as_its_controller() -> None:
-    assert a_job("W1").owner.reference() == {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "name": "j",
-        "uid": "U",
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    assert a_job("W1").owner.reference() == OWNER

@@ -128,6 +128,16 @@ def test_the_key_of_a_failure_is_the_one_it_had_when_it_was_first_observed() -> 
     assert before in [event.key for event in later.events]
 
 
+def test_a_failure_whose_restart_is_delayed_keeps_its_number() -> None:
+    waits = ContainerState(waiting=Waiting(reason="CrashLoopBackOff"))
+    ended = ContainerStatus(name="tensorflow", restart_count=1, state=failed_run())
+    delayed = ContainerStatus(
+        name="tensorflow", restart_count=1, state=waits, last_state=failed_run()
+    )
+    seen = [last_failures([a_pod("worker", 0, others=[each])]) for each in (ended, delayed)]
+    assert [[each.restart for each in one] for one in seen] == [[1], [1]]
+
+
 def found(said: str) -> LastFailure:
     (failure,) = last_failures([restarted(said=said)])
     return failure

@@ -24,8 +24,8 @@ from tfjob.core.job import Job
 from tfjob.core.messages import MessageTemplate
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Settings
+from tfjob.k8s.child_types import PodGroup, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 
 VOLCANO = Settings(gang_scheduler_name="volcano")
 GROUP = PodGroup(

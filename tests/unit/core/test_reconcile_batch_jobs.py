@@ -21,7 +21,7 @@ from tests.support.builders import (
 )
 from tfjob.core.job import ExitCodes, Job, SuccessCriterion, Workload
 from tfjob.core.plan import Plan
-from tfjob.k8s.batch import BatchJob
+from tfjob.k8s.child_types import BatchJob
 from tfjob.k8s.pod import Pod
 
 CODES = ExitCodes(at_least=128, permanent_reasons=frozenset({"OOMKilled"}))

@@ -19,9 +19,8 @@ from tests.support.builders import (
 from tfjob.core.gang_spec import GangSpec
 from tfjob.core.job import Companion, Job
 from tfjob.core.plan import Update
-from tfjob.k8s.companion import CompanionObject, CompanionSpec
+from tfjob.k8s.child_types import CompanionObject, CompanionSpec, Service
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.service import Service
 
 BOARD = ("Deployment", "board")
 

@@ -23,7 +23,7 @@ from tests.support.builders import (
 )
 from tfjob.core.job import Companion, ExitCodes, Job, ReplicaType, RestartPolicy, SuccessCriterion
 from tfjob.core.status import ReplicaStatus
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Running
 

@@ -11,7 +11,7 @@ from tfjob.core.job import Companion, Job, Workload
 from tfjob.core.observe import Children, observe
 from tfjob.core.plan import Create, Rule
 from tfjob.core.status import JobStatus, PodRecord, ReplicaStatus
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import CompanionObject
 from tfjob.k8s.meta import ObjectMeta
 
 

@@ -26,9 +26,9 @@ from tests.support.builders import (
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Settings
+from tfjob.k8s.child_types import PodGroup, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod, PodCondition
-from tfjob.k8s.podgroup import PodGroup, PodGroupStatus
 
 VOLCANO = Settings(gang_scheduler_name="volcano")
 PLUGIN = Settings(gang_scheduler_name="my-sched")

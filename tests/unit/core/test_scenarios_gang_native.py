@@ -20,9 +20,9 @@ from tests.support.builders import (
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
 from tfjob.dialects.base import Settings
+from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod, SchedulingGroup
-from tfjob.k8s.podgroup import PodGroup
 
 
 def native(version: str = "v1alpha2") -> Settings:

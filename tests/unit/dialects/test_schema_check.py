@@ -10,19 +10,23 @@ from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.schema import (
     array,
     boolean,
-    hinted,
     integer,
     mapping,
     published,
     quantities,
     record,
     text,
+    with_remedies,
 )
 from tfjob.dialects.schema_check import valid_part
 
 PORT = record(
     "A port.",
-    {"number": hinted(integer("N.", at_least=1, at_most=9), absent=("must be there", "add it"))},
+    {
+        "number": with_remedies(
+            integer("N.", at_least=1, at_most=9), absent=("must be there", "add it")
+        )
+    },
     required=["number"],
     keeps_unknown=True,
 )
@@ -32,7 +36,7 @@ SCHEMA = record(
         "word": text("W.", among=("a", "b")),
         "name": {**text("N."), "minLength": 1, "maxLength": 3},
         "flag": boolean("F."),
-        "ports": hinted(array("P.", PORT, at_most=2), remedy="close some"),
+        "ports": with_remedies(array("P.", PORT, at_most=2), remedy="close some"),
         "words": array("W.", {"type": "string"}),
         "labels": mapping("L.", {"type": "string"}),
         "entries": mapping("E.", {**record("One.", {"flag": boolean("F.")}), "nullable": True}),
@@ -132,7 +136,7 @@ def test_object_with_too_many_entries_is_read_as_far_as_it_may_be_long() -> None
 
 
 def test_list_with_too_few_entries_is_as_good_as_absent() -> None:
-    schema = hinted(
+    schema = with_remedies(
         {**array("A.", {"type": "string"}), "minItems": 1}, absent=("must be there", "add it")
     )
     reader = Reader()

@@ -37,7 +37,7 @@ from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.dialects.registry import DESCRIPTORS, dialect_for
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import CompanionObject
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import (
     ContainerState,

@@ -30,7 +30,7 @@ from tfjob.client.watch_codec import (
     Unreadable,
 )
 from tfjob.controller.job_object import JobObject
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import CompanionObject
 from tfjob.k8s.pod import Pod
 
 ITEM = "/apis/kubeflow.org/v1/namespaces/ns/tfjobs/j"

@@ -1,10 +1,9 @@
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer, api_server_in_thread
+from tests.support.local_apiserver.serving import JOBS, ThreadedApiServer
 from tests.support.other_jobs import old_job
 from tests.support.tfjobs import tfjob
 from tfjob.client.config import from_kubeconfig
@@ -19,18 +18,6 @@ OLD_JOBS = "/apis/tensorflow.org/v1alpha1/namespaces/default/tfjobs"
 
 def train() -> None:
     """What a job of these tests would run."""
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path / "data") as found:
-        yield found
-
-
-@pytest.fixture
-def client(server: ThreadedApiServer) -> Iterator[Client]:
-    with connect(server.kubeconfig) as found:
-        yield found
 
 
 def names_of(server: ThreadedApiServer, path: str) -> list[str]:

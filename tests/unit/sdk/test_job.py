@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -7,30 +6,17 @@ import pytest
 from tests.support.local_apiserver.serving import (
     JOBS,
     ThreadedApiServer,
-    api_server_in_thread,
     ended,
 )
 from tests.support.tfjobs import tfjob
 from tfjob.client.errors import Forbidden
 from tfjob.sdk import job_diagnosis
-from tfjob.sdk.client import Client, connect
+from tfjob.sdk.client import Client
 from tfjob.sdk.errors import JobFailedError, JobTimeoutError, TFJobError
 from tfjob.sdk.job import TFJob
 from tfjob.sdk.yaml_text import as_yaml
 
 PODS = "/api/v1/namespaces/default/pods"
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ThreadedApiServer]:
-    with api_server_in_thread(tmp_path / "data") as found:
-        yield found
-
-
-@pytest.fixture
-def client(server: ThreadedApiServer) -> Iterator[Client]:
-    with connect(server.kubeconfig) as found:
-        yield found
 
 
 def test_a_job_is_read_from_a_file_and_from_text(tmp_path: Path) -> None:

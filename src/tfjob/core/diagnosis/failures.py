@@ -18,8 +18,8 @@ from tfjob.core.job import TRAINING_CONTAINER, ReplicaType
 from tfjob.core.observe import ReplicaInstance
 from tfjob.core.pod_state import deletion_requested_at
 from tfjob.k8s import time
+from tfjob.k8s.event import PodEvent
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
-from tfjob.k8s.pod_event import PodEvent
 
 _SIGNALS: Final = 128
 """Exit codes above this one are signals."""
@@ -116,11 +116,33 @@ def key_before_restart(pod: Pod) -> str:
     return f"{pod.metadata.uid}/{training_restarts(pod) - 1}"
 
 
-def end_before_restart(pod: Pod) -> Terminated | None:
-    """How the training container ended before its last restart in place."""
+class EndedRun(msgspec.Struct, frozen=True):
+    """A run of the training container that has ended, and whose pod goes on."""
+
+    key: str
+    run: int
+    finished: datetime | None
+    is_counted: bool
+    """The kubelet has counted the restart after it."""
+
+
+def last_ended_run(pod: Pod) -> EndedRun | None:
+    """The last run that the kubelet restarts or has restarted in place."""
     own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
     status = next(own, None)
-    return None if status is None else status.last_state.terminated
+    if status is None:
+        return None
+    ended, run = status.state.terminated, status.restart_count
+    if ended is None or not ended.exit_code:
+        ended, run = status.last_state.terminated, status.last_run
+    if ended is None or run < 0:
+        return None
+    return EndedRun(
+        key=f"{pod.metadata.uid}/{run}",
+        run=run,
+        finished=time.parse(ended.finished_at),
+        is_counted=run < status.restart_count,
+    )
 
 
 def training_restarts(pod: Pod) -> int:
@@ -131,14 +153,10 @@ def training_restarts(pod: Pod) -> int:
 
 
 def _before(seen: "_Seen", status: ContainerStatus) -> Iterator[Failure]:
-    """The run before the last restart in place, which is as far back as the status reaches.
-
-    A container that waits for its first restart, for its image for instance, has counted none.
-    """
-    ended = status.last_state.terminated
-    is_known = status.restart_count > 0 or status.state.terminated is None
-    if ended is not None and ended.exit_code and is_known:
-        yield seen.exit(ended, run=max(status.restart_count - 1, 0))
+    """The run before the last restart in place, which is as far back as the status reaches."""
+    ended, run = status.last_state.terminated, status.last_run
+    if ended is not None and ended.exit_code and run >= 0:
+        yield seen.exit(ended, run=run)
 
 
 def _has_init_failure(pod: Pod) -> bool:
@@ -152,7 +170,7 @@ def _init_failures(seen: "_Seen") -> Iterator[Failure]:
     for status in seen.pod.status.init_container_statuses:
         ended, run = status.state.terminated, status.restart_count
         if ended is None or not ended.exit_code:
-            ended, run = status.last_state.terminated, run - 1
+            ended, run = status.last_state.terminated, status.last_run
         if ended is not None and ended.exit_code and run >= 0:
             yield seen.init_failure(status.name, ended, run=run)
             return

@@ -13,7 +13,7 @@ from tfjob.core.gang_spec import GangSpec
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.k8s import time
-from tfjob.k8s.podgroup import PodGroup
+from tfjob.k8s.child_types import PodGroup
 
 GRACE: Final = timedelta(seconds=5)
 """How long a gang that its scheduler refuses may wait before that is reported."""

@@ -14,8 +14,8 @@ import msgspec
 from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.job import TRAINING_CONTAINER, Job, ReplicaType
 from tfjob.k8s import time
+from tfjob.k8s.event import PodEvent
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod
-from tfjob.k8s.pod_event import PodEvent
 
 FIRST_LOOK: Final = timedelta(seconds=3)
 _MAX_TURN: Final = 7

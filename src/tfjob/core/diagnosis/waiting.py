@@ -15,8 +15,8 @@ from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.observe import ReplicaInstance
 from tfjob.core.stuck_pods import WARN_AFTER
 from tfjob.k8s import time
+from tfjob.k8s.event import PodEvent
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, PodCondition
-from tfjob.k8s.pod_event import PodEvent
 
 SCHEDULING_GRACE: Final = timedelta(seconds=3)
 GROUP_SILENCE: Final = timedelta(seconds=30)

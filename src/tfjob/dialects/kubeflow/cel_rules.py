@@ -9,7 +9,8 @@ operator evaluate the same rules; reports say how they word a violation.
 
 from tfjob.core.job import MAX_REPLICAS, TRAINING_CONTAINER
 from tfjob.core.naming import MAX_NAME_LENGTH
-from tfjob.dialects.kubeflow import api, hints, validation_messages
+from tfjob.dialects.kubeflow import api, validation_messages
+from tfjob.dialects.object_name import remedy_for_name
 from tfjob.dialects.schema import GIVEN_NAME, RESERVED, Report, Schema, needs_text, rule
 from tfjob.k8s.field import FaultKind
 
@@ -51,7 +52,7 @@ def of_types() -> list[Schema]:
             "size(self) > 0",
             validation_messages.REQUIRED,
             kind=FaultKind.REQUIRED,
-            report=Report(remedy=hints.NO_TYPES),
+            report=Report(remedy=validation_messages.NO_TYPES_REMEDY),
         ),
         rule(
             "self.all(k, self[k] != null)",
@@ -80,20 +81,24 @@ def of_replica() -> list[Schema]:
             validation_messages.NO_CONTAINERS,
             at=_CONTAINERS,
             kind=FaultKind.REQUIRED,
-            report=Report(remedy=hints.NO_CONTAINERS),
+            report=Report(remedy=validation_messages.NO_CONTAINERS_REMEDY),
         ),
         rule(
             f"{is_there} && {containers}.exists(c, {is_training})",
             validation_messages.NO_TRAINING_CONTAINER,
             at=_CONTAINERS,
             kind=FaultKind.REQUIRED,
-            report=Report(remedy=hints.for_containers),
+            report=Report(remedy=validation_messages.remedy_for_containers),
         ),
     ]
 
 
 def of_container() -> list[Schema]:
-    return [needs_text("image", validation_messages.REQUIRED, remedy=hints.NO_IMAGE)]
+    return [
+        needs_text(
+            "image", validation_messages.REQUIRED, remedy=validation_messages.NO_IMAGE_REMEDY
+        )
+    ]
 
 
 def _spec_is_present() -> Schema:
@@ -102,7 +107,7 @@ def _spec_is_present() -> Schema:
         validation_messages.REQUIRED,
         at=".spec.tfReplicaSpecs",
         kind=FaultKind.REQUIRED,
-        report=Report(remedy=hints.NO_TYPES),
+        report=Report(remedy=validation_messages.NO_TYPES_REMEDY),
     )
 
 
@@ -124,7 +129,12 @@ def _name_is_label() -> Schema:
             f"{is_short} ? {no_label} : {is_label} ? {too_long} : {both}",
         ),
         at=".metadata.name",
-        report=Report(value=GIVEN_NAME, argument=_room(), remedy=hints.for_name, order=_NAME_FIRST),
+        report=Report(
+            value=GIVEN_NAME,
+            argument=_room(),
+            remedy=remedy_for_name,
+            order=_NAME_FIRST,
+        ),
     )
 
 
@@ -148,7 +158,7 @@ def _child_names_fit() -> Schema:
             value=GIVEN_NAME,
             argument=_room(),
             detail=validation_messages.LONG_NAME,
-            remedy=hints.LONG_NAME,
+            remedy=validation_messages.LONG_NAME_REMEDY,
             order=_LENGTH_LAST,
         ),
     )
@@ -176,7 +186,7 @@ def _types_are_known() -> Schema:
             value="k",
             kind=FaultKind.UNSUPPORTED,
             detail=f"supported values: {_SUPPORTED}",
-            remedy=hints.for_type,
+            remedy=validation_messages.remedy_for_type,
             order=_UNKNOWN_LATER,
             hides_entries=True,
         ),
@@ -199,7 +209,7 @@ def _types_are_unique() -> Schema:
             value="k",
             kind=FaultKind.DUPLICATE,
             detail="",
-            remedy=hints.DUPLICATE_TYPE,
+            remedy=validation_messages.DUPLICATE_TYPE_REMEDY,
             order=_UNKNOWN_LATER,
         ),
     )
@@ -212,7 +222,7 @@ def _one_type_leads() -> Schema:
         f"!{chief} || !{master} || (oldSelf.hasValue() && {was_so})",
         validation_messages.TWO_LEADERS,
         kind=FaultKind.FORBIDDEN,
-        report=Report(remedy=hints.TWO_LEADERS),
+        report=Report(remedy=validation_messages.TWO_LEADERS_REMEDY),
     )
 
 
@@ -232,7 +242,7 @@ def _leader_is_one() -> Schema:
             value="e.replicas",
             argument="k",
             detail=validation_messages.MANY_LEADERS,
-            remedy=hints.MANY_LEADERS,
+            remedy=validation_messages.MANY_LEADERS_REMEDY,
         ),
     )
 
@@ -240,7 +250,11 @@ def _leader_is_one() -> Schema:
 def _total_is_bounded() -> Schema:
     counts = ", ".join(_count_of(kind) for kind in _TYPES)
     was_so = f"self.all(k, k in {_OLD} && {_count('self')} <= {_count(_OLD)})"
-    report = Report(value=f"[{counts}].sum()", remedy=hints.MANY_REPLICAS, order=_TOTAL_LATER)
+    report = Report(
+        value=f"[{counts}].sum()",
+        remedy=validation_messages.MANY_REPLICAS_REMEDY,
+        order=_TOTAL_LATER,
+    )
     return rule(
         f"[{counts}].sum() <= {MAX_REPLICAS} || (oldSelf.hasValue() && {was_so})",
         validation_messages.MANY_REPLICAS,

@@ -5,12 +5,11 @@ Pod templates are stored as written; only the fields that the rules need are dec
 
 from tfjob.core.job import MAX_REPLICAS
 from tfjob.dialects import diagnosis_field
-from tfjob.dialects.kubeflow import api, cel_rules, hints, validation_messages
+from tfjob.dialects.kubeflow import api, cel_rules, validation_messages
 from tfjob.dialects.schema import (
     Schema,
     array,
     boolean,
-    hinted,
     integer,
     mapping,
     moment,
@@ -19,6 +18,7 @@ from tfjob.dialects.schema import (
     record,
     ruled,
     text,
+    with_remedies,
 )
 
 CLEAN_POLICIES = ("", "All", "None", "Running")
@@ -52,14 +52,14 @@ def spec(clean_pod_policy: str | None = None) -> Schema:
     return record(
         "The desired state of the job.",
         {
-            "tfReplicaSpecs": hinted(
+            "tfReplicaSpecs": with_remedies(
                 mapping(
                     f"The replicas by type: {types}. Types are case-insensitive.",
                     _replica(),
                     at_most=MAX_TYPES,
                     rules=cel_rules.of_types(),
                 ),
-                absent=(validation_messages.REQUIRED, hints.NO_TYPES),
+                absent=(validation_messages.REQUIRED, validation_messages.NO_TYPES_REMEDY),
             ),
             "runPolicy": _run_policy(),
             "successPolicy": text(
@@ -104,12 +104,12 @@ def _run_policy() -> Schema:
             ),
             **{key: _limit(key, about) for key, about in _LIMITS.items()},
             "suspend": boolean("If true, all pods are deleted until it is false.", default=False),
-            "managedBy": hinted(
+            "managedBy": with_remedies(
                 text(
                     "The controller that runs the job; absent means the operator. Immutable.",
                     among=sorted(api.MANAGERS),
                 ),
-                remedy=hints.MANAGER,
+                remedy=validation_messages.MANAGER_REMEDY,
             ),
             "schedulingPolicy": _scheduling_policy(),
         },
@@ -170,7 +170,9 @@ def _containers() -> Schema:
     port = record(
         "One port.",
         {
-            "containerPort": hinted(number, absent=(rule, hints.NO_PORT)),
+            "containerPort": with_remedies(
+                number, absent=(rule, validation_messages.NO_PORT_REMEDY)
+            ),
             "name": text(f"Name of the port; TensorFlow uses {api.PORT_NAME}."),
             "protocol": text("Protocol, TCP if absent."),
         },
@@ -192,7 +194,7 @@ def _containers() -> Schema:
         rules=cel_rules.of_container(),
     )
     found = array("Containers of the pod.", container, at_most=MAX_CONTAINERS)
-    return hinted(found, remedy=hints.MANY_CONTAINERS)
+    return with_remedies(found, remedy=validation_messages.MANY_CONTAINERS_REMEDY)
 
 
 def _status() -> Schema:

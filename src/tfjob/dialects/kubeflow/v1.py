@@ -1,16 +1,46 @@
 """kubeflow.org/v1 TFJob: the main dialect and the storage version of TFJobs."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
 from tfjob.core.invalid_job import InvalidJob
-from tfjob.core.job import Job
-from tfjob.dialects.base import NOTHING_BEYOND, BeyondHub, Conversion, Manifest, Settings
+from tfjob.core.job import Job, Workload
+from tfjob.core.status import JobStatus
+from tfjob.dialects.base import (
+    NOTHING_BEYOND,
+    BeyondHub,
+    ChildApi,
+    Conversion,
+    Manifest,
+    Settings,
+    StatusContext,
+)
 from tfjob.dialects.kubeflow import api
+from tfjob.dialects.kubeflow import crd as kubeflow_crd
 from tfjob.dialects.kubeflow import job as kubeflow_job
-from tfjob.dialects.kubeflow.dialect import TFJobDialect
+from tfjob.dialects.kubeflow import status as kubeflow_status
+from tfjob.dialects.kubeflow.gang import pod_groups
 from tfjob.k8s.field import Fault
 
 
-class KubeflowV1(TFJobDialect):
+class KubeflowV1:
+    group = api.GROUP
     version = api.VERSION
+    kind = api.KIND
+    plural = api.PLURAL
+    short_name = api.SHORT_NAME
+    component = api.OPERATOR
+    workload = Workload.POD
+    child_selector = api.CHILD_SELECTOR
+    job_label = api.LABEL_JOB
+    companions: tuple[ChildApi, ...] = ()
+    shows_children = False
+    status_fields = kubeflow_status.FIELDS
+
+    def pod_groups(self, settings: Settings) -> ChildApi | None:
+        return pod_groups(settings)
 
     def validate(self, manifest: Manifest) -> list[Fault]:
         return kubeflow_job.validate(manifest)
@@ -20,8 +50,35 @@ class KubeflowV1(TFJobDialect):
     ) -> Job | InvalidJob:
         return kubeflow_job.decode(manifest, settings, is_checked=is_checked)
 
+    def with_status(self, job: Job, manifest: Manifest) -> Job:
+        return msgspec.structs.replace(job, status=kubeflow_status.decode(manifest.get("status")))
+
+    def unknown_fields(self, manifest: Manifest) -> list[str]:  # noqa: ARG002 - API servers drop such keys
+        return []
+
+    def defaulted_spec(
+        self,
+        manifest: Manifest,  # noqa: ARG002 - a TFJob's spec stays as its user wrote it
+        settings: Settings,  # noqa: ARG002 - as above
+        *,
+        tokens: Iterator[str],  # noqa: ARG002 - as above
+        is_taken: Callable[[str], bool],  # noqa: ARG002 - as above
+    ) -> dict[str, Any] | None:
+        return None
+
+    def encode_status(
+        self,
+        job: Job | InvalidJob,  # noqa: ARG002 - other dialects show more than the neutral status
+        status: JobStatus,
+        observed: StatusContext,  # noqa: ARG002 - as above
+    ) -> dict[str, Any]:
+        return kubeflow_status.encode(status)
+
     def to_hub(self, manifest: Manifest, *, target: str = "") -> Conversion:  # noqa: ARG002 - it is the hub
         return Conversion(dict(manifest))
 
     def from_hub(self, manifest: Manifest, beyond: BeyondHub = NOTHING_BEYOND) -> Conversion:  # noqa: ARG002 - as above
         return Conversion(dict(manifest))
+
+    def crd(self) -> dict[str, Any]:
+        return kubeflow_crd.definition()

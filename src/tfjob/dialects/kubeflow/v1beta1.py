@@ -9,15 +9,11 @@ from tfjob.dialects.base import NOTHING_BEYOND, BeyondHub, Conversion, Manifest,
 from tfjob.dialects.kubeflow import api
 from tfjob.dialects.kubeflow import job as kubeflow_job
 from tfjob.dialects.kubeflow.conversion import down, origins, up
-from tfjob.dialects.kubeflow.dialect import TFJobDialect
-from tfjob.k8s.field import Fault
+from tfjob.dialects.kubeflow.v1 import KubeflowV1
 
 
-class KubeflowV1beta1(TFJobDialect):
+class KubeflowV1beta1(KubeflowV1):
     version = api.OLD_VERSION
-
-    def validate(self, manifest: Manifest) -> list[Fault]:
-        return kubeflow_job.validate(manifest)
 
     def decode(
         self, manifest: Manifest, settings: Settings, *, is_checked: bool = False

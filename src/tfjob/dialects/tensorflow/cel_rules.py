@@ -8,7 +8,7 @@ and in which order.
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.dialects.schema import Report, Schema, has_path, rule
-from tfjob.dialects.tensorflow import api, hints, validation_messages
+from tfjob.dialects.tensorflow import api, validation_messages
 from tfjob.k8s.field import FaultKind
 
 OF_ENTRY, OF_CHIEF, OF_BOARD, OF_DUPLICATES, OF_NUMBERS, OF_INDEX, OF_ID, OF_POLICY = range(8)
@@ -24,7 +24,7 @@ def of_spec() -> list[Schema]:
 def of_runtime_id() -> list[Schema]:
     """Empty is the same as absent."""
     is_label = f"self.matches('{api.RUNTIME_ID_PATTERN}') && size(self) <= {_MAX_ID_LENGTH}"
-    report = Report(remedy=hints.RUNTIME_ID, order=OF_ID)
+    report = Report(remedy=validation_messages.BAD_RUNTIME_ID_REMEDY, order=OF_ID)
     return [rule(f"self == '' || ({is_label})", validation_messages.BAD_RUNTIME_ID, report=report)]
 
 
@@ -45,7 +45,7 @@ def of_entries() -> list[Schema]:
                 value="e.tfReplicaType",
                 argument="e.tfReplicaType",
                 detail=validation_messages.DUPLICATE_TYPE,
-                remedy=hints.DUPLICATE_TYPE,
+                remedy=validation_messages.DUPLICATE_TYPE_REMEDY,
                 order=OF_DUPLICATES,
             ),
         )
@@ -65,14 +65,14 @@ def of_entry() -> list[Schema]:
             is_one,
             validation_messages.MANY_MASTERS,
             at=".replicas",
-            report=Report(remedy=hints.MASTERS, order=OF_ENTRY),
+            report=Report(remedy=validation_messages.MANY_MASTERS_REMEDY, order=OF_ENTRY),
         ),
         rule(
             types,
             validation_messages.BAD_TYPE.format("unknown"),
             message_expression=f"{_quoted(validation_messages.BAD_TYPE, '%s')}.format([{_TYPE}])",
             at=".tfReplicaType",
-            report=Report(remedy=hints.TYPE, order=OF_ENTRY),
+            report=Report(remedy=validation_messages.BAD_TYPE_REMEDY, order=OF_ENTRY),
         ),
         rule(
             f"!({is_judged}) || ({is_there} && {trains})",
@@ -83,7 +83,7 @@ def of_entry() -> list[Schema]:
             report=Report(
                 at=".spec.containers",
                 kind=FaultKind.REQUIRED,
-                remedy=hints.CONTAINER,
+                remedy=validation_messages.NO_TRAINING_CONTAINER_REMEDY,
                 order=OF_ENTRY,
             ),
         ),
@@ -91,25 +91,27 @@ def of_entry() -> list[Schema]:
             "!has(self.replicas) || self.replicas >= 0",
             validation_messages.NEGATIVE,
             at=".replicas",
-            report=Report(remedy=hints.NUMBER, order=OF_NUMBERS),
+            report=Report(remedy=validation_messages.NEGATIVE_REMEDY, order=OF_NUMBERS),
         ),
         rule(
             "!has(self.tfPort) || (self.tfPort >= 1 && self.tfPort <= 65535)",
             validation_messages.BAD_PORT,
             at=".tfPort",
-            report=Report(remedy=hints.PORT, order=OF_NUMBERS),
+            report=Report(remedy=validation_messages.BAD_PORT_REMEDY, order=OF_NUMBERS),
         ),
     ]
 
 
 def of_restart_policy() -> list[Schema]:
     allowed = "self in ['', 'OnFailure', 'Never']"
-    report = Report(remedy=hints.RESTART_POLICY, order=OF_POLICY)
+    report = Report(remedy=validation_messages.BAD_RESTART_POLICY_REMEDY, order=OF_POLICY)
     return [rule(allowed, validation_messages.BAD_RESTART_POLICY, report=report)]
 
 
 def of_log_dir() -> list[Schema]:
-    report = Report(kind=FaultKind.REQUIRED, remedy=hints.LOG_DIR, order=OF_BOARD)
+    report = Report(
+        kind=FaultKind.REQUIRED, remedy=validation_messages.NO_LOG_DIR_REMEDY, order=OF_BOARD
+    )
     return [rule("self != ''", validation_messages.NO_LOG_DIR, report=report)]
 
 
@@ -131,7 +133,9 @@ def _chief_is_present() -> Schema:
         validation_messages.NO_CHIEF.format("terminationPolicy"),
         message_expression=f"{_quoted(validation_messages.NO_CHIEF, '%s')}.format([{chief}])",
         at=".replicaSpecs",
-        report=Report(kind=FaultKind.REQUIRED, remedy=hints.CHIEF, order=OF_CHIEF),
+        report=Report(
+            kind=FaultKind.REQUIRED, remedy=validation_messages.NO_CHIEF_REMEDY, order=OF_CHIEF
+        ),
     )
 
 
@@ -150,7 +154,7 @@ def _chief_is_in_range() -> Schema:
         message_expression=f"{_quoted(validation_messages.BAD_CHIEF_INDEX, '%d')}"
         f".format([{chief}.replicaIndex])",
         at=".terminationPolicy.chief.replicaIndex",
-        report=Report(remedy=hints.CHIEF_INDEX, order=OF_INDEX),
+        report=Report(remedy=validation_messages.BAD_CHIEF_INDEX_REMEDY, order=OF_INDEX),
     )
 
 

@@ -14,7 +14,7 @@ from tfjob.core.naming import MAX_NAME_LENGTH
 from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.rule_check import RuleTree, violations
 from tfjob.dialects.schema_check import valid_part
-from tfjob.dialects.tensorflow import api, cel_rules, hints, schema, validation_messages
+from tfjob.dialects.tensorflow import api, cel_rules, schema, validation_messages
 from tfjob.dialects.tensorflow.names import Names
 from tfjob.dialects.tensorflow.spec import SPECS, Entry, Spec, usual_spelling
 from tfjob.k8s import field
@@ -31,7 +31,9 @@ def faults_of(spec: Spec, *, names: Names, is_checked: bool = False) -> Iterator
     found = {} if is_checked else _violated_rules(spec)
     yield from _of_termination(spec)
     if not spec.entries:
-        yield field.required(SPECS, validation_messages.NO_REPLICAS, remedy=hints.REPLICAS)
+        yield field.required(
+            SPECS, validation_messages.NO_REPLICAS, remedy=validation_messages.NO_REPLICAS_REMEDY
+        )
     yield from _of_entries(spec, found)
     for order in (
         cel_rules.OF_CHIEF,
@@ -67,7 +69,9 @@ def _violated_rules(spec: Spec) -> Found:
 def _of_termination(spec: Spec) -> Iterator[Fault]:
     if spec.chief.is_missing:
         rule = validation_messages.BAD_TERMINATION.format(_json(spec.termination))
-        yield field.required(f"{_TERMINATION}.chief", rule, remedy=hints.TERMINATION)
+        yield field.required(
+            f"{_TERMINATION}.chief", rule, remedy=validation_messages.BAD_TERMINATION_REMEDY
+        )
 
 
 def _of_entries(spec: Spec, found: Found) -> Iterator[Fault]:
@@ -78,7 +82,9 @@ def _of_entries(spec: Spec, found: Found) -> Iterator[Fault]:
     for entry in spec.entries:
         if entry.type != api.PS and entry.template is None:
             rule = validation_messages.NO_TEMPLATE.format(_json(_shown(entry)))
-            yield field.required(f"{entry.path}.template", rule, remedy=hints.TEMPLATE)
+            yield field.required(
+                f"{entry.path}.template", rule, remedy=validation_messages.NO_TEMPLATE_REMEDY
+            )
         yield from violated.pop(entry.path.removesuffix("]"), ())
     for rest in violated.values():
         yield from rest
@@ -88,7 +94,10 @@ def _of_total(spec: Spec) -> Iterator[Fault]:
     total = sum(entry.count for entry in spec.entries)
     if total > MAX_REPLICAS:
         yield field.invalid(
-            SPECS, total, validation_messages.MANY_REPLICAS, remedy=hints.MANY_REPLICAS
+            SPECS,
+            total,
+            validation_messages.MANY_REPLICAS,
+            remedy=validation_messages.MANY_REPLICAS_REMEDY,
         )
 
 
@@ -97,14 +106,24 @@ def _of_names(spec: Spec, names: Names) -> Iterator[Fault]:
     prefix = names.prefix
     path = "metadata.name"
     if prefix and not ("a" <= prefix[0] <= "z"):
-        yield field.invalid(path, names.job, validation_messages.NO_LETTER, remedy=hints.LETTER)
+        yield field.invalid(
+            path,
+            names.job,
+            validation_messages.NO_LETTER,
+            remedy=validation_messages.NO_LETTER_REMEDY,
+        )
     if "." in prefix:
-        yield field.invalid(path, names.job, validation_messages.DOTS, remedy=hints.DOTS)
+        yield field.invalid(
+            path, names.job, validation_messages.DOTS, remedy=validation_messages.DOTS_REMEDY
+        )
     given = [names.replica(each.type, max(each.count - 1, 0)) for each in spec.entries]
     longest = max(len(each) for each in [*given, names.tensorboard])
     if prefix and longest > MAX_NAME_LENGTH:
         yield field.invalid(
-            path, names.job, validation_messages.LONG_NAMES, remedy=hints.LONG_NAMES
+            path,
+            names.job,
+            validation_messages.LONG_NAMES,
+            remedy=validation_messages.LONG_NAMES_REMEDY,
         )
 
 

@@ -31,9 +31,9 @@ from tfjob.dialects.tensorflow import (
     api,
     checks,
     default_parameter_server,
-    hints,
     status,
     tensorboard,
+    validation_messages,
 )
 from tfjob.dialects.tensorflow.config import config_of
 from tfjob.dialects.tensorflow.names import Names
@@ -143,7 +143,9 @@ def _check_name(reader: Reader, manifest: Manifest) -> None:
     prefix = reader.text(metadata.get("generateName"), "metadata.generateName")
     if not name and not prefix:
         rule = "name or generateName is required"
-        reader.note(field.required("metadata.name", rule, remedy=hints.NAME))
+        reader.note(
+            field.required("metadata.name", rule, remedy=validation_messages.NO_NAME_REMEDY)
+        )
         return
     for problem in dns1123_subdomain_problems(name or prefix + GENERATED_SUFFIX):
         reader.note(field.invalid("metadata.name", name or prefix, problem))

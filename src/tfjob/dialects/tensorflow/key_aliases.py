@@ -1,12 +1,13 @@
-"""Case-insensitive keys, as the original operator for TfJobs accepts them.
+"""Case-insensitive keys, as the original operator for TfJobs accepts them, and unknown keys.
 
 The usual spelling takes precedence, unless its value is the default that the API server adds. Null
-is the same as absent. Unknown keys are kept.
+is the same as absent. The CRD preserves unknown keys, because it cannot list every spelling.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tfjob.dialects.stored_values import mapping, mappings
 from tfjob.dialects.tensorflow import api
 
 SPEC = ("RuntimeId", "replicaSpecs", "tfImage", "tensorboard", "terminationPolicy")
@@ -40,3 +41,27 @@ def _usual(key: object, usual: Mapping[str, str]) -> str | None:
     if not isinstance(key, str) or not key.isascii():
         return None
     return usual.get(key.lower())
+
+
+def unknown_fields(manifest: Mapping[str, Any]) -> list[str]:
+    """Paths of unknown keys, except in templates and volumes, which the API server checks."""
+    return list(_in_spec(mapping(manifest.get("spec"))))
+
+
+def _in_spec(given: Mapping[str, Any]) -> Iterator[str]:
+    yield from _others(given, SPEC, path="spec")
+    spec = normalised(given, SPEC)
+    for place, entry in enumerate(mappings(spec.get("replicaSpecs"))):
+        yield from _others(entry, REPLICA, path=f"spec.replicaSpecs[{place}]")
+    yield from _others(spec.get("tensorboard"), TENSORBOARD, path="spec.tensorboard")
+    path, termination = "spec.terminationPolicy", mapping(spec.get("terminationPolicy"))
+    yield from _others(termination, TERMINATION, path=path)
+    chief = normalised(termination, TERMINATION).get("chief")
+    yield from _others(chief, CHIEF, path=f"{path}.chief")
+
+
+def _others(given: object, table: Sequence[str], *, path: str) -> Iterator[str]:
+    """Keys that are not in the table in any spelling, and are not null."""
+    for key, value in normalised(mapping(given), table).items():
+        if key not in table and value is not None:
+            yield f"{path}.{key}"

@@ -19,7 +19,7 @@ from tfjob.dialects.tensorflow import api, conversion, defaulting
 from tfjob.dialects.tensorflow import crd as tf_crd
 from tfjob.dialects.tensorflow import job as tf_job
 from tfjob.dialects.tensorflow import status as tf_status
-from tfjob.dialects.tensorflow.unknown_fields import unknown_fields
+from tfjob.dialects.tensorflow.key_aliases import unknown_fields
 from tfjob.k8s.field import Fault
 
 CONFIG_MAPS = ChildApi(kind="ConfigMap", group="", version="v1", plural="configmaps")

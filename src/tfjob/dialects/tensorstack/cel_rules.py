@@ -7,6 +7,7 @@ say how they word a violation.
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.core.naming import MAX_NAME_LENGTH
+from tfjob.dialects.object_name import remedy_for_name
 from tfjob.dialects.schema import (
     GIVEN_NAME,
     RESERVED,
@@ -16,7 +17,7 @@ from tfjob.dialects.schema import (
     needs_text,
     rule,
 )
-from tfjob.dialects.tensorstack import api, hints, validation_messages
+from tfjob.dialects.tensorstack import api, validation_messages
 from tfjob.k8s.field import FaultKind
 
 _SPECS = "self.spec.replicaSpecs"
@@ -37,7 +38,7 @@ def of_object() -> list[Schema]:
             f"oldSelf.hasValue() || {name}.matches('^{api.LABEL}$')",
             validation_messages.BAD_NAME,
             at=".metadata.name",
-            report=Report(value=GIVEN_NAME, argument=room, remedy=hints.for_name),
+            report=Report(value=GIVEN_NAME, argument=room, remedy=remedy_for_name),
         ),
         rule(
             f"oldSelf.hasValue() || size({name}) + {digits} <= {_ROOM}",
@@ -49,7 +50,7 @@ def of_object() -> list[Schema]:
                 value=GIVEN_NAME,
                 argument=room,
                 detail=validation_messages.LONG_NAME,
-                remedy=hints.LONG_NAME,
+                remedy=validation_messages.LONG_NAME_REMEDY,
             ),
         ),
     ]
@@ -71,7 +72,7 @@ def of_replicas() -> list[Schema]:
     is_leading = f"r.type == '{api.CHIEF}' || (r.type == '{api.WORKER}' && {_count('r')} > 0)"
     total = f"self.map(r, {_count('r')}).sum()"
     return [
-        _is_unique("self", "type", remedy=hints.DUPLICATE_TYPE),
+        _is_unique("self", "type", remedy=validation_messages.DUPLICATE_TYPE_REMEDY),
         rule(
             f"!self.exists(r, {_is_odd_chief('r')})",
             validation_messages.ONE_CHIEF,
@@ -80,26 +81,26 @@ def of_replicas() -> list[Schema]:
                 is_bad=_is_odd_chief("e"),
                 at="[{}].replicas",
                 value="e.replicas",
-                remedy=hints.ONE_CHIEF,
+                remedy=validation_messages.ONE_CHIEF_REMEDY,
             ),
         ),
         rule(
             f"self.exists(r, {is_leading})",
             validation_messages.NO_MASTER,
             kind=FaultKind.REQUIRED,
-            report=Report(remedy=hints.NO_MASTER),
+            report=Report(remedy=validation_messages.NO_MASTER_REMEDY),
         ),
         rule(
             f"{total} <= {validation_messages.MAX_REPLICAS}",
             validation_messages.MANY_REPLICAS,
-            report=Report(value=total, remedy=hints.MANY_REPLICAS),
+            report=Report(value=total, remedy=validation_messages.MANY_REPLICAS_REMEDY),
         ),
     ]
 
 
 def of_modes() -> list[Schema]:
     """Rules on the entries of one run mode."""
-    return [_is_unique("self", "type", remedy=hints.TWO_MODES)]
+    return [_is_unique("self", "type", remedy=validation_messages.TWO_MODES_REMEDY)]
 
 
 def of_replica() -> list[Schema]:
@@ -113,17 +114,27 @@ def of_replica() -> list[Schema]:
             validation_messages.NO_CONTAINERS,
             at=_CONTAINERS,
             kind=FaultKind.REQUIRED,
-            report=Report(remedy=hints.NO_CONTAINERS),
+            report=Report(remedy=validation_messages.NO_CONTAINERS_REMEDY),
         )
     ]
 
 
 def of_container() -> list[Schema]:
-    return [needs_text("image", validation_messages.NO_IMAGE, remedy=hints.NO_IMAGE)]
+    return [
+        needs_text(
+            "image", validation_messages.NO_IMAGE, remedy=validation_messages.NO_IMAGE_REMEDY
+        )
+    ]
 
 
 def of_board() -> list[Schema]:
-    return [needs_text("image", validation_messages.NO_IMAGE, remedy=hints.NO_IMAGE_OF_BOARD)]
+    return [
+        needs_text(
+            "image",
+            validation_messages.NO_IMAGE,
+            remedy=validation_messages.NO_IMAGE_OF_BOARD_REMEDY,
+        )
+    ]
 
 
 def of_clean_up() -> list[Schema]:
@@ -131,18 +142,25 @@ def of_clean_up() -> list[Schema]:
     report = Report(
         kind=FaultKind.UNSUPPORTED,
         detail='supported values: "All", "None", "Unfinished"',
-        remedy=hints.CLEAN_UP,
+        remedy=validation_messages.CLEAN_UP_REMEDY,
     )
     return [rule(allowed, validation_messages.CLEAN_UP, report=report)]
 
 
 def of_fileset() -> list[Schema]:
-    is_fileset, report = f"self.matches('^{api.FILESET}$')", Report(remedy=hints.FILESET)
+    is_fileset, report = (
+        f"self.matches('^{api.FILESET}$')",
+        Report(remedy=validation_messages.FILESET_REMEDY),
+    )
     return [rule(is_fileset, validation_messages.FILESET, report=report)]
 
 
 def of_scheduler() -> list[Schema]:
-    return [needs_text("queue", validation_messages.NO_QUEUE, remedy=hints.NO_QUEUE)]
+    return [
+        needs_text(
+            "queue", validation_messages.NO_QUEUE, remedy=validation_messages.NO_QUEUE_REMEDY
+        )
+    ]
 
 
 def _is_odd_chief(replica: str) -> str:
@@ -192,7 +210,7 @@ def _names_known_types(mode: str, field: str) -> Schema:
             value="e.type",
             argument="e.type == '' ? '\"\"' : e.type",
             detail=validation_messages.ABSENT_TYPE,
-            remedy=hints.ABSENT_TYPE,
+            remedy=validation_messages.ABSENT_TYPE_REMEDY,
         ),
     )
 

@@ -25,7 +25,7 @@ from tfjob.dialects.conversion_base import (
     with_hub_port,
 )
 from tfjob.dialects.tensorstack.api import API_VERSION, KIND, PORT
-from tfjob.dialects.tensorstack.tensorboard_conversion import take_tensorboard, tensorboard_of
+from tfjob.dialects.tensorstack.tensorboard_spec import take_tensorboard, tensorboard_of
 
 _TO_HUB = {"chief": "Chief", "worker": "Worker", "ps": "PS", "evaluator": "Evaluator"}
 _FROM_HUB = {kind: word for word, kind in _TO_HUB.items()} | {"Master": "chief"}

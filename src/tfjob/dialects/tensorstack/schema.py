@@ -8,15 +8,15 @@ from tfjob.dialects.schema import (
     Schema,
     array,
     boolean,
-    hinted,
     integer,
     moment,
     pod_metadata,
     record,
     ruled,
     text,
+    with_remedies,
 )
-from tfjob.dialects.tensorstack import api, cel_rules, hints, validation_messages
+from tfjob.dialects.tensorstack import api, cel_rules, validation_messages
 from tfjob.dialects.tensorstack.validation_messages import MAX_REPLICAS
 
 _MAX_ENTRIES = 10
@@ -49,7 +49,7 @@ def spec() -> Schema:
         "The desired state of the job. Immutable, except for runMode.pause.enabled and"
         " tensorboardSpec.suspend.",
         {
-            "replicaSpecs": hinted(
+            "replicaSpecs": with_remedies(
                 ruled(
                     {
                         **array("One entry per replica type.", _replica(), at_most=_MAX_ENTRIES),
@@ -57,7 +57,7 @@ def spec() -> Schema:
                     },
                     cel_rules.of_replicas(),
                 ),
-                absent=(validation_messages.NO_REPLICAS, hints.NO_REPLICAS),
+                absent=(validation_messages.NO_REPLICAS, validation_messages.NO_REPLICAS_REMEDY),
             ),
             "runPolicy": _run_policy(),
             "scheduler": record(
@@ -76,9 +76,9 @@ def _replica() -> Schema:
     return record(
         "One replica type.",
         {
-            "type": hinted(
+            "type": with_remedies(
                 text("The replica type: chief, worker, ps or evaluator.", among=api.TYPES),
-                absent=(validation_messages.REQUIRED, hints.NO_TYPE),
+                absent=(validation_messages.REQUIRED, validation_messages.NO_TYPE_REMEDY),
             ),
             "replicas": integer("Number of replicas, 1 if absent.", at_most=MAX_REPLICAS),
             "restartPolicy": text(
@@ -255,10 +255,13 @@ def _log_dir() -> Schema:
                 record(
                     "One PersistentVolumeClaim.",
                     {
-                        "name": hinted(
+                        "name": with_remedies(
                             {**text("Name of the claim."), "minLength": 1},
-                            remedy=hints.NO_CLAIM,
-                            absent=(validation_messages.REQUIRED, hints.NO_CLAIM),
+                            remedy=validation_messages.NO_CLAIM_REMEDY,
+                            absent=(
+                                validation_messages.REQUIRED,
+                                validation_messages.NO_CLAIM_REMEDY,
+                            ),
                         ),
                         "subPath": _texts("Folders in the claim; absent means all of it."),
                     },

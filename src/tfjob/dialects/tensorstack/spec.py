@@ -15,7 +15,7 @@ from tfjob.dialects.field_reader import Reader
 from tfjob.dialects.object_name import check_job, read_name, rules_of
 from tfjob.dialects.rule_check import RuleTree
 from tfjob.dialects.schema_check import valid_part
-from tfjob.dialects.tensorstack import hints, schema, validation_messages
+from tfjob.dialects.tensorstack import schema, validation_messages
 from tfjob.dialects.tensorstack.run_mode import Modes, read_modes
 from tfjob.dialects.tensorstack.tensorboard_spec import Board, read_board
 from tfjob.k8s import field
@@ -65,7 +65,7 @@ def read_spec(reader: Reader, manifest: Mapping[str, Any], *, is_checked: bool =
     given = manifest.get("spec")
     spec = valid_part(reader, given, _SPEC, "spec")
     if given is None:
-        rule, remedy = validation_messages.NO_REPLICAS, hints.NO_REPLICAS
+        rule, remedy = validation_messages.NO_REPLICAS, validation_messages.NO_REPLICAS_REMEDY
         reader.note(field.required(SPECS, rule, remedy=remedy))
     if reader.faults or not is_checked:
         check_job(reader, _rules(), name=name, spec=spec, place=0)

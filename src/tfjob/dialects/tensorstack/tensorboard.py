@@ -15,7 +15,7 @@ from tfjob.core.plan import ChildKind
 from tfjob.dialects.base import ChildApi, Settings
 from tfjob.dialects.tensorstack import api, gang
 from tfjob.dialects.tensorstack.tensorboard_spec import Board
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import CompanionObject
 
 VENDOR = ChildApi("TensorBoard", "tensorstack.dev", "v1beta1", "tensorboards", is_optional=True)
 OWN = ChildApi("Deployment", "apps", "v1", "deployments")

@@ -1,6 +1,7 @@
-"""Reads tensorboardSpec: the image and log sources of a TensorBoard.
+"""Reads and converts tensorboardSpec: the image and log sources of a TensorBoard.
 
-Log sources have two equivalent spellings: a list of URLs, and the newer `logDir`.
+Log sources have two equivalent spellings: a list of URLs, and the newer `logDir`. A conversion
+keeps the image and the folders of claims; other sources are lost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from tfjob.dialects.base import LogFolder
+from tfjob.dialects.base import BeyondHub, LogFolder
+from tfjob.dialects.conversion_base import Fields, Losses
 
 CLAIM = "t9k://pvc/"
 
@@ -58,3 +60,41 @@ def _log_dir(given: Mapping[str, Any]) -> tuple[list[LogFolder], list[str]]:
     ]
     bucket, pages = given.get("s3") or {}, given.get("http") or {}
     return sources, [*(bucket.get("uri") or ()), *(pages.get("url") or ())]
+
+
+def take_tensorboard(spec: Fields, losses: Losses) -> Board | None:
+    """Take the TensorBoard of a job; None if it has none, or if the target cannot have one."""
+    path, given = spec.take("tensorboardSpec")
+    if losses.is_for_hub or not given:
+        if given:
+            losses.note(
+                path,
+                f"{losses.target} has no such field; no TensorBoard is started; run one separately",
+            )
+        return None
+    board = read_board(given)
+    if board is None:
+        return None
+    fields = spec.enter_item(given, path)
+    fields.take("image")
+    filesets, folder = fields.take("trainingLogFilesets"), fields.take("logDir")
+    if board.elsewhere:
+        losses.note(
+            folder.path if filesets.value is None else filesets.path,
+            f"{losses.target} reads logs from claims only; {', '.join(board.elsewhere)}: "
+            + ("left out" if board.sources else "no TensorBoard is started"),
+        )
+    losses.drop(fields.take("suspend"), same=(False,), instead="TensorBoard is started at once")
+    losses.drop(fields.take("scheduler"), same=({},), instead="TensorBoard waits in no queue")
+    losses.drop(fields.take("resources"), same=({},), instead="TensorBoard asks for none")
+    return board
+
+
+def tensorboard_of(beyond: BeyondHub) -> dict[str, Any]:
+    return {
+        "image": beyond.tensorboard_image,
+        "trainingLogFilesets": [
+            f"{CLAIM}{each.claim}/{each.path}" if each.path else f"{CLAIM}{each.claim}"
+            for each in beyond.log_folders
+        ],
+    }

@@ -24,10 +24,9 @@ from tfjob.local.apiserver import (
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.request import Request
-from tfjob.local.apiserver.token_volume import add_token_volume
 
 Json = dict[str, Any]
-_STATUS_FIRST = frozenset({"Node", "PersistentVolumeClaim"})  # a creator may bring a status
+_STATUS_FIRST = frozenset({"Node", "PersistentVolumeClaim"})  # may be created with a status
 
 
 class Admitted(msgspec.Struct, frozen=True):
@@ -133,7 +132,7 @@ def _assign(backend: Backend, kind: Kind, obj: Json) -> None:
     if kind.resource == "pods":
         pod_admission.admit_pod(backend.store, obj)
         if backend.mounts_tokens:
-            add_token_volume(backend.store, obj)
+            pod_admission.add_token_volume(backend.store, obj)
     quota.check(backend.store, kind, obj)
     if kind.resource == "services":
         backend.cluster_ips.assign(obj)

@@ -43,8 +43,8 @@ def provision_namespace(backend: Backend, name: str, obj: Json) -> None:
 def is_provisioned(backend: Backend, name: str, obj: Json) -> bool:
     """Whether the namespace is missing, and is created with this object.
 
-    Objects with an owner, and records of programs, come from controllers: they must not bring a
-    deleted namespace back.
+    Objects with an owner, and records of programs, come from controllers: they must not recreate
+    a deleted namespace.
     """
     if not backend.provisions_namespaces or not name or backend.namespace(name) is not None:
         return False

@@ -18,8 +18,8 @@ from tfjob.local.apiserver.owned_objects import (
     make,
     owned,
     owner_reference,
+    record_event,
     store_status,
-    tell,
 )
 from tfjob.local.apiserver.replicaset_controller import RESOURCE as REPLICA_SETS
 from tfjob.local.apiserver.status import StatusError
@@ -141,7 +141,7 @@ class DeploymentController(Controller):
             return
         way = "up" if size > before else "down"
         message = f"Scaled {way} replica set {one['metadata']['name']} from {before} to {size}"
-        tell(
+        record_event(
             self.backend,
             deployment,
             reference=f"apps/v1 {self.kind}",

@@ -29,8 +29,8 @@ from tfjob.local.apiserver.owned_objects import (
     make,
     owned,
     pod_of,
+    record_event,
     store_status,
-    tell,
 )
 from tfjob.local.apiserver.store import Change, Key
 
@@ -125,7 +125,7 @@ class JobController(Controller):
             self._tell(job, "SuccessfulCreate", f"Created pod: {pod['metadata']['name']}")
 
     def _tell(self, job: Json, reason: str, message: str) -> None:
-        tell(
+        record_event(
             self.backend,
             job,
             reference=f"batch/v1 {self.kind}",

@@ -256,7 +256,7 @@ POD_METRICS = Kind(
     singular="pod",
     verbs=("get", "list"),
 )
-"""Measured by a node, not stored."""
+"""Measured by a node on request, not stored."""
 
 
 class Registry:

@@ -1,7 +1,7 @@
 """OpenAPI documents, as far as kubectl needs them to validate, apply and explain.
 
 Version 3 has one document per group version, built from the type table and CRD schemas. Version 2
-lists paths and kinds only, and is empty as protobuf: kubectl asks for it about kinds that version 3
+lists paths and kinds only, and is empty as protobuf: kubectl requests it for kinds that version 3
 does not have.
 """
 

@@ -73,7 +73,7 @@ def owner_reference(owner: Json, *, api_version: str, kind: str) -> Json:
     return {**named, "controller": True, "blockOwnerDeletion": True}
 
 
-def tell(
+def record_event(
     backend: Backend, about: Json, *, reference: str, component: str, reason: str, message: str
 ) -> None:
     """Record a Normal event; `reference` is the object's API version and kind, `apps/v1 X`."""

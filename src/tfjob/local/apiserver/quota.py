@@ -4,32 +4,23 @@ Counted are objects of every kind, the requests and limits of pods that have not
 storage of claims. The usage is computed from the objects themselves, so it cannot drift.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from tfjob.k8s import quantity
-from tfjob.k8s.quantity import Quantity
+from tfjob.k8s import resource_usage
+from tfjob.k8s.resource_usage import COUNTED, SHORT, ZERO, Amounts, Way, usage_of
 from tfjob.local.apiserver import status
 from tfjob.local.apiserver.backend import Backend
 from tfjob.local.apiserver.kinds import Kind
 from tfjob.local.apiserver.store import Change, Key, Store, StoreFullError
 
 Json = dict[str, Any]
-Amounts = dict[str, Quantity]
 RESOURCE = "resourcequotas"
-_ONE = Quantity(10**9)
-_ZERO = Quantity(0)
-_PLAIN = frozenset(
-    {"configmaps", "persistentvolumeclaims", "pods", RESOURCE, "secrets", "services"}
-)
-_SHORT = ("cpu", "memory", "ephemeral-storage")
-"""Resources that a quota may name without `requests.`."""
 _MUST_BE_SET = frozenset(
-    {"cpu", "memory", *(f"{way}.{name}" for way in ("requests", "limits") for name in _SHORT[:2])}
+    {"cpu", "memory", *(f"{way}.{name}" for way in ("requests", "limits") for name in SHORT[:2])}
 )
-_ENDED = frozenset({"Succeeded", "Failed"})
 _UNCOUNTED = frozenset({"events", "leases.coordination.k8s.io"})
-"""Records of programs, which are created too often to look for quotas each time."""
+"""Programs create these too often to look up quotas each time."""
 
 
 def check(store: Store, kind: Kind, obj: Json) -> None:
@@ -48,29 +39,11 @@ def check(store: Store, kind: Kind, obj: Json) -> None:
             key for key in wanted if wanted[key].nano and (used[key] + wanted[key]) > hard[key]
         )
         if over:
-            told = ", ".join(
+            detail = ", ".join(
                 f"{word}: {_shown(amounts, over)}"
                 for word, amounts in (("requested", wanted), ("used", used), ("limited", hard))
             )
-            raise _refused(kind, obj, f"exceeded quota: {name}, {told}")
-
-
-def usage_of(resource: str, obj: Mapping[str, Any]) -> Amounts:
-    """What one object uses, under every name that a quota may have for it."""
-    found = {f"count/{resource}": _ONE}
-    if resource in _PLAIN and not (resource == "pods" and _has_ended(obj)):
-        found[resource] = _ONE
-    if resource == "pods" and not _has_ended(obj):
-        for way in ("requests", "limits"):
-            for name, amount in _sum_of(obj, way).items():
-                found[f"{way}.{name}"] = amount
-                if way == "requests" and name in _SHORT:
-                    found[name] = amount
-    if resource == "persistentvolumeclaims":
-        resources = (obj.get("spec") or {}).get("resources") or {}
-        asked = quantity.parse((resources.get("requests") or {}).get("storage"))
-        found["requests.storage"] = asked or _ZERO
-    return found
+            raise _refused(kind, obj, f"exceeded quota: {name}, {detail}")
 
 
 class QuotaFollower:
@@ -108,14 +81,12 @@ def _quotas(store: Store, namespace: str) -> list[Json]:
 
 
 def _hard(quota: Json) -> Amounts:
-    given = (quota.get("spec") or {}).get("hard") or {}
-    parsed = {name: quantity.parse(text) for name, text in given.items()}
-    return {name: amount for name, amount in parsed.items() if amount is not None}
+    return resource_usage.parsed((quota.get("spec") or {}).get("hard"))
 
 
 def _used(store: Store, namespace: str, names: Iterable[str]) -> Amounts:
     """What the objects of a namespace use of these."""
-    found = dict.fromkeys(names, _ZERO)
+    found = dict.fromkeys(names, ZERO)
     for resource in {_resource_of(name) for name in found}:
         for stored in store.page(resource, namespace=namespace):
             for name, amount in usage_of(resource, stored.object()).items():
@@ -130,28 +101,7 @@ def _resource_of(name: str) -> str:
         return name.removeprefix("count/")
     if name == "requests.storage":
         return "persistentvolumeclaims"
-    return name if name in _PLAIN else "pods"
-
-
-def _sum_of(pod: Mapping[str, Any], way: str) -> Amounts:
-    spec = pod.get("spec") or {}
-    total: Amounts = {}
-    for container in spec.get("containers") or ():
-        for name, amount in _amounts(container, way).items():
-            total[name] = total.get(name, _ZERO) + amount
-    for container in spec.get("initContainers") or ():
-        for name, amount in _amounts(container, way).items():
-            total[name] = max(total.get(name, _ZERO), amount)
-    return total
-
-
-def _amounts(container: Json, way: str) -> Amounts:
-    """A limit without a request is also the request."""
-    resources: Mapping[str, Any] = container.get("resources") or {}
-    given = dict(resources.get("limits") or {}) if way == "requests" else {}
-    given |= resources.get(way) or {}
-    parsed = {name: quantity.parse(text) for name, text in given.items()}
-    return {name: amount for name, amount in parsed.items() if amount is not None}
+    return name if name in COUNTED else "pods"
 
 
 def _unset(pod: Json, hard: Amounts) -> str:
@@ -159,18 +109,15 @@ def _unset(pod: Json, hard: Amounts) -> str:
     found = []
     for name in sorted(_MUST_BE_SET & hard.keys()):
         way, _, short = name.rpartition(".")
+        kind: Way = "limits" if way == "limits" else "requests"
         bare = [
             str(each.get("name"))
             for each in (pod.get("spec") or {}).get("containers") or ()
-            if short not in _amounts(each, way or "requests")
+            if short not in resource_usage.of_container(each, kind)
         ]
         if bare:
             found.append(f"{name} for: {','.join(sorted(bare))}")
     return "; ".join(found)
-
-
-def _has_ended(pod: Mapping[str, Any]) -> bool:
-    return (pod.get("status") or {}).get("phase") in _ENDED
 
 
 def _shown(amounts: Amounts, names: Iterable[str]) -> str:

@@ -19,8 +19,8 @@ from tfjob.local.apiserver.owned_objects import (
     owned,
     pod_of,
     ready_since,
+    record_event,
     store_status,
-    tell,
 )
 from tfjob.local.apiserver.store import Key
 
@@ -87,7 +87,7 @@ class ReplicaSetController(Controller):
         store_status(self.backend, key, status_of(replica_set, pods, now=now))
 
     def _tell(self, replica_set: Json, reason: str, message: str) -> None:
-        tell(
+        record_event(
             self.backend,
             replica_set,
             reference=f"apps/v1 {self.kind}",

@@ -79,7 +79,7 @@ async def answer(backend: Backend, incoming: HttpRequest) -> Answer | Stream:
         )
     except StoreFullError as error:
         return refused(status.internal(str(error)))
-    except Exception as error:  # noqa: BLE001 - the last door: it is logged and answered as our fault
+    except Exception as error:  # noqa: BLE001 - the last handler: the error is logged and answered with a 500
         _log.exception("request failed", extra={"method": incoming.method, "path": incoming.path})
         what = f"{type(error).__name__}: this is a fault of the local API server of tfjob"
         return refused(status.internal(what))

@@ -37,7 +37,7 @@ _PIECE = 256 * 1024
 class ApiServer:
     """A Kubernetes API server on this machine.
 
-    `port` 0 takes the port of the last start if it is free, else any free one. `tls` off is for
+    `port` 0 means the port of the last start if it is free, else any free one. `tls` off is for
     clients in the same program: kubectl sends its token over TLS only. With `has_node`, as
     part of a whole cluster, pods get the volume of their token, and a namespace is created with the
     first object that a person submits to it. `on_write_health` is called with a reason when writes

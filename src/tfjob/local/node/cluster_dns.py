@@ -109,7 +109,7 @@ def container_ports(pod: Json) -> list[int]:
 
 
 def _port_shown_for(pod: Json, port: int) -> int | None:
-    """The published port of the pod, if it stands for this port: the first declared one."""
+    """The published port of the pod, if it is for this port: the first declared one."""
     declared = container_ports(pod) or [port]
     return shown_port(pod) if port == declared[0] else None
 

@@ -51,7 +51,7 @@ class PodContainers:
     """Processes and record of one pod; `on_change` is called when one exits or starts to listen.
 
     With `sockets` set, `listening_on` holds the addresses that each running container listens on.
-    With `idle` set, containers are idle that did nothing for `idle_after` seconds.
+    With `idle` set, a container is idle after `idle_after` seconds without work.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class PodContainers:
 
     @property
     def idle_since(self) -> datetime | None:
-        """Since when no container does anything; None while one works."""
+        """When the last container became idle; None while one works."""
         if set(self._idle_since) != set(self._processes):
             return None
         return max(self._idle_since.values(), default=None)

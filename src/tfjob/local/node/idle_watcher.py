@@ -23,7 +23,7 @@ IDLE_AFTER: Final = "tfjob.dev/idle-after-seconds"
 DEFAULT_SECONDS: Final = 600.0
 _INTERVAL: Final = 2.0
 _MOST_CPU: Final = 0.01
-"""The share of one CPU that an idle process may use: servers look at their sockets."""
+"""The share of one CPU that an idle process may use: servers poll their sockets."""
 _MAX_DIGITS: Final = 9
 
 

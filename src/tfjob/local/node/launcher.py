@@ -1,7 +1,7 @@
 """Turns a container spec into a process to start on this machine.
 
-ConfigMaps, Secrets and claims are fetched for each start, as a kubelet does. Something that is
-missing defers the start and is never a crash. What the API shows stays untranslated.
+ConfigMaps, Secrets and claims are fetched for each start, as a kubelet does. If something is
+missing, the start is deferred. What the API shows stays untranslated.
 """
 
 import asyncio
@@ -149,7 +149,7 @@ class Launcher:
     def _reserve_ports(
         self, pod: Json, dns: ClusterDns, *, renewed: Sequence[int]
     ) -> dict[int, int]:
-        """Reserve the pod's own ports before any peer asks for them."""
+        """Reserve the pod's own ports before any peer resolves them."""
         namespace, names = str(pod["metadata"]["namespace"]), dns.names_of(pod)
         found = {}
         for port in dns.own_ports(pod):

@@ -1,4 +1,4 @@
-"""Reads container logs as `kubectl logs` asks for them.
+"""Reads container logs for `kubectl logs`.
 
 Lines come in the order they were written, across rotated files. An unfinished line is shown as far
 as it goes. Following ends when the container has exited and everything was read. The format of a
@@ -115,7 +115,7 @@ class _Position:
 
     def move_on(self, files: Sequence[BinaryIO]) -> None:
         """Go on with the file written after this one, or the oldest if this one is deleted."""
-        assert self.file is not None  # noqa: S101 - opened before anybody follows
+        assert self.file is not None  # noqa: S101 - opened by the caller
         inodes = [_inode(each) for each in files]
         own = inodes.index(_inode(self.file)) if _inode(self.file) in inodes else len(files)
         chosen = max(own - 1, 0)
@@ -181,7 +181,7 @@ def _stored(path: Path, position: _Position, *, tail: int | None) -> Iterator[li
 
 def _recent(position: _Position, older: Sequence[BinaryIO], *, count: int) -> list[bytes]:
     """Lines from the end with `count` finished entries; leaves the position at the end."""
-    assert position.file is not None  # noqa: S101 - opened before anybody asks
+    assert position.file is not None  # noqa: S101 - opened by the caller
     newest, _, position.rest = position.file.read().rpartition(b"\n")
     found, left = _last_entries(newest, count)
     for old in older:
@@ -209,7 +209,7 @@ def _last_entries(block: bytes, count: int) -> tuple[list[bytes], int]:
 
 
 def _blocks(position: _Position) -> Iterator[list[bytes]]:
-    assert position.file is not None  # noqa: S101 - opened before anybody asks
+    assert position.file is not None  # noqa: S101 - opened by the caller
     while data := position.file.read(BLOCK):
         *lines, position.rest = (position.rest + data).split(b"\n")
         yield lines
@@ -243,7 +243,7 @@ async def _follow(path: Path, position: _Position, *, poll: float) -> AsyncItera
 
 
 def _was_rotated(path: Path, position: _Position) -> bool:
-    assert position.file is not None  # noqa: S101 - opened before anybody follows
+    assert position.file is not None  # noqa: S101 - opened by the caller
     try:
         return os.stat(path).st_ino != os.fstat(position.file.fileno()).st_ino  # noqa: PTH116 - pair
     except FileNotFoundError:

@@ -15,10 +15,11 @@ import msgspec
 
 from tfjob.k8s import quantity
 from tfjob.k8s.quantity import Quantity
+from tfjob.k8s.resource_usage import ZERO
 from tfjob.local.data_folder import make_folder
 from tfjob.local.node.cluster_access import ClusterAccess
 from tfjob.local.node.devices import gpus_of_machine
-from tfjob.local.node.resource_fit import GPU, ZERO
+from tfjob.local.node.resource_fit import GPU
 from tfjob.local.node.restart_policy import Backoff
 
 MOST_PODS = 500

@@ -1,7 +1,7 @@
 """Runs one pod from its first appearance until nothing of it is left.
 
 Each step compares the pod's spec with its processes, takes the next action and publishes the
-status; then the worker waits for a change. Other pods are unknown here.
+status; then the worker waits for a change. It does not know other pods.
 """
 
 import asyncio
@@ -184,7 +184,7 @@ class PodWorker:
                     )
 
     def _take_gpus(self) -> bool:
-        """Allocate the pod's GPUs, which it keeps until it is gone."""
+        """Allocate GPUs to the pod for its whole life."""
         count = gpus_of_pod(self.pod)
         record = self.containers.record
         if count == len(record.gpus):

@@ -1,8 +1,8 @@
 """Maps ports of pods to ports of this machine.
 
-A (namespace, name, port) keeps its local port for good, whether the pod or a peer asks first, so
-that both ends agree. All names of a pod share one local port. A port that another program holds is
-never handed out.
+A (namespace, name, port) always has the same local port, whether the pod or a peer needs it first,
+so that both ends agree. All names of a pod share one local port. A port that another program uses
+is never allocated.
 """
 
 import errno
@@ -134,7 +134,7 @@ class PortAllocator:
         )
 
     def _candidates(self, wanted: int) -> Iterator[int]:
-        # A program may listen on its containerPort unasked, so that port is preferred.
+        # A program may have its containerPort built in, so that port is preferred.
         if wanted < self._ports.stop:
             yield wanted
         yield from self._ports

@@ -166,7 +166,7 @@ class ContainerProcess:
 
     async def _read_reports(self) -> ContainerExit | None:
         reports = self._supervisor.stdout
-        assert reports is not None  # noqa: S101 - asked for when it was started
+        assert reports is not None  # noqa: S101 - started with a pipe
         ended = None
         async for line in reports:
             report = msgspec.json.decode(line, type=_Report)
@@ -198,7 +198,7 @@ async def start(
         start_new_session=True,
         limit=REPORT_LIMIT,
     )
-    assert supervisor.stdin is not None  # noqa: S101 - asked for just above
+    assert supervisor.stdin is not None  # noqa: S101 - started with a pipe
     env = {**launch.env, MARKER: launch.marker}
     supervisor.stdin.write(msgspec.json.encode(msgspec.structs.replace(launch, env=env)) + b"\n")
     return ContainerProcess(supervisor, launch, on_trouble=on_trouble or (lambda _: None))

@@ -15,7 +15,7 @@ _OWNERS = frozenset({"Deployment", "ReplicaSet"})
 
 
 def is_server(pod: Json) -> bool:
-    """Whether a controller keeps this pod running to be reached."""
+    """Whether a controller keeps this pod running as a server."""
     refs = (pod.get("metadata") or {}).get("ownerReferences") or ()
     return any(ref.get("kind") in _OWNERS and ref.get("controller") for ref in refs)
 

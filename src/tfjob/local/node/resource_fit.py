@@ -1,40 +1,32 @@
 """Whether a pod fits on this node, and the scheduler's message if it does not.
 
-The requests of all pods never exceed the allocatable resources. A pod requests the sum of its
-containers, or its largest init container if that is more.
+The requests of all pods never exceed the allocatable resources.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tfjob.k8s import quantity
+from tfjob.k8s import resource_usage
 from tfjob.k8s.quantity import Quantity
+from tfjob.k8s.resource_usage import ONE, ZERO, Amounts
 
 Json = Mapping[str, Any]
 GPU = "nvidia.com/gpu"
-ZERO = Quantity(0)
 
 
-def requests_of(pod: Json) -> dict[str, Quantity]:
-    """The pod's requests, `pods` included; a limit without a request counts as one."""
-    spec = pod.get("spec") or {}
-    total: dict[str, Quantity] = {"pods": Quantity(10**9)}
-    for container in spec.get("containers") or ():
-        _add(total, _requests(container))
-    for container in spec.get("initContainers") or ():
-        for name, amount in _requests(container).items():
-            total[name] = max(total.get(name, ZERO), amount, key=lambda one: one.nano)
-    _add(total, _amounts(spec.get("overhead") or {}))
+def requests_of(pod: Json) -> Amounts:
+    """The pod's requests, `pods` and overhead included."""
+    total = {"pods": ONE} | resource_usage.of_pod(pod, "requests")
+    overhead = (pod.get("spec") or {}).get("overhead")
+    resource_usage.add(total, resource_usage.parsed(overhead))
     return total
 
 
-def sum_of(
-    pods: Iterable[Json], before: Mapping[str, Quantity] | None = None
-) -> dict[str, Quantity]:
+def sum_of(pods: Iterable[Json], before: Mapping[str, Quantity] | None = None) -> Amounts:
     """The requests of these pods, added to `before`."""
     total = dict(before or {})
     for pod in pods:
-        _add(total, requests_of(pod))
+        resource_usage.add(total, requests_of(pod))
     return total
 
 
@@ -69,26 +61,10 @@ def unschedulable_message(short: Iterable[str], *, never_fits: bool) -> str:
 
 def gpus_of(container: Json) -> int:
     """The number of GPUs that the container requests."""
-    asked = _requests(container).get(GPU, ZERO)
-    return asked.rounded_up()
+    return resource_usage.of_container(container, "requests").get(GPU, ZERO).rounded_up()
 
 
 def memory_limit(container: Json) -> int | None:
     """The memory limit in bytes; None without one."""
-    limits = _amounts((container.get("resources") or {}).get("limits") or {})
+    limits = resource_usage.of_container(container, "limits")
     return limits["memory"].rounded_up() if "memory" in limits else None
-
-
-def _requests(container: Json) -> dict[str, Quantity]:
-    resources = container.get("resources") or {}
-    return _amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
-
-
-def _amounts(resources: Json) -> dict[str, Quantity]:
-    parsed = {name: quantity.parse(text) for name, text in resources.items()}
-    return {name: amount for name, amount in parsed.items() if amount is not None}
-
-
-def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, ZERO) + amount

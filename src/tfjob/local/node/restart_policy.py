@@ -1,7 +1,7 @@
 """Whether and when a container that exited is restarted, and its record after the exit.
 
 The first restart is immediate, the second waits for the base delay, each further one twice as long,
-up to a limit; a long enough run resets the delay. A pod that is meant to stop restarts nothing.
+up to a limit; a long enough run resets the delay. Containers of a stopping pod are not restarted.
 """
 
 from datetime import datetime

@@ -11,9 +11,9 @@ from tfjob.core.diagnosis.diagnose import with_old_child, with_refusal
 from tfjob.core.diagnosis.diagnosis import Diagnosis, names
 from tfjob.core.plan import Plan
 from tfjob.k8s import time
+from tfjob.k8s.child_types import PodGroup, PodGroupCondition, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated
-from tfjob.k8s.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 
 QUOTA = 'pods "j-worker-0" is forbidden: exceeded quota: q'
 

@@ -100,6 +100,29 @@ def test_a_run_that_waits_for_its_first_restart_is_the_same_failure() -> None:
     assert found.incident.key == "uid-j-worker-0/0"
 
 
+def test_a_run_whose_restart_is_delayed_is_not_the_one_before_it() -> None:
+    ended = ContainerState(terminated=Terminated(exit_code=1, reason="Error"))
+    ends = ContainerStatus(name="tensorflow", restart_count=1, state=ended)
+    waits = ContainerStatus(
+        name="tensorflow",
+        restart_count=1,
+        state=ContainerState(waiting=Waiting(reason="CrashLoopBackOff")),
+        last_state=ended,
+    )
+    keys = [
+        [each.incident.key for each in failures_of(a_pod(others=[one]))] for one in (ends, waits)
+    ]
+    assert keys == [["uid-j-worker-0/1"], ["uid-j-worker-0/1"]]
+
+
+def test_an_init_container_whose_restart_is_delayed_is_named() -> None:
+    ended = ContainerState(terminated=Terminated(exit_code=1, reason="Error"))
+    waits = ContainerState(waiting=Waiting(reason="CrashLoopBackOff"))
+    status = ContainerStatus(name="fetch", state=waits, last_state=ended)
+    (found,) = failures_of(a_pod(phase="Pending", init=[status]))
+    assert found.incident.cause is Cause.INIT_CONTAINER_FAILED
+
+
 def test_an_eviction_after_a_restart_in_place_is_a_failure_of_its_own() -> None:
     ended = ContainerState(terminated=Terminated(exit_code=1, reason="Error"))
     status = ContainerStatus(name="tensorflow", restart_count=1, last_state=ended)

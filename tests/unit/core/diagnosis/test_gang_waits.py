@@ -10,9 +10,9 @@ from tfjob.core.diagnosis.causes import Cause
 from tfjob.core.diagnosis.diagnosis import Diagnosis
 from tfjob.dialects.base import Settings
 from tfjob.k8s import time
+from tfjob.k8s.child_types import PodGroup, PodGroupCondition, PodGroupStatus
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import Pod
-from tfjob.k8s.podgroup import PodGroup, PodGroupCondition, PodGroupStatus
 
 VOLCANO = Settings(gang_scheduler_name="volcano")
 NATIVE = Settings(gang_scheduler_name="kubernetes", pod_group_version="v1alpha2")

@@ -11,9 +11,9 @@ from tfjob.core.diagnosis.waiting import Wait
 from tfjob.core.job import Job
 from tfjob.core.observe import Children, observe
 from tfjob.k8s import time
+from tfjob.k8s.event import InvolvedObject, PodEvent
 from tfjob.k8s.meta import ObjectMeta
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodCondition, Terminated
-from tfjob.k8s.pod_event import InvolvedObject, PodEvent
 
 _SCHEDULED = "PodScheduled"
 _PREPARED = "PodReadyToStartContainers"

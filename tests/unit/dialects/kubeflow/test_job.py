@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.builders import a_job, decoded, manifest, rejected
+from tests.support.builders import OWNER, a_job, decoded, manifest, rejected
 from tfjob.core.invalid_job import InvalidJob
 from tfjob.core.job import RestartPolicy, SuccessCriterion
 from tfjob.dialects.base import Settings
@@ -63,14 +63,7 @@ def test_only_dynamic_workers_may_fail() -> None:
 
 def test_owner_is_v1_whatever_was_written() -> None:
     given = manifest() | {"apiVersion": "kubeflow.org/v1beta1"}
-    assert decoded(given).owner.reference() == {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "name": "j",
-        "uid": "U",
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    assert decoded(given).owner.reference() == OWNER
 
 
 def test_job_without_a_namespace_is_in_the_default_one() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.builders import (
+    OWNER,
     a_job,
     container,
     decide,
@@ -22,14 +23,6 @@ JOB = "training.kubeflow.org/job-name"
 TYPE = "training.kubeflow.org/replica-type"
 INDEX = "training.kubeflow.org/replica-index"
 ROLE = "training.kubeflow.org/job-role"
-OWNER = {
-    "apiVersion": "kubeflow.org/v1",
-    "kind": "TFJob",
-    "name": "j",
-    "uid": "U",
-    "controller": True,
-    "blockOwnerDeletion": True,
-}
 OVERRULED = (
     "Warning",
     "SetPodTemplateRestartPolicy",

@@ -2,22 +2,13 @@
 
 import pytest
 
-from tests.support.builders import NOW, Passes, a_pod, at, manifest
+from tests.support.builders import NOW, OWNER, Passes, a_pod, at, manifest
 from tests.unit.dialects.rendering import pods_of, services_of, sorted_json
 from tfjob.dialects.base import StatusContext
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import time
 
-OWNERS = [
-    {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "TFJob",
-        "name": "j",
-        "uid": "U",
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-]
+OWNERS = [OWNER]
 FOUR_LABELS = {
     "training.kubeflow.org/operator-name": "tfjob-controller",
     "training.kubeflow.org/job-name": "j",

@@ -15,11 +15,9 @@ from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.tensorflow.config import FLAG, ControllerConfig
 from tfjob.dialects.tensorflow.v1alpha1 import TensorflowV1alpha1
-from tfjob.k8s.batch import BatchJob, BatchJobStatus
-from tfjob.k8s.companion import CompanionObject
+from tfjob.k8s.child_types import BatchJob, BatchJobStatus, CompanionObject, Service
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, PodStatus, Running, Terminated
-from tfjob.k8s.service import Service
 
 Json = dict[str, Any]
 DIALECT = TensorflowV1alpha1()

@@ -1,4 +1,4 @@
-"""The controller config file, and the presets for clouds."""
+"""The controller config file."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tests.unit.k8s.json_values import JSON
 from tfjob.dialects.tensorflow.config import Accelerator, ControllerConfig, read_config, server_path
-from tfjob.dialects.tensorflow.presets import PRESETS
 from tfjob.k8s.field import summary
 
 CUDA = {"name": "cuda-lib", "mountPath": "/usr/local/cuda", "hostPath": "/home/cuda"}
@@ -103,22 +102,3 @@ def test_anything_gives_faults_and_never_an_exception(value: Any) -> None:
     server_path(value)
     _, faults = read_config(value)
     summary(faults)
-
-
-def test_google_needs_nothing_and_azure_its_driver() -> None:
-    assert read(PRESETS["gke"]) == ControllerConfig()
-    (found,) = read(PRESETS["azure"]).accelerators.values()
-    assert [(each["name"], each["hostPath"], each["mountPath"]) for each in found.volumes] == [
-        ("lib", "/usr/lib/nvidia-384", "/usr/local/nvidia/lib64"),
-        ("bin", "/usr/lib/nvidia-384/bin", "/usr/local/nvidia/bin"),
-        (
-            "libcuda",
-            "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-            "/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-        ),
-    ]
-    assert found.env == []
-
-
-def test_presets_are_for_the_resource_of_their_time() -> None:
-    assert list(PRESETS["azure"]["accelerators"]) == ["alpha.kubernetes.io/nvidia-gpu"]

@@ -16,7 +16,7 @@ from tests.unit.dialects.tensorflow.jobs import (
     up,
 )
 from tfjob.core.observe import Children
-from tfjob.k8s.batch import BatchJobSpec
+from tfjob.k8s.child_types import BatchJobSpec
 from tfjob.k8s.pod import ContainerState, ContainerStatus
 
 CHIEF_0 = {"chief": {"replicaName": "WORKER", "replicaIndex": 0}}

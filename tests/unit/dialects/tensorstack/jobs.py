@@ -18,6 +18,7 @@ from tfjob.core.reconcile import reconcile
 from tfjob.dialects.base import Settings, StatusContext
 from tfjob.dialects.tensorstack.v1beta1 import TensorStackV1beta1
 from tfjob.k8s import time
+from tfjob.k8s.child_types import Service
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 from tfjob.k8s.pod import (
     ContainerState,
@@ -28,7 +29,6 @@ from tfjob.k8s.pod import (
     Terminated,
     Waiting,
 )
-from tfjob.k8s.service import Service
 
 Json = dict[str, Any]
 DIALECT = TensorStackV1beta1()

@@ -22,8 +22,8 @@ from tests.unit.dialects.tensorstack.verdicts import T9K, of
 from tfjob.core.job import Job
 from tfjob.core.observe import Children
 from tfjob.core.plan import Plan
+from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.podgroup import PodGroup
 
 GROUP = PodGroup(metadata=ObjectMeta(name="j", uid="g"), spec={})
 

@@ -23,8 +23,8 @@ from tests.unit.dialects.tensorstack.jobs import (
 from tests.unit.dialects.tensorstack.verdicts import T9K, containers
 from tfjob.core.job import Job
 from tfjob.k8s import time
+from tfjob.k8s.child_types import PodGroup
 from tfjob.k8s.meta import ObjectMeta
-from tfjob.k8s.podgroup import PodGroup
 
 W0, W1 = name_of("worker", 0), name_of("worker", 1)
 

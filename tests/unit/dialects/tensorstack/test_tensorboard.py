@@ -18,7 +18,7 @@ from tests.unit.dialects.tensorstack.jobs import (
 from tests.unit.dialects.tensorstack.verdicts import board
 from tfjob.core.job import Job
 from tfjob.core.plan import Plan
-from tfjob.k8s.companion import CompanionObject, CompanionSpec, CompanionStatus
+from tfjob.k8s.child_types import CompanionObject, CompanionSpec, CompanionStatus
 from tfjob.k8s.meta import ObjectMeta, OwnerReference
 
 NAME = f"j-{ID}"

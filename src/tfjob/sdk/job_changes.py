@@ -1,4 +1,4 @@
-"""Suspends and resumes jobs by the field that their API has for it."""
+"""Changes jobs: suspends, resumes, scales and deletes them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,11 +7,11 @@ from tfjob.client.http import PartialObjectMetadata
 from tfjob.dialects.registry import descriptor_of
 from tfjob.sdk.connection import Cluster
 from tfjob.sdk.errors import TFJobError
-from tfjob.sdk.jobs import ClusterJob
+from tfjob.sdk.jobs import ClusterJob, resource_of
 
 
 async def set_suspended(cluster: Cluster, found: ClusterJob, *, is_suspended: bool) -> bool:
-    """Write the field; False if it has that value already."""
+    """Write the field that the job's API has for it; False if it has that value already."""
     path = descriptor_of(found.dialect).suspend_path
     if not path:
         api = f"{found.dialect.group}/{found.dialect.version}"
@@ -41,3 +41,26 @@ def _nested(path: tuple[str, ...], *, value: bool) -> dict[str, Any]:
     for name in reversed(path):
         body = {name: body}
     return dict(body)
+
+
+async def scale(cluster: Cluster, found: ClusterJob, workers: int) -> None:
+    """Change the number of workers through the scale subresource, as `kubectl scale` does."""
+    if found.status.is_finished:
+        raise TFJobError(f"{found.title} has finished: {found.state}")
+    if not _has_scale(found):
+        raise TFJobError(
+            f"{found.title}: {found.dialect.group}/{found.dialect.version} jobs cannot be scaled",
+            remedy="delete the job, and create it again with another number of replicas",
+        )
+    path = resource_of(found.dialect).item(found.name, found.namespace, subresource="scale")
+    await cluster.api.patch(path, {"spec": {"replicas": workers}}, decode=PartialObjectMetadata)
+
+
+def _has_scale(found: ClusterJob) -> bool:
+    versions = found.dialect.crd()["spec"]["versions"]
+    return any("scale" in each.get("subresources", {}) for each in versions)
+
+
+async def delete(cluster: Cluster, found: ClusterJob) -> None:
+    """Delete a job with its pods and Services, but never a later job of the same name."""
+    await cluster.api.delete(found.path, uid=found.job.owner.uid, propagation="Background")

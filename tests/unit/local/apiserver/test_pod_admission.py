@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tfjob.local.apiserver.pod_admission import PATH, add_token_volume
 from tfjob.local.apiserver.store import Key, Store
-from tfjob.local.apiserver.token_volume import PATH, add_token_volume
 
 Json = dict[str, Any]
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.tfjobs import container, of_types, replica, tfjob
 from tests.unit.dialects.verdicts import REFUSED, Json, named
-from tfjob.dialects.kubeflow import hints
+from tfjob.dialects.kubeflow import validation_messages
 from tfjob.dialects.kubeflow.v1 import KubeflowV1
 from tfjob.k8s import names
 
@@ -57,14 +57,14 @@ def test_proposed_name_is_a_legal_one(given: str) -> None:
     ],
 )
 def test_unknown_type_is_answered_by_the_likely_one(key: str, remedy: str) -> None:
-    assert hints.for_type(key, None) == remedy
+    assert validation_messages.remedy_for_type(key, None) == remedy
 
 
 def test_template_without_a_training_container_gets_a_hint_with_its_containers() -> None:
     no_containers = of_types(Worker=replica(containers=[]))
-    assert advice_on(no_containers) == [hints.NO_CONTAINERS] * 2
+    assert advice_on(no_containers) == [validation_messages.NO_CONTAINERS_REMEDY] * 2
     other_name = of_types(Worker=replica(containers=[container("main")]))
-    assert advice_on(other_name) == [hints.NO_TRAINING_CONTAINER]
+    assert advice_on(other_name) == [validation_messages.NO_TRAINING_CONTAINER_REMEDY]
 
 
 @pytest.mark.parametrize(
@@ -76,11 +76,11 @@ def test_template_without_a_training_container_gets_a_hint_with_its_containers()
             tfjob(run_policy={"cleanPodPolicy": "zzz"}),
             "use one of the supported values, or leave the field out",
         ),
-        (tfjob(run_policy={"managedBy": "me"}), hints.MANAGER),
+        (tfjob(run_policy={"managedBy": "me"}), validation_messages.MANAGER_REMEDY),
         (tfjob(run_policy={"backoffLimit": -1}), "write 0 or more"),
         (tfjob(run_policy={"backoffLimit": "3"}), "write a whole number, without quotes"),
         (tfjob(run_policy={"suspend": "true"}), "write true or false, without quotes"),
-        (tfjob("C2"), hints.MANY_LEADERS),
+        (tfjob("C2"), validation_messages.MANY_LEADERS_REMEDY),
         (named("a" * 55), "shorten it to 54 characters or less"),
     ],
 )
