@@ -131,7 +131,8 @@ def _lines(found: list[Document]) -> Iterator[str]:
     yield "  Where it needs a GPU, the machine is taken for one that has a GPU; without one,"
     yield "  `tfjob run` says so and ends with exit code 5."
     yield "- to an API: the losses that `tfjob convert` reports there and back."
-    yield "  [Converting](guide/convert.md) explains them."
+    yield "  [Converting](guide/convert.md) explains them. The test that creates the job also"
+    yield "  sends each result to both API servers, which accept it."
     for dialect in _APIS:
         own = [each for each in found if each.dialect is dialect]
         if own:

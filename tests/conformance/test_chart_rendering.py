@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,15 @@ def test_chart_passes_helms_own_checks(helm: Helm) -> None:
 def test_chart_has_the_version_of_the_package() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+def test_seed_001_line_58_to_72_checkout_makes_a_chart_of_its_version(
+    helm: Helm, tmp_path: Path
+) -> None:
+    helm("package", str(CHART), "--destination", str(tmp_path))
+    packaged = tmp_path / f"tfjob-{__version__}.tgz"
+    words = ("template", "tfjob", "--set", EVERY_DIALECT)
+    assert helm(*words, str(packaged)) == helm(*words, str(CHART))
 
 
 def test_schema_knows_each_value_and_no_other() -> None:

@@ -10,7 +10,6 @@ import pytest
 import yaml
 
 from tests.support.dialect_jobs import Jobs, entry, env_of, id_of, phase_of, pod_template, tf_job
-from tests.support.environment_fixtures import only_kubernetes
 from tests.support.fake_kubelet.driver import runs
 from tests.support.job_fixture import JobFixture
 
@@ -204,10 +203,8 @@ async def test_taken_name_is_reported_and_used_once_it_is_free(jobs: Jobs) -> No
     assert job["status"]["reason"] == ""
 
 
-@only_kubernetes
 @pytest.mark.scenario("A-30")
 async def test_rejected_child_is_reported_and_created_once_it_is_allowed(jobs: Jobs) -> None:
-    """Only a real server counts quotas; the rest of the story is the same everywhere."""
     jobs.fixture.kubelet.script("*", runs)
     quotas = f"/api/v1/namespaces/{jobs.fixture.namespace}/resourcequotas"
     hard = {"hard": {"count/jobs.batch": "0"}}

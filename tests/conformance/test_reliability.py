@@ -18,10 +18,13 @@ Json = dict[str, Any]
 
 
 @pytest.mark.scenario("R1")
-async def test_replica_that_has_succeeded_is_not_run_again(fixture: JobFixture) -> None:
+@pytest.mark.parametrize("policy", ["OnFailure", "ExitCode"])
+async def test_replica_that_has_succeeded_is_not_run_again(
+    fixture: JobFixture, policy: str
+) -> None:
     fixture.kubelet.script("j-worker-1", runs, exits(0))
     fixture.kubelet.script("*", runs)
-    await fixture.submit("W2", restart="OnFailure")
+    await fixture.submit("W2", restart=policy)
     await fixture.until("one is done", lambda job: counts_of(job) == {"active": 1, "succeeded": 1})
     done = fixture.kubelet.pods["j-worker-1"]
     await fixture.delete_pod("j-worker-1")

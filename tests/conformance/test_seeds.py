@@ -13,6 +13,9 @@ from tests.support.fake_kubelet.driver import runs
 from tests.support.job_fixture import JobFixture, condition_of
 from tests.support.seed_outcomes import OUTCOMES
 from tests.support.vendor_crds import POD_GROUPS, crd_of
+from tfjob.cli.convert import translated
+from tfjob.dialects.registry import DIALECTS, dialect_for
+from tfjob.sdk.exported_objects import as_written
 
 Json = dict[str, Any]
 Check = Callable[[Jobs, Any], Awaitable[None]]
@@ -110,6 +113,23 @@ async def test_published_job_does_what_its_document_says(fixture: JobFixture, na
         if more := AFTERWARDS.get(name):
             await more(jobs, ended)
         await jobs.clear()
+
+
+@pytest.mark.parametrize("name", sorted(PROMISES))
+async def test_published_job_is_accepted_in_every_other_api_and_back(
+    fixture: JobFixture, name: str
+) -> None:
+    document = as_written(seeds.submitted(name))
+    source = dialect_for(document["apiVersion"], document["kind"])
+    assert source is not None
+    for target in [each for each in DIALECTS if each is not source]:
+        there, _ = translated(document, source, target)
+        back, _ = translated(there, target, source)
+        for job, api in ((there, target), (back, source)):
+            path = f"/apis/{job['apiVersion']}/namespaces/{fixture.namespace}/{api.plural}"
+            made = await fixture.call("POST", f"{path}?dryRun=All&fieldValidation=Strict", job)
+            assert (made["apiVersion"], made["kind"]) == (job["apiVersion"], api.kind)
+    assert await fixture.pods() == {}
 
 
 @contextmanager

@@ -1,9 +1,11 @@
 """Jobs that are suspended, managed by another operator, or scaled while they run."""
 
+import json
 from typing import Any
 
 import pytest
 
+from tests.support.dialect_jobs import env_of
 from tests.support.fake_kubelet.driver import exits, runs
 from tests.support.job_fixture import JobFixture, condition_of, conditions_of, counts_of
 from tests.support.tfjobs import tfjob
@@ -120,6 +122,23 @@ async def test_kubectl_scales_the_workers(fixture: JobFixture) -> None:
     await fixture.until("four run", lambda job: counts_of(job) == {"active": 4})
     scale = await fixture.call("GET", f"{fixture.jobs_path()}/j/scale")
     assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (4, 4)
+
+
+async def test_running_pods_keep_the_tf_config_that_they_were_started_with(
+    fixture: JobFixture,
+) -> None:
+    fixture.kubelet.script("*", runs)
+    await fixture.submit("W2")
+    await fixture.until("two run", lambda job: counts_of(job) == {"active": 2})
+    before = await fixture.pods()
+    await fixture.patch({"tfReplicaSpecs": {"Worker": {"replicas": 3}}})
+    await fixture.until("three run", lambda job: counts_of(job) == {"active": 3})
+    after = await fixture.pods()
+    assert {name: after[name]["metadata"]["uid"] for name in before} == {
+        name: each["metadata"]["uid"] for name, each in before.items()
+    }
+    workers = {name: json.loads(env_of(each))["cluster"]["worker"] for name, each in after.items()}
+    assert [len(workers[f"j-worker-{index}"]) for index in range(3)] == [2, 2, 3]
 
 
 async def test_type_that_leaves_the_spec_takes_its_children_with_it(fixture: JobFixture) -> None:

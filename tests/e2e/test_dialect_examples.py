@@ -45,7 +45,8 @@ def kept(name: str, data: Path) -> Iterator[str]:
             if line.startswith("the cluster keeps running"):
                 break
         yield "".join(lines)
-        run.send_signal(signal.SIGINT)
+        # A shell lets what it runs in the background ignore SIGINT.
+        run.send_signal(signal.SIGTERM)
         assert run.wait(60) == 0, "".join(lines) + run.stdout.read()
     finally:
         run.kill()

@@ -69,6 +69,7 @@ class FakeDialect:
     companions = (SCRIPT, BOARD)
     shows_children = True
     status_fields = frozenset({"phase", "active", "beside", "trouble", "nothing"})
+    generated_fields: frozenset[str] = frozenset()
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:  # noqa: ARG002 - of the protocol
         return None

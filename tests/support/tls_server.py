@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 from tests.support.fake_time import settle
 from tfjob.local.apiserver import credentials
@@ -23,10 +24,10 @@ class Server(asyncio.Protocol):
         self._is_deaf = is_deaf
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._met.append(transport)
+        # Those of uvloop with TLS are no subclass.
+        self._met.append(cast("asyncio.Transport", transport))
         if self._is_deaf:
-            transport.pause_reading()
+            self._met[-1].pause_reading()
 
     def data_received(self, _: bytes) -> None:
         self._met[-1].write(_ANSWER)

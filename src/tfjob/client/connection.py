@@ -63,6 +63,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
+        # A closed TLS transport still refers to this connection. As a cycle, both would keep their
+        # buffers until the next full garbage collection, which may be hours away.
+        self._transport = None
         # A response that ends with the connection is complete only if the server closed it.
         response = self._reader.end() if exc is None else None
         if response is not None:

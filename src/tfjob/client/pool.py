@@ -57,8 +57,9 @@ class Pool:
         self._address = address
         self._connect_timeout = connect_timeout
         self._slots = _Slots(limit)
-        self._idle: list[Connection] = []
+        self._idle: deque[Connection] = deque()
         self._all: set[Connection] = set()
+        self._expiry: asyncio.TimerHandle | None = None
         self._is_closed = False
 
     async def exchange(
@@ -107,6 +108,8 @@ class Pool:
     async def close(self) -> None:
         """Close all connections. Running exchanges fail and new ones are refused."""
         self._is_closed = True
+        if self._expiry is not None:
+            self._expiry.cancel()
         for connection in self._all:
             connection.close()
         self._all.clear()
@@ -121,16 +124,30 @@ class Pool:
             connection = self._idle.pop()
             if connection.is_open and connection.idle_since >= oldest:
                 return connection
-            connection.close()
-            self._all.discard(connection)
+            self._discard(connection)
         return None
 
     def _put_idle(self, connection: Connection) -> None:
-        if connection.is_open:
-            connection.idle_since = REAL.clock()
-            self._idle.append(connection)
-        else:
+        if not connection.is_open:
             self._all.discard(connection)
+            return
+        connection.idle_since = REAL.clock()
+        self._idle.append(connection)
+        if self._expiry is None:
+            self._expiry = asyncio.get_running_loop().call_later(_MAX_IDLE, self._expire)
+
+    def _expire(self) -> None:
+        """Close connections that were idle for too long. The first was used longest ago."""
+        now, self._expiry = REAL.clock(), None
+        while self._idle and self._idle[0].idle_since <= now - _MAX_IDLE:
+            self._discard(self._idle.popleft())
+        if self._idle:
+            left = self._idle[0].idle_since + _MAX_IDLE - now
+            self._expiry = asyncio.get_running_loop().call_later(left, self._expire)
+
+    def _discard(self, connection: Connection) -> None:
+        connection.close()
+        self._all.discard(connection)
 
     async def _connect(self, deadline: float | None) -> Connection:
         async with asyncio.timeout_at(deadline):

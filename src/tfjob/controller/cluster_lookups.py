@@ -74,6 +74,10 @@ class ClusterLookups:
         """The events of a pod, read once in a turn; None if they have to be read later."""
         return await self._events.read(namespace, uid=uid, turn=turn)
 
+    def forget_pod(self, uid: str) -> None:
+        """Drop the events of a pod that was deleted."""
+        self._events.forget(uid)
+
     async def _look_up_all(
         self, names: set[str], look_up: Callable[[str], Awaitable[V]]
     ) -> dict[str, V]:

@@ -64,6 +64,11 @@ class DecodedJobs:
         found = self.drop(stored.metadata.uid)
         return None if found is None or found.settings is not settings else found.job
 
+    def forget(self, uid: str) -> None:
+        """The job is gone."""
+        self._hashes.pop(uid, None)
+        self.drop(uid)
+
     def drop(self, uid: str) -> _Decoded | None:
         """Forget a decoded job, but not that it was checked."""
         found = self._decoded.pop(uid, None)

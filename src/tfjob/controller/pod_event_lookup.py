@@ -68,6 +68,10 @@ class PodEventLookup:
         self._keep(uid, _Known(turn, events))
         return events
 
+    def forget(self, uid: str) -> None:
+        """The pod is gone."""
+        self._known.pop(uid, None)
+
     async def _list(self, namespace: str, uid: str) -> Sequence[PodEvent]:
         params = {"fieldSelector": f"involvedObject.uid={uid}", "limit": str(_MAX_READ)}
         try:

@@ -167,7 +167,11 @@ class SnapshotReader:
             self._decoded.keep(snapshot.stored, snapshot.job, self.settings)
 
     def forget_job(self, uid: str) -> None:
-        self._decoded.drop(uid)
+        self._decoded.forget(uid)
+        self._unparsed.discard(uid)
+
+    def forget_child(self, uid: str) -> None:
+        self._lookups.forget_pod(uid)
 
     def _decode(self, stored: JobObject, manifest: Manifest) -> Job | InvalidJob:
         """Decode a job. A job that cannot be parsed is marked, and then left alone."""

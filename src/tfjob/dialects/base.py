@@ -148,6 +148,10 @@ class Dialect(Protocol):
     def status_fields(self) -> frozenset[str]:
         """The top-level status fields that the operator owns."""
 
+    @property
+    def generated_fields(self) -> frozenset[str]:
+        """The fields of the spec that the operator generates for each job; a copy needs its own."""
+
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         """The API of the PodGroups for these jobs, if gang scheduling is on."""
 

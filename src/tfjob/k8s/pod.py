@@ -68,10 +68,13 @@ class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     def last_run(self) -> int:
         """The number of the run that `last_state` describes, counted from 0.
 
-        While a container waits for a restart, the kubelet has not counted that restart.
+        While a container waits for a restart, the kubelet has not counted that restart. One that
+        runs again has ended before, even if no restart is counted.
         """
-        is_due = self.state.waiting is not None and bool(self.state.waiting.reason)
-        return self.restart_count if is_due else self.restart_count - 1
+        if self.state.waiting is not None and self.state.waiting.reason:
+            return self.restart_count
+        first = 0 if self.state.running is not None else -1
+        return max(self.restart_count - 1, first)
 
 
 class PodCondition(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -220,6 +220,8 @@ class Controller:
             return
         if predicates.gave_up_node(old, new):
             components.informers.stores.room_since = self._shared.now()
+        if old is not None and new is None:
+            components.reader.forget_child(old.metadata.uid)
         self._enqueue(components.handler.child_changed(old, new))
 
     def _enqueue(self, requests: Iterable[Request]) -> None:

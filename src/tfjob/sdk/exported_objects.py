@@ -1,10 +1,13 @@
 """Objects as `kubectl get -o yaml` exports them, without what an API server or a controller set.
 
-What is left can be created again, on this cluster or on another one.
+What is left can be created again, on this cluster or on another one. An object is an export if it
+has a UID: what a user wrote into a file of his own is kept.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
+
+from tfjob.dialects.registry import dialect_for
 
 _SET_BY_SERVERS: Final = frozenset(
     {
@@ -44,7 +47,7 @@ def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def for_new_cluster(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The object without its ties to the cluster that it was exported from."""
-    found = as_written(manifest)
+    found = _without_generated(as_written(manifest), manifest.get("metadata"))
     metadata = found.get("metadata")
     if isinstance(metadata, Mapping):
         found["metadata"] = {
@@ -53,6 +56,17 @@ def for_new_cluster(manifest: Mapping[str, Any]) -> dict[str, Any]:
     if found.get("kind") == "PersistentVolumeClaim":
         return _unbound(found)
     return found
+
+
+def _without_generated(found: dict[str, Any], metadata: object) -> dict[str, Any]:
+    """The job without the names that the operator had chosen for another one."""
+    dialect = dialect_for(found.get("apiVersion"), found.get("kind"))
+    spec = found.get("spec")
+    is_export = isinstance(metadata, Mapping) and "uid" in metadata
+    if dialect is None or not is_export or not isinstance(spec, Mapping):
+        return found
+    kept = {key: value for key, value in spec.items() if key not in dialect.generated_fields}
+    return {**found, "spec": kept}
 
 
 def _unbound(claim: dict[str, Any]) -> dict[str, Any]:

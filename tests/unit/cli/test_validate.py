@@ -72,6 +72,23 @@ def test_every_fault_is_shown_with_file_line_path_and_remedy(
     assert len(lines) == 1 + 2 * len(FAULTS)
 
 
+@pytest.mark.parametrize(
+    ("job", "limit"),
+    [
+        (tfjob("W5001", enableDynamicWorker=True), "less than or equal to 5000"),
+        (tfjob("W4900"), "Linux allows at most 131061 in an environment variable"),
+        (tfjob("W1", name="n" * 60), "more than 54 characters"),
+    ],
+    ids=["replicas", "TF_CONFIG", "name"],
+)
+def test_job_that_is_too_large_is_reported_with_its_limit(
+    tmp_path: Path, command: Command, job: dict[str, Any], limit: str
+) -> None:
+    done = command("validate", written(tmp_path, job))
+    assert done.code == 1
+    assert limit in done.out
+
+
 def test_json_says_the_same_in_parts(tmp_path: Path, command: Command) -> None:
     file = written(tmp_path, FAULTY)
     done = command("validate", "-o", "json", file, str(tmp_path / "absent"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import weakref
 from collections.abc import Iterable
 
 import pytest
@@ -146,6 +147,15 @@ async def test_a_connection_that_ends_before_a_byte_came_was_silent() -> None:
     with pytest.raises(BrokenConnectionError, match="reset") as caught:
         await asked
     assert caught.value.was_silent
+
+
+async def test_connection_that_is_lost_keeps_nothing_of_its_transport() -> None:
+    connection, line = connected()
+    transport = weakref.ref(line)
+    del line
+    assert transport() is not None
+    connection.connection_lost(None)
+    assert transport() is None
 
 
 async def test_what_comes_unasked_is_never_taken_for_the_next_answer() -> None:

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
+import msgspec
 import pytest
 
-from tests.support.fake_time import settle
+from tests.support.fake_time import settle, skip_ahead
 from tests.support.patience import PATIENCE
 from tfjob.client.connection import BrokenConnectionError
 from tfjob.client.pool import NotConnectedError, Pool, address_of
+from tfjob.client.timing import REAL
 
 YES = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -24,12 +26,17 @@ class Server(asyncio.Protocol):
     hangs_up_on = frozenset[int]()
     answer = YES
     opened: ClassVar[list[asyncio.Transport]]
+    closed: ClassVar[asyncio.Semaphore]
+    """Has one slot for each connection that was closed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         type(self).connections += 1
         assert isinstance(transport, asyncio.Transport)
         self.opened.append(transport)
         self._transport = transport
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.closed.release()
 
     def data_received(self, data: bytes) -> None:
         type(self).requests += data.count(b"?")
@@ -44,7 +51,11 @@ async def serving(
     *, limit: int = 10, hangs_up_on: int = 0
 ) -> AsyncIterator[tuple[Pool, type[Server]]]:
     opened: list[asyncio.Transport] = []
-    own = {"hangs_up_on": frozenset({hangs_up_on}), "opened": opened}
+    own = {
+        "hangs_up_on": frozenset({hangs_up_on}),
+        "opened": opened,
+        "closed": asyncio.Semaphore(0),
+    }
     kind = type("Own", (Server,), own)
     server = await asyncio.get_running_loop().create_server(kind, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -71,6 +82,38 @@ async def test_never_more_connections_than_the_limit() -> None:
         await asyncio.gather(*(pool.exchange(b"?", is_idempotent=False) for _ in range(10)))
     assert server.requests == 10
     assert server.connections <= 2
+
+
+async def test_connections_that_nobody_uses_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def clock() -> float:
+        return asyncio.get_running_loop().time()
+
+    timing = msgspec.structs.replace(REAL, clock=clock)
+    monkeypatch.setattr("tfjob.client.pool.REAL", timing)
+    # So long that it matters little how long the test itself takes.
+    monkeypatch.setattr("tfjob.client.pool._MAX_IDLE", 10 * PATIENCE)
+    async with serving() as (pool, server):
+
+        async def ask(times: int) -> None:
+            await asyncio.gather(*(pool.exchange(b"?", is_idempotent=True) for _ in range(times)))
+
+        async def see_closed(times: int) -> None:
+            async with asyncio.timeout(PATIENCE):
+                for _ in range(times):
+                    await server.closed.acquire()
+
+        await ask(3)
+        assert server.connections == 3
+        skip_ahead(6 * PATIENCE)
+        await ask(1)
+        skip_ahead(6 * PATIENCE)
+        await see_closed(2)
+        await ask(1)
+        assert server.connections == 3
+        skip_ahead(12 * PATIENCE)
+        await see_closed(1)
+        await ask(1)
+        assert server.connections == 4
 
 
 async def test_a_slot_that_comes_too_late_is_left_to_the_next_in_line() -> None:

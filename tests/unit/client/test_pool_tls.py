@@ -1,6 +1,7 @@
 """TLS connections: exchanges, and no open sockets after cancellation."""
 
 import asyncio
+import gc
 import socket
 import struct
 import threading
@@ -13,6 +14,7 @@ import uvloop
 from tests.support.fake_time import settle
 from tests.support.patience import PATIENCE
 from tests.support.tls_server import open_sockets, serving
+from tfjob.client.connection import Connection
 from tfjob.client.pool import NotConnectedError, Pool, address_of
 
 LoopFactory = Callable[[], asyncio.AbstractEventLoop]
@@ -25,6 +27,34 @@ async def test_exchanges_go_over_a_connection_with_tls(tmp_path: Path) -> None:
         for _ in range(2):
             assert (await pool.exchange(b"?", is_idempotent=False)).body == b"ok"
         await pool.close()
+
+
+def connections() -> int:
+    """How many connections there are in memory, open or not."""
+    return sum(isinstance(each, Connection) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("kind", LOOPS, ids=lambda each: each.__module__)
+def test_closed_connection_leaves_memory_without_a_garbage_collection(
+    kind: LoopFactory, tmp_path: Path
+) -> None:
+    async def ask() -> None:
+        async with serving(tmp_path) as (url, trusted):
+            pool = Pool(address_of(url, tls=trusted), limit=1, connect_timeout=PATIENCE)
+            await pool.exchange(b"?", is_idempotent=False)
+            assert connections() == before + 1
+            await pool.close()
+            await settle()
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = connections()
+        with asyncio.Runner(loop_factory=kind) as runner:
+            runner.run(ask())
+        assert connections() == before
+    finally:
+        gc.enable()
 
 
 async def test_server_that_cannot_be_trusted_is_not_asked(tmp_path: Path) -> None:

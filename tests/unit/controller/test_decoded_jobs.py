@@ -77,6 +77,13 @@ def test_newly_checked_job_is_not_the_one_decoded_before() -> None:
     assert jobs.take(stored(annotations={"a": "b"}), SETTINGS) is None
 
 
+def test_nothing_is_kept_of_a_job_that_is_gone() -> None:
+    jobs = kept()
+    jobs.forget("u")
+    assert not jobs.is_checked(stored())
+    assert jobs.take(stored(), SETTINGS) is None
+
+
 def test_other_settings_need_another_decoding() -> None:
     assert kept().take(stored(), Settings(recovery="Replica")) is None
 

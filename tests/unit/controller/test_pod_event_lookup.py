@@ -92,6 +92,14 @@ async def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None
     assert len(server.asked) == 1
 
 
+async def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
+    server = Server()
+    await server.read()
+    server.lookup.forget("u")
+    await server.read()
+    assert len(server.asked) == 2
+
+
 async def test_the_newest_events_that_tell_something_are_kept() -> None:
     mounts = [event("FailedMount", second=second) for second in range(20)]
     noise = [event("Scheduled", second=30 + number) for number in range(20)]

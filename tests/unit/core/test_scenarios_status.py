@@ -6,11 +6,13 @@ import pytest
 
 from tests.support.builders import (
     NOW,
+    Passes,
     a_job,
     a_pod,
     conditions_of,
     decide,
     deleted_names,
+    manifest,
     pods,
     status_after,
 )
@@ -124,6 +126,20 @@ def test_conditions_after_one_reconcile(
 ) -> None:
     job = a_job(roles, **spec)
     assert conditions_of(status_after(job, decide(job, *pods(**found)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("roles", "before"),
+    [("P2", {"ps": "SR"}), ("E2", {"evaluator": "RS"}), ("P1 E1", {"ps": "S", "evaluator": "R"})],
+)
+def test_job_without_a_deciding_type_succeeds_with_its_last_replica(
+    roles: str, before: dict[str, str]
+) -> None:
+    passes = Passes(manifest(roles))
+    passes.go(*pods(**before))
+    assert "Succeeded" not in passes.conditions
+    passes.go(*pods(**{role: "S" * len(each) for role, each in before.items()}))
+    assert passes.conditions[-1] == "Succeeded"
 
 
 @pytest.mark.parametrize(

@@ -286,6 +286,13 @@ def test_seed_002_line_154_end_of_the_log_is_the_termination_message() -> None:
         assert training_container(pod)["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
+def test_seed_002_line_191_to_207_spec_has_the_printed_fields() -> None:
+    for version in KubeflowV1().crd()["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        assert {"runPolicy", "successPolicy", "tfReplicaSpecs"} <= spec.keys()
+        assert "additionalProperties" in spec["tfReplicaSpecs"]
+
+
 @pytest.mark.parametrize("name", ["003-example-tfjob", "003-module6-ex1-gpu"])
 def test_seed_003_line_86_policy_inside_the_template_counts_for_nothing_and_is_warned_about(
     name: str,

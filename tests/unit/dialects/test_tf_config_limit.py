@@ -106,10 +106,19 @@ def test_workers_that_do_not_know_one_another_may_be_many() -> None:
     assert isinstance(read(named(tfjob("P4900 W2", enableDynamicWorker=True))), InvalidJob)
 
 
-def test_more_replicas_than_any_job_may_have_are_rejected_by_their_number() -> None:
-    refused = read(named(tfjob("W5001", enableDynamicWorker=True)))
+@pytest.mark.parametrize(
+    ("roles", "words"),
+    [
+        ("W5001", "less than or equal to 5000"),
+        ("P1 W5000", "must be no more than 5000 replicas in total"),
+    ],
+)
+def test_more_replicas_than_any_job_may_have_are_rejected_by_their_number(
+    roles: str, words: str
+) -> None:
+    refused = read(named(tfjob(roles, enableDynamicWorker=True)))
     assert isinstance(refused, InvalidJob)
-    assert "less than or equal to 5000" in refused.faults[0].text
+    assert words in refused.faults[0].text
 
 
 @given(ROLES, st.booleans(), st.booleans(), st.booleans())

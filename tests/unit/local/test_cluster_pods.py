@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.seeds import published
 from tfjob.client.errors import ApiError, NotFound
 from tfjob.local.cluster import LocalCluster
 from tfjob.sdk.jobs import stored_dialects
@@ -176,3 +177,22 @@ async def test_seed_001_line_259_tensorboard_that_cannot_start_says_why_in_the_s
         "TensorBoard tensorboard-rid cannot start: CreateContainerConfigError:"
         ' volume "v": persistentvolumeclaim "nowhere" not found'
     )
+
+
+async def test_seed_004_line_130_tensorboard_without_its_claim_says_why_in_the_status(
+    cluster: LocalCluster,
+) -> None:
+    job = published("004-tensorboard")
+    (container,) = job["spec"]["replicaSpecs"][0]["template"]["spec"]["containers"]
+    container["command"] = ["sleep", "60"]
+    path = "/apis/batch.tensorstack.dev/v1beta1/namespaces/default/tensorflowtrainingjobs"
+    await cluster.api.create(path, job, decode=dict)
+
+    def note(found: Json) -> str:
+        told = found.get("status", {}).get("tensorboard", {}).get("note", "")
+        return str(told)
+
+    found = await until(
+        cluster, f"{path}/tensorflow-example", lambda each: "not ready: " in note(each)
+    )
+    assert note(found).endswith('persistentvolumeclaim "tensorflow-tensorboard-pvc" not found')

@@ -44,6 +44,23 @@ def test_owners_and_finalizers_stay_unless_the_cluster_is_another_one() -> None:
     assert for_new_cluster({"metadata": ties}) == {"metadata": {}}
 
 
+def old_job(**metadata: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "tensorflow.org/v1alpha1",
+        "kind": "TfJob",
+        "metadata": {"name": "j", **metadata},
+        "spec": {"RuntimeId": "76no", "replicaSpecs": []},
+    }
+
+
+def test_an_exported_job_leaves_its_runtime_id_to_the_original() -> None:
+    assert for_new_cluster(old_job(uid="u"))["spec"] == {"replicaSpecs": []}
+
+
+def test_a_runtime_id_that_a_user_wrote_is_kept() -> None:
+    assert for_new_cluster(old_job())["spec"]["RuntimeId"] == "76no"
+
+
 def test_a_bound_claim_is_unbound() -> None:
     annotations = {"pv.kubernetes.io/bind-completed": "yes", "note": "n"}
     given = {
@@ -65,6 +82,7 @@ def test_a_bound_claim_is_unbound() -> None:
         {"metadata": None},
         {"metadata": "x"},
         {"metadata": {"annotations": "x"}},
+        {**old_job(uid="u"), "spec": None},
         {"kind": "PersistentVolumeClaim", "spec": None, "metadata": {"annotations": []}},
     ],
 )

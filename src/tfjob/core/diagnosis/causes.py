@@ -137,7 +137,7 @@ CATALOGUE: Final[Mapping[Cause, CauseInfo]] = {
             ),
             Cause.NAME_TAKEN: (
                 "cannot be created: an object of another owner has its name",
-                "Delete the other object, or give the job another name.",
+                "Delete the other object, or rename the job; for a TfJob, change its RuntimeId.",
             ),
             Cause.OLD_POD_TERMINATING: (
                 "cannot be created: an object of an earlier job of this name still terminates",

@@ -38,6 +38,7 @@ class KubeflowV1:
     companions: tuple[ChildApi, ...] = ()
     shows_children = False
     status_fields = kubeflow_status.FIELDS
+    generated_fields: frozenset[str] = frozenset()
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         return pod_groups(settings)

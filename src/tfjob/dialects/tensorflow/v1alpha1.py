@@ -39,6 +39,7 @@ class TensorflowV1alpha1:
     companions = (CONFIG_MAPS, DEPLOYMENTS)
     shows_children = True
     status_fields = tf_status.FIELDS
+    generated_fields = frozenset({"RuntimeId"})
 
     def pod_groups(
         self,

@@ -36,6 +36,7 @@ class TensorStackV1beta1:
     companions: tuple[ChildApi, ...] = (tensorboard.OWN, tensorboard.VENDOR)
     shows_children = True
     status_fields = tensorstack_status.FIELDS
+    generated_fields: frozenset[str] = frozenset()
 
     def pod_groups(self, settings: Settings) -> ChildApi | None:
         return pod_groups(backend_of(settings))
