@@ -77,7 +77,7 @@ demo: $(VENV)/.examples ## Set up, and train with parameter servers on this mach
 	@$(BIN)/python -m tools.demo
 
 .PHONY: e2e
-e2e: setup ## Test on a real cluster of one node, made for it (KEEP=1: keep it, ONLY=case, as root)
+e2e: setup .venv-sdk/.locked ## Test on a real cluster of one node, made for it (KEEP=1: keep it, ONLY=case, as root)
 	@$(BIN)/python -m tests.support.node test $(if $(ONLY),-k '$(ONLY)')
 
 .PHONY: e2e-up

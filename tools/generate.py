@@ -13,7 +13,16 @@ from typing import NamedTuple
 
 from tfjob.dialects.descriptor import Descriptor
 from tfjob.dialects.registry import DESCRIPTORS
-from tools import chart, promises, reference, roles, scenarios, seed_documents, seeds
+from tools import (
+    chart,
+    promises,
+    reference,
+    roles,
+    scenarios,
+    seed_documents,
+    seeds,
+    side_by_side,
+)
 
 
 class Generated(NamedTuple):
@@ -36,6 +45,7 @@ GENERATED = (
     Generated("docs/promises.md", promises.page),
     Generated("docs/seeds.md", seeds.page),
     Generated("docs/seed-documents.md", seed_documents.page),
+    Generated("docs/side-by-side.md", side_by_side.page),
     *map(_definition, DESCRIPTORS),
     Generated(chart.TEMPLATE, lambda _root: chart.template()),
     Generated(chart.VALUES, chart.values_of),

@@ -1,6 +1,7 @@
 """What a user of the Kubeflow SDK does with TFJobs, as one program in the SDK's own environment.
 
-It is told a kubeconfig and a namespace, and prints what it saw as JSON. It knows nothing of tfjob.
+It is told a kubeconfig, a namespace, an image with Python and the command of a chief, and prints
+what it saw as JSON. It knows nothing of tfjob.
 """
 
 import json
@@ -22,19 +23,16 @@ from kubernetes.client import (  # type: ignore[import-not-found]  # comes with 
 )
 
 _KIND = "TFJob"
-_WAIT: dict[str, int] = {"wait_timeout": 60, "polling_interval": 1}
+_WAIT: dict[str, int] = {"wait_timeout": 600, "polling_interval": 1}
 
 
-def a_job(name: str, namespace: str) -> Any:
+def a_job(name: str, namespace: str, image: str, chief: list[str]) -> Any:
     """A chief and two workers, written with the SDK's own classes."""
-    container = V1Container(name="tensorflow", image="example.invalid/tensorflow", command=["true"])
-    template = V1PodTemplateSpec(
-        metadata=V1ObjectMeta(annotations={"sidecar.istio.io/inject": "false"}),
-        spec=V1PodSpec(containers=[container]),
-    )
     specs = {
-        kind: KubeflowOrgV1ReplicaSpec(replicas=count, restart_policy="Never", template=template)
-        for kind, count in (("Chief", 1), ("Worker", 2))
+        kind: KubeflowOrgV1ReplicaSpec(
+            replicas=count, restart_policy="Never", template=a_template(image, command)
+        )
+        for kind, count, command in (("Chief", 1, chief), ("Worker", 2, ["true"]))
     }
     return KubeflowOrgV1TFJob(
         api_version="kubeflow.org/v1",
@@ -46,18 +44,26 @@ def a_job(name: str, namespace: str) -> Any:
     )
 
 
+def a_template(image: str, command: list[str]) -> Any:
+    container = V1Container(name="tensorflow", image=image, command=command)
+    return V1PodTemplateSpec(
+        metadata=V1ObjectMeta(annotations={"sidecar.istio.io/inject": "false"}),
+        spec=V1PodSpec(containers=[container]),
+    )
+
+
 def train() -> None:
     """The body of a job that the SDK makes of a function."""
     print("trained")
 
 
-def main(kubeconfig: str, namespace: str) -> dict[str, Any]:
+def main(kubeconfig: str, namespace: str, image: str, *chief: str) -> dict[str, Any]:
     client = TrainingClient(config_file=kubeconfig, namespace=namespace, job_kind=_KIND)
-    client.create_job(a_job("written", namespace))
+    client.create_job(a_job("written", namespace, image, list(chief)))
     client.create_job(
         name="made",
         job_kind=_KIND,
-        base_image="example.invalid/tensorflow",
+        base_image=image,
         train_func=train,
         num_workers=1,
         num_ps_replicas=1,

@@ -21,6 +21,8 @@ async def session(fixture: JobFixture) -> str:
         SESSION,
         str(fixture.env.server.kubeconfig),
         fixture.namespace,
+        "example.invalid/tensorflow",
+        "true",
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -47,7 +49,14 @@ async def test_sdk_creates_waits_for_reads_and_deletes_jobs(fixture: JobFixture)
         )
         await fixture.kubelet.finish(await fixture.kubelet.run("written-chief-0"), exit_code=0)
     finally:
-        seen = json.loads((await running).splitlines()[-1])
+        output = await running
+    is_as_expected(output)
+    await fixture.children()
+
+
+def is_as_expected(output: str) -> None:
+    """What the session saw is what the SDK promises."""
+    seen = json.loads(output.splitlines()[-1])
     assert seen["jobs"] == ["made", "written"]
     assert seen["pods"] == ["written-chief-0", "written-worker-0", "written-worker-1"]
     assert seen["masters"] == ["written-chief-0"]
@@ -67,4 +76,3 @@ async def test_sdk_creates_waits_for_reads_and_deletes_jobs(fixture: JobFixture)
     assert seen["replica statuses"] == {"Chief": 1, "Worker": 2}
     assert seen["was called back"] == ["made", "written"]
     assert seen["left"] == []
-    await fixture.children()

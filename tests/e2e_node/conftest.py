@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.helm import EVERY_DIALECT
 from tests.support.node.client import HOME, Cluster, Namespace, this_cluster
 from tests.support.node.machine import ADDRESS, folders
-
-_ALL = "dialects.tensorflow=true,dialects.tensorstack=true"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,7 +40,7 @@ def cluster(bare_cluster: Cluster) -> Cluster:
             body = {"metadata": {"name": HOME, "labels": restricted}}
             if bare_cluster.found(f"/api/v1/namespaces/{HOME}") is None:
                 bare_cluster.endpoint.request("POST", "/api/v1/namespaces", body)
-            bare_cluster.install(_ALL)
+            bare_cluster.install(EVERY_DIALECT)
     return bare_cluster
 
 

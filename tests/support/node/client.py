@@ -1,6 +1,7 @@
 """What a test does to the cluster of one node: requests, kubectl, Helm, and holding a component."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -28,6 +29,8 @@ T = TypeVar("T")
 _POLL_SECONDS = 0.2
 _PAGE = Path(__file__).parents[3] / "docs" / "install.md"
 _ANY_IMAGE = "registry.example.com/ml/tfjob"
+END = "/tmp/end"  # noqa: S108 - in a container
+"""The file that the test program waits for with `--until`."""
 HOME = "kubeflow"
 """The namespace of the operator."""
 
@@ -213,6 +216,11 @@ class Namespace:
         found: list[Json] = self.cluster.get(f"{self.path('events')}{query}")["items"]
         return found
 
+    def end_pod(self, name: str, code: int = 0) -> None:
+        """Let the test program of a pod, which waits for that, end by itself."""
+        script = f"echo {code} > {END}"
+        self.cluster.kubectl("exec", "-n", self.name, name, "--", "sh", "-c", script)
+
     def delete(self) -> None:
         self.cluster.endpoint.request("DELETE", f"/api/v1/namespaces/{self.name}")
 
@@ -243,6 +251,11 @@ def until(thing: str, look: Callable[[], T | None], *, seconds: float = PATIENCE
         assert time.monotonic() < deadline, f"not after {seconds:.0f} s: {thing}"
         time.sleep(_POLL_SECONDS)
     return found
+
+
+def rounds_of(setting: str, size: int) -> int:
+    """How many rounds of a size reach the number in an environment variable; at least one."""
+    return max(1, math.ceil(int(os.environ.get(setting, "0")) / size))
 
 
 def tfjob(

@@ -76,9 +76,9 @@ def obstacle() -> str | None:
         return "a node is run by root; use sudo"
     if shutil.which("go") is None:
         return "Go is not installed, and kubelet, kube-proxy and CoreDNS are built from source"
-    missing = [name for name in _NEEDED if shutil.which(name) is None]
+    missing = [name for name in (*_NEEDED, *image.NEEDED) if shutil.which(name) is None]
     if missing:
-        return f"{', '.join(missing)} is not installed; on Debian: apt-get install iptables"
+        return f"missing: {', '.join(missing)}; on Debian: apt-get install iptables mmdebstrap"
     if not Path("/proc/sys/net/bridge").exists():
         return "bridged packets do not pass iptables; `modprobe br_netfilter` changes that"
     home = folders().home

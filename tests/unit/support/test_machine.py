@@ -15,7 +15,9 @@ def test_other_users_than_root_are_told_so(monkeypatch: pytest.MonkeyPatch) -> N
     assert machine.obstacle() == "a node is run by root; use sudo"
 
 
-@pytest.mark.parametrize(("missing", "remedy"), [("go", "Go"), ("iptables", "apt-get install")])
+@pytest.mark.parametrize(
+    ("missing", "remedy"), [("go", "Go"), ("iptables", "iptables"), ("mmdebstrap", "mmdebstrap")]
+)
 def test_missing_program_is_named(
     monkeypatch: pytest.MonkeyPatch, missing: str, remedy: str
 ) -> None:
@@ -25,6 +27,16 @@ def test_missing_program_is_named(
     assert said is not None
     assert remedy in said
     assert "\n" not in said
+
+
+def test_missing_programs_are_named_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = ("go", "ip", "nsenter", "unshare", "chroot")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in known else None)
+    assert machine.obstacle() == (
+        "missing: apt-get, dpkg, iptables, mmdebstrap; "
+        "on Debian: apt-get install iptables mmdebstrap"
+    )
 
 
 def test_files_are_in_the_cache_of_the_user(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """A replica for tests on a real node: it waits, counts its starts, and ends as it is told.
 
     replica.py [--seconds N] [--exit CODE] [--on-term CODE | --ignore-term]
-               [--count FILE] [--succeed-at N] [--fill MEGABYTES]
+               [--until FILE] [--count FILE] [--succeed-at N] [--fill MEGABYTES]
 
-It prints TF_CONFIG first. Without --seconds it runs until SIGTERM. With --count it adds one to the
-number in the file at each start, and exits with 0 once that number is --succeed-at.
+It prints TF_CONFIG first. Without --seconds it runs until SIGTERM. With --until it waits for a file
+and exits with the code in it. With --count it adds one to the number in the file at each start, and
+exits with 0 once that number is --succeed-at. What it fills is held until the end.
 """
 
 import argparse
@@ -21,6 +22,7 @@ def main() -> int:
     parser.add_argument("--exit", type=int, default=0)
     parser.add_argument("--on-term", type=int, default=143)
     parser.add_argument("--ignore-term", action="store_true")
+    parser.add_argument("--until", type=Path)
     parser.add_argument("--count", type=Path)
     parser.add_argument("--succeed-at", type=int)
     parser.add_argument("--fill", type=int, default=0)
@@ -35,10 +37,11 @@ def main() -> int:
         print(f"start {count}", flush=True)
         if count == wishes.succeed_at:
             return 0
+    code: int = code_in(wishes.until) if wishes.until else wishes.exit
     held = [bytearray(1 << 20) for _ in range(wishes.fill)]
-    time.sleep(1e9 if wishes.seconds is None else wishes.seconds)
+    if not wishes.until:
+        time.sleep(1e9 if wishes.seconds is None else wishes.seconds)
     del held
-    code: int = wishes.exit
     return code
 
 
@@ -47,6 +50,13 @@ def started(file: Path) -> int:
     count = 1 + (int(file.read_text()) if file.exists() else 0)
     file.write_text(str(count))
     return count
+
+
+def code_in(file: Path) -> int:
+    """The number in a file, once there is one."""
+    while not (file.exists() and file.read_text().endswith("\n")):
+        time.sleep(0.1)
+    return int(file.read_text())
 
 
 if __name__ == "__main__":
