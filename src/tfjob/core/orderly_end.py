@@ -22,6 +22,8 @@ MARGIN: Final = timedelta(seconds=30)
 """Added to the grace period of a pod, for its end to be reported."""
 REFUSED_AFTER: Final = timedelta(hours=1)
 """How long a pod that is to end is awaited although its deletion has not begun."""
+RECHECK: Final = timedelta(minutes=5)
+"""How often a longer wait is checked, since the timer of a wait that ends early stays."""
 _SERVERS: Final = frozenset({"ps"})
 _USERS: Final = frozenset({"chief", "master", "worker"})
 _NOT_RUNNING: Final = frozenset({Phase.PENDING, Phase.SUCCEEDED, Phase.FAILED})
@@ -48,7 +50,7 @@ def due(
     until = max(ends, default=builder.now)
     if until <= builder.now:
         return list(deletes)
-    builder.requeue_at(until)
+    builder.requeue_at(min(until, time.add(builder.now, RECHECK)))
     return [each for each in deletes if each.uid not in held and each.kind != ChildKind.SERVICE]
 
 

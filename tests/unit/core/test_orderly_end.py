@@ -27,6 +27,7 @@ from tfjob.k8s.pod import ContainerState, ContainerStatus, Pod, Running
 
 MARGIN = orderly_end.MARGIN.total_seconds()
 REFUSED = orderly_end.REFUSED_AFTER.total_seconds()
+RECHECK = orderly_end.RECHECK.total_seconds()
 DONE = {"conditions": [{"type": "Failed", "status": "True", "reason": "r", "message": "m"}]}
 
 
@@ -184,6 +185,7 @@ def test_a_pod_whose_deletion_is_refused_does_not_keep_them_for_ever() -> None:
     status = {**DONE, "completionTime": time.render(at(0))}
     job = a_job("C1 P1 W1", run_policy=policy, status=status)
     found = pods(chief="F", ps="R", worker="R")
+    assert decide(job, *found, now=at(60)).requeue_at == at(60 + RECHECK)
     waiting = decide(job, *found, now=at(REFUSED - 1))
     assert (waiting.deletes_job, waiting.requeue_at) == (False, at(REFUSED))
     assert deleted_names(waiting, "Pod") == ["j-chief-0", "j-worker-0"]
