@@ -81,9 +81,21 @@ def prune(parent: Path, *, keep: int = KEPT) -> None:
 
 
 def running_run() -> KeptRun | None:
-    """The newest run that goes on now and whose cluster answers on this machine."""
+    """The newest run that goes on now and whose cluster answers on this machine.
+
+    A kubeconfig can name commands to execute, so nobody else may have written any of it.
+    """
     runs = (each for each in kept_runs() if each.record.is_running and each.record.kubeconfig)
-    return next(runs, None)
+    return next(filter(_is_own, runs), None)
+
+
+def _is_own(run: KeptRun) -> bool:
+    try:
+        for folder in (run.path.parent, run.path, Path(run.record.kubeconfig).parent):
+            data_folder.check(folder)
+    except (OSError, data_folder.DataFolderError):
+        return False
+    return True
 
 
 def _read(path: Path) -> KeptRun | None:

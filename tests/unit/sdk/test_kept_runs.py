@@ -21,8 +21,10 @@ def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(parent: Path, job: str, *, minute: int, is_over: bool = True) -> RunFolder:
     now = NOW + timedelta(minutes=minute)
+    cluster = parent.parent / f"cluster-{job}"
+    cluster.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = RunFolder.create(
-        parent, job=job, file="job.yaml", now=now, kubeconfig=Path(f"/{job}/kubeconfig")
+        parent, job=job, file="job.yaml", now=now, kubeconfig=cluster / "kubeconfig"
     )
     if is_over:
         made.finish("succeeded", now=now)
@@ -61,7 +63,19 @@ def test_the_newest_run_that_goes_on_is_the_current_one(parent: Path) -> None:
         run(parent, job, minute=minute, is_over=False)
     found = running_run()
     assert found is not None
-    assert found.record.kubeconfig == "/b/kubeconfig"
+    assert found.record.job == "b"
+
+
+@pytest.mark.parametrize("place", ["runs", "run", "cluster"])
+def test_a_run_that_others_may_have_written_is_never_the_current_one(
+    parent: Path, place: str
+) -> None:
+    made = run(parent, "mnist", minute=0, is_over=False)
+    folders = {"runs": parent, "run": made.path, "cluster": parent.parent / "cluster-mnist"}
+    folders[place].chmod(0o777)
+    assert running_run() is None
+    folders[place].chmod(0o700)
+    assert running_run() is not None
 
 
 def test_a_folder_that_is_no_run_is_left_alone(parent: Path) -> None:
