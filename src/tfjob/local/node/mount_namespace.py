@@ -16,21 +16,26 @@ if TYPE_CHECKING:
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT = 1, 2, 4, 32
-MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+MS_BIND, MS_REC, MS_SLAVE = 4096, 16384, 1 << 19
 MNT_DETACH = 2
 
 
 def can_be_mounted(path: str) -> bool:
     """Whether a process can have something at this path that it does not have now.
 
-    A path that the machine has itself is left alone, and so is one that this user could create:
-    whatever a program writes beside it must stay on the machine. So is one that leads over a
-    link.
+    A path that the machine has itself is left alone, and so is one below a folder in which this
+    user can create files: whatever a program writes there must stay on the machine. So is one that
+    leads over a link.
     """
     path = path.rstrip("/")
     if os.path.lexists(path) or os.path.realpath(path) != path:
         return False
-    return not os.access(_existing_parent(path), os.W_OK)
+    folder = _existing_parent(path)
+    while not os.access(folder, os.W_OK):
+        if folder == "/":
+            return True
+        folder = os.path.dirname(folder)  # noqa: PTH120 - plain strings keep this start-up cheap
+    return False
 
 
 def enter(libc: ctypes.CDLL, *, root: str, mounts: list[list[str]]) -> None:
@@ -40,7 +45,8 @@ def enter(libc: ctypes.CDLL, *, root: str, mounts: list[list[str]]) -> None:
     """
     wanted = sorted((path.rstrip("/"), place) for path, place in mounts)
     _unshare(libc)
-    _mount(libc, None, "/", flags=MS_REC | MS_PRIVATE)
+    # Later mounts of the machine appear here, too; those made here stay here.
+    _mount(libc, None, "/", flags=MS_REC | MS_SLAVE)
     _mount(libc, "tmpfs", root, kind="tmpfs", flags=MS_NOSUID | MS_NODEV)
     _copy(libc, "", root=root, missing=[path for path, _ in wanted])
     for path, place in wanted:

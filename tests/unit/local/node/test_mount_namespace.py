@@ -78,7 +78,7 @@ def _namespaces() -> None:
     def work() -> tuple[int, int]:
         libc = ctypes.CDLL(None)
         made = libc.unshare(mount_namespace.CLONE_NEWUSER | mount_namespace.CLONE_NEWNS)
-        flags = ctypes.c_ulong(mount_namespace.MS_REC | mount_namespace.MS_PRIVATE)
+        flags = ctypes.c_ulong(mount_namespace.MS_REC | mount_namespace.MS_SLAVE)
         return made, libc.mount(None, b"/", None, flags, None)
 
     if as_user(work) != "(0, 0)":
@@ -175,6 +175,15 @@ def test_who_can_create_a_path_gets_no_mount_there(
     assert not can_be_mounted(str(folder / "own" / "deep"))
     monkeypatch.setattr("os.access", lambda *_: False)
     assert can_be_mounted(str(folder.resolve() / "own" / "deep"))
+
+
+def test_nothing_is_mounted_below_a_folder_in_which_the_user_can_write(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy of that folder would be read-only, as if it were full."""
+    above = str(folder.resolve().parent)
+    monkeypatch.setattr("os.access", lambda path, _: path == above)
+    assert not can_be_mounted(str(folder.resolve() / "data"))
 
 
 @pytest.mark.usefixtures("_namespaces")
