@@ -36,27 +36,31 @@ _NEVER_RAN: Final = frozenset(
 Actions = Sequence[tuple[ReplicaInstance, ReplicaAction]]
 
 
-def with_uncounted(job: Job, actions: Actions) -> Actions:
+def with_uncounted(
+    job: Job, actions: Actions, *, followed: AbstractSet[str], now: datetime
+) -> Actions:
     """The actions, with restarts of replicas whose container has just ended in its pod.
 
     Otherwise the kubelet restarts that container, and counts it. If coupled replicas still run, the
-    pod is replaced together with theirs, and the operator counts the restart.
+    pod is replaced together with theirs, and the operator counts the restart. A container whose
+    end is in `followed`, the keys of consequences, is not counted.
     """
     if job.semantics.recovery is not Recovery.GROUP:
         return actions
-    ended = [each for each, action in actions if _has_just_ended(job, each, action)]
+    ended = {
+        each.name: each.replica.type
+        for each, action in actions
+        if _has_just_ended(job, each, action, followed=followed, now=now)
+    }
     if not ended:
         return actions
-    pairs = _coupled_types(job, {each.replica.type for each in ended})
-    ending, names = {survivor for _, survivor in pairs}, {each.name for each in ended}
-    is_coupled = any(
-        each.replica.type in ending and each.name not in names and _is_running(each, action)
-        for each, action in actions
-    )
-    if not is_coupled:
+    pairs = _coupled_types(job, set(ended.values()))
+    if not _survivors(actions, pairs, lost=ended.keys()):
         return actions
+    missed = {kind for kind, _ in pairs}
     return [
-        (each, ReplicaAction.RESTART if each.name in names else action) for each, action in actions
+        (each, ReplicaAction.RESTART if ended.get(each.name) in missed else action)
+        for each, action in actions
     ]
 
 
@@ -73,22 +77,15 @@ def with_groups(job: Job, actions: Actions, *, status: JobStatus, now: datetime)
         if (key := _loss(job, instance, action, status=status, now=now))
     }
     pairs = _coupled_types(job, {each.replica.type for each, _ in losses.values()})
-    ending = {survivor for _, survivor in pairs}
-    survivors = [
-        instance
-        for instance, action in actions
-        if instance.replica.type in ending
-        and instance.name not in losses
-        and _is_running(instance, action)
-        and not instance.has_followed_in_place
-    ]
+    survivors = _survivors(actions, pairs, lost=losses.keys())
     if not survivors:
         return actions
     missed = {kind for kind, _ in pairs}
     members = [found for found in losses.values() if found[0].replica.type in missed]
     first = members[0][1]
     for instance, key in members:
-        own = key if _restart_in_place(instance) is not None else first
+        ended = _restart_in_place(instance)
+        own = key if ended is not None and ended.is_counted else first
         instance.incident = instance.incident or own
     for instance in survivors:
         instance.incident, instance.is_superseded = first, True
@@ -189,7 +186,23 @@ def _loss(
     if action in _LOST:
         return failures.last_key(pod) if _has_run(instance, now=now) else ""
     ended = _restart_in_place(instance) if action is ReplicaAction.KEEP else None
-    return ended.key if ended is not None and _is_new(job, pod, ended) else ""
+    is_lost = ended is not None and ended.is_counted and _is_new(job, pod, ended)
+    return ended.key if ended is not None and is_lost else ""
+
+
+def _survivors(
+    actions: Actions, pairs: AbstractSet[tuple[str, str]], *, lost: AbstractSet[str]
+) -> list[ReplicaInstance]:
+    """The replicas that run, are not lost, and are coupled to one that is."""
+    ending = {survivor for _, survivor in pairs}
+    return [
+        instance
+        for instance, action in actions
+        if instance.replica.type in ending
+        and instance.name not in lost
+        and _is_running(instance, action)
+        and not instance.has_followed_in_place
+    ]
 
 
 def _is_running(instance: ReplicaInstance, action: ReplicaAction) -> bool:
@@ -209,12 +222,21 @@ def _restart_in_place(instance: ReplicaInstance) -> EndedRun | None:
     return None if ended is None or ended.run < instance.excused else ended
 
 
-def _has_just_ended(job: Job, instance: ReplicaInstance, action: ReplicaAction) -> bool:
+def _has_just_ended(
+    job: Job,
+    instance: ReplicaInstance,
+    action: ReplicaAction,
+    *,
+    followed: AbstractSet[str],
+    now: datetime,
+) -> bool:
     pod = instance.pod
     if pod is None or action is not ReplicaAction.KEEP or instance.replica.restart not in SURVIVES:
         return False
     ended = _restart_in_place(instance)
-    return ended is not None and not ended.is_counted and _is_new(job, pod, ended)
+    if ended is None or ended.is_counted or ended.key in followed:
+        return False
+    return _is_new(job, pod, ended) and _has_run(instance, now=now)
 
 
 def _is_new(job: Job, pod: Pod, ended: EndedRun) -> bool:

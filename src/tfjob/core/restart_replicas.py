@@ -4,6 +4,7 @@ A counted restart is stored under the pod's UID before that pod is deleted.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -65,11 +66,14 @@ def count_restarts_of_deleted_pods(builder: PlanBuilder, observed: ObservedState
         )
 
 
-def mark_consequences(builder: PlanBuilder, observed: ObservedState) -> None:
-    """Mark the replicas that ended, or were restarted in place, only because of another one."""
+def mark_consequences(builder: PlanBuilder, observed: ObservedState) -> AbstractSet[str]:
+    """Mark the replicas that ended, or were restarted in place, only because of another one.
+
+    Returns the keys of all failures that are consequences.
+    """
     keys = recovery.consequences(builder.job, observed, now=builder.now)
     if not keys:
-        return
+        return keys
     for instance in observed.all_instances():
         pod = instance.pod
         if pod is None or instance.job is not None:
@@ -83,10 +87,11 @@ def mark_consequences(builder: PlanBuilder, observed: ObservedState) -> None:
             pod, keys, excused=instance.excused
         )
         instance.excused += instance.has_followed_in_place
+    return keys
 
 
 def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActions:
-    mark_consequences(builder, observed)
+    followed = mark_consequences(builder, observed)
     semantics = builder.job.semantics
     actions = [
         (
@@ -101,7 +106,7 @@ def decide_actions(builder: PlanBuilder, observed: ObservedState) -> ReplicaActi
     left = limits.remaining_restarts(
         builder.job.policy.backoff_limit, counted_restarts(builder, observed)
     )
-    due = group_restart.with_uncounted(builder.job, actions)
+    due = group_restart.with_uncounted(builder.job, actions, followed=followed, now=builder.now)
     allowed = apply_backoff_limit(due, left=left, semantics=semantics)
     return group_restart.with_groups(builder.job, allowed, status=builder.status, now=builder.now)
 

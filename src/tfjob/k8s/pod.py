@@ -6,6 +6,7 @@ containers that the kubelet restarts.
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -58,6 +59,9 @@ class ContainerState(msgspec.Struct, frozen=True, gc=False):
     terminated: Terminated | None = None
 
 
+_BEING_CREATED: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+
+
 class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str = ""
     restart_count: int = 0
@@ -68,10 +72,10 @@ class ContainerStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     def last_run(self) -> int:
         """The number of the run that `last_state` describes, counted from 0.
 
-        While a container waits for a restart, the kubelet has not counted that restart. One that
-        runs again has ended before, even if no restart is counted.
+        While a container waits for a restart, the kubelet has not counted that restart; one that
+        is being created is counted. One that runs again has ended before, counted or not.
         """
-        if self.state.waiting is not None and self.state.waiting.reason:
+        if self.state.waiting is not None and self.state.waiting.reason not in _BEING_CREATED:
             return self.restart_count
         first = 0 if self.state.running is not None else -1
         return max(self.restart_count - 1, first)

@@ -30,9 +30,9 @@ def in_place(index: int, seconds: float, *, restarts: int = 1, **fields: Any) ->
     return _worker(index, restarts, state, _killed(seconds), **fields)
 
 
-def just_ended(index: int, seconds: float, *, restarts: int = 0) -> Pod:
+def just_ended(index: int, seconds: float, *, restarts: int = 0, code: int = 137) -> Pod:
     """A worker that was killed, and whose container the kubelet restarts next."""
-    return _worker(index, restarts, _killed(seconds))
+    return _worker(index, restarts, _killed(seconds, code=code))
 
 
 def crash_loop(index: int, seconds: float, *, restarts: int) -> Pod:
@@ -41,10 +41,10 @@ def crash_loop(index: int, seconds: float, *, restarts: int) -> Pod:
     return _worker(index, restarts, state, _killed(seconds))
 
 
-def _killed(seconds: float) -> ContainerState:
+def _killed(seconds: float, *, code: int = 137) -> ContainerState:
     return ContainerState(
         terminated=Terminated(
-            exit_code=137,
+            exit_code=code,
             reason="Error",
             started_at=time.render(at(-50)),
             finished_at=time.render(at(seconds)),

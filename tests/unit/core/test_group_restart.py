@@ -66,6 +66,23 @@ def test_a_container_that_ends_alone_is_left_to_the_kubelet() -> None:
     assert (deleted_names(plan, "Pod"), restarts(passes)) == ([], 0)
 
 
+def test_a_container_that_cannot_start_is_left_to_the_kubelet() -> None:
+    """The kubelet restarts it after growing delays; nobody misses it."""
+    passes = running(restart="OnFailure")
+    plan = passes.go(*pods(worker="R-R"), just_ended(1, 2, code=127), now=at(3))
+    assert (deleted_names(plan, "Pod"), restarts(passes)) == ([], 0)
+
+
+def test_containers_that_end_together_are_one_restart_and_one_group() -> None:
+    """The first was killed, the second only followed it, the third still runs."""
+    passes = running(restart="OnFailure", run_policy={"backoffLimit": 1})
+    ended = [just_ended(1, 2), just_ended(2, 3, code=1)]
+    plan = passes.go(*pods(worker="R"), *ended, now=at(4))
+    assert deleted_names(plan, "Pod") == ["j-worker-0", "j-worker-1", "j-worker-2"]
+    assert (restarts(passes), passes.job.status.is_finished) == (1, False)
+    assert {incident for _, incident in records(passes).values()} == {LOST}
+
+
 def test_at_the_backoff_limit_a_container_that_ends_in_its_pod_fails_the_job() -> None:
     passes = running(restart="OnFailure", run_policy={"backoffLimit": 0})
     passes.go(*pods(worker="R-R"), just_ended(1, 2), now=at(3))

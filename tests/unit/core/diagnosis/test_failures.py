@@ -115,6 +115,19 @@ def test_a_run_whose_restart_is_delayed_is_not_the_one_before_it() -> None:
     assert keys == [["uid-j-worker-0/1"], ["uid-j-worker-0/1"]]
 
 
+@pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing"])
+def test_a_container_that_is_created_again_shows_the_run_before(reason: str) -> None:
+    """As after a restart of the node: the kubelet has counted the restart already."""
+    status = ContainerStatus(
+        name="tensorflow",
+        restart_count=1,
+        state=ContainerState(waiting=Waiting(reason=reason)),
+        last_state=ContainerState(terminated=Terminated(exit_code=137)),
+    )
+    (found,) = failures_of(a_pod(others=[status]))
+    assert found.incident.key == "uid-j-worker-0/0"
+
+
 def test_an_init_container_whose_restart_is_delayed_is_named() -> None:
     ended = ContainerState(terminated=Terminated(exit_code=1, reason="Error"))
     waits = ContainerState(waiting=Waiting(reason="CrashLoopBackOff"))
