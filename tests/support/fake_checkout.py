@@ -18,8 +18,9 @@ _COPIED = ("src", "tools", "charts", "docs/reference", ".importlinter")
 _GENERATE = """
 from pathlib import Path
 from tools import generate
-of_tests = ("docs/scenarios.md", "docs/promises.md", "docs/seeds.md", "docs/seed-documents.md")
-files = [each for each in generate.GENERATED if each.path not in of_tests]
+of_tests = ("scenarios", "promises", "seeds", "seed-documents", "side-by-side")
+pages = {{f"docs/{{each}}.md" for each in of_tests}}
+files = [each for each in generate.GENERATED if each.path not in pages]
 raise SystemExit(generate.main({arguments}, root=Path(), files=files))
 """
 
