@@ -1,7 +1,8 @@
 """The same writes without an operator: the cost of the API server alone.
 
 An operator watches the jobs that users create, writes the first status of each at once, and
-creates its pods and services. The same requests are sent here, decided in advance.
+creates its pods and services. The same requests are sent here, with the decisions of the core for
+each stored job, but nothing is watched and nothing else is written.
 """
 
 import asyncio
