@@ -30,11 +30,11 @@ _CANNOT_START: Final = 126
 _NOT_FOUND: Final = 127
 _KILLED: Final = 128 + signal.SIGKILL
 _FROM_THE_TERMINAL: Final = ("TERM", "COLORTERM", "LINES", "COLUMNS")
-_REPLICA_HELP: Final = "such as worker-0, or mnist/worker-0 if several jobs run"
+REPLICA_HELP: Final = "such as worker-0, or mnist/worker-0 if several jobs run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("replica", metavar="REPLICA", help=_REPLICA_HELP)
+    parser.add_argument("replica", metavar="REPLICA", help=REPLICA_HELP)
     parser.add_argument(_WORD, dest="words", action="append", help=argparse.SUPPRESS)
     add_cluster_arguments(parser)
     parser.usage = "tfjob exec [options] REPLICA -- COMMAND [ARGUMENT ...]"

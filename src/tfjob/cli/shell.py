@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "replica",
         nargs="?",
         metavar="REPLICA",
-        help="such as worker-0, or mnist/worker-0 if several jobs run (default: the first one)",
+        help=f"{exec.REPLICA_HELP} (default: the first one)",
     )
     exec.add_cluster_arguments(parser)
     parser.epilog = (
