@@ -13,7 +13,7 @@ import msgspec
 
 from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s import time
-from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Terminated
+from tfjob.k8s.pod import Phase, Pod, Terminated
 
 OUT_OF_MEMORY: Final = "OOMKilled"
 """The one container reason that says more than the exit code does."""
@@ -76,11 +76,6 @@ def exit_text(ended: Terminated | None) -> str:
     return f"{why}, {ended.reason}" if ended.reason == OUT_OF_MEMORY else why
 
 
-def training_status(pod: Pod) -> ContainerStatus | None:
-    statuses = pod.status.container_statuses
-    return next((each for each in statuses if each.name == TRAINING_CONTAINER), None)
-
-
 def _earliest(failures: list[Failure]) -> Failure:
     """By finish time; the first one observed if a time is missing."""
     times = [each.finished for each in failures if each.finished is not None]
@@ -97,7 +92,7 @@ def _is_cause(failure: Failure, final: Failure) -> bool:
 
 def _failure(replica: str, pod: Pod) -> Failure | None:
     """How the training container, or else the pod, failed; None while it has not."""
-    status = training_status(pod)
+    status = pod.container_status(TRAINING_CONTAINER)
     if status is not None and status.state.running is None:
         failure = _container_failure(
             replica, status.state.terminated or status.last_state.terminated
@@ -111,7 +106,7 @@ def _failure(replica: str, pod: Pod) -> Failure | None:
 
 def _previous_failure(replica: str, pod: Pod) -> Failure | None:
     """How the training container failed before its last restart."""
-    status = training_status(pod)
+    status = pod.container_status(TRAINING_CONTAINER)
     return None if status is None else _container_failure(replica, status.last_state.terminated)
 
 

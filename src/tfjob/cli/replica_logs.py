@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import Final
 
-from tfjob.cli.first_failure import training_status
 from tfjob.cli.run_output import Screen
 from tfjob.client.errors import ApiError
 from tfjob.client.http import Api
@@ -39,7 +38,7 @@ class ReplicaLogs:
 
     def follow(self, pod: Pod, replica: str) -> None:
         """Read the log of the pod's current run, unless a reader does so already."""
-        status = training_status(pod)
+        status = pod.container_status(TRAINING_CONTAINER)
         if status is None or not (status.state.running or status.state.terminated):
             return
         run = (pod.metadata.uid, status.restart_count)

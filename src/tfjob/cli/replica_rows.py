@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from tfjob.cli.first_failure import exit_text, training_status
+from tfjob.cli.first_failure import exit_text
 from tfjob.cli.run_output import ReplicaRow
+from tfjob.core.job import TRAINING_CONTAINER
 from tfjob.k8s.pod import ContainerStatus, Phase, Pod, Waiting
 
 ENDED_PHASES: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
@@ -27,7 +28,7 @@ def row_for(
 
 
 def _reason(pod: Pod) -> str:
-    status = training_status(pod)
+    status = pod.container_status(TRAINING_CONTAINER)
     why = "" if status is None else _container_reason(status)
     if not why and pod.phase is Phase.PENDING:
         why = next((each.message for each in pod.status.conditions if each.status == "False"), "")

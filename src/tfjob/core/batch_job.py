@@ -35,7 +35,7 @@ def phase_of(
     newest = latest(pods)
     if newest is None:
         return Phase.RUNNING
-    status = _training(newest)
+    status = newest.container_status(TRAINING_CONTAINER)
     return Phase.UNKNOWN if status is None else _phase_of_container(status, exit_codes)
 
 
@@ -60,7 +60,7 @@ def _is_permanent(ended: Terminated | None, exit_codes: ExitCodes) -> bool:
 
 def failure_of(pod: Pod, *, exit_codes: ExitCodes) -> Terminated | None:
     """The most recent permanent failure of the training container."""
-    status = _training(pod)
+    status = pod.container_status(TRAINING_CONTAINER)
     if status is None:
         return None
     ends = (status.state.terminated, status.last_state.terminated)
@@ -73,17 +73,10 @@ def _has_failed(pod: Pod, exit_codes: ExitCodes) -> bool:
 
 def end_of(pod: Pod) -> Terminated | None:
     """How the training container terminated, now or before its last restart."""
-    status = _training(pod)
+    status = pod.container_status(TRAINING_CONTAINER)
     if status is None:
         return None
     return status.state.terminated or status.last_state.terminated
-
-
-def _training(pod: Pod) -> ContainerStatus | None:
-    for status in pod.status.container_statuses:
-        if status.name == TRAINING_CONTAINER:
-            return status
-    return None
 
 
 def _age_key(pod: Pod) -> tuple[bool, str, str, str]:

@@ -94,7 +94,5 @@ def _is_running(pod: Pod) -> bool:
     """Its training container runs, or nothing is known of that container."""
     if pod.phase in _NOT_RUNNING:
         return False
-    for status in pod.status.container_statuses:
-        if status.name == TRAINING_CONTAINER:
-            return status.state.terminated is None and status.state.waiting is None
-    return True
+    status = pod.container_status(TRAINING_CONTAINER)
+    return status is None or (status.state.terminated is None and status.state.waiting is None)

@@ -310,7 +310,5 @@ def _ran_stably(pod: Pod, now: datetime) -> bool:
 
 def _running(pod: Pod) -> Running | None:
     """The current run of the training container, which may start long after the pod."""
-    for status in pod.status.container_statuses:
-        if status.name == TRAINING_CONTAINER:
-            return status.state.running
-    return None
+    status = pod.container_status(TRAINING_CONTAINER)
+    return None if status is None else status.state.running

@@ -124,12 +124,17 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
             return Phase.PENDING
         return _PHASES.get(text, Phase.UNKNOWN)
 
+    def container_status(self, name: str) -> ContainerStatus | None:
+        """The status of a container, or None if none is reported."""
+        for status in self.status.container_statuses:
+            if status.name == name:
+                return status
+        return None
+
     def terminated(self, container: str) -> Terminated | None:
         """The terminated state of a container, or None if it has not terminated."""
-        for status in self.status.container_statuses:
-            if status.name == container:
-                return status.state.terminated
-        return None
+        status = self.container_status(container)
+        return None if status is None else status.state.terminated
 
     @property
     def restart_count(self) -> int:

@@ -70,9 +70,7 @@ def of_instance(
     if pod is None or instance.is_obsolete or instance.is_completed:
         return
     seen = _Seen(instance, pod, time.truncate(now), events)
-    status = next(
-        (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER), None
-    )
+    status = pod.container_status(TRAINING_CONTAINER)
     if instance.is_superseded:
         yield seen.group_restart(instance.incident)
         return
@@ -128,8 +126,7 @@ class EndedRun(msgspec.Struct, frozen=True):
 
 def last_ended_run(pod: Pod) -> EndedRun | None:
     """The last run that the kubelet restarts or has restarted in place."""
-    own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
-    status = next(own, None)
+    status = pod.container_status(TRAINING_CONTAINER)
     if status is None:
         return None
     ended, run = status.state.terminated, status.restart_count
@@ -147,8 +144,7 @@ def last_ended_run(pod: Pod) -> EndedRun | None:
 
 def training_restarts(pod: Pod) -> int:
     """How often the kubelet has restarted the training container."""
-    own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
-    status = next(own, None)
+    status = pod.container_status(TRAINING_CONTAINER)
     return 0 if status is None else status.restart_count
 
 

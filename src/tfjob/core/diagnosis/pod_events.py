@@ -60,7 +60,7 @@ def look(job: Job, pods: Iterable[Pod], *, now: datetime) -> Look | None:
             if begun is not None and now >= time.add(begun, FIRST_LOOK):
                 return Look(pod.metadata.uid, f"start/{_turn(now - begun)}")
         elif probed and pod.metadata.labels.get(label) in probed:
-            status = _training(pod)
+            status = pod.container_status(TRAINING_CONTAINER)
             if status is not None and _has_failed(status):
                 return Look(pod.metadata.uid, f"run/{status.restart_count}")
     return None
@@ -181,11 +181,6 @@ def _after(age: timedelta) -> timedelta:
     steps = int(age / FIRST_LOOK)
     turn = min(steps.bit_length(), _MAX_TURN)
     return FIRST_LOOK * (((steps >> turn) + 1) << turn)
-
-
-def _training(pod: Pod) -> ContainerStatus | None:
-    own = (each for each in pod.status.container_statuses if each.name == TRAINING_CONTAINER)
-    return next(own, None)
 
 
 def _has_failed(status: ContainerStatus) -> bool:
