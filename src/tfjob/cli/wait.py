@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
             return TIMED_OUT
         return _told(found)
 
-    return cluster.run(arguments, work)
+    return cluster.run(arguments, work, includes_runs=True)
 
 
 def _told(found: ClusterJob) -> int:

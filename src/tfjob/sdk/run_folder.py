@@ -34,6 +34,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     started: str
     process: ProcessIdentity
     kubeconfig: str = ""
+    namespace: str = ""
+    """Where the job is; empty in records of older versions."""
     finished: str = ""
     outcome: str = ""
 
@@ -61,7 +63,14 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, parent: Path, *, job: str, file: str, now: datetime, kubeconfig: Path | None = None
+        cls,
+        parent: Path,
+        *,
+        job: str,
+        file: str,
+        now: datetime,
+        kubeconfig: Path | None = None,
+        namespace: str = "",
     ) -> Self:
         """A new folder; raises OSError if it cannot be made."""
         stem = f"{safe_name(job)}-{now:%Y%m%d-%H%M%S}"
@@ -83,6 +92,7 @@ class RunFolder:
             started=time.render(now),
             process=process,
             kubeconfig=str(kubeconfig or ""),
+            namespace=namespace,
         )
         found = cls(parent / name, record, on_trouble=lambda _: None)
         found._save()
