@@ -65,8 +65,13 @@ def start(data: Path, options: Sequence[str]) -> str:
         path.unlink(missing_ok=True)
         raise
     path.replace(data / _OUTPUT)
+    return f"{text.partition(READY)[0]}{READY} `{_down(data)}`"
+
+
+def _down(data: Path) -> str:
+    """The command that stops the cluster on this folder."""
     place = "" if data == default_folder() else f" --data {data}"
-    return f"{text.partition(READY)[0]}{READY} `tfjob local down{place}`"
+    return f"tfjob local down{place}"
 
 
 def _output_when_up(pid: int, path: Path) -> str:
@@ -107,7 +112,8 @@ async def run_detached(
     place += "" if created.namespace == "default" else f" -n {created.namespace}"
     if arguments.fit:
         gpus = len(gpus_of_machine(os.environ))
-        print(size_text(job, allocatable_of_machine(data, gpus=gpus), fits=True))
+        size = allocatable_of_machine(data, gpus=gpus)
+        print(size_text(job, size, node_arguments.overcommit(arguments)))
     print(f"{job.title} runs in the background")
     print(f"  follow it with `tfjob attach {created.name}{place}`", flush=True)
     return 0
@@ -120,7 +126,7 @@ def _refuse_what_comes_too_late(data: Path, arguments: argparse.Namespace) -> No
         flags = " and ".join(given)
         raise TFJobError(
             f"the local cluster on {data} is up already, so {flags} would have no effect",
-            remedy=f"omit {flags}, or run `tfjob local down` first",
+            remedy=f"omit {flags}, or run `{_down(data)}` first",
         )
 
 

@@ -39,6 +39,17 @@ def test_replicas_that_fit_one_by_one_wait_for_each_other() -> None:
     )
 
 
+def test_replicas_that_lack_gpus_alone_can_share_them() -> None:
+    gpus = job(limits={"nvidia.com/gpu": 2})
+    assert excess_text(gpus, WITH_GPUS).endswith("end; --share-gpus or --fit runs all at once")
+    assert excess_text(gpus, WITH_GPUS, shares_gpus=True) == ""
+    more = job(limits={"nvidia.com/gpu": 2, "cpu": "2"})
+    assert excess_text(more, WITH_GPUS).endswith("end; --fit runs all at once")
+    assert excess_text(more, WITH_GPUS, shares_gpus=True).startswith(
+        "all replicas together request 4 cpu (this machine has 2): "
+    )
+
+
 def test_a_replica_that_never_fits_is_named() -> None:
     large = job(requests={"memory": "64Gi"}, limits={"nvidia.com/gpu": 8})
     assert excess_text(large, SMALL) == (
