@@ -13,7 +13,7 @@ from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
 from tfjob.sdk.job_manifest import REPLICA_OF, Wanted, objects_for
 from tfjob.sdk.launcher import LOADING
-from tfjob.sdk.local_process import local_process
+from tfjob.sdk.local_process import FIT, SHARE_GPUS, local_process
 from tfjob.sdk.program import Arguments, Train, program_for
 
 _LOCAL_CLIENTS: Final[dict[Path, Client]] = {}
@@ -35,6 +35,8 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     image: str | None = None,
     checkpoints: str | Path | None = None,
     restarts: int = 0,
+    fit: bool = False,
+    share_gpus: bool = False,
     name: str | None = None,
     namespace: str | None = None,
 ) -> TFJob:
@@ -45,13 +47,21 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     keyword arguments. `gpus` are for the chief and each worker, `resources` for every replica.
     `code` is the folder in which the program runs. `where` is `local`, a context of the kubeconfig
     or a client; a cluster needs an `image`. With `restarts`, replicas that are killed start again,
-    that many times in all.
+    that many times in all. On this machine, `fit` ignores requests that it cannot meet, and
+    `share_gpus` lets replicas share its GPUs; both hold for all jobs of this program.
     """
     _refuse_inside_a_replica()
     client = where if isinstance(where, Client) else None
     is_local = client.is_local if client is not None else where == LOCAL
+    options = _options(fit=fit, share_gpus=share_gpus)
     if is_local:
         _refuse_a_job_in_a_job(train)
+    elif options:
+        given = " and ".join(f"{each}=True" for each in sorted(options))
+        raise TFJobError(
+            f"{given}: {_title(train)} runs on a cluster, whose scheduler counts requests",
+            remedy="omit it, or use where='local'",
+        )
     if not is_local and not image:
         raise TFJobError(
             f"a cluster needs an image, and none is named for {_title(train)}",
@@ -71,16 +81,23 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     )
     job = TFJob(objects_for(wanted, program_for(train, args, place), place))
     if client is None:
-        client = _local_client() if is_local else connect(str(where))
+        client = _local_client(options) if is_local else connect(str(where))
+    elif options:
+        local_process(options)  # raises if its node was started without them
     client.submit(job)
     if is_local:
         atexit.register(_tell_if_unfinished, job, os.getpid())
     return job
 
 
-def _local_client() -> Client:
+def _options(*, fit: bool, share_gpus: bool) -> frozenset[str]:
+    given = {FIT: fit, SHARE_GPUS: share_gpus}
+    return frozenset(name for name, is_given in given.items() if is_given)
+
+
+def _local_client(options: frozenset[str]) -> Client:
     """One client for all jobs of this process on this machine."""
-    path = local_process().kubeconfig
+    path = local_process(options).kubeconfig
     if path not in _LOCAL_CLIENTS:
         _LOCAL_CLIENTS[path] = connect(LOCAL)
     return _LOCAL_CLIENTS[path]

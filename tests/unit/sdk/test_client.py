@@ -119,6 +119,8 @@ def test_what_a_cluster_cannot_run_is_told_before_anything_is_created(
 ) -> None:
     with pytest.raises(TFJobError, match="a cluster needs an image"):
         run(train, where=client)
+    with pytest.raises(TFJobError, match="fit=True and share_gpus=True: train runs on a cluster"):
+        run(train, where=client, image="tensorflow:1", fit=True, share_gpus=True)
     code = tmp_path / "code"
     code.mkdir()
     with pytest.raises(TFJobError, match="outside of the code folder"):
