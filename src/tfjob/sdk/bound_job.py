@@ -36,6 +36,11 @@ class BoundJob:
         self.found = await job_lookup.refreshed(self._cluster, self.found)
         return self.found
 
+    @property
+    def known_status(self) -> Status:
+        """The state as last read."""
+        return Status.of(self.found)
+
     async def status(self) -> Status:
         return Status.of(await self.refresh())
 
@@ -60,7 +65,10 @@ class BoundJob:
         told, _ = await explain(self._cluster, await self.refresh())
         return Reason.of(self.found, told)
 
-    async def logs(self, options: LogOptions, *, follow: bool) -> AsyncGenerator[LogLine, None]:
+    async def logs(
+        self, *, follow: bool, replica: str | None, tail: int | None
+    ) -> AsyncGenerator[LogLine, None]:
+        options = LogOptions(replica=replica, tail=tail)
         found = await self.refresh()
         if follow:
             lines = job_logs.followed(self._cluster, found, options, check=self._check())

@@ -5,22 +5,22 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tfjob.sdk.client import LOCAL, Client, connect
-from tfjob.sdk.code_place import code_place
 from tfjob.sdk.errors import TFJobError
 from tfjob.sdk.job import TFJob
-from tfjob.sdk.job_manifest import REPLICA_OF, Wanted, objects_for
-from tfjob.sdk.launcher import LOADING
+from tfjob.sdk.launcher import LOADING, REPLICA_OF
 from tfjob.sdk.local_process import FIT, SHARE_GPUS, local_process
-from tfjob.sdk.program import Arguments, Train, program_for
+
+if TYPE_CHECKING:
+    from tfjob.sdk.program import Arguments, Train
 
 _LOCAL_CLIENTS: Final[dict[Path, Client]] = {}
 
 
 def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
-    train: Train,
+    train: "Train",
     *,
     workers: int = 1,
     ps: int = 0,
@@ -29,7 +29,7 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     gpus: int = 0,
     resources: Mapping[str, str] | None = None,
     env: Mapping[str, str] | None = None,
-    args: Arguments = (),
+    args: "Arguments" = (),
     code: str | Path | None = ".",
     where: str | Client = LOCAL,
     image: str | None = None,
@@ -50,23 +50,19 @@ def run(  # noqa: PLR0913 - one argument for each thing that a person chooses
     that many times in all. On this machine, `fit` ignores requests that it cannot meet, and
     `share_gpus` lets replicas share its GPUs; both hold for all jobs of this program.
     """
+    # Slow to import, and only needed by programs that start a job.
+    from tfjob.sdk.code_place import code_place  # noqa: PLC0415
+    from tfjob.sdk.job_manifest import Wanted, objects_for  # noqa: PLC0415
+    from tfjob.sdk.program import program_for  # noqa: PLC0415
+
     _refuse_inside_a_replica()
     client = where if isinstance(where, Client) else None
     is_local = client.is_local if client is not None else where == LOCAL
     options = _options(fit=fit, share_gpus=share_gpus)
     if is_local:
         _refuse_a_job_in_a_job(train)
-    elif options:
-        given = " and ".join(f"{each}=True" for each in sorted(options))
-        raise TFJobError(
-            f"{given}: {_title(train)} runs on a cluster, whose scheduler counts requests",
-            remedy="omit it, or use where='local'",
-        )
-    if not is_local and not image:
-        raise TFJobError(
-            f"a cluster needs an image, and none is named for {_title(train)}",
-            remedy="set image=…, such as image='tensorflow/tensorflow:2.21.0'",
-        )
+    else:
+        _refuse_on_a_cluster(train, image=image, options=options)
     place = code_place(code, is_local=is_local)
     wanted = Wanted(
         name=name,
@@ -118,11 +114,25 @@ def _tell_if_unfinished(job: TFJob, owner: int) -> None:
         )
 
 
-def _title(train: Train) -> str:
+def _title(train: "Train") -> str:
     return str(getattr(train, "__qualname__", train))
 
 
-def _refuse_a_job_in_a_job(train: Train) -> None:
+def _refuse_on_a_cluster(train: "Train", *, image: str | None, options: frozenset[str]) -> None:
+    if options:
+        given = " and ".join(f"{each}=True" for each in sorted(options))
+        raise TFJobError(
+            f"{given}: {_title(train)} runs on a cluster, whose scheduler counts requests",
+            remedy="omit it, or use where='local'",
+        )
+    if not image:
+        raise TFJobError(
+            f"a cluster needs an image, and none is named for {_title(train)}",
+            remedy="set image=…, such as image='tensorflow/tensorflow:2.21.0'",
+        )
+
+
+def _refuse_a_job_in_a_job(train: "Train") -> None:
     """A script that runs itself would start jobs without end."""
     job = os.environ.get(REPLICA_OF)
     if job:
