@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ async def test_what_is_made_for_two_jobs_at_once_belongs_to_both(
 ) -> None:
     patch, has_second = cluster.api.patch, False
 
-    async def late(*args: object, **options: object) -> object:
+    async def late(*args: Any, **options: Any) -> Any:
         nonlocal has_second
         if not has_second:
             has_second = True
