@@ -30,7 +30,7 @@ BATCH_WINDOW: Final = 0.1
 """Seconds that a routine child change waits for others, so that one reconcile handles them all."""
 BATCH_WINDOW_STARTING: Final = 1.5
 """The same under load, for a pod that starts while other pods of its job are pending or being
-created. With the delay of the status, Running is shown within 3.5 seconds."""
+created. With the delay of the status, Running is shown within 4.5 seconds."""
 BATCH_WINDOW_CREATED: Final = 120.0
 """The same under load, for the creation of a child of a job in progress. Our own creates change
 no decision; the reconcile is a safeguard in case another client created the child."""
@@ -51,7 +51,7 @@ class PacingConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The bounds, in seconds."""
 
     is_on: bool = True
-    status_delay: float = 2.0
+    status_delay: float = 3.0
     """The longest that a routine status is deferred under load."""
     event_delay: float = 120.0
     """The longest that an event is deferred in favour of other requests."""
